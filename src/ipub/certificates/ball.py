@@ -1,0 +1,106 @@
+"""The half-ball (Theorem 2): the coupled duality gap, with a dual point that may follow the completion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ipub.certificates.margins import margins
+from ipub.certificates.region import Certificate, Region
+from ipub.data.blocks import Block, Sums
+from ipub.losses import Loss
+from ipub.problem import Problem
+from ipub.rounding import Array, down, norm_upper, sum_error, sum_upper, up
+from ipub.solvers import Solution
+
+PRICES = (0.0, *(3.0**-k for k in range(7)), np.inf)
+"""Prices tried for KEEP against ADAPT, as multiples of abs(w'); 0 adapts and infinity keeps all."""
+
+NEGLIGIBLE_SPREAD = 1e-8
+"""A complete row whose derivative is known to this adapts: KEEP would pay rounding errors under a root."""
+
+
+def ball(problem: Problem, solution: Solution) -> Certificate:
+    """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
+
+    Each row either keeps the dual coordinate of the center and pays its Fenchel-Young residual in eps, or
+    adapts it to the completion and pays the spread of the derivative in g (``docs/theory.md``, Theorem 2).
+    Any choice is valid. A row adapts where its residual exceeds a price times the norm of its spread; the
+    best price is the radius itself (Remark 2), so several are tried, and all that they give is used. One pass.
+    """
+    rows, penalty, w = problem.rows, problem.penalty, solution.w
+    size = float(np.linalg.norm(w))
+    prices = np.array([price * size if 0.0 < price < np.inf else price for price in PRICES])
+    sums = rows.reduce(_ball_sums, problem.loss, solution.dual_loss, w, prices)
+    total, roundings = rows.total_weight, rows.depth + 5
+    eps, gradient, magnitude, cell_box, row_box, row_norm = (part / total for part in sums)
+    error = sum_error(magnitude, roundings)
+    cell_box, row_box = sum_upper(cell_box, roundings), sum_upper(row_box, roundings)
+    eps, row_norm = sum_upper(eps, roundings), sum_upper(row_norm, roundings)
+    regions = []
+    for k in range(len(prices)):
+        cells = up(cell_box[k] + error[k])
+        everything = up(cells + row_box[k])
+        # The rows' spread as a box, or as a ball: both hold.
+        as_box = _half_ball(problem, w, gradient[k], everything, 0.0)
+        as_ball = _half_ball(problem, w, gradient[k], cells, float(row_norm[k]))
+        norm = min(as_box[2], as_ball[2])
+        root = _root(norm, float(eps[k]), penalty.lam)
+        for center, box, _, extra in (as_box, as_ball):
+            regions.append(Region("ball", center, box, float(up(root + extra))))
+    return Certificate("ball", tuple(_without_useless(regions)), solution.gap)
+
+
+def _half_ball(
+    problem: Problem, w: Array, gradient: Array, box: Array, ball: float
+) -> tuple[Array, Array, float, float]:
+    """Place ``w - g / (2 lambda)`` for all g in gradient ± box plus a ball, penalty included.
+
+    Returns its center, its box, a bound of abs(g), and the radius that the ball adds. Adding a vector to
+    the gradient moves g by at most its norm, since soft-thresholding is non-expansive.
+    """
+    lam = problem.penalty.lam
+    low, high = problem.penalty.subgradient_range(w, down(gradient - box), up(gradient + box))
+    norm = up(norm_upper(np.maximum(np.abs(low), np.abs(high))) + ball)
+    start, stop = down(w - up(high / (2.0 * lam))), up(w - down(low / (2.0 * lam)))
+    center = 0.5 * start + 0.5 * stop
+    half = np.maximum(up(stop - center), up(center - start))
+    return center, half, float(norm), float(up(ball / (2.0 * lam)))
+
+
+def _root(norm: float, eps: float, lam: float) -> float:
+    half = up(norm / (2.0 * lam))
+    return float(up(np.sqrt(up(up(half * half) + up(eps / lam)))))
+
+
+def _without_useless(regions: list[Region]) -> list[Region]:
+    """Drop regions that are not finite; one stays in any case."""
+    finite = [r for r in regions if np.isfinite(r.radius) and np.isfinite(r.box).all() and np.isfinite(r.center).all()]
+    return finite or regions[:1]
+
+
+def _ball_sums(block: Block, loss: Loss, dual_loss: Loss, w: Array, prices: Array) -> Sums:
+    at = margins(block, w, dual_loss)
+    y, a, weight = block.y, at.alpha, block.weight
+    residual = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
+    low, high = loss.derivative_range(y, at.lower, at.upper)
+    middle = 0.5 * low + 0.5 * high
+    spread = np.maximum(up(high - middle), up(middle - low))
+    norms = norm_upper(block.center)
+    # (rows, prices): who adapts. Complete rows do so only where it costs nothing.
+    price = prices * (spread * norms)[:, None]
+    adapts = np.where(at.incomplete[:, None], residual[:, None] > price, (spread <= NEGLIGIBLE_SPREAD)[:, None])
+    slope = np.where(adapts, middle[:, None], -a[:, None])
+    loose = np.where(adapts, spread[:, None], 0.0)
+    paid = np.where(adapts, 0.0, residual[:, None])
+    slope_w, loose_w = weight[:, None] * slope, weight[:, None] * loose
+    size = np.abs(block.center)
+    reach = np.abs(slope_w) + loose_w
+    cell_box = [block.column_spread(reach[:, k]) for k in range(len(prices))]
+    return (
+        weight @ paid,
+        slope_w.T @ block.center,
+        np.abs(slope_w).T @ size,
+        np.array(cell_box),
+        loose_w.T @ size,
+        norms @ loose_w,
+    )

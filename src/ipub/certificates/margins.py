@@ -1,0 +1,43 @@
+"""What every certificate needs of a block: where the scores of its rows lie, whatever the completion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.data.blocks import Block
+from ipub.losses import Loss
+from ipub.rounding import Array, dot_bounds, down, sum_upper, up
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Scores of a block's rows under w, with certain bounds."""
+
+    score_lower: Array
+    score_upper: Array
+    """The exact score ``x_i.w`` at the center lies between these (F2)."""
+    lower: Array
+    upper: Array
+    """The exact score of every completion lies between these."""
+    incomplete: NDArray[np.bool_]
+    """Rows with an uncertain cell."""
+    alpha: Array
+    """The dual point: fixed floats, in the domain of the loss's conjugate."""
+
+
+def margins(block: Block, w: Array, dual_loss: Loss) -> Margins:
+    """Enclose the scores of a block and choose its dual point."""
+    score_lower, score_upper = dot_bounds(block.center, w)
+    spread = sum_upper(block.row_spread(w), block.center.shape[1] + 1)
+    incomplete = np.bincount(block.cell_rows, minlength=len(block.y)) > 0
+    return Margins(
+        score_lower,
+        score_upper,
+        np.where(incomplete, down(score_lower - spread), score_lower),
+        np.where(incomplete, up(score_upper + spread), score_upper),
+        incomplete,
+        -dual_loss.derivative(block.y, 0.5 * score_lower + 0.5 * score_upper),
+    )

@@ -1,0 +1,87 @@
+"""A set of weights that provably holds the model of every completion, and what it says of a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.rounding import Array, dot_bounds, down, norm_upper, sum_upper, up
+
+
+@dataclass(frozen=True)
+class Region:
+    """The set ``{center + b + s : |b_j| <= box_j, |s|_2 <= radius}``.
+
+    Parameters
+    ----------
+    name : str
+        Which theorem it comes from.
+    center : array of shape (n_features,)
+    box : array of shape (n_features,)
+    radius : float
+    """
+
+    name: str
+    center: Array
+    box: Array
+    radius: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Regions that each hold the model of every completion; a bound is the best that any of them gives.
+
+    Attributes
+    ----------
+    name : str
+        The certificate that was asked for.
+    regions : tuple of Region
+    gap : float
+        Duality gap of the trained model at the center.
+    """
+
+    name: str
+    regions: tuple[Region, ...]
+    gap: float
+
+    def score_bounds(self, X: Array) -> Array:
+        """Return (m, 2): the lowest and highest score that any completion's model may give each row.
+
+        Guarantee: for every completion of the training table inside its intervals, the exact minimiser w
+        of the training problem has ``lower <= x.w <= upper``.
+        """
+        low, high, _, _ = self._intersect(X)
+        return np.column_stack([low, high])
+
+    def shares(self, X: Array) -> dict[str, float]:
+        """Return for each theorem the share of ends (lower and upper) on which it gave the bound."""
+        *_, lower_from, upper_from = self._intersect(X)
+        names = np.array([region.name for region in self.regions])
+        winners = names[np.concatenate([lower_from, upper_from])]
+        return {str(name): float(np.mean(winners == name)) for name in dict.fromkeys(names)}
+
+    def _intersect(self, X: Array) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
+        """Bound x.w over every region, rounded outward (F2), and take the best of each end."""
+        centers = np.column_stack([region.center for region in self.regions])
+        boxes = np.column_stack([region.box for region in self.regions])
+        radii = np.array([region.radius for region in self.regions])
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            low, high = dot_bounds(X, centers)
+            half = up(sum_upper(np.abs(X) @ boxes, X.shape[1] + 1) + up(norm_upper(X)[:, None] * radii))
+            low, high = down(low - half), up(high + half)
+        # A bound that overflowed to NaN says nothing: it becomes infinite, never a number.
+        low = np.nan_to_num(low, nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
+        high = np.nan_to_num(high, nan=np.inf, posinf=np.inf, neginf=np.inf)
+        return low.max(axis=1), high.min(axis=1), low.argmax(axis=1), high.argmin(axis=1)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(dict.fromkeys(region.name for region in self.regions))
+        return f"Certificate({self.name!r}: {parts}; gap={self.gap:.1e})"
+
+
+def intersection(name: str, parts: Sequence[Certificate]) -> Certificate:
+    """Return the certificate that uses all regions of several."""
+    return Certificate(name, tuple(region for part in parts for region in part.regions), parts[0].gap)

@@ -1,0 +1,62 @@
+"""The paper's certificate: Algorithm 1 and Corollary 1, with the true duality gap (Theorem 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ipub.certificates.margins import margins
+from ipub.certificates.region import Certificate, Region
+from ipub.data.blocks import Block, Sums
+from ipub.losses import Loss
+from ipub.problem import Problem
+from ipub.rounding import Array, down, sum_error, sum_upper, up
+from ipub.solvers import Solution
+
+
+def sphere(problem: Problem, solution: Solution) -> Certificate:
+    """Certify ``|w'' - w'| <= sqrt(2 Delta / lambda)`` for the model w'' of every completion.
+
+    ``Delta`` is the greatest primal value of w' minus the least dual value of alpha' over all completions
+    (``docs/theory.md``, Theorem 1), so it holds for any w' and any feasible alpha', trained or not. One
+    pass over the rows; O(M) beyond a gradient.
+    """
+    radius = float(up(np.sqrt(up(2.0 * gap_upper(problem, solution) / problem.penalty.lam))))
+    region = Region("sphere", solution.w, np.zeros_like(solution.w), radius)
+    return Certificate("sphere", (region,), solution.gap)
+
+
+def gap_upper(problem: Problem, solution: Solution) -> float:
+    """Bound ``Delta = max P(w') - min D(alpha')``, both over all completions, from above."""
+    rows, penalty, w = problem.rows, problem.penalty, solution.w
+    loss_sum, q_sum, q_magnitude, q_spread = rows.reduce(_sphere_sums, problem.loss, solution.dual_loss, w)
+    # Two products in a term, the division and the rounding of the total weight: 5 beside the sum itself.
+    roundings = rows.depth + 5
+    q = q_sum / rows.total_weight
+    error = sum_error(q_magnitude / rows.total_weight, roundings)
+    spread = sum_upper(q_spread / rows.total_weight, roundings)
+    ends = [down(q - error), up(q + error)]
+    penalty_part = np.maximum(
+        *(up(penalty.conjugate_upper(up(np.abs(end) + spread)) + up(-w * end)) for end in ends)
+    )
+    penalty_part = up(penalty.value_upper(w) + penalty_part)
+    penalty_sum = up(penalty_part.sum() + sum_error(np.abs(penalty_part).sum(), len(w)))
+    loss_part = sum_upper(loss_sum / rows.total_weight, roundings)
+    # np.maximum, unlike max, lets a NaN through: an overflow must never look like a zero gap.
+    return float(np.maximum(0.0, up(loss_part + penalty_sum)))
+
+
+def _sphere_sums(block: Block, loss: Loss, dual_loss: Loss, w: Array) -> Sums:
+    at = margins(block, w, dual_loss)
+    y, a = block.y, at.alpha
+    highest_loss = np.maximum(loss.value_upper(y, at.lower), loss.value_upper(y, at.upper))
+    product = np.maximum(up(a * at.score_lower), up(a * at.score_upper))
+    apart = up(up(highest_loss + loss.conjugate_upper(y, a)) + product)
+    together = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
+    row_part = np.maximum(0.0, np.where(at.incomplete, apart, together))
+    weighted = block.weight * a
+    return (
+        block.weight @ row_part,
+        block.center.T @ weighted,
+        np.abs(block.center).T @ np.abs(weighted),
+        block.column_spread(weighted),
+    )

@@ -1,0 +1,1 @@
+"""What is uncertain, and where the rows are."""

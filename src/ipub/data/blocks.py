@@ -1,0 +1,119 @@
+"""The one primitive: a sum over blocks of rows. Nothing else knows where the rows are."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ipub.data.intervals import Indices, IntervalMatrix, row_slices
+from ipub.rounding import Array
+
+BLOCK_CELLS = 1 << 17
+"""Cells in one block: 1 MiB of center values, so that a kernel's temporaries stay in the cache."""
+
+Sums = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some consecutive rows, with everything a kernel may need of them."""
+
+    center: Array
+    """The rows with every uncertain cell at the middle of its interval, shape (b, d)."""
+    cell_rows: Indices
+    """Row of each uncertain cell, counted from the block's first row."""
+    cell_columns: Indices
+    """Column of each uncertain cell."""
+    cell_radii: Array
+    """Radius of each uncertain cell."""
+    y: Array
+    """Labels or targets."""
+    weight: Array
+    """Weights of the rows, not normalised."""
+
+    def row_spread(self, w: Array) -> Array:
+        """Return radius @ abs(w): how far each row's score under w can move."""
+        products = self.cell_radii * np.abs(w)[self.cell_columns]
+        return np.bincount(self.cell_rows, products, minlength=len(self.y))
+
+    def column_spread(self, coefficients: Array) -> Array:
+        """Return radius.T @ abs(coefficients), a value for each column."""
+        products = self.cell_radii * np.abs(coefficients)[self.cell_rows]
+        return np.bincount(self.cell_columns, products, minlength=self.center.shape[1])
+
+
+Kernel = Callable[..., Sums]
+
+
+class Rows(ABC):
+    """The training rows, wherever they are: all that algorithms may do with them is `reduce`.
+
+    An engine says how one slice of rows becomes a `Block`; the slices are the same for every engine, and
+    so are the sums.
+
+    Parameters
+    ----------
+    n_features : int
+    y : array of shape (n_rows,)
+        Labels or targets.
+    weight : array of shape (n_rows,), optional
+        Weights of the rows; all 1 if left out.
+    """
+
+    def __init__(self, n_features: int, y: Array, weight: Array | None = None) -> None:
+        self.n_rows, self.n_features = len(y), n_features
+        self.y = y
+        self.weight = np.ones(len(y)) if weight is None else weight
+        self.total_weight = math.fsum(self.weight)
+        """Sum of the weights, correctly rounded."""
+        self._slices = list(row_slices(self.n_rows, n_features, BLOCK_CELLS))
+
+    @property
+    def depth(self) -> int:
+        """Bound on the height of the summation tree of `reduce`: rows in a block plus blocks (F2)."""
+        return max(s.stop - s.start for s in self._slices) + len(self._slices)
+
+    @abstractmethod
+    def block(self, rows: slice) -> Block:
+        """Return the block of these rows."""
+
+    def reduce(self, kernel: Kernel, *args: Any) -> Sums:
+        """Add up, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns.
+
+        Parameters
+        ----------
+        kernel : callable
+            A pure function of a block and of arguments whose size does not grow with the rows.
+        *args
+            Handed to the kernel.
+        """
+        parts = (kernel(self.block(rows), *args) for rows in self._slices)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            total = next(parts)
+            for part in parts:
+                total = tuple(a + b for a, b in zip(total, part, strict=True))
+        return total
+
+
+class MemoryRows(Rows):
+    """Rows of an `IntervalMatrix` in memory.
+
+    Parameters
+    ----------
+    matrix : IntervalMatrix
+    y : array of shape (n_rows,)
+    weight : array of shape (n_rows,), optional
+    """
+
+    def __init__(self, matrix: IntervalMatrix, y: Array, weight: Array | None = None) -> None:
+        super().__init__(matrix.shape[1], y, weight)
+        self.matrix = matrix
+
+    def block(self, rows: slice) -> Block:
+        in_row, columns, _, radii = self.matrix.cells(rows)
+        return Block(self.matrix.center_rows(rows), in_row, columns, radii, self.y[rows], self.weight[rows])

@@ -1,0 +1,59 @@
+"""DataFrames to arrays, for every library that narwhals knows (pandas, polars, PyArrow, ...)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from ipub.rounding import Array
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a DataFrame of a known library."""
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def frame_to_table(X: Any) -> Array:
+    """Return a frame's values as floats, nulls as NaN; a view where the frame allows it.
+
+    Raises
+    ------
+    ValueError
+        If a column is not numeric, or two columns have the same name; the message names them.
+    """
+    _refuse_duplicate_names(X)
+    frame = nw.from_native(X, eager_only=True)
+    wrong = {
+        name: dtype
+        for name, dtype in frame.schema.items()
+        if not (dtype.is_numeric() or dtype == nw.Boolean or _all_null(frame[name]))
+    }
+    if wrong:
+        listed = ", ".join(f"{name!r} ({dtype})" for name, dtype in wrong.items())
+        raise ValueError(
+            f"Column(s) {listed} are not numeric, and only numeric columns are supported. Encode them (for example "
+            "with OneHotEncoder in a ColumnTransformer), convert them if they hold numbers as text, or drop them."
+        )
+    if all(dtype == nw.Float64 for dtype in frame.schema.values()):
+        whole = frame.to_numpy()
+        if whole.dtype == np.float64 and whole.ndim == 2:
+            return np.asarray(whole)
+    table = np.full(frame.shape, np.nan)
+    for j, name in enumerate(frame.columns):
+        if not _all_null(frame[name]):
+            table[:, j] = frame[name].cast(nw.Float64).to_numpy()
+    return table
+
+
+def _all_null(column: Any) -> bool:
+    return len(column) > 0 and column.null_count() == len(column)
+
+
+def _refuse_duplicate_names(X: Any) -> None:
+    names = list(getattr(X, "columns", []))
+    names = [name for name in names if isinstance(name, (str, int))]
+    doubled = sorted({str(name) for name in names if names.count(name) > 1})
+    if doubled:
+        raise ValueError(f"Two or more columns have the same name: {', '.join(doubled)}. Rename them.")

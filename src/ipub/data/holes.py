@@ -1,0 +1,173 @@
+"""How a hole becomes an interval: the range in which a column's missing values are taken to lie."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ipub.data.intervals import SCAN_CELLS, column_name, row_slices
+from ipub.rounding import LARGEST, Array
+
+Rule = Literal["quantile", "observed"]
+Intervals = Rule | Mapping[Any, Any] | ArrayLike
+
+
+class IntervalWarning(UserWarning):
+    """An interval that a user should look at: it is a point, or not the one that was asked for."""
+
+
+def column_ranges(
+    table: NDArray[np.generic],
+    intervals: Intervals = "quantile",
+    level: float = 0.9,
+    names: Sequence[str] | None = None,
+) -> Array:
+    """Return the (lower, upper) range of each column's missing values, in the units of the table.
+
+    Parameters
+    ----------
+    table : array of shape (n_rows, n_columns)
+        The values, NaN where missing. It is read a few columns at a time.
+    intervals : "quantile", "observed", mapping or array of shape (n_columns, 2)
+        ``"quantile"``: from the (1 - level)/2 to the (1 + level)/2 quantile of the observed values; a column of
+        whole numbers, or of two values, takes the observed range, since its quantiles easily coincide.
+        ``"observed"``: least to greatest observed value. A mapping gives (lower, upper), or one of the two
+        words, for some columns, by name or number; the others take "quantile".
+    level : float
+        The share of observed values inside a quantile interval (the paper's a).
+    names : sequence of str, optional
+        Column names, for the mapping and for messages.
+
+    Returns
+    -------
+    array of shape (n_columns, 2)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = np.array([[0.5, 1.0], [1.5, 0.0], [2.5, np.nan]])
+    >>> column_ranges(table, {0: (0.0, 10.0)})
+    array([[ 0., 10.],
+           [ 0.,  1.]])
+    """
+    n_columns = table.shape[1]
+    rules, given = _rules(intervals, n_columns, names)
+    ranges = np.array(given)
+    has_holes = np.zeros(n_columns, dtype=bool)
+    collapsed: list[int] = []
+    for columns, values in _columns(table):
+        for j, column in zip(columns, values, strict=True):
+            observed = column[~np.isnan(column)]
+            has_holes[j] = len(observed) < len(column)
+            if rules[j] is None:
+                continue
+            if len(observed) == 0:
+                name = column_name(j, names)
+                raise ValueError(
+                    f"Column {name} has no observed value, so nothing says where its missing values lie. Give its "
+                    f"range, intervals={{{name}: (low, high)}}, or drop the column."
+                )
+            ranges[j] = observed.min(), observed.max()
+            if rules[j] == "quantile" and not _takes_observed_range(observed):
+                quantiles = np.quantile(observed, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+                if quantiles[0] < quantiles[1]:
+                    ranges[j] = quantiles
+                elif has_holes[j]:
+                    collapsed.append(j)
+    _warn(ranges, has_holes, collapsed, level, names)
+    return ranges
+
+
+def _columns(table: NDArray[np.generic]) -> Any:
+    """Yield groups of column numbers with their values, so that few columns are in memory at once."""
+    for group in row_slices(table.shape[1], table.shape[0], 8 * SCAN_CELLS):
+        yield range(group.start, group.stop), np.array(table[:, group].T, dtype=float)
+
+
+def _takes_observed_range(observed: Array) -> bool:
+    """Whether a column is made of whole numbers (counts, codes, 0/1) or of two values."""
+    if (observed == observed[0]).all() or bool((observed == np.floor(observed)).all()):
+        return True
+    return bool(((observed == observed.min()) | (observed == observed.max())).all())
+
+
+def _rules(
+    intervals: Intervals, n_columns: int, names: Sequence[str] | None
+) -> tuple[list[Rule | None], Array]:
+    """Return for each column its rule, or None and the range that was given."""
+    given = np.full((n_columns, 2), np.nan)
+    if isinstance(intervals, str):
+        if intervals not in ("quantile", "observed"):
+            raise ValueError(
+                f"intervals={intervals!r} is not known: use 'quantile', 'observed', a mapping "
+                "{column: (low, high)}, or an array of shape (n_features, 2)."
+            )
+        return [intervals] * n_columns, given  # type: ignore[list-item]
+    rules: list[Rule | None] = ["quantile"] * n_columns
+    if isinstance(intervals, Mapping):
+        for key, value in intervals.items():
+            j = _column_number(key, n_columns, names)
+            if isinstance(value, str):
+                rules[j] = _rules(value, 1, None)[0][0]
+            else:
+                given[j] = _pair(value, column_name(j, names))
+                rules[j] = None
+        return rules, given
+    array = np.asarray(intervals, dtype=float)
+    if array.shape != (n_columns, 2):
+        raise ValueError(
+            f"intervals has shape {array.shape}; an array of ranges must have shape ({n_columns}, 2): "
+            "lower and upper for each column."
+        )
+    for j in range(n_columns):
+        given[j] = _pair(array[j], column_name(j, names))
+    return [None] * n_columns, given
+
+
+def _column_number(key: Any, n_columns: int, names: Sequence[str] | None) -> int:
+    if names is not None and key in names:
+        return list(names).index(key)
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < n_columns:
+        return int(key)
+    known = f"columns are {', '.join(map(repr, names))}" if names is not None else f"there are {n_columns} columns"
+    raise ValueError(f"intervals names the column {key!r}, which X does not have ({known}).")
+
+
+def _pair(value: Any, name: str) -> tuple[float, float]:
+    try:
+        low, high = (float(v) for v in value)
+    except (TypeError, ValueError):
+        raise ValueError(f"The range of column {name} must be a pair (low, high), got {value!r}.") from None
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError(f"The range of column {name} must be finite, got ({low:g}, {high:g}).")
+    if max(abs(low), abs(high)) > LARGEST:
+        raise ValueError(f"The range of column {name} goes beyond {LARGEST:g}: rescale the column.")
+    if low > high:
+        raise ValueError(f"The range of column {name} has its lower end {low:g} above its upper end {high:g}.")
+    return low, high
+
+
+def _warn(
+    ranges: Array, has_holes: NDArray[np.bool_], collapsed: list[int], level: float, names: Sequence[str] | None
+) -> None:
+    points = np.nonzero(has_holes & (ranges[:, 0] == ranges[:, 1]))[0]
+    if len(points):
+        listed = ", ".join(column_name(j, names) for j in points)
+        warnings.warn(
+            f"Missing values of column(s) {listed} have an interval of zero length and so count as known. If they "
+            "are not, give a range: intervals={column: (low, high)}.",
+            IntervalWarning,
+            stacklevel=4,
+        )
+    if collapsed:
+        listed = ", ".join(column_name(j, names) for j in collapsed)
+        warnings.warn(
+            f"The quantile interval at level {level:g} of column(s) {listed} is a single value, though others were "
+            "observed; the range of all observed values is used instead.",
+            IntervalWarning,
+            stacklevel=4,
+        )

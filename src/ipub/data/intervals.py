@@ -1,0 +1,232 @@
+"""What is uncertain: a table of intervals, most of them points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from ipub.rounding import LARGEST, Array, down, up
+
+Indices = NDArray[np.intp]
+
+SCAN_CELLS = 1 << 20
+"""How many cells one look at the table takes: temporaries stay this small, however long the table."""
+
+
+def row_slices(n_rows: int, n_columns: int, cells: int = SCAN_CELLS) -> Iterator[slice]:
+    """Cut the rows into consecutive slices of about `cells` cells."""
+    step = max(1, cells // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def cell_name(row: int, column: int, names: Sequence[str] | None) -> str:
+    """Name a cell for a message, in the user's words."""
+    return f"row {row}, column {column_name(column, names)}"
+
+
+def column_name(column: int, names: Sequence[str] | None) -> str:
+    """Name a column for a message: quoted if it has a name, by number if not."""
+    return str(column) if names is None else repr(names[column])
+
+
+def midpoint_and_radius(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return floats whose exact ``midpoint ± radius`` encloses [lower, upper] (F1)."""
+    midpoint = 0.5 * lower + 0.5 * upper
+    radius = np.maximum(up(upper - midpoint), up(midpoint - lower))
+    return midpoint, np.where(lower == upper, 0.0, radius)
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalMatrix:
+    """A table in which any cell may be an interval ``center ± radius``.
+
+    The table itself is kept as it was given, never copied and never written; only the uncertain cells
+    are stored beside it, row by row. `center_rows` fills them into a small copy of some rows at a time.
+
+    Parameters
+    ----------
+    table : array of shape (n_rows, n_columns)
+        The values. What stands in an uncertain cell (NaN, say) is never looked at.
+    row_starts : array of shape (n_rows + 1,)
+        The uncertain cells of row i are numbers ``row_starts[i]`` to ``row_starts[i + 1] - 1``.
+    columns, centers, radii : arrays of shape (n_uncertain,)
+        The column, midpoint and radius of each uncertain cell.
+
+    Examples
+    --------
+    >>> from ipub import IntervalMatrix
+    >>> matrix = IntervalMatrix.from_bounds([[1.0, 2.0], [3.0, 0.0]], [[1.0, 2.0], [3.0, 8.0]])
+    >>> matrix.n_uncertain
+    1
+    >>> matrix.center_rows(slice(1, 2))
+    array([[3., 4.]])
+    """
+
+    table: NDArray[np.generic]
+    row_starts: Indices
+    columns: Indices
+    centers: Array
+    radii: Array
+
+    @classmethod
+    def from_bounds(cls, lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None) -> IntervalMatrix:
+        """Build from a lower and an upper table; cells where they are equal are certain."""
+        low, high = _as_table(lower, "the lower bounds"), _as_table(upper, "the upper bounds")
+        if low.shape != high.shape:
+            raise ValueError(f"The lower bounds have shape {low.shape}, the upper bounds {high.shape}.")
+        for part, what in ((low, "lower"), (high, "upper")):
+            check_values(part, names, what=f"the {what} bounds", allow_nan=False)
+        counts, columns, lows, highs = [], [], [], []
+        for rows in row_slices(*low.shape):
+            bad = low[rows] > high[rows]
+            if bad.any():
+                i, j = np.argwhere(bad)[0]
+                raise ValueError(
+                    f"Lower bound {low[rows.start + i, j]!r} is above upper bound {high[rows.start + i, j]!r} in "
+                    f"{cell_name(rows.start + i, j, names)}. Swap them, or correct the cell."
+                )
+            uncertain = low[rows] != high[rows]
+            counts.append(uncertain.sum(axis=1))
+            columns.append(np.nonzero(uncertain)[1])
+            lows.append(low[rows][uncertain])
+            highs.append(high[rows][uncertain])
+        return cls._from_cells(low, counts, columns, np.concatenate(lows), np.concatenate(highs))
+
+    @classmethod
+    def from_table(cls, table: NDArray[np.generic], ranges: Array) -> IntervalMatrix:
+        """Build from a table whose NaN cells lie in the range (lower, upper) of their column."""
+        counts, columns = find_holes(table)
+        holes = np.concatenate(columns)
+        return cls._from_cells(table, counts, columns, ranges[holes, 0], ranges[holes, 1])
+
+    @classmethod
+    def from_table_and_bounds(
+        cls, table: NDArray[np.generic], lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None
+    ) -> IntervalMatrix:
+        """Build from a table with NaN and bounds for every cell, which agree with the observed ones."""
+        bounds = {}
+        for bound, what in ((lower, "X_lower"), (upper, "X_upper")):
+            bounds[what] = _as_table(bound, what)
+            if bounds[what].shape != table.shape:
+                raise ValueError(f"{what} has shape {bounds[what].shape}, but X has shape {table.shape}.")
+            check_values(bounds[what], names, what=what, allow_nan=False)
+            _check_agreement(table, bounds[what], what, names)
+        matrix = cls.from_bounds(bounds["X_lower"], bounds["X_upper"], names)
+        return cls(table, matrix.row_starts, matrix.columns, matrix.centers, matrix.radii)
+
+    @classmethod
+    def _from_cells(
+        cls, table: NDArray[np.generic], counts: list[Indices], columns: list[Indices], lower: Array, upper: Array
+    ) -> IntervalMatrix:
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.intp)
+        centers, radii = midpoint_and_radius(np.asarray(lower, dtype=float), np.asarray(upper, dtype=float))
+        return cls(table, starts, np.concatenate(columns).astype(np.intp), centers, radii)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.table.shape[0], self.table.shape[1]
+
+    @property
+    def n_uncertain(self) -> int:
+        """Number of cells stored as intervals."""
+        return len(self.columns)
+
+    @property
+    def radius(self) -> csr_array:
+        """The radii as a sparse matrix."""
+        return csr_array((self.radii, self.columns, self.row_starts), shape=self.shape)
+
+    def cells(self, rows: slice) -> tuple[Indices, Indices, Array, Array]:
+        """Return row (counted from the slice's start), column, center and radius of the uncertain cells."""
+        starts = self.row_starts[rows.start : rows.stop + 1]
+        here = slice(starts[0], starts[-1])
+        in_row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return in_row, self.columns[here], self.centers[here], self.radii[here]
+
+    def center_rows(self, rows: slice) -> Array:
+        """Return some rows of the center: a view where nothing is uncertain, else a filled copy."""
+        in_row, columns, centers, _ = self.cells(rows)
+        part = self.table[rows]
+        filled = np.array(part, dtype=float, order="C") if len(columns) else np.ascontiguousarray(part, dtype=float)
+        filled[in_row, columns] = centers
+        return filled
+
+    def radius_dot(self, weights: Array) -> Array:
+        """Return radius @ abs(weights): how far each row's score can move. O(n_uncertain)."""
+        return np.asarray(self.radius @ np.abs(weights))
+
+    def radius_transposed_dot(self, coefficients: Array) -> Array:
+        """Return radius.T @ abs(coefficients), a value for each column. O(n_uncertain)."""
+        return np.asarray(self.radius.T @ np.abs(coefficients))
+
+    def completion(self, positions: ArrayLike) -> Array:
+        """Return a full table with uncertain cell k at ``center_k + positions_k * radius_k``.
+
+        Positions lie in [-1, 1]; rounding never leaves the exact interval.
+        """
+        where = np.asarray(positions, dtype=float)
+        full = self.center_rows(slice(0, self.shape[0])).copy()
+        in_row, columns, centers, radii = self.cells(slice(0, self.shape[0]))
+        values = np.clip(centers + where * radii, up(centers - radii), down(centers + radii))
+        full[in_row, columns] = np.where(radii > 0.0, values, centers)
+        return full
+
+
+def find_holes(table: NDArray[np.generic]) -> tuple[list[Indices], list[Indices]]:
+    """Return the NaN cells: how many in each row, and their columns row by row, as lists over row slices."""
+    counts: list[Indices] = [np.zeros(0, dtype=np.intp)]
+    columns: list[Indices] = [np.zeros(0, dtype=np.intp)]
+    for rows in row_slices(*table.shape):
+        holes = np.isnan(table[rows])  # type: ignore[arg-type]
+        counts.append(holes.sum(axis=1))
+        columns.append(np.nonzero(holes)[1])
+    return counts, columns
+
+
+def check_values(
+    table: NDArray[np.generic], names: Sequence[str] | None, *, what: str = "X", allow_nan: bool = True
+) -> None:
+    """Refuse infinite and huge values (and NaN unless allowed), naming the cell."""
+    for rows in row_slices(*table.shape):
+        part = table[rows]
+        good = np.abs(part) <= LARGEST  # type: ignore[arg-type]
+        if allow_nan:
+            good |= np.isnan(part)  # type: ignore[arg-type]
+        if good.all():
+            continue
+        i, j = np.argwhere(~good)[0]
+        value, cell = float(part[i, j]), cell_name(rows.start + i, j, names)
+        if np.isnan(value):
+            raise ValueError(f"{what} contains NaN in {cell}: give a finite bound for every cell.")
+        if np.isinf(value):
+            raise ValueError(f"{what} contains infinity in {cell}: make it NaN (a hole), or a finite value.")
+        raise ValueError(f"{what} contains {value:g} in {cell}, beyond {LARGEST:g}: rescale the column.")
+
+
+def _as_table(values: ArrayLike, what: str) -> Array:
+    table = np.asarray(values)
+    if table.ndim != 2:
+        raise ValueError(f"{what} must be a table (2 dimensions), got {table.ndim} dimension(s).")
+    if table.dtype.kind not in "fiub":
+        raise ValueError(f"{what} must be numeric, got dtype {table.dtype}.")
+    return table if table.dtype == np.float64 else table.astype(float)
+
+
+def _check_agreement(table: NDArray[np.generic], bound: Array, what: str, names: Sequence[str] | None) -> None:
+    for rows in row_slices(*table.shape):
+        part = np.asarray(table[rows], dtype=float)
+        different = ~np.isnan(part) & (part != bound[rows])
+        if different.any():
+            i, j = np.argwhere(different)[0]
+            raise ValueError(
+                f"{what} is {bound[rows.start + i, j]!r} in {cell_name(rows.start + i, j, names)}, where X is observed "
+                f"as {part[i, j]!r}: bounds must equal X there. If a step before this one rescales X, it must "
+                f"rescale the bounds as well (in a Pipeline: transform_input=['X_lower', 'X_upper']). To make an "
+                "observed cell uncertain, fit on IntervalMatrix.from_bounds(lower, upper)."
+            )

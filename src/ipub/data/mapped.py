@@ -1,0 +1,42 @@
+"""Rows streamed from a memory-mapped file: more rows than memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ipub.data.blocks import Block, Rows
+from ipub.data.intervals import midpoint_and_radius
+from ipub.rounding import Array
+
+
+class MappedRows(Rows):
+    """Rows of a memory-mapped table whose NaN cells lie in the ranges of their columns.
+
+    Each block is read from the file when its turn comes, its holes are found and filled, and it is
+    forgotten: memory does not grow with the table. The blocks, and so the bounds, are the same as those
+    of `MemoryRows`.
+
+    Parameters
+    ----------
+    table : numpy.memmap of shape (n_rows, n_features)
+        As from ``numpy.load(path, mmap_mode="r")``.
+    y : array of shape (n_rows,)
+    ranges : array of shape (n_features, 2)
+        Lower and upper end of each column's missing values.
+    weight : array of shape (n_rows,), optional
+    """
+
+    def __init__(
+        self, table: np.memmap[Any, Any], y: Array, ranges: Array, weight: Array | None = None
+    ) -> None:
+        super().__init__(table.shape[1], y, weight)
+        self.table = table
+        self._centers, self._radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])
+
+    def block(self, rows: slice) -> Block:
+        center = np.array(self.table[rows], dtype=float, order="C")
+        in_row, columns = np.nonzero(np.isnan(center))
+        center[in_row, columns] = self._centers[columns]
+        return Block(center, in_row, columns, self._radii[columns], self.y[rows], self.weight[rows])

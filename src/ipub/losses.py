@@ -1,0 +1,268 @@
+"""Losses: what one row pays for its score.
+
+A loss ``l(y, t)`` is convex in the score ``t``. Each class has two sides. The *solver side* (`value`,
+`derivative`, `curvature`, `conjugate`) is plain floating point. The *certificate side* (names ending in
+``_upper`` or ``_range``) is rounded outward: its result bounds the exact value for the floats it was
+given (``docs/theory.md``, section F). Classification labels are -1 and +1.
+
+Everywhere ``a`` is a dual coordinate: ``conjugate(y, a)`` is ``l*(y, -a)``, and the Fenchel-Young
+residual ``l(y, t) + l*(y, -a) + a t`` is non-negative, and zero where ``-a`` is a derivative at ``t``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import expit, xlog1py, xlogy
+
+from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, up
+
+
+class Loss(ABC):
+    """A convex loss of the score, with its conjugate and its outward-rounded bounds."""
+
+    name: ClassVar[str]
+    task: ClassVar[Literal["classification", "regression"]]
+    has_probability: ClassVar[bool] = False
+
+    @abstractmethod
+    def value(self, y: Array, t: Array) -> Array:
+        """Return l(y, t)."""
+
+    @abstractmethod
+    def derivative(self, y: Array, t: Array) -> Array:
+        """Return dl/dt, or one subgradient at a kink."""
+
+    @abstractmethod
+    def curvature(self, y: Array, t: Array) -> Array:
+        """Return the second derivative in t (0 at a kink)."""
+
+    @abstractmethod
+    def conjugate(self, y: Array, a: Array) -> Array:
+        """Return l*(y, -a), infinite outside its domain."""
+
+    @abstractmethod
+    def value_upper(self, y: Array, t: Array) -> Array:
+        """Bound l(y, t) from above."""
+
+    @abstractmethod
+    def conjugate_upper(self, y: Array, a: Array) -> Array:
+        """Bound l*(y, -a) from above, for `a` in its domain."""
+
+    @abstractmethod
+    def residual_upper(self, y: Array, t: Array, a: Array) -> Array:
+        """Bound the Fenchel-Young residual l(y, t) + l*(y, -a) + a t from above."""
+
+    @abstractmethod
+    def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Bound every (sub)derivative at every score in [lower, upper]."""
+
+    @abstractmethod
+    def link(self, t: Array) -> Array:
+        """Return the prediction g(t) that a score stands for."""
+
+    @abstractmethod
+    def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Bound g over scores in [lower, upper]."""
+
+    def smoothed(self, width: float) -> Loss:  # noqa: ARG002 (a smooth loss needs no width)
+        """Return a differentiable loss whose negated derivative is dual feasible for this one.
+
+        Its Fenchel-Young residual for this loss is at most ``width / 4``. A smooth loss returns itself.
+        """
+        return self
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the loss has a derivative everywhere."""
+        return self.smoothed(1.0) is self
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """Squared loss ``(y - t)^2`` of regression; link: identity."""
+
+    name = "squared_error"
+    task = "regression"
+
+    def value(self, y: Array, t: Array) -> Array:
+        return (y - t) ** 2
+
+    def derivative(self, y: Array, t: Array) -> Array:
+        return 2.0 * (t - y)
+
+    def curvature(self, y: Array, t: Array) -> Array:
+        return np.full(np.broadcast(y, t).shape, 2.0)
+
+    def conjugate(self, y: Array, a: Array) -> Array:
+        return a * (a - 4.0 * y) / 4.0
+
+    def value_upper(self, y: Array, t: Array) -> Array:
+        return up(up(np.abs(y - t)) ** 2)
+
+    def conjugate_upper(self, y: Array, a: Array) -> Array:
+        factor = a - 4.0 * y
+        return up(up(np.maximum(a * down(factor), a * up(factor))) / 4.0)
+
+    def residual_upper(self, y: Array, t: Array, a: Array) -> Array:
+        # The residual is a perfect square, (t - y + a/2)^2: no cancellation of large terms.
+        error = t - y
+        highest = up(up(error) + up(a / 2.0))
+        lowest = down(down(error) + down(a / 2.0))
+        return up(np.maximum(np.abs(highest), np.abs(lowest)) ** 2)
+
+    def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        return 2.0 * down(lower - y), 2.0 * up(upper - y)
+
+    def link(self, t: Array) -> Array:
+        return t
+
+    def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        return lower, upper
+
+
+@dataclass(frozen=True)
+class Hinge(Loss):
+    """Hinge loss ``max(0, 1 - y t)`` of the support vector machine; link: sign, 0 meaning unknown."""
+
+    name = "hinge"
+    task = "classification"
+
+    def value(self, y: Array, t: Array) -> Array:
+        return np.maximum(0.0, 1.0 - y * t)
+
+    def derivative(self, y: Array, t: Array) -> Array:
+        return np.where(y * t < 1.0, -y, 0.0)
+
+    def curvature(self, y: Array, t: Array) -> Array:
+        return np.zeros(np.broadcast(y, t).shape)
+
+    def conjugate(self, y: Array, a: Array) -> Array:
+        b = a * y
+        return np.where((b >= 0.0) & (b <= 1.0), -b, np.inf)
+
+    def value_upper(self, y: Array, t: Array) -> Array:
+        return np.maximum(0.0, up(1.0 - y * t))
+
+    def conjugate_upper(self, y: Array, a: Array) -> Array:
+        return self.conjugate(y, a)
+
+    def residual_upper(self, y: Array, t: Array, a: Array) -> Array:
+        # With b = a y and z = 1 - y t the residual is max(z (1 - b), -b z).
+        b, z = a * y, 1.0 - y * t
+        above = up(up(z) * up(1.0 - b))
+        below = up(-b * down(z))
+        return np.where(np.isfinite(self.conjugate(y, a)), np.maximum(0.0, np.maximum(above, below)), np.inf)
+
+    def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        positive = y > 0.0
+        lowest = np.where(positive, np.where(lower <= 1.0, -1.0, 0.0), np.where(lower > -1.0, 1.0, 0.0))
+        highest = np.where(positive, np.where(upper >= 1.0, 0.0, -1.0), np.where(upper >= -1.0, 1.0, 0.0))
+        return lowest, highest
+
+    def link(self, t: Array) -> Array:
+        return np.sign(t)
+
+    def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        return np.where(lower > 0.0, 1.0, -1.0), np.where(upper < 0.0, -1.0, 1.0)
+
+    def smoothed(self, width: float) -> Loss:
+        return SmoothedHinge(width)
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(Hinge):
+    """The hinge with its kink rounded over `width`: the solver's way to the hinge, not yet a loss to choose.
+
+    Its negated derivative ``y clip((1 - y t) / width, 0, 1)`` lies in the domain of the hinge's conjugate.
+    """
+
+    width: float
+
+    name = "smoothed_hinge"
+
+    def value(self, y: Array, t: Array) -> Array:
+        z = 1.0 - y * t
+        b = np.clip(z / self.width, 0.0, 1.0)
+        return b * (z - 0.5 * self.width * b)
+
+    def derivative(self, y: Array, t: Array) -> Array:
+        return -y * np.clip((1.0 - y * t) / self.width, 0.0, 1.0)
+
+    def curvature(self, y: Array, t: Array) -> Array:
+        z = 1.0 - y * t
+        return np.where((z > 0.0) & (z < self.width), 1.0 / self.width, 0.0)
+
+    def smoothed(self, width: float) -> Loss:
+        return SmoothedHinge(width)
+
+
+def _sigmoid_range(t_lower: Array, t_upper: Array) -> tuple[Array, Array]:
+    """Bound the sigmoid over [t_lower, t_upper] (F4: exp, an addition and a division)."""
+    slack = (ELEMENTARY_ULPS + 3) * EPS
+    lowest, highest = expit(t_lower), expit(t_upper)
+    return (
+        np.maximum(0.0, down(down(lowest * (1.0 - slack)) - UNDERFLOW)),
+        np.minimum(1.0, up(up(highest * (1.0 + slack)) + UNDERFLOW)),
+    )
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """Logistic loss ``log(1 + exp(-y t))``; link: sigmoid, the probability of +1."""
+
+    name = "log_loss"
+    task = "classification"
+    has_probability = True
+
+    def value(self, y: Array, t: Array) -> Array:
+        m = y * t
+        return np.maximum(-m, 0.0) + np.log1p(np.exp(-np.abs(m)))
+
+    def derivative(self, y: Array, t: Array) -> Array:
+        return -y * expit(-y * t)
+
+    def curvature(self, y: Array, t: Array) -> Array:
+        s = expit(-np.abs(y * t))
+        return s * (1.0 - s)
+
+    def conjugate(self, y: Array, a: Array) -> Array:
+        b = a * y
+        inside = (b >= 0.0) & (b <= 1.0)
+        b = np.clip(b, 0.0, 1.0)
+        return np.where(inside, xlogy(b, b) + xlog1py(1.0 - b, -b), np.inf)
+
+    def value_upper(self, y: Array, t: Array) -> Array:
+        # exp, log1p (condition at most 1) and an addition of non-negative terms (F4)
+        value = self.value(y, t)
+        return up(up(value * (1.0 + (2 * ELEMENTARY_ULPS + 2) * EPS)) + UNDERFLOW)
+
+    def conjugate_upper(self, y: Array, a: Array) -> Array:
+        # Two non-positive terms, each a logarithm and a product with at most one rounded factor (F4).
+        value = self.conjugate(y, a)
+        return up(up(value * (1.0 - (ELEMENTARY_ULPS + 3) * EPS)) + UNDERFLOW)
+
+    def residual_upper(self, y: Array, t: Array, a: Array) -> Array:
+        terms = up(self.value_upper(y, t) + self.conjugate_upper(y, a))
+        return np.maximum(0.0, up(terms + up(a * t)))
+
+    def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        positive = y > 0.0
+        low_at_lower, high_at_lower = _sigmoid_range(-y * lower, -y * lower)
+        low_at_upper, high_at_upper = _sigmoid_range(-y * upper, -y * upper)
+        return (
+            np.where(positive, -high_at_lower, low_at_lower),
+            np.where(positive, -low_at_upper, high_at_upper),
+        )
+
+    def link(self, t: Array) -> Array:
+        return np.asarray(expit(t))
+
+    def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        return _sigmoid_range(lower, upper)
+
+
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Hinge(), Logistic())}

@@ -1,0 +1,106 @@
+"""The training problem: loss, penalty and rows together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ipub.data.blocks import Block, Rows, Sums
+from ipub.losses import Loss
+from ipub.penalties import ElasticNet
+from ipub.rounding import Array
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Minimise ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + penalty(w)`` at the center of the rows."""
+
+    rows: Rows
+    loss: Loss
+    penalty: ElasticNet
+
+    def evaluate(self, w: Array, dual_loss: Loss) -> Evaluation:
+        """Evaluate everything a Newton step and its stopping rule need, in one pass over the rows.
+
+        The dual point is ``alpha_i = -dual_loss.derivative(y_i, x_i.w)``: a function of the score, so that
+        no vector as long as the table is ever kept. Its domain is that of the loss's conjugate.
+        """
+        smooth, value, conjugate, residual, gradient, hessian = (
+            total / self.rows.total_weight
+            for total in self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w)
+        )
+        return Evaluation(
+            primal=float(value + self.penalty.value(w)),
+            dual=float(-conjugate - self.penalty.conjugate(-gradient).sum()),
+            loss_gap=float(residual),
+            penalty_gap=float(self.penalty.residual(w, -gradient).sum()),
+            smooth_value=float(smooth),
+            gradient=gradient,
+            hessian=hessian,
+        )
+
+    def objective(self, w: Array, at: Evaluation) -> float:
+        """Return the (smoothed) objective that `at`, the evaluation at w, belongs to."""
+        return at.smooth_value + self.penalty.value(w)
+
+    def trial(self, w: Array, direction: Array, steps: Array, dual_loss: Loss) -> Array:
+        """Return the slope of the (smoothed) objective along `direction` at each of some steps, in one pass."""
+        (slopes,) = self.rows.reduce(_trial_sums, dual_loss, w, direction, steps)
+        points = w + steps[:, None] * direction
+        signs = np.where(points != 0.0, np.sign(points), np.sign(direction))
+        penalty = self.penalty.lam * points @ direction + self.penalty.kappa * signs @ direction
+        return np.asarray(slopes / self.rows.total_weight + penalty)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The problem at one point w, with its dual point: objective values, the true gap, derivatives."""
+
+    primal: float
+    dual: float
+    loss_gap: float
+    """Mean Fenchel-Young residual of the loss."""
+    penalty_gap: float
+    """Fenchel-Young residual of the penalty: how far the smoothed problem is from its optimum."""
+    smooth_value: float
+    gradient: Array
+    """Gradient of the mean (smoothed) loss; its negative is the dual point seen by the penalty."""
+    hessian: Array
+
+    @property
+    def gap(self) -> float:
+        """The duality gap, as a sum of non-negative terms (no cancellation)."""
+        return self.loss_gap + self.penalty_gap
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap over max(abs(primal), abs(dual))."""
+        scale = max(abs(self.primal), abs(self.dual))
+        return self.gap / scale if scale > 0.0 else (0.0 if self.gap == 0.0 else np.inf)
+
+
+def _evaluation_sums(block: Block, loss: Loss, dual_loss: Loss, w: Array) -> Sums:
+    score = block.center @ w
+    slope = dual_loss.derivative(block.y, score)
+    curvature = block.weight * dual_loss.curvature(block.y, score)
+    curved: Any = np.flatnonzero(curvature)
+    if 2 * len(curved) > len(curvature):
+        curved = slice(None)
+    part = block.center[curved]
+    smooth = block.weight @ dual_loss.value(block.y, score)
+    return (
+        smooth,
+        smooth if dual_loss is loss else block.weight @ loss.value(block.y, score),
+        block.weight @ loss.conjugate(block.y, -slope),
+        block.weight @ loss.residual_upper(block.y, score, -slope),
+        block.center.T @ (block.weight * slope),
+        (part * curvature[curved, None]).T @ part,
+    )
+
+
+def _trial_sums(block: Block, loss: Loss, w: Array, direction: Array, steps: Array) -> Sums:
+    score, change = block.center @ w, block.center @ direction
+    slopes = loss.derivative(block.y[:, None], score[:, None] + change[:, None] * steps)
+    return ((block.weight * change) @ slopes,)

@@ -1,0 +1,71 @@
+"""Outward rounding: how a float result becomes a bound on the exact one.
+
+Everything a certificate computes goes through the few functions of this file. Each constant cites
+the lemma of ``docs/theory.md`` (section F) that proves it. Two facts carry everything:
+
+- one operation ``+ - * / sqrt`` is correctly rounded, so a step to the next float bounds it (F1);
+- a sum of products, in any order and with or without fused multiply-add, is off by at most
+  ``roundings * EPS`` times the sum of the absolute terms (F2), which is all that a matrix product is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+EPS = 2.0**-52
+"""Twice the unit roundoff (F2)."""
+
+UNDERFLOW = 1e-160
+"""More than all underflows of one sum can add: 10^10 terms with factors up to 10^150 (F3)."""
+
+ELEMENTARY_ULPS = 4
+"""Assumed accuracy of exp, log and log1p in units of EPS (F4); tests compare with ball arithmetic."""
+
+LARGEST = 1e150
+"""Larger inputs are refused: their squares would overflow (F3)."""
+
+
+def up(value: Any) -> Any:
+    """Return the next float above: an upper bound after one correctly rounded operation (F1)."""
+    return np.nextafter(value, np.inf)
+
+
+def down(value: Any) -> Any:
+    """Return the next float below: a lower bound after one correctly rounded operation (F1)."""
+    return np.nextafter(value, -np.inf)
+
+
+def sum_error(magnitude: Any, roundings: int) -> Any:
+    """Bound \\|computed - exact\\| of a signed sum of products (F2).
+
+    Parameters
+    ----------
+    magnitude : array or float
+        The *computed* sum of the absolute values of the same products.
+    roundings : int
+        Height of the summation tree plus the multiplications inside a term, plus one.
+    """
+    return up(up((roundings * EPS) * magnitude) + UNDERFLOW)
+
+
+def sum_upper(total: Any, roundings: int) -> Any:
+    """Bound from above the exact value of a sum of non-negative products computed as `total` (F2)."""
+    return up(total + sum_error(total, roundings))
+
+
+def norm_upper(vectors: Array) -> Any:
+    """Bound the Euclidean norms of the rows of `vectors` from above (F2, F3)."""
+    squares = np.einsum("...j,...j->...", vectors, vectors)
+    return up(np.sqrt(sum_upper(squares, vectors.shape[-1] + 1)) + UNDERFLOW)
+
+
+def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
+    """Bound every entry of ``rows @ vectors`` from below and from above (F2)."""
+    product = rows @ vectors
+    error = sum_error(np.abs(rows) @ np.abs(vectors), len(vectors) + 1)
+    return down(product - error), up(product + error)

@@ -1,0 +1,5 @@
+"""How w is found."""
+
+from ipub.solvers.newton import Solution, solve
+
+__all__ = ["Solution", "solve"]
