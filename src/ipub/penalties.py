@@ -40,7 +40,9 @@ class ElasticNet:
 
     def conjugate(self, q: Array) -> Array:
         """Return rho*_j(q_j) of each coordinate."""
-        return np.maximum(np.abs(q) - self.kappa, 0.0) ** 2 / (2.0 * self.lam)
+        excess: Array = np.maximum(np.abs(q) - self.kappa, 0.0)
+        value: Array = excess**2 / (2.0 * self.lam)
+        return value
 
     def conjugate_argument(self, q: Array) -> Array:
         """Return the weights w at which q is a subgradient: the derivative of the conjugate."""

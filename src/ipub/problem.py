@@ -21,15 +21,15 @@ class Problem:
     loss: Loss
     penalty: ElasticNet
 
-    def evaluate(self, w: Array, dual_loss: Loss) -> Evaluation:
+    def evaluate(self, w: Array, dual_loss: Loss, dual_w: Array | None = None) -> Evaluation:
         """Evaluate everything a Newton step and its stopping rule need, in one pass over the rows.
 
-        The dual point is ``alpha_i = -dual_loss.derivative(y_i, x_i.w)``: a function of the score, so that
-        no vector as long as the table is ever kept. Its domain is that of the loss's conjugate.
+        The dual point is ``alpha_i = -dual_loss.derivative(y_i, x_i.dual_w)``, with `dual_w` = w if left
+        out: a function of a score, so that no vector as long as the table is ever kept.
         """
         smooth, value, conjugate, residual, gradient, hessian = (
             total / self.rows.total_weight
-            for total in self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w)
+            for total in self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w)
         )
         return Evaluation(
             primal=float(value + self.penalty.value(w)),
@@ -81,10 +81,11 @@ class Evaluation:
         return self.gap / scale if scale > 0.0 else (0.0 if self.gap == 0.0 else np.inf)
 
 
-def _evaluation_sums(block: Block, loss: Loss, dual_loss: Loss, w: Array) -> Sums:
+def _evaluation_sums(block: Block, loss: Loss, dual_loss: Loss, w: Array, dual_w: Array | None) -> Sums:
     score = block.center @ w
-    slope = dual_loss.derivative(block.y, score)
-    curvature = block.weight * dual_loss.curvature(block.y, score)
+    dual_score = score if dual_w is None else block.center @ dual_w
+    slope = dual_loss.derivative(block.y, dual_score)
+    curvature = block.weight * dual_loss.curvature(block.y, dual_score)
     curved: Any = np.flatnonzero(curvature)
     if 2 * len(curved) > len(curvature):
         curved = slice(None)

@@ -10,12 +10,13 @@ the lemma of ``docs/theory.md`` (section F) that proves it. Two facts carry ever
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+T = TypeVar("T", float, Array)
 
 EPS = 2.0**-52
 """Twice the unit roundoff (F2)."""
@@ -30,18 +31,18 @@ LARGEST = 1e150
 """Larger inputs are refused: their squares would overflow (F3)."""
 
 
-def up(value: Any) -> Any:
+def up(value: T) -> T:
     """Return the next float above: an upper bound after one correctly rounded operation (F1)."""
-    return np.nextafter(value, np.inf)
+    return cast(T, np.nextafter(value, np.inf))
 
 
-def down(value: Any) -> Any:
+def down(value: T) -> T:
     """Return the next float below: a lower bound after one correctly rounded operation (F1)."""
-    return np.nextafter(value, -np.inf)
+    return cast(T, np.nextafter(value, -np.inf))
 
 
-def sum_error(magnitude: Any, roundings: int) -> Any:
-    """Bound \\|computed - exact\\| of a signed sum of products (F2).
+def sum_error(magnitude: T, roundings: int) -> T:
+    """Bound abs(computed - exact) of a signed sum of products (F2).
 
     Parameters
     ----------
@@ -53,14 +54,14 @@ def sum_error(magnitude: Any, roundings: int) -> Any:
     return up(up((roundings * EPS) * magnitude) + UNDERFLOW)
 
 
-def sum_upper(total: Any, roundings: int) -> Any:
+def sum_upper(total: T, roundings: int) -> T:
     """Bound from above the exact value of a sum of non-negative products computed as `total` (F2)."""
     return up(total + sum_error(total, roundings))
 
 
-def norm_upper(vectors: Array) -> Any:
-    """Bound the Euclidean norms of the rows of `vectors` from above (F2, F3)."""
-    squares = np.einsum("...j,...j->...", vectors, vectors)
+def norm_upper(vectors: Array) -> Array:
+    """Bound the Euclidean norms along the last axis from above (F2, F3)."""
+    squares: Array = np.einsum("...j,...j->...", vectors, vectors)
     return up(np.sqrt(sum_upper(squares, vectors.shape[-1] + 1)) + UNDERFLOW)
 
 

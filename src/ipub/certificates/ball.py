@@ -30,7 +30,7 @@ def ball(problem: Problem, solution: Solution) -> Certificate:
     rows, penalty, w = problem.rows, problem.penalty, solution.w
     size = float(np.linalg.norm(w))
     prices = np.array([price * size if 0.0 < price < np.inf else price for price in PRICES])
-    sums = rows.reduce(_ball_sums, problem.loss, solution.dual_loss, w, prices)
+    sums = rows.reduce(_ball_sums, problem.loss, solution, prices)
     total, roundings = rows.total_weight, rows.depth + 5
     eps, gradient, magnitude, cell_box, row_box, row_norm = (part / total for part in sums)
     error = sum_error(magnitude, roundings)
@@ -78,8 +78,8 @@ def _without_useless(regions: list[Region]) -> list[Region]:
     return finite or regions[:1]
 
 
-def _ball_sums(block: Block, loss: Loss, dual_loss: Loss, w: Array, prices: Array) -> Sums:
-    at = margins(block, w, dual_loss)
+def _ball_sums(block: Block, loss: Loss, solution: Solution, prices: Array) -> Sums:
+    at = margins(block, solution)
     y, a, weight = block.y, at.alpha, block.weight
     residual = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
     low, high = loss.derivative_range(y, at.lower, at.upper)

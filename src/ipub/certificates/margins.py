@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.data.blocks import Block
-from ipub.losses import Loss
 from ipub.rounding import Array, dot_bounds, down, sum_upper, up
+from ipub.solvers import Solution
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class Margins:
     """The dual point: fixed floats, in the domain of the loss's conjugate."""
 
 
-def margins(block: Block, w: Array, dual_loss: Loss) -> Margins:
+def margins(block: Block, solution: Solution) -> Margins:
     """Enclose the scores of a block and choose its dual point."""
+    w = solution.w
     score_lower, score_upper = dot_bounds(block.center, w)
     spread = sum_upper(block.row_spread(w), block.center.shape[1] + 1)
     incomplete = np.bincount(block.cell_rows, minlength=len(block.y)) > 0
@@ -39,5 +40,5 @@ def margins(block: Block, w: Array, dual_loss: Loss) -> Margins:
         np.where(incomplete, down(score_lower - spread), score_lower),
         np.where(incomplete, up(score_upper + spread), score_upper),
         incomplete,
-        -dual_loss.derivative(block.y, 0.5 * score_lower + 0.5 * score_upper),
+        solution.dual_point(block),
     )

@@ -9,7 +9,7 @@ from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, sum_error, sum_upper, up
+from ipub.rounding import down, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 
@@ -28,16 +28,14 @@ def sphere(problem: Problem, solution: Solution) -> Certificate:
 def gap_upper(problem: Problem, solution: Solution) -> float:
     """Bound ``Delta = max P(w') - min D(alpha')``, both over all completions, from above."""
     rows, penalty, w = problem.rows, problem.penalty, solution.w
-    loss_sum, q_sum, q_magnitude, q_spread = rows.reduce(_sphere_sums, problem.loss, solution.dual_loss, w)
+    loss_sum, q_sum, q_magnitude, q_spread = rows.reduce(_sphere_sums, problem.loss, solution)
     # Two products in a term, the division and the rounding of the total weight: 5 beside the sum itself.
     roundings = rows.depth + 5
     q = q_sum / rows.total_weight
     error = sum_error(q_magnitude / rows.total_weight, roundings)
     spread = sum_upper(q_spread / rows.total_weight, roundings)
     ends = [down(q - error), up(q + error)]
-    penalty_part = np.maximum(
-        *(up(penalty.conjugate_upper(up(np.abs(end) + spread)) + up(-w * end)) for end in ends)
-    )
+    penalty_part = np.maximum(*(up(penalty.conjugate_upper(up(np.abs(end) + spread)) + up(-w * end)) for end in ends))
     penalty_part = up(penalty.value_upper(w) + penalty_part)
     penalty_sum = up(penalty_part.sum() + sum_error(np.abs(penalty_part).sum(), len(w)))
     loss_part = sum_upper(loss_sum / rows.total_weight, roundings)
@@ -45,8 +43,8 @@ def gap_upper(problem: Problem, solution: Solution) -> float:
     return float(np.maximum(0.0, up(loss_part + penalty_sum)))
 
 
-def _sphere_sums(block: Block, loss: Loss, dual_loss: Loss, w: Array) -> Sums:
-    at = margins(block, w, dual_loss)
+def _sphere_sums(block: Block, loss: Loss, solution: Solution) -> Sums:
+    at = margins(block, solution)
     y, a = block.y, at.alpha
     highest_loss = np.maximum(loss.value_upper(y, at.lower), loss.value_upper(y, at.upper))
     product = np.maximum(up(a * at.score_lower), up(a * at.score_upper))

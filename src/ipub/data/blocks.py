@@ -39,12 +39,12 @@ class Block:
     def row_spread(self, w: Array) -> Array:
         """Return radius @ abs(w): how far each row's score under w can move."""
         products = self.cell_radii * np.abs(w)[self.cell_columns]
-        return np.bincount(self.cell_rows, products, minlength=len(self.y))
+        return np.bincount(self.cell_rows, products, minlength=len(self.y)).astype(float, copy=False)
 
     def column_spread(self, coefficients: Array) -> Array:
         """Return radius.T @ abs(coefficients), a value for each column."""
         products = self.cell_radii * np.abs(coefficients)[self.cell_rows]
-        return np.bincount(self.cell_columns, products, minlength=self.center.shape[1])
+        return np.bincount(self.cell_columns, products, minlength=self.center.shape[1]).astype(float, copy=False)
 
 
 Kernel = Callable[..., Sums]
@@ -76,7 +76,8 @@ class Rows(ABC):
     @property
     def depth(self) -> int:
         """Bound on the height of the summation tree of `reduce`: rows in a block plus blocks (F2)."""
-        return max(s.stop - s.start for s in self._slices) + len(self._slices)
+        longest: int = max(rows.stop - rows.start for rows in self._slices)
+        return longest + len(self._slices)
 
     @abstractmethod
     def block(self, rows: slice) -> Block:

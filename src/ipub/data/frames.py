@@ -25,35 +25,33 @@ def frame_to_table(X: Any) -> Array:
     """
     _refuse_duplicate_names(X)
     frame = nw.from_native(X, eager_only=True)
-    wrong = {
-        name: dtype
-        for name, dtype in frame.schema.items()
-        if not (dtype.is_numeric() or dtype == nw.Boolean or _all_null(frame[name]))
-    }
+    wrong = [
+        f"{column.name!r} ({column.dtype})"
+        for column in frame.iter_columns()
+        if not (column.dtype.is_numeric() or column.dtype == nw.Boolean or _is_empty(column))
+    ]
     if wrong:
-        listed = ", ".join(f"{name!r} ({dtype})" for name, dtype in wrong.items())
         raise ValueError(
-            f"Column(s) {listed} are not numeric, and only numeric columns are supported. Encode them (for example "
-            "with OneHotEncoder in a ColumnTransformer), convert them if they hold numbers as text, or drop them."
+            f"Column(s) {', '.join(wrong)} are not numeric, and only numeric columns are supported. Encode them "
+            "(OneHotEncoder in a ColumnTransformer, say), convert them if they hold numbers as text, or drop them."
         )
-    if all(dtype == nw.Float64 for dtype in frame.schema.values()):
+    if all(column.dtype == nw.Float64 for column in frame.iter_columns()):
         whole = frame.to_numpy()
         if whole.dtype == np.float64 and whole.ndim == 2:
             return np.asarray(whole)
     table = np.full(frame.shape, np.nan)
-    for j, name in enumerate(frame.columns):
-        if not _all_null(frame[name]):
-            table[:, j] = frame[name].cast(nw.Float64).to_numpy()
+    for j, column in enumerate(frame.iter_columns()):
+        if not _is_empty(column):
+            table[:, j] = column.cast(nw.Float64).to_numpy()
     return table
 
 
-def _all_null(column: Any) -> bool:
+def _is_empty(column: nw.Series[Any]) -> bool:
     return len(column) > 0 and column.null_count() == len(column)
 
 
 def _refuse_duplicate_names(X: Any) -> None:
-    names = list(getattr(X, "columns", []))
-    names = [name for name in names if isinstance(name, (str, int))]
-    doubled = sorted({str(name) for name in names if names.count(name) > 1})
+    names = [str(name) for name in getattr(X, "columns", [])]
+    doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise ValueError(f"Two or more columns have the same name: {', '.join(doubled)}. Rename them.")

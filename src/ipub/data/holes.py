@@ -95,9 +95,7 @@ def _takes_observed_range(observed: Array) -> bool:
     return bool(((observed == observed.min()) | (observed == observed.max())).all())
 
 
-def _rules(
-    intervals: Intervals, n_columns: int, names: Sequence[str] | None
-) -> tuple[list[Rule | None], Array]:
+def _rules(intervals: Intervals, n_columns: int, names: Sequence[str] | None) -> tuple[list[Rule | None], Array]:
     """Return for each column its rule, or None and the range that was given."""
     given = np.full((n_columns, 2), np.nan)
     if isinstance(intervals, str):
@@ -154,8 +152,8 @@ def _pair(value: Any, name: str) -> tuple[float, float]:
 def _warn(
     ranges: Array, has_holes: NDArray[np.bool_], collapsed: list[int], level: float, names: Sequence[str] | None
 ) -> None:
-    points = np.nonzero(has_holes & (ranges[:, 0] == ranges[:, 1]))[0]
-    if len(points):
+    points = np.flatnonzero(has_holes & (ranges[:, 0] == ranges[:, 1])).tolist()
+    if points:
         listed = ", ".join(column_name(j, names) for j in points)
         warnings.warn(
             f"Missing values of column(s) {listed} have an interval of zero length and so count as known. If they "

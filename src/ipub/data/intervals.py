@@ -152,8 +152,9 @@ class IntervalMatrix:
     def center_rows(self, rows: slice) -> Array:
         """Return some rows of the center: a view where nothing is uncertain, else a filled copy."""
         in_row, columns, centers, _ = self.cells(rows)
-        part = self.table[rows]
-        filled = np.array(part, dtype=float, order="C") if len(columns) else np.ascontiguousarray(part, dtype=float)
+        if len(columns) == 0:
+            return np.ascontiguousarray(self.table[rows], dtype=float)
+        filled = np.array(self.table[rows], dtype=float, order="C")
         filled[in_row, columns] = centers
         return filled
 
@@ -183,7 +184,7 @@ def find_holes(table: NDArray[np.generic]) -> tuple[list[Indices], list[Indices]
     counts: list[Indices] = [np.zeros(0, dtype=np.intp)]
     columns: list[Indices] = [np.zeros(0, dtype=np.intp)]
     for rows in row_slices(*table.shape):
-        holes = np.isnan(table[rows])  # type: ignore[arg-type]
+        holes = np.isnan(table[rows])
         counts.append(holes.sum(axis=1))
         columns.append(np.nonzero(holes)[1])
     return counts, columns
@@ -195,9 +196,9 @@ def check_values(
     """Refuse infinite and huge values (and NaN unless allowed), naming the cell."""
     for rows in row_slices(*table.shape):
         part = table[rows]
-        good = np.abs(part) <= LARGEST  # type: ignore[arg-type]
+        good = np.abs(part) <= np.float64(LARGEST)
         if allow_nan:
-            good |= np.isnan(part)  # type: ignore[arg-type]
+            good |= np.isnan(part)
         if good.all():
             continue
         i, j = np.argwhere(~good)[0]

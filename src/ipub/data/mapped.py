@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from ipub.data.blocks import Block, Rows
 from ipub.data.intervals import midpoint_and_radius
@@ -20,7 +19,7 @@ class MappedRows(Rows):
 
     Parameters
     ----------
-    table : numpy.memmap of shape (n_rows, n_features)
+    table : memory-mapped array of shape (n_rows, n_features)
         As from ``numpy.load(path, mmap_mode="r")``.
     y : array of shape (n_rows,)
     ranges : array of shape (n_features, 2)
@@ -28,9 +27,7 @@ class MappedRows(Rows):
     weight : array of shape (n_rows,), optional
     """
 
-    def __init__(
-        self, table: np.memmap[Any, Any], y: Array, ranges: Array, weight: Array | None = None
-    ) -> None:
+    def __init__(self, table: NDArray[np.generic], y: Array, ranges: Array, weight: Array | None = None) -> None:
         super().__init__(table.shape[1], y, weight)
         self.table = table
         self._centers, self._radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])

@@ -8,14 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ipub.data.blocks import Block
 from ipub.losses import Loss
 from ipub.problem import Evaluation, Problem
 from ipub.rounding import Array
 from ipub.solvers.quadratic import minimise_quadratic
 
-STEPS = np.array([2.0**-k for k in range(12)])[::-1]
+TRIALS = 12
+"""Steps whose slopes one pass of the line search computes."""
+LEAST_STEP = 2.0**-55
+"""Shortest step, as a share of the full one: the first may be far too long where nothing curves yet."""
 SHRINK = 0.1
 """Factor between the widths of successive smoothed losses."""
+LEAST_WIDTH = 1e-13
+"""A smoothed loss narrower than this would see nothing but the rounding of the scores."""
+SETTLED = 1e-3
+"""A smoothed problem is solved when this much of the gap is not due to the smoothing."""
 PATIENCE = 30
 """How many steps may pass at one width without a smaller gap before rounding is taken to be the limit."""
 
@@ -24,7 +32,7 @@ PATIENCE = 30
 class Solution:
     """A trained model with its dual point, and how good the pair is.
 
-    The dual point is ``alpha_i = -dual_loss.derivative(y_i, x_i.w)``.
+    The dual point is ``alpha_i = -dual_loss.derivative(y_i, x_i.dual_w)``, with `dual_w` = w if None.
     """
 
     w: Array
@@ -35,6 +43,11 @@ class Solution:
     relative_gap: float
     n_iter: int
     converged: bool
+    dual_w: Array | None = None
+
+    def dual_point(self, block: Block) -> Array:
+        """Return the dual coordinates of a block's rows: floats in the domain of the loss's conjugate."""
+        return -self.dual_loss.derivative(block.y, block.center @ (self.w if self.dual_w is None else self.dual_w))
 
 
 def solve(
@@ -46,8 +59,9 @@ def solve(
 ) -> Solution:
     """Minimise the problem until ``gap / max(|primal|, |dual|) <= tol``.
 
-    One more Newton step follows, for the price of a pass: it squares the error that is left. If `tol` is
-    not reached a `ConvergenceWarning` says so; a certificate made from the result holds all the same.
+    One more Newton step follows, for the price of a pass: it squares the error that is left (for the hinge
+    a few, which shrink the smoothing further). If `tol` is not reached a `ConvergenceWarning` says so; a
+    certificate made from the result holds all the same.
 
     Parameters
     ----------
@@ -65,51 +79,60 @@ def solve(
     width, dual_loss = 1.0, problem.loss.smoothed(1.0)
     path: list[tuple[float, Array]] = []
     here = problem.evaluate(w, dual_loss)
-    best, best_at_width = (w, dual_loss, here), here.penalty_gap
+    best, best_at_width = _Pair(w, dual_loss, None, here), here.penalty_gap
     stalled = n_iter = 0
-    reached = here.relative_gap <= tol
-    while n_iter < max_iter and stalled < PATIENCE:
-        if not problem.loss.is_smooth and here.penalty_gap <= 0.1 * here.loss_gap:
+    polish = 1 if problem.loss.is_smooth else 3
+    while n_iter < max_iter and stalled < PATIENCE and polish > 0:
+        polish -= best.at.relative_gap <= tol
+        n_iter += 1
+        if not problem.loss.is_smooth and here.penalty_gap <= SETTLED * here.loss_gap and width > LEAST_WIDTH:
             path = [*path[-1:], (width, w)]
+            if len(path) == 2:
+                # The hinge's own optimum, with the dual point of the smoothed one: off by O(width^2) only.
+                limit = _extrapolate(path, 0.0)
+                best = best.better(_Pair(limit, dual_loss, w, problem.evaluate(limit, dual_loss, w)))
             width *= SHRINK
             dual_loss = problem.loss.smoothed(width)
-            w, here = _predict(problem, dual_loss, width, path)
+            starts = [w, _extrapolate(path, width)] if len(path) == 2 else [w]
+            evaluated = [(point, problem.evaluate(point, dual_loss)) for point in starts]
+            w, here = min(evaluated, key=lambda pair: problem.objective(*pair))
             best_at_width = np.inf
         else:
             w, here = _step(problem, dual_loss, w, here)
-            n_iter += 1
         stalled = 0 if here.penalty_gap < best_at_width else stalled + 1
         best_at_width = min(best_at_width, here.penalty_gap)
-        if here.gap < best[2].gap or not np.isfinite(best[2].gap):
-            best = (w, dual_loss, here)
+        best = best.better(_Pair(w, dual_loss, None, here))
         if verbose:
-            print(f"step {n_iter}: objective {here.primal:.9g}, relative gap {here.relative_gap:.1e}")
-        if reached:
-            break
-        reached = best[2].relative_gap <= tol
-    w, dual_loss, here = best
-    converged = here.relative_gap <= tol
+            print(f"step {n_iter}: objective {best.at.primal:.9g}, relative gap {best.at.relative_gap:.1e}")
+    at = best.at
+    converged = at.relative_gap <= tol
     if not converged:
         warnings.warn(
-            f"The relative duality gap is {here.relative_gap:.1e} after {n_iter} steps, above tol={tol:.1e}. Bounds "
+            f"The relative duality gap is {at.relative_gap:.1e} after {n_iter} steps, above tol={tol:.1e}. Bounds "
             "stay valid, but are wider than they need be. Rescale the columns, or increase alpha, tol or max_iter.",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return Solution(w, dual_loss, here.primal, here.dual, here.gap, here.relative_gap, n_iter, converged)
+    return Solution(best.w, best.dual_loss, at.primal, at.dual, at.gap, at.relative_gap, n_iter, converged, best.dual_w)
 
 
-def _predict(
-    problem: Problem, loss: Loss, width: float, path: list[tuple[float, Array]]
-) -> tuple[Array, Evaluation]:
-    """Guess the optimum at a smaller width: linear in the width once the rows near the kink are settled."""
-    last_width, last = path[-1]
-    candidates = [last]
-    if len(path) > 1:
-        earlier_width, earlier = path[-2]
-        candidates.append(last + (last - earlier) * (width - last_width) / (last_width - earlier_width))
-    evaluated = [(w, problem.evaluate(w, loss)) for w in candidates]
-    return min(evaluated, key=lambda pair: problem.objective(*pair))
+@dataclass(frozen=True)
+class _Pair:
+    """A primal point, its dual point and their evaluation."""
+
+    w: Array
+    dual_loss: Loss
+    dual_w: Array | None
+    at: Evaluation
+
+    def better(self, other: _Pair) -> _Pair:
+        return self if self.at.gap <= other.at.gap else other
+
+
+def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
+    """Guess the optimum at another width: linear in the width once the rows near the kink are settled."""
+    (earlier_width, earlier), (last_width, last) = path
+    return last + (last - earlier) * ((width - last_width) / (last_width - earlier_width))
 
 
 def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation) -> tuple[Array, Evaluation]:
@@ -132,13 +155,12 @@ def _line_search(problem: Problem, loss: Loss, w: Array, direction: Array) -> fl
     """Return a step near the minimum along a direction: where the increasing slope changes sign."""
     low, high = 0.0, 1.0
     for _ in range(3):
-        steps = low + (high - low) * (STEPS if low == 0.0 else np.linspace(0.0, 1.0, len(STEPS) + 1)[1:])
+        steps = np.geomspace(low if low > 0.0 else high * LEAST_STEP, high, TRIALS)
         slopes = problem.trial(w, direction, steps, loss)
         if not (slopes[-1] > 0.0):
             return float(steps[-1])
-        k = int(np.argmax(slopes > 0.0))
-        low, high = (float(steps[k - 1]) if k else low), float(steps[k])
-        if low > 0.0 and (slopes[k] <= 0.1 * abs(slopes[k - 1]) or high - low <= 0.01 * high):
+        first = int(np.argmax(slopes > 0.0))
+        low, high = (float(steps[first - 1]) if first else low), float(steps[first])
+        if high <= 1.02 * low:
             break
     return high if low == 0.0 else 0.5 * (low + high)
-

@@ -1,0 +1,208 @@
+"""Classification with certified bounds."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils import Tags, assert_all_finite
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from ipub.estimators.linear_model import BoundedLinearModel
+from ipub.losses import LOSSES
+from ipub.rounding import Array
+
+
+def _has_probability(estimator: BoundedClassifier) -> bool:
+    if not LOSSES[estimator.loss].has_probability:
+        raise AttributeError(f"probabilities are not available for loss={estimator.loss!r}; use loss='log_loss'.")
+    return True
+
+
+class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
+    """Linear classifier with certified bounds over all fillings of the holes in its training table.
+
+    Minimises ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
+    with every hole at the middle of its interval, and computes for the price of about one training bounds
+    that hold for the model trained on *any* filling of the holes inside their intervals.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "hinge"}, default="log_loss"
+        ``log(1 + exp(-y t))`` or ``max(0, 1 - y t)``.
+    alpha : float, default=0.1
+        Strength of the penalty. ``LogisticRegression(C=C)`` has ``alpha = 1 / (n C)``, as has
+        ``LinearSVC(loss="hinge", C=C)``.
+    l1_ratio : float, default=0.0
+        Share of the l1 part, below 1.
+    fit_intercept : bool, default=False
+        Not available yet.
+    certificate : {"tight", "sphere", "ball"}, default="tight"
+        How bounds are proved: the paper's sphere, the half-ball, or the intersection of all.
+    intervals : "quantile", "observed", mapping or array of shape (n_features, 2), default="quantile"
+        Where missing values lie; see `ipub.data.holes.column_ranges`. A mapping gives ``{column: (low, high)}``.
+    interval_level : float, default=0.9
+        Share of the observed values inside a quantile interval.
+    scale : None
+        Not available yet.
+    tol : float, default=1e-8
+        Relative duality gap at which training stops. Bounds are valid whatever it is.
+    max_iter : int, default=1000
+        Greatest number of Newton steps.
+    random_state : int, RandomState or None, default=None
+        For certificates that draw numbers; those that exist do not.
+    verbose : int, default=0
+        If positive, print the progress of training.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+    coef_ : array of shape (1, n_features)
+        The model trained at the center.
+    coef_bounds_ : array of shape (n_features, 2)
+        Bounds of each weight over all completions.
+    intercept_, intercept_bounds_ : zeros
+    certificate_ : Certificate
+        What was certified, and how.
+    fill_values_ : array of shape (n_features,)
+        What holes of a test row take in `predict`.
+    dual_gap_ : float
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ipub import BoundedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> y = X[:, 0] + X[:, 1] > 0
+    >>> X[:5, 2] = np.nan
+    >>> clf = BoundedClassifier().fit(X, y)
+    >>> clf.predict_set([[2.0, 1.0, 0.0], [0.01, 0.0, 0.0]])
+    array([[False,  True],
+           [ True,  True]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BoundedLinearModel._parameter_constraints,
+        "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "classification"})],
+    }
+
+    def __init__(
+        self,
+        loss: str = "log_loss",
+        *,
+        alpha: float = 0.1,
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = False,
+        certificate: str = "tight",
+        intervals: Any = "quantile",
+        interval_level: float = 0.9,
+        scale: str | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.certificate = certificate
+        self.intervals = intervals
+        self.interval_level = interval_level
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        X_lower: ArrayLike | None = None,
+        X_upper: ArrayLike | None = None,
+    ) -> Self:
+        """Train at the center of the intervals and certify.
+
+        Parameters
+        ----------
+        X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
+            NaN are the holes. A ``numpy.memmap`` is streamed from its file.
+        y : array of shape (n_rows,)
+            Labels of two classes.
+        sample_weight : array of shape (n_rows,), optional
+        X_lower, X_upper : arrays of shape (n_rows, n_features), optional
+            Bounds of each cell; equal to X where X is observed.
+        """
+        data = self._read_training_data(X, X_lower, X_upper)
+        labels = self._read_labels(y, data.shape[0])
+        weight = self._read_weights(sample_weight, data.shape[0])
+        if labels.dtype.kind == "f":
+            assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {type_of_target(labels)}: y has "
+                f"the {len(self.classes_)} classes {', '.join(map(str, self.classes_[:5]))}"
+                f"{', ...' if len(self.classes_) > 5 else ''}. Fit one class against the others."
+            )
+        counted = np.unique(numbers[weight > 0.0])
+        if len(counted) < 2:
+            raise ValueError(
+                f"y must have two classes, but all rows that count are of one class, {self.classes_[counted[0]]!r}."
+            )
+        signs = np.where(numbers == 1, 1.0, -1.0)
+        self.coef_ = self._train_and_certify(data, signs, weight)[None, :]
+        self.intercept_ = np.zeros(1)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the score of each row under the model trained at the center; holes take the center."""
+        return np.asarray(self._read_filled_rows(X) @ self.coef_[0])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row under the model trained at the center."""
+        positive = self.decision_function(X) > 0.0
+        return np.asarray(self.classes_[positive.astype(int)])
+
+    @available_if(_has_probability)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of both classes under the model trained at the center."""
+        scores = self.decision_function(X)
+        return np.column_stack([self._loss.link(-scores), self._loss.link(scores)])
+
+    def decision_bounds(self, X: Any) -> Array:
+        """Return (m, 2): the lowest and highest score over all completions of the training table.
+
+        Guarantee: the exact minimiser w of the training problem of *every* completion has
+        ``lower <= x.w <= upper``. It speaks of completions inside the intervals, not of values outside them,
+        and not of noise in y.
+        """
+        return self.certificate_.score_bounds(self._read_complete_rows(X))
+
+    @available_if(_has_probability)
+    def predict_proba_bounds(self, X: Any) -> Array:
+        """Return (m, 2): bounds of the probability of ``classes_[1]`` over all completions."""
+        scores = self.decision_bounds(X)
+        return np.column_stack(self._loss.link_range(scores[:, 0], scores[:, 1]))
+
+    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+        """Return (m, 2): whether some completion may give the label; one True in a row means certain."""
+        scores = self.decision_bounds(X)
+        return np.column_stack([scores[:, 0] <= 0.0, scores[:, 1] >= 0.0])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,200 @@
+"""What both estimators share: reading the user's data, training, certifying."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_array, column_or_1d
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ipub.certificates import CERTIFICATES, Certificate
+from ipub.data.blocks import Block, MemoryRows, Rows, Sums
+from ipub.data.frames import frame_to_table, is_frame
+from ipub.data.holes import column_ranges
+from ipub.data.intervals import IntervalMatrix, check_values, column_name
+from ipub.data.mapped import MappedRows
+from ipub.losses import LOSSES, Loss
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from ipub.rounding import LARGEST, Array
+from ipub.solvers import solve
+
+Table = NDArray[np.generic]
+
+
+class BoundedLinearModel(BaseEstimator):
+    """Base of the estimators: training at the center and the certificate, whatever the loss."""
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"X_lower": True, "X_upper": True}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="left")],
+        "fit_intercept": ["boolean"],
+        "certificate": [StrOptions(set(CERTIFICATES))],
+        "intervals": [str, Mapping, "array-like"],
+        "interval_level": [Interval(Real, 0, 1, closed="both")],
+        "scale": [str, None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    loss: str
+    alpha: float
+    l1_ratio: float
+    fit_intercept: bool
+    certificate: str
+    intervals: Any
+    interval_level: float
+    scale: str | None
+    tol: float
+    max_iter: int
+    verbose: int
+
+    @property
+    def _loss(self) -> Loss:
+        return LOSSES[self.loss]
+
+    def _train_and_certify(self, data: Table | IntervalMatrix, y: Array, weight: Array) -> Array:
+        """Train at the center and certify; return the weights."""
+        rows = self._rows(data, y, weight)
+        lam, kappa = self.alpha * (1.0 - self.l1_ratio), self.alpha * self.l1_ratio
+        problem = Problem(rows, self._loss, ElasticNet(lam, kappa))
+        solution = solve(problem, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+        self.certificate_: Certificate = CERTIFICATES[self.certificate](problem, solution)
+        self.n_iter_ = solution.n_iter
+        self.dual_gap_ = solution.gap
+        self.coef_bounds_ = self.certificate_.score_bounds(np.eye(rows.n_features))
+        self.intercept_bounds_ = np.zeros(2)
+        return solution.w
+
+    def _rows(self, data: Table | IntervalMatrix, y: Array, weight: Array) -> Rows:
+        """Turn holes into intervals and choose the engine."""
+        if isinstance(data, IntervalMatrix):
+            rows = MemoryRows(data, y, weight)
+            (total,) = rows.reduce(_center_sums)
+            self.fill_values_ = np.asarray(total / rows.total_weight)
+            return rows
+        counted = data if (weight > 0.0).all() else data[weight > 0.0]
+        ranges = column_ranges(counted, self.intervals, self.interval_level, self._names())
+        self.fill_values_ = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
+        if isinstance(data, np.memmap):
+            return MappedRows(data, y, ranges, weight)
+        return MemoryRows(IntervalMatrix.from_table(data, ranges), y, weight)
+
+    # --- reading what the user gave ----------------------------------------------------------------
+
+    def _read_training_data(
+        self, X: Any, X_lower: ArrayLike | None, X_upper: ArrayLike | None
+    ) -> Table | IntervalMatrix:
+        """Check parameters and training data; remember the features."""
+        self._refuse_what_does_not_exist_yet()
+        if (X_lower is None) != (X_upper is None):
+            raise ValueError("X_lower and X_upper go together: give both or neither.")
+        if isinstance(X, IntervalMatrix):
+            if X_lower is not None:
+                raise ValueError("X is an IntervalMatrix and has its own bounds: leave out X_lower and X_upper.")
+            validate_data(self, X.table, reset=True, dtype="numeric", ensure_all_finite=False)
+            return X
+        table = self._read_table(X, reset=True)
+        if X_lower is None or X_upper is None:
+            return table
+        lower, upper = (frame_to_table(bound) if is_frame(bound) else bound for bound in (X_lower, X_upper))
+        return IntervalMatrix.from_table_and_bounds(table, lower, upper, self._names())
+
+    def _refuse_what_does_not_exist_yet(self) -> None:
+        if self.fit_intercept:
+            raise ValueError(
+                "fit_intercept=True is not available yet: the bounds proved so far need every weight to be "
+                "penalised. Use fit_intercept=False; center the data, or add a constant column (penalised like "
+                "the others)."
+            )
+        if self.scale is not None:
+            raise ValueError(
+                f"scale={self.scale!r} is not available yet. Put a scaler before this estimator: "
+                "make_pipeline(StandardScaler(), ...) leaves holes as they are."
+            )
+
+    def _read_table(self, X: Any, *, reset: bool) -> Table:
+        """Return the values of X as a numeric array, NaN where missing, checked and not copied if possible."""
+        if is_frame(X):
+            table: Table = frame_to_table(X)
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            check_array(table, ensure_all_finite=False)
+        else:
+            table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+            if isinstance(X, np.memmap) and table is not X:
+                table = table.view(np.memmap)
+        check_values(table, self._names())
+        return table
+
+    def _names(self) -> Sequence[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _read_labels(self, y: Any, n_rows: int) -> NDArray[Any]:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        labels: NDArray[Any] = column_or_1d(y, warn=True)
+        if len(labels) != n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)}."
+            )
+        missing = np.flatnonzero([value is None or value != value for value in labels.tolist()])
+        if len(missing):
+            raise ValueError(
+                f"Input y contains NaN: row {missing[0]} has no label ({len(missing)} row(s) in all). Drop these rows."
+            )
+        return labels
+
+    def _read_weights(self, sample_weight: ArrayLike | None, n_rows: int) -> Array:
+        if sample_weight is None or isinstance(sample_weight, Real):
+            return np.ones(n_rows)
+        weight = np.array(column_or_1d(sample_weight), dtype=float)
+        if len(weight) != n_rows:
+            raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
+        bad = np.flatnonzero(~((weight >= 0.0) & (weight <= LARGEST)))
+        if len(bad):
+            raise ValueError(
+                f"sample_weight is {weight[bad[0]]} in row {bad[0]}. Negative values in data passed to `sample_weight`"
+                f", NaN and values beyond {LARGEST:g} are not allowed."
+            )
+        if not weight.any():
+            raise ValueError("Every sample_weight is zero: at least one row must have a positive weight.")
+        return weight
+
+    def _read_filled_rows(self, X: Any) -> Array:
+        """Read rows to predict; holes take the center of their column."""
+        check_is_fitted(self)
+        table = np.asarray(self._read_table(X, reset=False), dtype=float)
+        return np.where(np.isnan(table), self.fill_values_, table)
+
+    def _read_complete_rows(self, X: Any) -> Array:
+        """Read rows to bound; refuse holes."""
+        check_is_fitted(self)
+        table = np.asarray(self._read_table(X, reset=False), dtype=float)
+        holes = np.isnan(table)
+        if holes.any():
+            i, j = np.argwhere(holes)[0]
+            n_rows = int(holes.any(axis=1).sum())
+            raise ValueError(
+                f"Row {i} has a missing value in column {column_name(j, self._names())} ({n_rows} row(s) have one). "
+                "Bounds for rows with holes are not available yet: fill or leave out these rows. `predict` takes them."
+            )
+        return table
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _center_sums(block: Block) -> Sums:
+    return (block.weight @ block.center,)

@@ -1,0 +1,137 @@
+"""Regression with certified bounds."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import StrOptions
+
+from ipub.data.intervals import check_values
+from ipub.estimators.linear_model import BoundedLinearModel
+from ipub.losses import LOSSES
+from ipub.rounding import Array
+
+
+class BoundedRegressor(RegressorMixin, BoundedLinearModel):
+    """Linear regression with certified bounds over all fillings of the holes in its training table.
+
+    Minimises ``sum_i s_i (y_i - x_i.w)^2 / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
+    with every hole at the middle of its interval, and bounds the prediction of the model trained on *any*
+    filling of the holes inside their intervals.
+
+    Parameters
+    ----------
+    loss : {"squared_error"}, default="squared_error"
+        ``(y - t)^2``.
+    alpha : float, default=0.1
+        Strength of the penalty. ``Ridge(alpha=a)`` has ``alpha = 2 a / n``; ``ElasticNet(alpha=a)`` has
+        ``alpha = 2 a``, with the same `l1_ratio`.
+    l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, tol, max_iter, random_state, verbose
+        As in `BoundedClassifier`.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        The model trained at the center.
+    coef_bounds_ : array of shape (n_features, 2)
+        Bounds of each weight over all completions.
+    intercept_, intercept_bounds_ : zeros
+    certificate_ : Certificate
+        What was certified, and how.
+    fill_values_ : array of shape (n_features,)
+        What holes of a test row take in `predict`.
+    dual_gap_ : float
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ipub import BoundedRegressor
+    >>> X = np.array([[0.0, 1.0], [1.0, np.nan], [2.0, 1.5], [3.0, 0.5]])
+    >>> reg = BoundedRegressor(alpha=1.0, intervals={1: (0.5, 1.5)}).fit(X, [1.0, 2.0, 3.0, 4.0])
+    >>> low, high = reg.predict_bounds([[1.5, 1.0]])[0]
+    >>> bool(low < reg.predict([[1.5, 1.0]])[0] < high)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BoundedLinearModel._parameter_constraints,
+        "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "regression"})],
+    }
+
+    def __init__(
+        self,
+        loss: str = "squared_error",
+        *,
+        alpha: float = 0.1,
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = False,
+        certificate: str = "tight",
+        intervals: Any = "quantile",
+        interval_level: float = 0.9,
+        scale: str | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.certificate = certificate
+        self.intervals = intervals
+        self.interval_level = interval_level
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        X_lower: ArrayLike | None = None,
+        X_upper: ArrayLike | None = None,
+    ) -> Self:
+        """Train at the center of the intervals and certify.
+
+        Parameters
+        ----------
+        X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
+            NaN are the holes. A ``numpy.memmap`` is streamed from its file.
+        y : array of shape (n_rows,)
+            Targets.
+        sample_weight : array of shape (n_rows,), optional
+        X_lower, X_upper : arrays of shape (n_rows, n_features), optional
+            Bounds of each cell; equal to X where X is observed.
+        """
+        data = self._read_training_data(X, X_lower, X_upper)
+        labels = self._read_labels(y, data.shape[0])
+        targets = check_array(labels, dtype=float, ensure_2d=False, input_name="y")
+        check_values(targets[:, None], ["y"], what="y")
+        weight = self._read_weights(sample_weight, data.shape[0])
+        self.coef_ = self._train_and_certify(data, targets, weight)
+        self.intercept_ = 0.0
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the prediction of the model trained at the center; holes take the center."""
+        return self._read_filled_rows(X) @ self.coef_
+
+    def predict_bounds(self, X: Any) -> Array:
+        """Return (m, 2): the lowest and highest prediction over all completions of the training table.
+
+        Guarantee: the exact minimiser w of the training problem of *every* completion has
+        ``lower <= x.w <= upper``. It speaks of completions inside the intervals, not of values outside them,
+        and not of noise in y.
+        """
+        return self.certificate_.score_bounds(self._read_complete_rows(X))

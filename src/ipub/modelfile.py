@@ -1,0 +1,253 @@
+"""Save a fitted estimator to one file and load it again, without pickle.
+
+A model file is a zip archive: ``model.json`` names the class, its parameters, its fitted attributes and any
+metadata, and every array is a ``.npy`` member. Nothing in it is ever executed, so a file from a stranger can
+be loaded. Numbers are stored bit by bit: a loaded model gives the bounds of the saved one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import math
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import ipub
+from ipub.certificates import Certificate, Region
+from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.tables import whole_file
+
+FORMAT = "ipub model"
+VERSION = 1
+"""Raised whenever a file of the new kind would be misread by the code before."""
+
+ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
+RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Certificate, Region)}
+"""Dataclasses that may stand in a model file."""
+
+HEADER = "model.json"
+ARRAY_KINDS = "biufcUS"
+"""Kinds of NumPy arrays that are stored as they are; others are stored value by value."""
+
+
+class ModelFileError(ValueError):
+    """A file that is no model, is damaged, or comes from a newer version; or a model that cannot be stored."""
+
+
+class StoredModel(NamedTuple):
+    """What a model file holds."""
+
+    estimator: Any
+    metadata: dict[str, Any]
+
+
+def save(estimator: Any, path: str | os.PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted `BoundedClassifier` or `BoundedRegressor` to a file.
+
+    The file appears under its name only when it is complete; whatever stood there before stays until then.
+
+    Parameters
+    ----------
+    estimator : BoundedClassifier or BoundedRegressor
+    path : path
+        By habit it ends in ``.ipub``.
+    metadata : mapping, optional
+        Anything of numbers, strings, arrays, lists and mappings that shall travel with the model, for
+        `load_with_metadata`.
+
+    Raises
+    ------
+    ModelFileError
+        If the estimator is of another kind, or a parameter cannot be stored without pickle.
+    """
+    kind = type(estimator).__name__
+    if ESTIMATORS.get(kind) is not type(estimator):
+        raise ModelFileError(
+            f"Only {' and '.join(ESTIMATORS)} can be saved, not {kind}. Of a Pipeline, save the last step and keep "
+            "the others with their own means."
+        )
+    check_is_fitted(estimator)
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"ipub {ipub.__version__}",
+        "class": kind,
+        "parameters": _encode_items(estimator.get_params(deep=False), arrays, "parameter"),
+        "fitted": _encode_items({k: v for k, v in vars(estimator).items() if _is_fitted(k)}, arrays, "attribute"),
+        "metadata": _encode_items(dict(metadata or {}), arrays, "metadata"),
+    }
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(HEADER, json.dumps(header, indent=1, allow_nan=False))
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.save(content, array, allow_pickle=False)
+            archive.writestr(name, content.getvalue())
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read an estimator that `save` wrote: it predicts and bounds exactly as the saved one.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file, is damaged, or was written by a newer version of ipub.
+    OSError
+        If the file cannot be opened.
+    """
+    return load_with_metadata(path).estimator
+
+
+def load_with_metadata(path: str | os.PathLike[str]) -> StoredModel:
+    """Read an estimator and the metadata saved with it; errors as in `load`."""
+    path = Path(path)
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a folder, not a model file.")
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ModelFileError(_not_a_model(path))
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return _read(archive, path)
+        except ModelFileError:
+            raise
+        # What is inside was written by anybody: whatever goes wrong in reading it is said in one way.
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+            NotImplementedError,
+            RuntimeError,
+            EOFError,
+            OSError,
+            MemoryError,
+        ) as error:
+            raise ModelFileError(f"{path} is damaged and cannot be loaded ({error}). Save the model again.") from error
+
+
+def _not_a_model(path: Path) -> str:
+    return f"{path} is not an ipub model, or not a whole one. Make it with `ipub fit` or ipub.modelfile.save."
+
+
+def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
+    if HEADER not in archive.namelist():
+        raise ModelFileError(_not_a_model(path))
+    header = json.loads(archive.read(HEADER))
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError(_not_a_model(path))
+    version = header["version"]
+    if not isinstance(version, int) or version > VERSION:
+        raise ModelFileError(
+            f"{path} was written by a newer version of ipub ({header.get('written_by', 'unknown')}; this is "
+            f"{ipub.__version__}): upgrade with `pip install --upgrade ipub`."
+        )
+    if header["class"] not in ESTIMATORS:
+        raise ModelFileError(f"{path} holds a {header['class']!r}, which ipub {ipub.__version__} does not know.")
+    kind = ESTIMATORS[header["class"]]
+    parameters = _decode_items(header["parameters"], archive)
+    unknown = set(parameters) - set(kind().get_params(deep=False))
+    if unknown:
+        raise ValueError(f"unknown parameter {min(unknown)!r}")
+    estimator = kind(**parameters)
+    for name, value in _decode_items(header["fitted"], archive).items():
+        if not _is_fitted(name):
+            raise ValueError(f"unexpected attribute {name!r}")
+        setattr(estimator, name, value)
+    _check_consistent(estimator)
+    return StoredModel(estimator, _decode_items(header["metadata"], archive))
+
+
+def _is_fitted(name: str) -> bool:
+    """Whether an attribute is a public result of fit, by scikit-learn's convention."""
+    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
+
+
+def _check_consistent(estimator: Any) -> None:
+    """Refuse a model whose parts do not fit each other, before it predicts nonsense."""
+    d = estimator.n_features_in_
+    if np.size(estimator.coef_) != d or estimator.coef_bounds_.shape != (d, 2) or estimator.fill_values_.shape != (d,):
+        raise ValueError("the arrays do not fit the number of features")
+    if not isinstance(estimator.certificate_, Certificate):
+        raise TypeError("the certificate is missing")
+    estimator.certificate_.score_bounds(np.zeros((1, d)))
+
+
+def _encode_items(items: Mapping[str, Any], arrays: dict[str, np.ndarray[Any, Any]], what: str) -> dict[str, Any]:
+    encoded = {}
+    for name, value in items.items():
+        try:
+            encoded[name] = _encode(value, arrays)
+        except TypeError as error:
+            raise ModelFileError(f"The {what} {name!r} cannot be stored in a model file: {error}.") from None
+    return encoded
+
+
+def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """Return what stands for a value in JSON; arrays go to `arrays`, and a dictionary names what it is."""
+    if value is None or isinstance(value, bool | str) or type(value) is int:
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, list):
+        return [_encode(item, arrays) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [_encode(item, arrays) for item in value]}
+    if isinstance(value, Mapping):
+        return {"mapping": [[_encode(key, arrays), _encode(item, arrays)] for key, item in value.items()]}
+    if RECORDS.get(type(value).__name__) is type(value):
+        fields = {field.name: _encode(getattr(value, field.name), arrays) for field in dataclasses.fields(value)}
+        return {"record": type(value).__name__, "fields": fields}
+    if isinstance(value, np.generic) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        if array.dtype.kind not in ARRAY_KINDS:
+            return {"objects": [_encode(item, arrays) for item in array.ravel().tolist()], "shape": array.shape}
+        name = f"array{len(arrays)}.npy"
+        arrays[name] = array
+        return {"scalar" if isinstance(value, np.generic) else "array": name}
+    raise TypeError(f"a value of type {type(value).__name__} would need pickle")
+
+
+def _decode_items(items: Mapping[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+    return {name: _decode(value, archive) for name, value in items.items()}
+
+
+def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, archive) for item in value]
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"float": number}:
+            return float(number)
+        case {"tuple": items}:
+            return tuple(_decode(item, archive) for item in items)
+        case {"mapping": pairs}:
+            return {_decode(key, archive): _decode(item, archive) for key, item in pairs}
+        case {"record": name, "fields": fields}:
+            return RECORDS[name](**_decode_items(fields, archive))
+        case {"objects": items, "shape": shape}:
+            objects = np.empty(len(items), dtype=object)
+            objects[:] = [_decode(item, archive) for item in items]
+            return objects.reshape(shape)
+        case {"array": name}:
+            return _array(archive, name)
+        case {"scalar": name}:
+            return _array(archive, name)[()]
+    raise ValueError(f"unknown entry {next(iter(value), '')!r}")
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> Any:
+    with archive.open(name) as member:
+        return np.lib.format.read_array(member, allow_pickle=False)

@@ -1,0 +1,160 @@
+"""Pictures of bounds. They need matplotlib: ``pip install "ipub[plots]"``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ipub.rounding import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CERTAIN = "#0072B2"
+UNCERTAIN = "#E69F00"
+"""Blue and orange of Okabe and Ito: they stay apart for colour-blind eyes, and in grey."""
+INK = "#333333"
+FIGURE_INCHES = (8.0, 4.2)
+
+
+def plot_bounds(
+    bounds: ArrayLike,
+    prediction: ArrayLike,
+    *,
+    threshold: float | None = None,
+    quantity: str = "prediction",
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the interval of each row, sorted by prediction.
+
+    Rows whose interval lies on one side of the threshold are certain: no completion of the training table
+    changes their class. They get one colour, the others another.
+
+    Parameters
+    ----------
+    bounds : array of shape (m, 2)
+        Lower and upper bound of each row, as from `predict_proba_bounds`, `decision_bounds` or `predict_bounds`.
+    prediction : array of shape (m,)
+        The prediction of the model trained at the center, on the same scale as the bounds.
+    threshold : float, optional
+        Where the decision changes: 0.5 for probabilities, 0 for scores. None (regression) draws one colour.
+    quantity : str, default="prediction"
+        What is bounded, in words, for the vertical axis.
+    title : str, optional
+    ax : matplotlib Axes, optional
+        Where to draw. If left out, a new figure is made, without touching pyplot: save it with
+        ``ax.figure.savefig("bounds.png")``; in a notebook ``ax.figure`` on the last line shows it.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from ipub.plots import plot_bounds
+    >>> ax = plot_bounds([[0.1, 0.3], [0.4, 0.7]], [0.2, 0.6], threshold=0.5, quantity="probability of rain")
+    >>> ax.get_ylabel()
+    'probability of rain'
+    """
+    interval, center = _checked(bounds, prediction)
+    if ax is None:
+        ax = _new_axes()
+    order = np.argsort(center, kind="stable")
+    interval, center = interval[order], center[order]
+    _set_limits(ax, interval, center, threshold)
+    if threshold is None:
+        groups = [(np.ones(len(center), dtype=bool), CERTAIN, "bounds over all completions")]
+    else:
+        certain = (interval[:, 0] > threshold) | (interval[:, 1] < threshold)
+        groups = [
+            (certain, CERTAIN, "certain: the same class for every completion"),
+            (~certain, UNCERTAIN, "open: missing cells may change the class"),
+        ]
+    for rows, colour, words in groups:
+        _draw_rows(ax, np.flatnonzero(rows), interval[rows], center[rows], colour, f"{words} ({rows.sum()} rows)")
+    if threshold is not None:
+        ax.axhline(
+            threshold, color=INK, linewidth=1.0, linestyle=(0, (5, 3)), zorder=2.5, label=f"decision at {threshold:g}"
+        )
+    _decorate(ax, quantity, title)
+    return ax
+
+
+def _new_axes() -> Axes:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('Pictures need matplotlib: pip install "ipub[plots]".') from error
+    axes: Axes = Figure(figsize=FIGURE_INCHES, dpi=150, layout="constrained").add_subplot()
+    return axes
+
+
+def _checked(bounds: ArrayLike, prediction: ArrayLike) -> tuple[Array, Array]:
+    interval, center = np.asarray(bounds, dtype=float), np.asarray(prediction, dtype=float)
+    if interval.ndim != 2 or interval.shape[1] != 2 or len(interval) == 0:
+        raise ValueError(f"bounds must have shape (rows, 2) with at least one row, got {interval.shape}.")
+    if center.shape != (len(interval),):
+        raise ValueError(
+            f"prediction must have one value for each of the {len(interval)} rows of bounds, got shape {center.shape}. "
+            "Of probabilities, give the column of the second class: predict_proba(X)[:, 1]."
+        )
+    if np.isnan(interval).any() or not np.isfinite(center).all():
+        raise ValueError("Some rows have no bounds or no finite prediction (NaN): leave them out.")
+    if (interval[:, 0] > interval[:, 1]).any():
+        raise ValueError("Some rows have a lower bound above the upper one: the columns are (lower, upper).")
+    return interval, center
+
+
+def _set_limits(ax: Axes, interval: Array, center: Array, threshold: float | None) -> None:
+    """Show every finite end with a margin; infinite ends run out of the picture."""
+    shown = np.concatenate([interval.ravel(), center, [] if threshold is None else [threshold]])
+    shown = shown[np.isfinite(shown)]
+    low, high = float(shown.min()), float(shown.max())
+    margin = 0.04 * (high - low) or 0.5
+    ax.set_ylim(low - margin, high + margin)
+    ax.set_xlim(-1.0, len(center))
+
+
+def _draw_rows(ax: Axes, where: Any, interval: Array, center: Array, colour: str, label: str) -> None:
+    if len(where) == 0:
+        return
+    n_rows = ax.get_xlim()[1]
+    inches = ax.get_figure(root=True).get_size_inches()[0]  # type: ignore[union-attr]
+    spacing = 72.0 * 0.85 * float(inches) / n_rows  # points from one row to the next
+    low, high = ax.get_ylim()
+    ends = np.clip(interval, 2.0 * low - high, 2.0 * high - low)
+    ax.vlines(
+        where,
+        ends[:, 0],
+        ends[:, 1],
+        color=colour,
+        linewidth=float(np.clip(0.62 * spacing, 0.4, 7.0)),
+        alpha=0.75,
+        label=label,
+    )
+    size = float(np.clip(0.5 * spacing, 0.8, 5.0))
+    ax.plot(where, center, linestyle="none", marker="o", markersize=size, color=INK, markeredgewidth=0.0, zorder=3)
+
+
+def _decorate(ax: Axes, quantity: str, title: str | None) -> None:
+    from matplotlib.collections import LineCollection
+
+    ax.set_xlabel("rows, sorted by prediction")
+    ax.set_ylabel(quantity)
+    if title is not None:
+        ax.set_title(title, loc="left")
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.grid(axis="y", color="#dddddd", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.plot([], [], linestyle="none", marker="o", markersize=4, color=INK, label="prediction at the center")
+    # Below the axis labels, in units of the font, so that it never covers a row whatever the size.
+    place = {"loc": "upper left", "bbox_to_anchor": (0.0, 0.0), "borderaxespad": 4.6}
+    legend = ax.legend(**place, ncols=2, frameon=False, fontsize="small", borderpad=0.0)
+    for handle in legend.legend_handles:
+        if isinstance(handle, LineCollection):
+            handle.set_linewidth(5.0)

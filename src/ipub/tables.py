@@ -1,0 +1,308 @@
+"""Tables in files: CSV and Parquet in, CSV and Parquet out, and files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import os
+import secrets
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ipub.rounding import Array
+
+NULLS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "Null", "null", "None")
+"""What a CSV file may write in a missing cell."""
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+INDEX_NAMES = ("", "__index_level_0__", "Unnamed: 0")
+"""How pandas writes row numbers into a file; they are no feature."""
+
+SNIFFED_BYTES = 1 << 16
+
+
+class TableError(ValueError):
+    """A table that cannot be read, or lacks what was asked of it; the message names file and column."""
+
+
+class TableWarning(UserWarning):
+    """Something in a file was left out that its owner may want to know of."""
+
+
+def read_table(path: str | os.PathLike[str]) -> pa.Table:
+    """Read a table from a file, by its suffix: .csv, .tsv, both also with .gz, or .parquet.
+
+    In CSV the cells of `NULLS` are missing, and spaces around a value or a name do not count. A .csv file
+    whose header has no comma may be separated by semicolons or tabs. A column of row numbers, as pandas
+    writes it, is left out with a `TableWarning`.
+
+    Raises
+    ------
+    TableError
+        If the file is no such table, has no rows, or two columns have the same name.
+    OSError
+        If the file cannot be opened.
+    """
+    path = Path(path)
+    suffix = _table_suffix(path)
+    if path.is_dir():
+        raise TableError(f"{path} is a folder. Name a .csv, .tsv or .parquet file in it.")
+    path.open("rb").close()
+    try:
+        table = pq.read_table(path, partitioning=None) if suffix == ".parquet" else _read_csv(path, suffix)
+    except (pa.ArrowException, UnicodeDecodeError, EOFError) as error:
+        kind = "a Parquet" if suffix == ".parquet" else "a CSV"
+        raise TableError(f"{path} cannot be read as {kind} file: {_first_line(error)}") from error
+    table = _without_index(table, path)
+    _refuse_duplicate_names(table, path)
+    if table.num_rows == 0:
+        raise TableError(f"{path} has no rows below its header.")
+    return table
+
+
+def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
+    """Write columns to a .csv, .tsv (also with .gz) or .parquet file, whole or not at all; None is an empty cell."""
+    path = Path(path)
+    suffix = _table_suffix(path)
+    table = pa.table(dict(columns))
+    with whole_file(path) as file:
+        if suffix == ".parquet":
+            pq.write_table(table, file)
+        elif path.suffix.lower() == ".gz":
+            with pa.CompressedOutputStream(file, "gzip") as compressed:
+                _write_csv(table, compressed, SEPARATORS[suffix])
+        else:
+            _write_csv(table, file, SEPARATORS[suffix])
+
+
+def check_table_path(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work is done, a path that `write_table` could not write to."""
+    _table_suffix(Path(path))
+    check_folder(path)
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a path whose folder does not exist, or that is a folder itself."""
+    target = Path(path)
+    if target.is_dir():
+        raise TableError(f"{target} is a folder: add a file name.")
+    if not target.parent.is_dir():
+        raise TableError(f"The folder {target.parent} does not exist: create it first, or write elsewhere.")
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that appears at `path` only when it is complete.
+
+    It is written beside its goal and moved into place, so that a crash leaves what was there before.
+    """
+    check_folder(path)
+    goal = Path(os.path.realpath(path))
+    part = goal.parent / f".ipub-{secrets.token_hex(8)}.part"
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if goal.exists():
+            part.chmod(goal.stat().st_mode & 0o7777)
+        os.replace(part, goal)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[str], remedy: str) -> pa.Table:
+    """Return the named columns as float64, in the order of the names; nulls are NaN.
+
+    Raises
+    ------
+    TableError
+        If columns hold something else than numbers; the message names a cell of each and ends with `remedy`.
+    """
+    columns = {name: _plain(table.column(name)) for name in names}
+    wrong = [f"{name!r} ({_example(column)})" for name, column in columns.items() if not _holds_numbers(column.type)]
+    if wrong:
+        verb = "holds" if len(wrong) == 1 else "hold"
+        raise TableError(f"{', '.join(wrong)} of {path} {verb} no numbers. {remedy}")
+    return pa.table({name: _as_floats(column) for name, column in columns.items()})
+
+
+def values_of(table: pa.Table, name: str, path: str | os.PathLike[str]) -> NDArray[Any]:
+    """Return a column without holes as an array of booleans, numbers or strings (a target, say)."""
+    column = _plain(table.column(name))
+    is_float = pa.types.is_floating(column.type)
+    n_missing = column.null_count + (int(np.isnan(column.drop_null().to_numpy()).sum()) if is_float else 0)
+    if n_missing:
+        raise TableError(
+            f"The target {name!r} is missing in {n_missing} of {len(column)} rows of {path}. Only features may have "
+            "holes: remove these rows."
+        )
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    if not (pa.types.is_boolean(column.type) or _is_number(column.type) or _is_text(column.type)):
+        raise TableError(
+            f"The target {name!r} of {path} has the type {column.type}. It must hold numbers, booleans or text."
+        )
+    if _is_text(column.type):
+        return np.array(column.to_pylist(), dtype=str)
+    return np.asarray(column.to_numpy())
+
+
+def check_names(wanted: Sequence[str], known: Sequence[str], where: str) -> None:
+    """Refuse names that are not known, suggesting the closest that is."""
+    missing = [name for name in wanted if name not in known]
+    if not missing:
+        return
+    close = [difflib.get_close_matches(name, known, n=1) for name in missing]
+    hints = [f"{found[0]!r} for {name!r}" for name, found in zip(missing, close, strict=True) if found]
+    word = "column" if len(missing) == 1 else "columns"
+    if hints and len(missing) == 1:
+        advice = f"Did you mean {close[0][0]!r}?"
+    elif hints:
+        advice = f"Did you mean {', '.join(hints)}?"
+    else:
+        advice = f"It has {_listed(known)}."
+    raise TableError(f"{where} has no {word} {_listed(missing)}. {advice}")
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def _table_suffix(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    last = suffixes[-1] if suffixes else ""
+    if last == ".gz" and len(suffixes) > 1 and suffixes[0] in SEPARATORS:
+        return suffixes[0]
+    if last in (*SEPARATORS, ".parquet"):
+        return last
+    raise TableError(
+        f"{path} has the suffix {last!r}; the format is told by the suffix: .csv, .tsv, .csv.gz, .tsv.gz or .parquet."
+        if last
+        else f"{path} has no suffix; the format is told by it: .csv, .tsv, .csv.gz, .tsv.gz or .parquet."
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n", 1)[0].rstrip(".") + "."
+
+
+def _read_csv(path: Path, suffix: str) -> pa.Table:
+    table = pa_csv.read_csv(
+        path,
+        parse_options=pa_csv.ParseOptions(delimiter=_separator(path, suffix), newlines_in_values=True),
+        convert_options=pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True),
+    )
+    for j, name in enumerate(table.column_names):
+        column = table.column(j)
+        if pa.types.is_binary(column.type):
+            raise pa.ArrowInvalid(f"column {name!r} is not in UTF-8; save the file in that encoding")
+        if pa.types.is_string(column.type):
+            column = _trimmed(column)
+        table = table.set_column(j, name.strip(), column)
+    return table
+
+
+def _separator(path: Path, suffix: str) -> str:
+    with pa.input_stream(str(path), compression="detect") as stream:
+        header = stream.read(SNIFFED_BYTES).decode("utf-8", "replace").split("\n", 1)[0]
+    if suffix == ".csv" and "," not in header:
+        return next((mark for mark in (";", "\t") if mark in header), ",")
+    return SEPARATORS[suffix]
+
+
+def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Take spaces off the values of a text column; numbers and nulls may come to light."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    if trimmed.equals(column):
+        return column
+    missing = pc.is_in(trimmed, value_set=pa.array(NULLS))
+    trimmed = pc.if_else(missing, pa.scalar(None, pa.string()), trimmed)
+    for number in (pa.int64(), pa.float64()):
+        with suppress(pa.ArrowInvalid):
+            return trimmed.cast(number)
+    return trimmed
+
+
+def _without_index(table: pa.Table, path: Path) -> pa.Table:
+    found = [j for j, name in enumerate(table.column_names) if name in INDEX_NAMES]
+    if not found or len(found) == table.num_columns:
+        return table
+    warnings.warn(
+        f"{path} has a column without a name (row numbers written by pandas?): left out.", TableWarning, stacklevel=3
+    )
+    return table.select([j for j in range(table.num_columns) if j not in found])
+
+
+def _refuse_duplicate_names(table: pa.Table, path: Path) -> None:
+    names = table.column_names
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise TableError(f"{path} has more than one column named {_listed(doubled)}: rename them.")
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without dictionary encoding, in one piece."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _holds_numbers(kind: pa.DataType) -> bool:
+    return _is_number(kind) or bool(pa.types.is_boolean(kind) or pa.types.is_null(kind))
+
+
+def _as_floats(column: pa.ChunkedArray) -> Array:
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    floats: Array = column.cast(pa.float64(), safe=False).to_numpy()
+    return floats
+
+
+def _example(column: pa.ChunkedArray) -> str:
+    """Name a cell that is no number, or the type of the column."""
+    if _is_text(column.type):
+        for row, value in enumerate(column.to_pylist(), start=1):
+            if value is not None and not _is_float(value):
+                return f"{value!r} in row {row}"
+    return f"type {column.type}"
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _write_csv(table: pa.Table, file: Any, separator: str) -> None:
+    header = io.StringIO()
+    csv.writer(header, delimiter=separator, lineterminator="\n").writerow(table.column_names)
+    file.write(header.getvalue().encode())
+    options = pa_csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="needed")
+    pa_csv.write_csv(table, file, options)
