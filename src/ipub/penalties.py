@@ -41,8 +41,7 @@ class ElasticNet:
     def conjugate(self, q: Array) -> Array:
         """Return rho*_j(q_j) of each coordinate."""
         excess: Array = np.maximum(np.abs(q) - self.kappa, 0.0)
-        value: Array = excess**2 / (2.0 * self.lam)
-        return value
+        return excess**2 / (2.0 * self.lam)
 
     def conjugate_argument(self, q: Array) -> Array:
         """Return the weights w at which q is a subgradient: the derivative of the conjugate."""
@@ -56,7 +55,8 @@ class ElasticNet:
         """Return the Fenchel-Young residual rho_j(w_j) + rho*_j(q_j) - w_j q_j, without cancellation."""
         s = soft_threshold(q, self.kappa)
         l1_part = np.where(np.abs(q) <= self.kappa, self.kappa - np.sign(w) * q, self.kappa * (1.0 - np.sign(w * q)))
-        return (self.lam * w - s) ** 2 / (2.0 * self.lam) + np.abs(w) * np.maximum(l1_part, 0.0)
+        quadratic: Array = (self.lam * w - s) ** 2 / (2.0 * self.lam)
+        return quadratic + np.abs(w) * np.maximum(l1_part, 0.0)
 
     def value_upper(self, w: Array) -> Array:
         """Bound rho_j(w_j) of each coordinate from above."""

@@ -141,6 +141,7 @@ def _draw_rows(ax: Axes, where: Any, interval: Array, center: Array, colour: str
 
 def _decorate(ax: Axes, quantity: str, title: str | None) -> None:
     from matplotlib.collections import LineCollection
+    from matplotlib.ticker import MaxNLocator
 
     ax.set_xlabel("rows, sorted by prediction")
     ax.set_ylabel(quantity)
@@ -150,11 +151,18 @@ def _decorate(ax: Axes, quantity: str, title: str | None) -> None:
         ax.spines[side].set_visible(False)
     ax.grid(axis="y", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     ax.plot([], [], linestyle="none", marker="o", markersize=4, color=INK, label="prediction at the center")
     # Below the axis labels, in units of the font, so that it never covers a row whatever the size.
-    place = {"loc": "upper left", "bbox_to_anchor": (0.0, 0.0), "borderaxespad": 4.6}
-    legend = ax.legend(**place, ncols=2, frameon=False, fontsize="small", borderpad=0.0)
+    legend = ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(0.0, 0.0),
+        borderaxespad=4.6,
+        borderpad=0.0,
+        ncols=2,
+        frameon=False,
+        fontsize="small",
+    )
     for handle in legend.legend_handles:
         if isinstance(handle, LineCollection):
             handle.set_linewidth(5.0)

@@ -7,6 +7,7 @@ import difflib
 import io
 import os
 import secrets
+import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -140,6 +141,16 @@ def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[s
     return pa.table({name: _as_floats(column) for name, column in columns.items()})
 
 
+def floats_of(features: pa.Table) -> Array:
+    """Return the columns of `features_of` as one array."""
+    return np.column_stack([column.to_numpy() for column in features.columns])
+
+
+def complete_rows(features: pa.Table) -> NDArray[np.bool_]:
+    """Return which rows of `features_of` have no hole."""
+    return np.logical_not(np.isnan(floats_of(features)).any(axis=1))
+
+
 def values_of(table: pa.Table, name: str, path: str | os.PathLike[str]) -> NDArray[Any]:
     """Return a column without holes as an array of booleans, numbers or strings (a target, say)."""
     column = _plain(table.column(name))
@@ -159,6 +170,24 @@ def values_of(table: pa.Table, name: str, path: str | os.PathLike[str]) -> NDArr
     if _is_text(column.type):
         return np.array(column.to_pylist(), dtype=str)
     return np.asarray(column.to_numpy())
+
+
+def read_ranges(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Read where missing values lie: a TOML file of lines ``age = [0, 120]``, also under ``[ranges]``."""
+    try:
+        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TableError(f"{path} is no valid TOML file: {error}.") from None
+    if isinstance(given.get("ranges"), dict):
+        given = given["ranges"]
+    try:
+        check_names(list(given), names, "The training table")
+    except TableError as error:
+        raise TableError(f"{path} gives a range for a column that is no feature. {error}") from None
+    for name, value in given.items():
+        if not (isinstance(value, list) and len(value) == 2 and all(type(end) in (int, float) for end in value)):
+            raise TableError(f"{path} must give two numbers for {name!r}, like {name} = [0, 120]; got {value!r}.")
+    return {name: (float(low), float(high)) for name, (low, high) in given.items()}
 
 
 def check_names(wanted: Sequence[str], known: Sequence[str], where: str) -> None:

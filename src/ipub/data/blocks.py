@@ -34,7 +34,7 @@ class Block:
     y: Array
     """Labels or targets."""
     weight: Array
-    """Weights of the rows, not normalised."""
+    """Weights of the rows, the largest of all about 1."""
 
     def row_spread(self, w: Array) -> Array:
         """Return radius @ abs(w): how far each row's score under w can move."""
@@ -62,13 +62,13 @@ class Rows(ABC):
     y : array of shape (n_rows,)
         Labels or targets.
     weight : array of shape (n_rows,), optional
-        Weights of the rows; all 1 if left out.
+        Weights of the rows; all 1 if left out. Only their ratios matter.
     """
 
     def __init__(self, n_features: int, y: Array, weight: Array | None = None) -> None:
         self.n_rows, self.n_features = len(y), n_features
         self.y = y
-        self.weight = np.ones(len(y)) if weight is None else weight
+        self.weight = np.ones(len(y)) if weight is None else _scaled(weight)
         self.total_weight = math.fsum(self.weight)
         """Sum of the weights, correctly rounded."""
         self._slices = list(row_slices(self.n_rows, n_features, BLOCK_CELLS))
@@ -99,6 +99,11 @@ class Rows(ABC):
             for part in parts:
                 total = tuple(a + b for a, b in zip(total, part, strict=True))
         return total
+
+
+def _scaled(weight: Array) -> Array:
+    """Scale weights by a power of two, exactly, so that the largest is between 1/2 and 1 (F3)."""
+    return np.ldexp(weight, -int(np.frexp(weight.max())[1]))
 
 
 class MemoryRows(Rows):

@@ -168,6 +168,12 @@ class BoundedLinearModel(BaseEstimator):
             )
         if not weight.any():
             raise ValueError("Every sample_weight is zero: at least one row must have a positive weight.")
+        negligible = np.flatnonzero((weight > 0.0) & (weight < weight.max() / LARGEST))
+        if len(negligible):
+            raise ValueError(
+                f"sample_weight is {weight[negligible[0]]:g} in row {negligible[0]}, too small beside the largest, "
+                f"{weight.max():g}: make it 0, or weights that differ by less than a factor {LARGEST:g}."
+            )
         return weight
 
     def _read_filled_rows(self, X: Any) -> Array:
