@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import importlib.util
 import statistics
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +22,8 @@ from rich.text import Text
 from sklearn.base import is_classifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import ipub
@@ -44,6 +43,8 @@ DEMO_TEST_ROWS = 150
 DEMO_SHOWN_ROWS = 12
 DEMO_REPEATS = 51
 STRIP_WIDTH = 17
+WIDE_ENOUGH = 79
+LARGE_COLUMN = 10.0
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -62,16 +63,15 @@ class SentencesForErrors(typer.core.TyperGroup):
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
-                name = f"{error.filename}: " if error.filename else ""
-                _fail(f"{name}{error.strerror or error}.")
-            except (ValueError, TypeError, MemoryError) as error:
+                _fail(f"{error.filename}: {error.strerror}." if error.filename else str(error))
+            except (ValueError, MemoryError) as error:
                 _fail(" ".join(str(error).split()) or "Out of memory.")
 
 
 app = typer.Typer(cls=SentencesForErrors, no_args_is_help=True, add_completion=False)
 
 
-def _fail(sentence: str) -> None:
+def _fail(sentence: str) -> NoReturn:
     _print(err, Text.assemble(("Error: ", "bold red"), sentence))
     raise typer.Exit(2)
 
@@ -105,7 +105,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
     ] = False,
 ) -> None:
     """Certified prediction bounds for linear models trained on tables with missing cells."""
@@ -116,19 +116,13 @@ def fit(
     train: Annotated[Path, typer.Argument(help="Training table: .csv, .tsv (or with .gz) or .parquet.")],
     target: Annotated[str, typer.Option(help="Column to predict.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path("model.ipub"),
-    loss: Annotated[
-        str, typer.Option(help=f"auto, {', '.join(LOSSES)}. auto: log_loss if the target has two values.")
-    ] = "auto",
+    loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSSES)}.")] = "auto",
     alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 0.1,
     l1_ratio: Annotated[float, typer.Option(help="Share of the l1 penalty, from 0 to below 1.")] = 0.0,
     certificate: Annotated[str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}.")] = "tight",
-    intervals: Annotated[
-        str, typer.Option(help="Where missing values lie: quantile or observed (least to greatest).")
-    ] = "quantile",
+    intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
     interval_level: Annotated[float, typer.Option(help="Share of observed values in a quantile interval.")] = 0.9,
-    ranges: Annotated[
-        Path | None, typer.Option(help="TOML file with ranges of missing values: age = [0, 120].")
-    ] = None,
+    ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
     """Train on a table with missing cells and save a model that bounds its predictions."""
@@ -141,7 +135,7 @@ def fit(
     y = tables.values_of(table, target, train)
     X = tables.features_of(table, names, train, "Encode them as numbers, or leave them out with --drop.")
     loss, reason = _choose_loss(loss, y, target)
-    where = _intervals(intervals, ranges, names)
+    where = intervals if ranges is None else {**dict.fromkeys(names, intervals), **tables.read_ranges(ranges, names)}
     kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
     estimator = kind(
         loss, alpha=alpha, l1_ratio=l1_ratio, certificate=certificate, intervals=where, interval_level=interval_level
@@ -150,10 +144,10 @@ def fit(
     _say(f"{train}: {len(y)} rows, {len(names)} features, target {target!r}")
     _say(f"Loss: {loss} ({reason})")
     _show_holes(X, where, interval_level)
-    _say(f"Trained in {estimator.n_iter_} steps; duality gap {estimator.dual_gap_:.1e}")
-    complete = tables.complete_rows(X)
-    if complete.any():
-        _say(f"On the {complete.sum()} complete training rows: {_summary(estimator, X.filter(pa.array(complete)))}")
+    intercept = "" if estimator.fit_intercept else ", without intercept"
+    _say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
+    _say(f"On the training rows: {_summary(_predictions(estimator, X)[0])}")
+    _advise_on_scale(X)
     _say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 
 
@@ -166,37 +160,26 @@ def _choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
     if len(values) == 1:
         raise TableError(f"The target {target!r} is {values[0]} in every row: there is nothing to learn.")
     if loss == "auto":
-        if len(values) == 2:
+        if len(values) == 2 and (not is_number or (values % 1 == 0).all()):
             return "log_loss", f"the target has two values, {values[0]} and {values[1]}"
         if is_number:
             return "squared_error", f"the target is a number with {len(values)} different values"
     if len(values) > 2 and not is_number:
-        raise TableError(
-            f"The target {target!r} has {len(values)} classes, and only two are supported so far: make a column that "
-            "tells one class from the others."
-        )
+        raise TableError(f"The target {target!r} has {len(values)} classes; so far a target must have two.")
     if LOSSES[loss].task == "classification" and len(values) > 2:
         raise TableError(
-            f"--loss {loss} needs a target with two values, but {target!r} has {len(values)}: use squared_error."
+            f"--loss {loss} needs a target with two values; {target!r} has {len(values)}: use squared_error."
         )
     if LOSSES[loss].task == "regression" and not is_number:
         raise TableError(f"--loss {loss} needs a target of numbers, but {target!r} holds {y.dtype.name} values.")
     return loss, "as asked"
 
 
-def _intervals(rule: str, ranges: Path | None, names: Sequence[str]) -> Any:
-    if rule not in ("quantile", "observed"):
-        raise TableError(f"--intervals {rule} is not known: use quantile or observed.")
-    if ranges is None:
-        return rule
-    return {**dict.fromkeys(names, rule), **tables.read_ranges(ranges, names)}
-
-
 def _show_holes(X: pa.Table, where: Any, level: float) -> None:
     values = tables.floats_of(X)
     holes = np.isnan(values)
     if not holes.any():
-        _say("Holes: none, so all bounds are as narrow as training is exact")
+        _say("Holes: none, so the bounds are as narrow as training is exact")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -209,13 +192,18 @@ def _show_holes(X: pa.Table, where: Any, level: float) -> None:
     out.print(table)
 
 
+def _advise_on_scale(X: pa.Table) -> None:
+    sizes = np.nanmax(np.abs(tables.floats_of(X)), axis=0, initial=0.0)
+    if sizes.max() > LARGE_COLUMN:
+        name = X.column_names[int(sizes.argmax())]
+        _note(f"Bounds widen with the size of the columns ({name} goes up to {sizes.max():g}): scale them to [-1, 1].")
+
+
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file made by `ipub fit`.")],
     test: Annotated[Path, typer.Argument(help="Table to predict: .csv, .tsv (or with .gz) or .parquet.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write the bounds: .csv, .tsv or .parquet.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write .csv, .tsv or .parquet.")] = None,
 ) -> None:
     """Predict the rows of a table, with bounds that hold whatever the missing training cells were.
 
@@ -232,15 +220,14 @@ def predict(
     table = tables.read_table(test)
     tables.check_names(list(names), table.column_names, str(test))
     ignored = [name for name in table.column_names if name not in names]
-    X = tables.features_of(
-        table, list(names), test, "The model was trained on numbers there: encode them the same way."
-    )
+    X = tables.features_of(table, list(names), test, "The model was trained on numbers: encode them the same way.")
     columns, quantity = _predictions(estimator, X)
     complete = tables.complete_rows(X)
     if output is None:
         _show_predictions(columns, quantity)
     else:
         tables.write_table(output, columns)
+        _say(f"Written to {output}; lower and upper bound {quantity}")
     if ignored:
         target = metadata.get("target")
         listed = ", ".join(f"{name} (the target)" if name == target else name for name in ignored[:10])
@@ -250,24 +237,21 @@ def predict(
             f"{(~complete).sum()} of {len(complete)} rows have missing cells themselves. They get a prediction, with "
             "each hole at the middle of its interval, but no bounds: these do not exist yet for such rows."
         )
-    if complete.any():
-        _say(f"{len(complete)} rows; {_summary(estimator, X.filter(pa.array(complete)))}")
-    if output is not None:
-        _say(f"Written to {output}")
+    _say(f"{table.num_rows} rows: {_summary(columns)}")
 
 
 def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
-    """Return the columns of the answer, and which of them the bounds belong to."""
+    """Return the columns of the answer, and in words what is bounded."""
     complete = tables.complete_rows(X)
     columns: dict[str, Any] = {"prediction": pa.array(estimator.predict(X))}
     if not is_classifier(estimator):
-        quantity, bound = "prediction", estimator.predict_bounds
+        quantity, bound = "the prediction", estimator.predict_bounds
     elif hasattr(estimator, "predict_proba_bounds"):
-        quantity, bound = "probability", estimator.predict_proba_bounds
-        columns[quantity] = pa.array(estimator.predict_proba(X)[:, 1])
+        quantity, bound = f"the probability of {estimator.classes_[1]}", estimator.predict_proba_bounds
+        columns["probability"] = pa.array(estimator.predict_proba(X)[:, 1])
     else:
-        quantity, bound = "score", estimator.decision_bounds
-        columns[quantity] = pa.array(estimator.decision_function(X))
+        quantity, bound = f"the score (positive: {estimator.classes_[1]})", estimator.decision_bounds
+        columns["score"] = pa.array(estimator.decision_function(X))
     bounds = np.full((len(complete), 2), np.nan)
     certain = np.zeros(len(complete), dtype=bool)
     if complete.any():
@@ -290,7 +274,7 @@ def _show_predictions(columns: dict[str, Any], quantity: str) -> None:
     out.print(table)
     if n_rows > SHOWN_ROWS:
         _say(f"... and {n_rows - SHOWN_ROWS} more rows; -o bounds.csv writes them all")
-    _say(f"lower and upper bound the {quantity}")
+    _say(f"lower and upper bound {quantity}")
 
 
 def _cell(value: Any) -> Text:
@@ -301,20 +285,24 @@ def _cell(value: Any) -> Text:
     return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
-def _summary(estimator: Any, X: pa.Table) -> str:
-    """Say in one sentence how much the holes leave open on complete rows."""
-    if not is_classifier(estimator):
-        bounds = estimator.predict_bounds(X)
-        return f"the median width of the bounds is {np.median(bounds[:, 1] - bounds[:, 0]):.4g}"
-    certain = estimator.predict_set(X).sum(axis=1) == 1
-    return f"{certain.sum()} of {len(certain)} predictions ({certain.mean():.0%}) no completion can change"
+def _summary(columns: dict[str, Any]) -> str:
+    """Say in one sentence how much the holes leave open."""
+    n_bounded = len(columns["lower"]) - columns["lower"].null_count
+    if n_bounded == 0:
+        return "no row is complete, so none has bounds"
+    if "certain" in columns:
+        n_certain = columns["certain"].true_count
+        share = f"{n_certain} of {n_bounded} bounded predictions ({n_certain / n_bounded:.0%})"
+        return f"{share} are certain, no completion changes them"
+    widths = np.asarray(columns["upper"].drop_null()) - np.asarray(columns["lower"].drop_null())
+    return f"the bounds of {n_bounded} predictions have a median width of {np.median(widths):.4g}"
 
 
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the figure.")] = Path("ipub-demo.png"),
     alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 0.1,
-    seed: Annotated[int, typer.Option(help="Which rows are kept for the test.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Which rows are kept for the test.")] = 0,
 ) -> None:
     """Show on real data which predictions the missing cells of a training table can change."""
     tables.check_folder(output)
@@ -322,64 +310,63 @@ def demo(
     complete = np.flatnonzero(~np.isnan(X).any(axis=1))
     is_test = np.zeros(len(y), dtype=bool)
     is_test[np.random.default_rng(seed).permutation(complete)[:DEMO_TEST_ROWS]] = True
-    model = make_pipeline(StandardScaler(), BoundedClassifier(alpha=alpha)).fit(X[~is_test], y[~is_test])
+    model = make_pipeline(MinMaxScaler((-1, 1)), BoundedClassifier(alpha=alpha, intervals="observed"))
+    model.fit(X[~is_test], y[~is_test])
     classifier, test = model[-1], model[:-1].transform(X[is_test])
     probability, bounds = classifier.predict_proba(test)[:, 1], classifier.predict_proba_bounds(test)
     certain = classifier.predict_set(test).sum(axis=1) == 1
     holes = np.isnan(X[~is_test])
-    _say("Mammographic masses, benign or malignant: a real table with real holes", "bold")
     by_column = ", ".join(f"{name} {count}" for name, count in zip(FEATURES, holes.sum(axis=0), strict=True))
-    _say(f"Training: {(~is_test).sum()} rows, {X.shape[1]} features, {holes.sum()} cells missing ({by_column})")
-    _say(f"Test: {is_test.sum()} complete rows, {np.mean(model.predict(X[is_test]) == y[is_test]):.0%} predicted right")
-    _say()
-    _say("Probability of malignant, bounded over all that the missing cells may be:")
+    right = np.mean(classifier.predict(test) == y[is_test])
+    _say("Mammographic masses, benign or malignant: a real table with real holes", "bold")
+    _say(f"Training: {(~is_test).sum()} rows, {X.shape[1]} features scaled to [-1, 1], alpha {alpha:g}")
+    _say(f"Holes: {holes.sum()} cells ({by_column});")
+    _say("each may be anything between the least and the greatest value of its column")
+    _say(f"Test: {is_test.sum()} complete rows, {right:.0%} predicted right")
+    _say("\nProbability of malignant, with bounds that hold however the holes are filled:")
     _show_demo_rows(X[is_test], probability, bounds, certain)
     _say(
         f"{certain.sum()} of {len(certain)} test predictions are certain: no filling of the holes changes them.", "bold"
     )
-    _say(f"The other {(~certain).sum()} are open: there the missing cells may decide the class.")
-    _say()
-    _show_times(model, X[~is_test], y[~is_test], X[is_test])
+    _say(f"The other {(~certain).sum()} are open: there the missing cells may decide the class.\n")
+    _show_times(classifier, model[:-1].transform(X[~is_test]), y[~is_test], test)
     _save_demo_figure(output, bounds, probability, int(holes.sum()))
-    _say()
-    _say("Next: ipub fit your_table.csv --target COLUMN", "bold")
+    _say("\nNext: ipub fit your_table.csv --target COLUMN", "bold")
 
 
 def _show_demo_rows(X: NDArray[np.float64], probability: Any, bounds: Any, certain: NDArray[np.bool_]) -> None:
     """Show rows of both kinds, spread over the range of predictions."""
     order = np.argsort(probability, kind="stable")
-    kinds = [order[certain[order]], order[~certain[order]]]
+    kinds = order[certain[order]], order[~certain[order]]
     picked = []
     for kind, other in (kinds, kinds[::-1]):
         share = min(len(kind), max(DEMO_SHOWN_ROWS // 2, DEMO_SHOWN_ROWS - len(other)))
         picked.append(kind[np.linspace(0, len(kind) - 1, share).round().astype(int)])
     chosen = np.concatenate(picked)
-    scale = f"0{'|':^{STRIP_WIDTH - 2}}1"
-    table = _table(*FEATURES, "prob.", "lower", "upper", scale, "class is", left=[scale, "class is"])
+    strips = [f"0{'|':^{STRIP_WIDTH - 2}}1"] if out.width >= WIDE_ENOUGH else []
+    table = _table(*FEATURES, "prob.", "lower", "upper", *strips, "class is", left=[*strips, "class is"])
     for i in chosen[np.argsort(probability[chosen], kind="stable")]:
-        verdict = Text("certain", "green") if certain[i] else Text("open", "yellow")
-        numbers = [f"{value:.3f}" for value in (probability[i], *bounds[i])]
-        table.add_row(*(f"{value:g}" for value in X[i]), *numbers, _strip(probability[i], *bounds[i]), verdict)
+        numbers = [*(f"{value:g}" for value in X[i]), *(f"{value:.3f}" for value in (probability[i], *bounds[i]))]
+        drawn = [_strip(probability[i], *bounds[i])] if strips else []
+        table.add_row(*numbers, *drawn, Text("certain", "green") if certain[i] else Text("open", "yellow"))
     out.print(table)
 
 
-def _strip(value: float, low: float, high: float) -> Text:
+def _strip(value: float, low: float, high: float) -> str:
     """Draw an interval within [0, 1] as characters, the threshold as a bar."""
-    place = [round(end * (STRIP_WIDTH - 1)) for end in (low, value, high)]
-    marks = ["-" if place[0] <= k <= place[2] else " " for k in range(STRIP_WIDTH)]
+    first, here, last = (round(end * (STRIP_WIDTH - 1)) for end in (low, value, high))
+    marks = ["-" if first <= k <= last else " " for k in range(STRIP_WIDTH)]
     marks[STRIP_WIDTH // 2] = "|"
-    marks[place[1]] = "o"
-    return Text("".join(marks))
+    marks[here] = "o"
+    return "".join(marks)
 
 
-def _show_times(model: Pipeline, X: Any, y: Any, test: Any) -> None:
+def _show_times(bounded: BoundedClassifier, X: Any, y: Any, test: Any) -> None:
     """Measure fit and bounds against one plain training, in turns, on the same scaled table."""
-    scaled, scaled_test = model[:-1].transform(X), model[:-1].transform(test)
-    filled = SimpleImputer().fit_transform(scaled)
-    bounded = BoundedClassifier(alpha=model[-1].alpha)
+    filled = SimpleImputer().fit_transform(X)
     plain = LogisticRegression(C=1.0 / (len(y) * bounded.alpha), fit_intercept=False)
-    jobs: list[Callable[[], Any]] = [
-        lambda: bounded.fit(scaled, y).predict_proba_bounds(scaled_test),
+    jobs: Sequence[Callable[[], Any]] = [
+        lambda: bounded.fit(X, y).predict_proba_bounds(test),
         lambda: plain.fit(filled, y),
     ]
     seconds: list[list[float]] = [[], []]
@@ -392,20 +379,20 @@ def _show_times(model: Pipeline, X: Any, y: Any, test: Any) -> None:
                 times.append(time.perf_counter() - start)
     ours, theirs = (statistics.median(times) for times in seconds)
     _say(f"Training and all bounds: {1e3 * ours:.1f} ms, {ours / theirs:.1f} times one plain training")
-    _say(f"(LogisticRegression on the mean-filled table: {1e3 * theirs:.1f} ms; medians of {DEMO_REPEATS} runs, one thread)")
+    _say(f"({1e3 * theirs:.1f} ms: LogisticRegression, mean-filled; medians of {DEMO_REPEATS} runs on one thread)")
 
 
 def _save_demo_figure(output: Path, bounds: Any, probability: Any, n_holes: int) -> None:
-    if importlib.util.find_spec("matplotlib") is None:
-        _say('No figure: it needs matplotlib, pip install "ipub[plots]".')
-        return
     title = f"{len(bounds)} test rows; {n_holes} cells of the training table are missing"
-    figure: Any = plot_bounds(
-        bounds, probability, threshold=0.5, quantity="probability of malignant", title=title
-    ).figure
-    with tables.whole_file(output) as file:
-        figure.savefig(file, format=output.suffix.lstrip(".").lower() or "png")
-    _say(f"Figure saved to {output}")
+    try:
+        axes = plot_bounds(bounds, probability, threshold=0.5, quantity="probability of malignant", title=title)
+    except ImportError as error:
+        _say(f"No figure. {error}")
+    else:
+        figure: Any = axes.figure
+        with tables.whole_file(output) as file:
+            figure.savefig(file, format=output.suffix.lstrip(".").lower() or "png")
+        _say(f"Figure saved to {output}")
 
 
 if __name__ == "__main__":

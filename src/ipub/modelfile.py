@@ -13,7 +13,6 @@ import json
 import math
 import os
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,12 +85,17 @@ def save(estimator: Any, path: str | os.PathLike[str], metadata: Mapping[str, An
         "fitted": _encode_items({k: v for k, v in vars(estimator).items() if _is_fitted(k)}, arrays, "attribute"),
         "metadata": _encode_items(dict(metadata or {}), arrays, "metadata"),
     }
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(HEADER, json.dumps(header, indent=1, allow_nan=False))
+    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        _write_member(archive, HEADER, json.dumps(header, indent=1, allow_nan=False).encode())
         for name, array in arrays.items():
             content = io.BytesIO()
             np.save(content, array, allow_pickle=False)
-            archive.writestr(name, content.getvalue())
+            _write_member(archive, name, content.getvalue())
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    """Write a member without the time of day: the same model gives the same bytes."""
+    archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -121,19 +125,7 @@ def load_with_metadata(path: str | os.PathLike[str]) -> StoredModel:
         except ModelFileError:
             raise
         # What is inside was written by anybody: whatever goes wrong in reading it is said in one way.
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            ValueError,
-            TypeError,
-            LookupError,
-            AttributeError,
-            NotImplementedError,
-            RuntimeError,
-            EOFError,
-            OSError,
-            MemoryError,
-        ) as error:
+        except Exception as error:
             raise ModelFileError(f"{path} is damaged and cannot be loaded ({error}). Save the model again.") from error
 
 
@@ -249,5 +241,5 @@ def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> Any:
-    with archive.open(name) as member:
-        return np.lib.format.read_array(member, allow_pickle=False)
+    # All of it at once: only then is the checksum looked at.
+    return np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)

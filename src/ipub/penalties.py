@@ -56,7 +56,8 @@ class ElasticNet:
         s = soft_threshold(q, self.kappa)
         l1_part = np.where(np.abs(q) <= self.kappa, self.kappa - np.sign(w) * q, self.kappa * (1.0 - np.sign(w * q)))
         quadratic: Array = (self.lam * w - s) ** 2 / (2.0 * self.lam)
-        return quadratic + np.abs(w) * np.maximum(l1_part, 0.0)
+        l1: Array = np.abs(w) * np.maximum(l1_part, 0.0)
+        return quadratic + l1
 
     def value_upper(self, w: Array) -> Array:
         """Bound rho_j(w_j) of each coordinate from above."""

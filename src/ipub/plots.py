@@ -152,7 +152,7 @@ def _decorate(ax: Axes, quantity: str, title: str | None) -> None:
     ax.grid(axis="y", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
-    ax.plot([], [], linestyle="none", marker="o", markersize=4, color=INK, label="prediction at the center")
+    ax.plot([], [], linestyle="none", marker="o", markersize=4, color=INK, label="prediction, holes at mid-interval")
     # Below the axis labels, in units of the font, so that it never covers a row whatever the size.
     legend = ax.legend(
         loc="upper left",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import gzip
 import io
 import os
 import secrets
@@ -81,7 +82,7 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> Non
         if suffix == ".parquet":
             pq.write_table(table, file)
         elif path.suffix.lower() == ".gz":
-            with pa.CompressedOutputStream(file, "gzip") as compressed:
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as compressed:
                 _write_csv(table, compressed, SEPARATORS[suffix])
         else:
             _write_csv(table, file, SEPARATORS[suffix])

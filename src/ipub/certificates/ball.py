@@ -12,24 +12,24 @@ from ipub.problem import Problem
 from ipub.rounding import Array, down, norm_upper, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
-PRICES = (0.0, *(3.0**-k for k in range(7)), np.inf)
-"""Prices tried for KEEP against ADAPT, as multiples of abs(w'); 0 adapts and infinity keeps all."""
+PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
+"""Prices tried for ADAPT against KEEP, as multiples of abs(w'); at an infinite price every row keeps."""
 
-NEGLIGIBLE_SPREAD = 1e-8
-"""A complete row whose derivative is known to this adapts: KEEP would pay rounding errors under a root."""
+NEGLIGIBLE_CHANGE = 1e-8
+"""A row whose derivative differs from its dual coordinate by no more adapts: KEEP pays rounding under a root."""
 
 
 def ball(problem: Problem, solution: Solution) -> Certificate:
     """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
 
     Each row either keeps the dual coordinate of the center and pays its Fenchel-Young residual in eps, or
-    adapts it to the completion and pays the spread of the derivative in g (``docs/theory.md``, Theorem 2).
-    Any choice is valid. A row adapts where its residual exceeds a price times the norm of its spread; the
+    adapts it to the completion and pays the change of the derivative in g (``docs/theory.md``, Theorem 2).
+    Any choice is valid. A row adapts where its residual exceeds a price times the norm of that change; the
     best price is the radius itself (Remark 2), so several are tried, and all that they give is used. One pass.
     """
     rows, penalty, w = problem.rows, problem.penalty, solution.w
     size = float(np.linalg.norm(w))
-    prices = np.array([price * size if 0.0 < price < np.inf else price for price in PRICES])
+    prices = np.array([price * size if price < np.inf else price for price in PRICES])
     sums = rows.reduce(_ball_sums, problem.loss, solution, prices)
     total, roundings = rows.total_weight, rows.depth + 5
     eps, gradient, magnitude, cell_box, row_box, row_norm = (part / total for part in sums)
@@ -86,9 +86,10 @@ def _ball_sums(block: Block, loss: Loss, solution: Solution, prices: Array) -> S
     middle = 0.5 * low + 0.5 * high
     spread = np.maximum(up(high - middle), up(middle - low))
     norms = norm_upper(block.center)
-    # (rows, prices): who adapts. Complete rows do so only where it costs nothing.
-    price = prices * (spread * norms)[:, None]
-    adapts = np.where(at.incomplete[:, None], residual[:, None] > price, (spread <= NEGLIGIBLE_SPREAD)[:, None])
+    change = np.maximum(np.abs(low + a), np.abs(high + a))
+    negligible = (change <= NEGLIGIBLE_CHANGE)[:, None]
+    with np.errstate(invalid="ignore"):
+        adapts = negligible | (residual[:, None] > prices * (change * norms)[:, None])
     slope = np.where(adapts, middle[:, None], -a[:, None])
     loose = np.where(adapts, spread[:, None], 0.0)
     paid = np.where(adapts, 0.0, residual[:, None])

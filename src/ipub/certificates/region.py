@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.data.intervals import row_slices
 from ipub.rounding import Array, dot_bounds, down, norm_upper, sum_upper, up
 
 
@@ -64,7 +65,14 @@ class Certificate:
         return {str(name): float(np.mean(winners == name)) for name in dict.fromkeys(names)}
 
     def _intersect(self, X: Array) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
-        """Bound x.w over every region, rounded outward (F2), and take the best of each end."""
+        """Take the best lower and upper end that any region gives, and say which one it was."""
+        slices = list(row_slices(len(X), X.shape[1] + len(self.regions))) or [slice(0, 0)]
+        ends = [self._ends(X[rows]) for rows in slices]
+        low, high = (np.concatenate(parts) for parts in zip(*ends, strict=True))
+        return low.max(axis=1), high.min(axis=1), low.argmax(axis=1), high.argmin(axis=1)
+
+    def _ends(self, X: Array) -> tuple[Array, Array]:
+        """Bound x.w over every region, rounded outward (F2)."""
         centers = np.column_stack([region.center for region in self.regions])
         boxes = np.column_stack([region.box for region in self.regions])
         radii = np.array([region.radius for region in self.regions])
@@ -75,7 +83,7 @@ class Certificate:
         # A bound that overflowed to NaN says nothing: it becomes infinite, never a number.
         low = np.nan_to_num(low, nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
         high = np.nan_to_num(high, nan=np.inf, posinf=np.inf, neginf=np.inf)
-        return low.max(axis=1), high.min(axis=1), low.argmax(axis=1), high.argmin(axis=1)
+        return low, high
 
     def __repr__(self) -> str:
         parts = ", ".join(dict.fromkeys(region.name for region in self.regions))

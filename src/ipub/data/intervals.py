@@ -100,6 +100,9 @@ class IntervalMatrix:
     @classmethod
     def from_table(cls, table: NDArray[np.generic], ranges: Array) -> IntervalMatrix:
         """Build from a table whose NaN cells lie in the range (lower, upper) of their column."""
+        ranges = np.asarray(ranges, dtype=float)
+        if ranges.shape != (table.shape[1], 2) or not (ranges[:, 0] <= ranges[:, 1]).all():
+            raise ValueError(f"ranges must be a lower and an upper end for each of the {table.shape[1]} columns.")
         counts, columns = find_holes(table)
         holes = np.concatenate(columns)
         return cls._from_cells(table, counts, columns, ranges[holes, 0], ranges[holes, 1])
@@ -141,6 +144,13 @@ class IntervalMatrix:
     def radius(self) -> csr_array:
         """The radii as a sparse matrix."""
         return csr_array((self.radii, self.columns, self.row_starts), shape=self.shape)
+
+    def check(self) -> None:
+        """Refuse cells that are certain but not finite, and intervals without a finite end."""
+        for rows in row_slices(*self.shape):
+            check_values(self.center_rows(rows), None, what="the center", allow_nan=False, first_row=rows.start)
+        if not ((self.radii >= 0.0) & (self.radii <= 2.0 * LARGEST)).all():
+            raise ValueError("The radius of every uncertain cell must be a finite number that is not negative.")
 
     def cells(self, rows: slice) -> tuple[Indices, Indices, Array, Array]:
         """Return row (counted from the slice's start), column, center and radius of the uncertain cells."""
@@ -191,7 +201,12 @@ def find_holes(table: NDArray[np.generic]) -> tuple[list[Indices], list[Indices]
 
 
 def check_values(
-    table: NDArray[np.generic], names: Sequence[str] | None, *, what: str = "X", allow_nan: bool = True
+    table: NDArray[np.generic],
+    names: Sequence[str] | None,
+    *,
+    what: str = "X",
+    allow_nan: bool = True,
+    first_row: int = 0,
 ) -> None:
     """Refuse infinite and huge values (and NaN unless allowed), naming the cell."""
     for rows in row_slices(*table.shape):
@@ -202,7 +217,7 @@ def check_values(
         if good.all():
             continue
         i, j = np.argwhere(~good)[0]
-        value, cell = float(part[i, j]), cell_name(rows.start + i, j, names)
+        value, cell = float(part[i, j]), cell_name(first_row + rows.start + i, j, names)
         if np.isnan(value):
             raise ValueError(f"{what} contains NaN in {cell}: give a finite bound for every cell.")
         if np.isinf(value):

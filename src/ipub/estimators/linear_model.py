@@ -38,7 +38,7 @@ class BoundedLinearModel(BaseEstimator):
         "fit_intercept": ["boolean"],
         "certificate": [StrOptions(set(CERTIFICATES))],
         "intervals": [str, Mapping, "array-like"],
-        "interval_level": [Interval(Real, 0, 1, closed="both")],
+        "interval_level": [Interval(Real, 0, 1, closed="right")],
         "scale": [str, None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -102,6 +102,7 @@ class BoundedLinearModel(BaseEstimator):
             if X_lower is not None:
                 raise ValueError("X is an IntervalMatrix and has its own bounds: leave out X_lower and X_upper.")
             validate_data(self, X.table, reset=True, dtype="numeric", ensure_all_finite=False)
+            X.check()
             return X
         table = self._read_table(X, reset=True)
         if X_lower is None or X_upper is None:

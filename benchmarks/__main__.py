@@ -1,0 +1,28 @@
+"""Run all benchmarks, or those named: ``python -m benchmarks [tightness] [sphere_cost]``."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import sys
+
+import numpy as np
+from rich.console import Console
+
+ALL = ("tightness", "sphere_cost")
+
+
+def main() -> None:
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    unknown = set(sys.argv[1:]) - set(ALL)
+    if unknown:
+        sys.exit(f"Unknown benchmark(s) {', '.join(sorted(unknown))}; there are {', '.join(ALL)}.")
+    console.print(
+        f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}"
+    )
+    for name in sys.argv[1:] or ALL:
+        importlib.import_module(f"benchmarks.{name}").run(console)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Time of the sphere after training, as a multiple of one gradient pass, for more and more missing cells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from ipub.certificates import sphere
+from ipub.data.blocks import Block, MemoryRows, Sums
+from ipub.data.intervals import IntervalMatrix
+from ipub.losses import LOSSES, Loss
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from ipub.rounding import Array
+from ipub.solvers import solve
+
+N_ROWS, N_FEATURES = 200_000, 28
+REPEATS = 7
+
+
+def run(console: Console) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((N_ROWS, N_FEATURES))
+    y = np.where(X @ rng.normal(size=N_FEATURES) + 0.1 * rng.normal(size=N_ROWS) > 0.0, 1.0, -1.0)
+    table = Table(title=f"sphere after training, {N_ROWS:,} x {N_FEATURES}, medians of {REPEATS}")
+    for column in ("missing cells M", "time / gradient pass", "beyond M = 0", "beyond M = 0, per million cells"):
+        table.add_column(column, justify="right")
+    base = 0.0
+    for n_missing in (0, 500, 5_000, 50_000, 500_000, 5_000_000):
+        holed = X.copy()
+        holed.ravel()[rng.choice(X.size, n_missing, replace=False)] = np.nan
+        matrix = IntervalMatrix.from_table(holed, np.tile([0.05, 0.95], (N_FEATURES, 1)))
+        problem = Problem(MemoryRows(matrix, y), LOSSES["log_loss"], ElasticNet(0.1))
+        solution = solve(problem)
+        complete = MemoryRows(IntervalMatrix.from_table(X, np.zeros((N_FEATURES, 2))), y)
+        gradient, certificate = _medians(
+            lambda rows=complete, w=solution.w: rows.reduce(_gradient_sums, LOSSES["log_loss"], w),
+            lambda problem=problem, solution=solution: sphere(problem, solution),
+        )
+        ratio = certificate / gradient
+        base = base or ratio
+        per_million = f"{(ratio - base) / n_missing * 1e6:.2f}" if n_missing >= 50_000 else "below noise"
+        table.add_row(f"{n_missing:,}", f"{ratio:.2f}", f"{ratio - base:.2f}", per_million if n_missing else "")
+    console.print(table)
+
+
+def _gradient_sums(block: Block, loss: Loss, w: Array) -> Sums:
+    return (block.center.T @ (block.weight * loss.derivative(block.y, block.center @ w)),)
+
+
+def _medians(*jobs: Callable[[], object]) -> list[float]:
+    """Time the jobs in turn, several times, so that noise of the machine meets all of them."""
+    times: list[list[float]] = [[] for _ in jobs]
+    for _ in range(REPEATS):
+        for job, spent in zip(jobs, times, strict=True):
+            start = time.perf_counter()
+            job()
+            spent.append(time.perf_counter() - start)
+    return [float(np.median(spent)) for spent in times]

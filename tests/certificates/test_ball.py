@@ -1,0 +1,184 @@
+"""The half-ball, and the intersection of all certificates."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from small_problems import COMBINATIONS, center_of, make_problem, objective
+
+from ipub import IntervalMatrix
+from ipub.certificates import CERTIFICATES, ball, sphere, tight
+from ipub.data.blocks import MemoryRows
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from ipub.rounding import EPS
+from ipub.solvers import solve
+
+each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
+each_certificate = pytest.mark.parametrize("name", CERTIFICATES)
+
+
+@pytest.fixture
+def X_test():
+    return np.random.default_rng(5).normal(size=(40, 5)) * 10.0 ** np.random.default_rng(6).uniform(-2, 2, size=(40, 1))
+
+
+def retrain(problem, X):
+    """Return the model of a complete table."""
+    rows = MemoryRows(IntervalMatrix.from_bounds(X, X), problem.rows.y, problem.rows.weight)
+    return solve(Problem(rows, problem.loss, problem.penalty), tol=1e-12)
+
+
+@each_combination
+@pytest.mark.parametrize("alpha", [1e-2, 0.1, 1.0])
+@pytest.mark.parametrize("holes", [0.0, 0.02, 0.3])
+def test_tight_is_never_wider_than_its_parts_and_always_finite(loss, l1_ratio, alpha, holes, X_test):
+    problem = make_problem(loss, l1_ratio, alpha, holes=holes)
+    solution = solve(problem)
+    best = tight(problem, solution).score_bounds(X_test)
+    assert np.isfinite(best).all()
+    assert (best[:, 0] <= best[:, 1]).all()
+    # A product with more columns may add in another order, which costs a rounding error or two of its terms.
+    rounding = 4.0 * EPS * np.linalg.norm(X_test, axis=1) * np.linalg.norm(solution.w)
+    for part in (sphere, ball):
+        bounds = part(problem, solution).score_bounds(X_test)
+        assert (best[:, 0] >= bounds[:, 0] - rounding).all()
+        assert (best[:, 1] <= bounds[:, 1] + rounding).all()
+
+
+@each_combination
+@each_certificate
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bounds_hold_the_models_of_the_center_and_of_other_completions(loss, l1_ratio, name, weighted, X_test):
+    rng = np.random.default_rng(7)
+    weight = rng.choice([0.0, 0.5, 1.0, 4.0], 120) if weighted else None
+    problem = make_problem(loss, l1_ratio, holes=0.05, weight=weight)
+    bounds = CERTIFICATES[name](problem, solve(problem)).score_bounds(X_test)
+    cells = problem.rows.matrix.n_uncertain
+    for positions in [np.zeros(cells), np.ones(cells), -np.ones(cells), rng.uniform(-1.0, 1.0, cells)]:
+        model = retrain(problem, problem.rows.matrix.completion(positions))
+        # The retrained model is itself off by at most sqrt(2 gap / lam).
+        slack = np.sqrt(2.0 * model.gap / problem.penalty.lam) * np.linalg.norm(X_test, axis=1)
+        assert (bounds[:, 0] - slack <= X_test @ model.w).all()
+        assert (X_test @ model.w <= bounds[:, 1] + slack).all()
+
+
+@each_combination
+@each_certificate
+def test_a_table_without_holes_has_bounds_as_wide_as_the_solvers_error(loss, l1_ratio, name, X_test):
+    problem = make_problem(loss, l1_ratio)
+    solution = solve(problem, tol=1e-12)
+    width = np.diff(CERTIFICATES[name](problem, solution).score_bounds(X_test), axis=1)[:, 0]
+    # A gap known to G puts the optimum within sqrt(2 G / lam); G is the solver's gap and some 1e-14 of rounding.
+    radius = np.sqrt(2.0 * (solution.gap + 1e-13) / problem.penalty.lam)
+    assert (width <= 2.0 * radius * np.linalg.norm(X_test, axis=1)).all()
+
+
+@each_combination
+def test_the_ball_beats_the_sphere_when_holes_are_few(loss, l1_ratio, X_test):
+    problem = make_problem(loss, l1_ratio, holes=0.01)
+    solution = solve(problem)
+    widths = [np.diff(part(problem, solution).score_bounds(X_test), axis=1).mean() for part in (ball, sphere)]
+    assert widths[0] < widths[1]
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+def test_the_ball_of_one_uncertain_cell_is_first_order_in_its_radius(l1_ratio):
+    X_test = np.eye(5)
+    widths = []
+    for radius in (1e-3, 1e-4):
+        X = center_of(make_problem("squared_error", l1_ratio))
+        lower, upper = X.copy(), X.copy()
+        lower[3, 2] -= radius
+        upper[3, 2] += radius
+        problem = make_problem("squared_error", l1_ratio)
+        rows = MemoryRows(IntervalMatrix.from_bounds(lower, upper), problem.rows.y)
+        problem = Problem(rows, problem.loss, problem.penalty)
+        widths.append(np.diff(ball(problem, solve(problem, tol=1e-14)).score_bounds(X_test), axis=1)[:, 0])
+    # The sphere goes with the square root of the radius: a tenth of it would leave a third of the width.
+    assert (widths[1] <= 0.11 * widths[0]).all()
+
+
+@each_certificate
+def test_a_certificate_has_its_name_regions_of_the_right_shape_and_the_gap(name):
+    problem = make_problem("log_loss", 0.5, holes=0.1)
+    solution = solve(problem)
+    certificate = CERTIFICATES[name](problem, solution)
+    assert certificate.name == name
+    assert certificate.gap == solution.gap
+    for region in certificate.regions:
+        assert region.center.shape == region.box.shape == (5,)
+        assert (region.box >= 0.0).all()
+        assert isinstance(region.radius, float)
+        assert region.radius >= 0.0
+    parts = {"sphere": {"sphere"}, "ball": {"ball"}, "tight": {"sphere", "ball", "origin"}}
+    assert {region.name for region in certificate.regions} == parts[name]
+
+
+@each_certificate
+def test_shares_of_the_parts_sum_to_one(name, X_test):
+    problem = make_problem("hinge", holes=0.1)
+    shares = CERTIFICATES[name](problem, solve(problem)).shares(X_test)
+    assert sum(shares.values()) == pytest.approx(1.0, abs=1e-15)
+    assert all(0.0 <= share <= 1.0 for share in shares.values())
+
+
+@each_combination
+@each_certificate
+def test_the_same_input_gives_the_same_bits(loss, l1_ratio, name, X_test):
+    first, second = (
+        CERTIFICATES[name](problem, solve(problem)).score_bounds(X_test)
+        for problem in (make_problem(loss, l1_ratio, holes=0.1) for _ in range(2))
+    )
+    assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "hinge", "log_loss"])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+@pytest.mark.parametrize("size", [np.nan, np.inf, 1e200])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_model_that_overflowed_never_gives_nan_and_tight_stays_finite(loss, l1_ratio, size):
+    problem = make_problem(loss, l1_ratio, holes=0.1)
+    trained = solve(problem)
+    bad = dataclasses.replace(trained, w=np.full(5, size))
+    X = np.vstack([center_of(problem)[:5], np.eye(5)])
+    for certify in CERTIFICATES.values():
+        bounds = certify(problem, bad).score_bounds(X)
+        assert not np.isnan(bounds).any()
+        assert (bounds[:, 0] <= X @ trained.w).all()
+        assert (X @ trained.w <= bounds[:, 1]).all()
+    assert np.isfinite(tight(problem, bad).score_bounds(X)).all()
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "hinge", "log_loss"])
+@pytest.mark.parametrize("weight", [1e308, -1e308])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_scores_that_overflow_are_never_taken_for_known(loss, weight):
+    X = np.array([[1e150, 1.0], [1.0, 1.0], [-1e150, 1.0], [2.0, -1.0]])
+    rows = MemoryRows(IntervalMatrix.from_bounds(X, X), np.array([1.0, -1.0, 1.0, -1.0]))
+    problem = make_problem(loss)
+    problem = Problem(rows, problem.loss, ElasticNet(0.1))
+    bad = dataclasses.replace(solve(make_problem(loss)), w=np.array([weight, 0.0]), dual_w=np.zeros(2))
+    for region in ball(problem, bad).regions:
+        assert not np.isfinite(region.radius) or (region.box >= 0.0).all()
+        assert not np.isfinite(region.radius) or region.radius >= abs(weight) / 2.0
+
+
+def test_wider_intervals_never_give_narrower_bounds_by_the_ball():
+    X_test, narrower = np.eye(5), None
+    solution = solve(make_problem("log_loss", holes=0.1))
+    for stretch in (0.0, 0.1, 0.5, 1.0):
+        bounds = ball(make_problem("log_loss", holes=0.1, stretch=stretch), solution).score_bounds(X_test)
+        if narrower is not None:
+            assert (np.diff(bounds, axis=1) >= np.diff(narrower, axis=1)).all()
+        narrower = bounds
+
+
+def test_the_trained_model_is_the_best_point_of_its_region():
+    problem = make_problem("log_loss", holes=0.1)
+    solution = solve(problem)
+    X, (region,) = center_of(problem), sphere(problem, solution).regions
+    rng = np.random.default_rng(0)
+    for direction in rng.normal(size=(50, 5)):
+        edge = solution.w + region.radius * direction / np.linalg.norm(direction)
+        assert objective(problem, X, edge) > solution.primal

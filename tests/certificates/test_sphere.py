@@ -1,0 +1,77 @@
+"""The paper's certificate."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
+
+from ipub.certificates import sphere
+from ipub.certificates.sphere import gap_upper
+from ipub.solvers import solve
+
+each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
+
+
+@each_combination
+def test_a_table_without_holes_has_the_solvers_gap_and_nothing_more(loss, l1_ratio):
+    problem = make_problem(loss, l1_ratio)
+    solution = solve(problem, tol=1e-10)
+    # Rows and columns add some rounding errors of terms of size 1.
+    assert solution.gap - 1e-15 <= gap_upper(problem, solution) <= solution.gap + 1e-12
+
+
+@each_combination
+def test_the_radius_is_two_gaps_over_lambda_under_a_root_around_the_trained_model(loss, l1_ratio):
+    problem = make_problem(loss, l1_ratio, holes=0.1)
+    solution = solve(problem)
+    (region,) = sphere(problem, solution).regions
+    assert region.name == "sphere"
+    np.testing.assert_array_equal(region.center, solution.w)
+    np.testing.assert_array_equal(region.box, 0.0)
+    assert region.radius == pytest.approx(np.sqrt(2.0 * gap_upper(problem, solution) / problem.penalty.lam), rel=1e-14)
+    assert sphere(problem, solution).gap == solution.gap
+
+
+@each_combination
+def test_the_gap_bound_is_above_the_gap_of_many_completions_and_reached_apart(loss, l1_ratio):
+    problem = make_problem(loss, l1_ratio, holes=0.1)
+    solution, matrix = solve(problem), problem.rows.matrix
+    a = solution.dual_point(problem.rows.block(slice(0, problem.rows.n_rows)))
+    rng = np.random.default_rng(0)
+    primals, duals = [], []
+    for _ in range(300):
+        X = matrix.completion(np.sign(rng.normal(size=matrix.n_uncertain)))
+        primals.append(objective(problem, X, solution.w))
+        duals.append(dual_value(problem, X, a))
+    assert max(primals) - min(duals) <= gap_upper(problem, solution)
+
+
+@each_combination
+def test_the_radius_grows_when_intervals_grow(loss, l1_ratio):
+    solution = solve(make_problem(loss, l1_ratio, holes=0.1))
+    radii = [
+        sphere(make_problem(loss, l1_ratio, holes=0.1, stretch=stretch), solution).regions[0].radius
+        for stretch in (0.0, 1e-6, 0.1, 0.5, 1.0, 2.0)
+    ]
+    assert (np.diff(radii) > 0.0).all()
+
+
+@each_combination
+def test_a_bad_model_costs_width_but_is_taken(loss, l1_ratio):
+    problem = make_problem(loss, l1_ratio, holes=0.1)
+    solution = solve(problem)
+    bad = dataclasses.replace(solution, w=-solution.w + 1.0)
+    wide, narrow = (sphere(problem, s).regions[0].radius for s in (bad, solution))
+    assert narrow < wide < np.inf
+    assert np.linalg.norm(bad.w - solution.w) <= wide
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "hinge", "log_loss"])
+@pytest.mark.parametrize("size", [np.nan, np.inf, 1e200])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_model_that_overflowed_has_infinite_bounds_and_never_nan(loss, size):
+    problem = make_problem(loss, holes=0.1)
+    solution = dataclasses.replace(solve(problem), w=np.full(5, size))
+    bounds = sphere(problem, solution).score_bounds(np.vstack([center_of(problem)[:5], np.eye(5)]))
+    np.testing.assert_array_equal(bounds, np.tile([-np.inf, np.inf], (10, 1)))

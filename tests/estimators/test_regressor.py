@@ -1,0 +1,152 @@
+"""What a user of the regressor meets."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import ElasticNet, Ridge
+
+from ipub import BoundedRegressor, IntervalMatrix
+
+MODELS = [BoundedRegressor(), BoundedRegressor(l1_ratio=0.5), BoundedRegressor(certificate="sphere")]
+each_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: f"{m.l1_ratio}-{m.certificate}")
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    y = X @ [1.0, -2.0, 0.0, 0.5] + 0.3 * rng.normal(size=150)
+    X[rng.random((150, 4)) < 0.03] = np.nan
+    return X, y
+
+
+@pytest.fixture
+def X_test():
+    return np.random.default_rng(1).normal(size=(60, 4))
+
+
+@each_model
+def test_attributes_have_the_promised_shapes(model, data):
+    reg = clone(model).fit(*data)
+    assert reg.coef_.shape == (4,)
+    assert reg.coef_bounds_.shape == (4, 2)
+    assert (reg.coef_bounds_[:, 0] <= reg.coef_).all()
+    assert (reg.coef_ <= reg.coef_bounds_[:, 1]).all()
+    assert reg.intercept_ == 0.0
+    np.testing.assert_array_equal(reg.intercept_bounds_, [0.0, 0.0])
+    assert reg.n_features_in_ == 4
+    assert reg.certificate_.name == model.certificate
+    assert reg.certificate_.gap == reg.dual_gap_
+
+
+@each_model
+def test_bounds_hold_the_prediction_and_are_finite(model, data, X_test):
+    reg = clone(model).fit(*data)
+    bounds, predictions = reg.predict_bounds(X_test), reg.predict(X_test)
+    assert bounds.shape == (60, 2)
+    assert np.isfinite(bounds).all()
+    assert (bounds[:, 0] < predictions).all()
+    assert (predictions < bounds[:, 1]).all()
+    np.testing.assert_allclose(predictions, X_test @ reg.coef_, rtol=1e-13)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 1.0])
+def test_without_holes_the_model_is_ridge_or_elastic_net_of_scikit_learn(alpha, data, X_test):
+    X, y = np.nan_to_num(data[0]), data[1]
+    reg = BoundedRegressor(alpha=alpha, tol=1e-12).fit(X, y)
+    ridge = Ridge(alpha=150 * alpha / 2.0, fit_intercept=False).fit(X, y)
+    np.testing.assert_allclose(reg.coef_, ridge.coef_, rtol=1e-9)
+    reg = BoundedRegressor(alpha=alpha, l1_ratio=0.3, tol=1e-12).fit(X, y)
+    net = ElasticNet(alpha=alpha / 2.0, l1_ratio=0.3, fit_intercept=False, tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(reg.coef_, net.coef_, rtol=1e-6, atol=1e-9)
+    # The gap is a rounding error, G < 1e-13, which leaves sqrt(2 G / lam) |x| on either side.
+    half = np.sqrt(2e-13 / (0.7 * alpha)) * np.linalg.norm(X_test, axis=1)
+    assert (np.diff(reg.predict_bounds(X_test), axis=1)[:, 0] <= 2.0 * half).all()
+
+
+def test_the_retrained_model_of_a_completion_lies_inside_the_bounds(data, X_test):
+    X, y = data
+    reg = BoundedRegressor(intervals="observed").fit(X, y)
+    bounds = reg.predict_bounds(X_test)
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        filled = np.where(np.isnan(X), np.where(rng.random(X.shape) < 0.5, low, high), X)
+        predictions = BoundedRegressor().fit(filled, y).predict(X_test)
+        assert (bounds[:, 0] <= predictions).all()
+        assert (predictions <= bounds[:, 1]).all()
+
+
+@each_model
+def test_holes_of_a_test_row_take_the_middle_of_the_columns_interval(model, data, X_test):
+    reg = clone(model).set_params(intervals={1: (0.0, 5.0)}).fit(*data)
+    assert reg.fill_values_[1] == 2.5
+    holed, filled = X_test.copy(), X_test.copy()
+    holed[3, 1], filled[3, 1] = np.nan, 2.5
+    np.testing.assert_array_equal(reg.predict(holed), reg.predict(filled))
+
+
+def test_bounds_of_a_row_with_a_hole_are_refused_by_row_and_column(data, X_test):
+    X_test[7, 2] = np.nan
+    with pytest.raises(ValueError, match=r"Row 7 has a missing value in column 2 \(1 row\(s\) have one\)"):
+        BoundedRegressor().fit(*data).predict_bounds(X_test)
+
+
+@each_model
+def test_every_container_gives_the_same_bits(model, data, X_test):
+    X, y = data
+    expected = clone(model).fit(X, y).predict_bounds(X_test)
+    names = list("abcd")
+    frames = [
+        lambda v: v.tolist(),
+        lambda v: pd.DataFrame(v, columns=names),
+        lambda v: pl.DataFrame(v, schema=names).fill_nan(None),
+        lambda v: pl.DataFrame(v, schema=names).fill_nan(None).to_arrow(),
+    ]
+    for container in frames:
+        for targets in (y.tolist(), pd.Series(y), pl.Series(y), y.astype(object)):
+            assert np.array_equal(clone(model).fit(container(X), targets).predict_bounds(container(X_test)), expected)
+
+
+def test_explicit_bounds_ranges_and_a_matrix_say_the_same(data, X_test):
+    X, y = data
+    lower, upper = np.where(np.isnan(X), -1.0, X), np.where(np.isnan(X), 2.0, X)
+    expected = BoundedRegressor(intervals=np.tile([-1.0, 2.0], (4, 1))).fit(X, y).predict_bounds(X_test)
+    for fit in (
+        BoundedRegressor().fit(X, y, X_lower=lower, X_upper=upper),
+        BoundedRegressor().fit(IntervalMatrix.from_bounds(lower, upper), y),
+    ):
+        assert np.array_equal(fit.predict_bounds(X_test), expected)
+
+
+def test_a_weight_of_k_equals_k_copies_with_given_intervals(data, X_test):
+    X, y = data
+    copies = np.random.default_rng(5).integers(0, 3, 150)
+    reg = BoundedRegressor(intervals=np.tile([-2.0, 2.0], (4, 1)))
+    weighted = clone(reg).fit(X, y, sample_weight=copies)
+    copied = clone(reg).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
+    np.testing.assert_allclose(weighted.coef_, copied.coef_, rtol=1e-7)
+    np.testing.assert_allclose(weighted.predict_bounds(X_test), copied.predict_bounds(X_test), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-8, 1e8, 1e100])
+def test_the_unit_of_y_scales_the_bounds(scale, data, X_test):
+    X, y = data
+    expected = BoundedRegressor().fit(X, y).predict_bounds(X_test) * scale
+    np.testing.assert_allclose(BoundedRegressor().fit(X, y * scale).predict_bounds(X_test), expected, rtol=1e-6)
+
+
+def test_whole_numbers_are_targets_too(data):
+    X, _ = data
+    y = np.arange(150)
+    assert np.array_equal(BoundedRegressor().fit(X, y).coef_, BoundedRegressor().fit(X, y.astype(float)).coef_)
+
+
+def test_the_targets_are_never_written(data):
+    X, y = data
+    y.flags.writeable = False
+    before = y.tobytes()
+    BoundedRegressor().fit(X, y)
+    assert y.tobytes() == before

@@ -1,0 +1,267 @@
+"""Exact minimisers: rationals for the squared and the hinge loss, ball arithmetic for the logistic loss.
+
+A float solver only guesses which signs and which sides of the kink are right. The optimality conditions
+are then solved and verified exactly; where the guess is wrong, every other pattern is tried.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
+from sklearn.exceptions import ConvergenceWarning
+
+from ipub import IntervalMatrix
+from ipub.data.blocks import MemoryRows
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from ipub.solvers import solve
+from oracles.rationals import Enclosure, ball_ends, exact_dot, rational, rational_rows, rationals
+
+PRECISION = 320
+"""Bits of the ball arithmetic."""
+
+
+@dataclass(frozen=True)
+class ExactModel:
+    """The minimiser: within `error` (zero for rational ones) of the rational point `w`."""
+
+    w: list[fmpq]
+    error: fmpq
+
+    def score(self, x: Sequence[float]) -> Enclosure:
+        """Enclose x.w between two rationals (equal ones where the minimiser is known exactly)."""
+        row = rationals(x)
+        value = exact_dot(row, self.w)
+        # |x|_1 >= |x|_2
+        reach = self.error * sum((abs(entry) for entry in row), fmpq(0))
+        return value - reach, value + reach
+
+
+def exact_model(X, y, weight, loss_name: str, lam: float, kappa: float) -> ExactModel:
+    """Minimise ``sum s_i loss(y_i, x_i.w) / sum s_i + lam/2 |w|^2 + kappa |w|_1`` exactly.
+
+    Entries are floats or rationals; floats stand for the exact rationals they are.
+    """
+    rows, labels = rational_rows(X), rationals(y)
+    shares = rationals(np.ones(len(labels)) if weight is None else weight)
+    total = sum(shares, fmpq(0))
+    kept = [i for i, share in enumerate(shares) if share != 0]
+    rows, labels, shares = ([part[i] for i in kept] for part in (rows, labels, shares))
+    shares = [share / total for share in shares]
+    parts = (rows, labels, shares, rational(lam), rational(kappa))
+    guess = _float_minimiser(*parts, loss_name)
+    return {"squared_error": _squared, "hinge": _hinge, "log_loss": _logistic}[loss_name](*parts, guess)
+
+
+def exact_scores(X, y, weight, loss_name: str, lam: float, kappa: float, X_test) -> list[Enclosure]:
+    """Enclose the score of every test row under the exact minimiser."""
+    model = exact_model(X, y, weight, loss_name, lam, kappa)
+    return [model.score(x) for x in X_test]
+
+
+def _as_float(value: fmpq) -> float:
+    return int(value.p) / int(value.q)
+
+
+def _float_minimiser(rows, labels, shares, lam, kappa, loss_name) -> np.ndarray:
+    table = np.array([[_as_float(entry) for entry in row] for row in rows])
+    y, weight = np.array([_as_float(v) for v in labels]), np.array([_as_float(v) for v in shares])
+    penalty = ElasticNet(_as_float(lam), _as_float(kappa))
+    problem = Problem(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight), LOSSES[loss_name], penalty)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return solve(problem, tol=1e-14, max_iter=20).w
+
+
+def _sign_patterns(w: np.ndarray, kappa: fmpq) -> Iterator[tuple[int, ...]]:
+    """Yield signs of the coordinates, the float guess first; without an l1 term every coordinate is free."""
+    if kappa == 0:
+        yield (1,) * len(w)
+        return
+    guess = tuple(int(sign) for sign in np.sign(w))
+    patterns = itertools.product((-1, 0, 1), repeat=len(w))
+    yield from sorted(patterns, key=lambda signs: sum(a != b for a, b in zip(signs, guess, strict=True)))
+
+
+def _solve(matrix: list[list[fmpq]], right: list[fmpq]) -> list[fmpq] | None:
+    if not right:
+        return []
+    try:
+        solution = fmpq_mat(matrix).solve(fmpq_mat([[value] for value in right]))
+    except ZeroDivisionError:
+        return None
+    return [solution[k, 0] for k in range(len(right))]
+
+
+def _signs_hold(w, signs, slope, lam, kappa) -> bool:
+    """Verify ``0 in slope + lam w + kappa d|w|_1`` and the signs, exactly."""
+    for value, sign, gradient in zip(w, signs, slope, strict=True):
+        if kappa == 0:
+            if gradient + lam * value != 0:
+                return False
+        elif sign == 0:
+            if value != 0 or abs(gradient) > kappa:
+                return False
+        elif sign * value < 0 or gradient + lam * value + sign * kappa != 0:
+            return False
+    return True
+
+
+def _squared(rows, labels, shares, lam, kappa, guess) -> ExactModel:
+    n, d = len(rows), len(guess)
+    for signs in _sign_patterns(guess, kappa):
+        on = [j for j in range(d) if signs[j]]
+        matrix = [
+            [2 * sum(shares[i] * rows[i][j] * rows[i][k] for i in range(n)) + (lam if j == k else 0) for k in on]
+            for j in on
+        ]
+        right = [2 * sum(shares[i] * rows[i][j] * labels[i] for i in range(n)) - kappa * signs[j] for j in on]
+        solution = _solve(matrix, right)
+        if solution is None:
+            continue
+        w = [fmpq(0)] * d
+        for j, value in zip(on, solution, strict=True):
+            w[j] = value
+        residuals = [exact_dot(row, w) - label for row, label in zip(rows, labels, strict=True)]
+        slope = [2 * sum(shares[i] * residuals[i] * rows[i][j] for i in range(n)) for j in range(d)]
+        if _signs_hold(w, signs, slope, lam, kappa):
+            return ExactModel(w, fmpq(0))
+    raise AssertionError("no pattern of signs satisfies the optimality conditions")
+
+
+def _hinge(rows, labels, shares, lam, kappa, guess) -> ExactModel:
+    """Try states of rows (dual 0, dual 1, or free on the kink) and signs of weights.
+
+    Some pattern with linearly independent free rows is optimal (a vertex of the set of dual solutions), so
+    patterns with a singular system may be skipped.
+    """
+    margins = [[label * entry for entry in row] for row, label in zip(rows, labels, strict=True)]
+    guessed = [_as_float(exact_dot(row, rationals(guess))) for row in margins]
+    order = [_states_by_likelihood(margin) for margin in guessed]
+    states = sorted(itertools.product(range(3), repeat=len(rows)), key=sum)
+    for ranks in states:
+        state = [options[rank] for options, rank in zip(order, ranks, strict=True)]
+        if state.count("free") > len(guess):
+            continue
+        for signs in _sign_patterns(guess, kappa):
+            w = _hinge_candidate(margins, shares, lam, kappa, state, signs)
+            if w is not None:
+                return ExactModel(w, fmpq(0))
+    raise AssertionError("no pattern of rows and signs satisfies the optimality conditions")
+
+
+def _states_by_likelihood(margin: float) -> tuple[str, str, str]:
+    side = ("one", "zero") if margin < 1.0 else ("zero", "one")
+    return ("free", *side) if abs(margin - 1.0) < 1e-5 else (side[0], "free", side[1])
+
+
+def _hinge_candidate(margins, shares, lam, kappa, state, signs) -> list[fmpq] | None:
+    """Solve for the weights that are on and the duals that are free; return the weights if all conditions hold."""
+    d = len(signs)
+    on = [j for j in range(d) if signs[j]]
+    free = [i for i, name in enumerate(state) if name == "free"]
+    ones = [i for i, name in enumerate(state) if name == "one"]
+    matrix = [[lam if j == k else fmpq(0) for k in on] + [-shares[i] * margins[i][j] for i in free] for j in on] + [
+        [margins[i][k] for k in on] + [fmpq(0)] * len(free) for i in free
+    ]
+    right = [
+        sum((shares[i] * margins[i][j] for i in ones), fmpq(0)) - (kappa * signs[j] if kappa != 0 else 0) for j in on
+    ]
+    solution = _solve(matrix, right + [fmpq(1)] * len(free))
+    if solution is None:
+        return None
+    w = [fmpq(0)] * d
+    for j, value in zip(on, solution[: len(on)], strict=True):
+        w[j] = value
+    dual = [fmpq(name == "one") for name in state]
+    for i, value in zip(free, solution[len(on) :], strict=True):
+        dual[i] = value
+    for margin, b in zip((exact_dot(row, w) for row in margins), dual, strict=True):
+        if not 0 <= b <= 1 or (margin > 1 and b != 0) or (margin < 1 and b != 1):
+            return None
+    slope = [-sum(shares[i] * dual[i] * margins[i][j] for i in range(len(dual))) for j in range(d)]
+    return w if _signs_hold(w, signs, slope, lam, kappa) else None
+
+
+def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
+    """Newton's method in high precision, then |w - w*| <= |subgradient| / lam in ball arithmetic."""
+    with ctx.workprec(PRECISION):
+        table = [[arb(label * entry) for entry in row] for row, label in zip(rows, labels, strict=True)]
+        weight, lam_ball, kappa_ball = [arb(share) for share in shares], arb(lam), arb(kappa)
+        best = None
+        for signs in _sign_patterns(guess, kappa):
+            w = _logistic_newton(table, weight, lam_ball, kappa_ball, signs, guess)
+            error = _logistic_error(table, weight, lam_ball, kappa_ball, w)
+            if best is None or error < best.error:
+                best = ExactModel([ball_ends(entry)[0] for entry in w], error)
+            size = max((abs(value) for value in best.w), default=fmpq(0))
+            if best.error <= (size + fmpq(1, 2**60)) / 2**150:
+                return best
+    raise AssertionError("no pattern of signs gives the minimiser to high precision")
+
+
+def _logistic_slopes(table, weight, w) -> tuple[list[arb], list[arb], list[arb]]:
+    """Return sigma(-m), its complement and the gradient of the mean loss."""
+    n, d = len(table), len(w)
+    margins = [sum((table[i][j] * w[j] for j in range(d)), arb(0)) for i in range(n)]
+    sigma = [1 / (1 + margin.exp()) for margin in margins]
+    gradient = [-sum((weight[i] * sigma[i] * table[i][j] for i in range(n)), arb(0)) for j in range(d)]
+    return sigma, [1 / (1 + (-margin).exp()) for margin in margins], gradient
+
+
+def _logistic_newton(table, weight, lam, kappa, signs, guess) -> list[arb]:
+    """Minimise on the weights that are on, with their signs taken as given: Newton with halved steps."""
+    on = [j for j in range(len(signs)) if signs[j]]
+    l1 = [kappa * signs[j] if not kappa.is_zero() else arb(0) for j in on]
+    w = [arb(float(guess[j])) if j in on else arb(0) for j in range(len(signs))]
+    for _ in range(100 if on else 0):
+        sigma, complement, gradient = _logistic_slopes(table, weight, w)
+        slope = [(gradient[j] + lam * w[j] + part).mid() for j, part in zip(on, l1, strict=True)]
+        curvature = [s * a * b for s, a, b in zip(weight, sigma, complement, strict=True)]
+        hessian = [
+            [
+                sum((c * row[j] * row[k] for c, row in zip(curvature, table, strict=True)), lam * int(j == k)).mid()
+                for k in on
+            ]
+            for j in on
+        ]
+        step = arb_mat(hessian).solve(arb_mat([[value] for value in slope]), algorithm="approx")
+        descent = [step[k, 0] for k in range(len(on))]
+        length = arb(1)
+        while float(length) > 1e-6:
+            trial = list(w)
+            for j, move in zip(on, descent, strict=True):
+                trial[j] = (w[j] - length * move).mid()
+            after = _logistic_slopes(table, weight, trial)[2]
+            ahead = sum(
+                ((after[j] + lam * trial[j] + part) * move for j, part, move in zip(on, l1, descent, strict=True)),
+                arb(0),
+            )
+            # The slope along the step has not turned around by more than half: no great overshoot.
+            if float(ahead) >= -0.5 * float(sum((a * b for a, b in zip(slope, descent, strict=True)), arb(0))):
+                break
+            length /= 2
+        w = trial
+        if max(float(abs(move)) for move in descent) <= 1e-70 * max(float(abs(w[j])) for j in on):
+            break
+    return w
+
+
+def _logistic_error(table, weight, lam, kappa, w) -> fmpq:
+    """Bound the distance of w from the minimiser: the least subgradient over the strong convexity."""
+    *_, gradient = _logistic_slopes(table, weight, w)
+    squares = arb(0)
+    for slope, value in zip(gradient, w, strict=True):
+        if kappa.is_zero() or not value.is_zero():
+            sign = 1 if value > 0 else -1
+            part = slope + lam * value + kappa * sign
+        else:
+            part = arb.max(abs(slope) - kappa, arb(0))
+        squares += part * part
+    return ball_ends(arb(squares.upper()).sqrt() / lam)[1]

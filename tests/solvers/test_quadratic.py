@@ -1,0 +1,89 @@
+"""The inner problem of a Newton step, against its optimality conditions and against SciPy."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from ipub.solvers.quadratic import minimise_quadratic, solve_shifted
+
+
+def draw(seed, d=6, rank=6):
+    """Draw a positive semidefinite matrix and a linear term."""
+    rng = np.random.default_rng(seed)
+    factor = rng.normal(size=(d, rank))
+    return factor @ factor.T / d, rng.normal(size=d)
+
+
+def check_optimality(hessian, linear, lam, kappa, z, atol):
+    """Assert that 0 is a subgradient at z."""
+    rest = linear - hessian @ z - lam * z
+    on = z != 0.0
+    np.testing.assert_allclose(rest[on], kappa * np.sign(z[on]), atol=atol)
+    assert (np.abs(rest[~on]) <= kappa + atol).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("lam", [1e-6, 0.1, 10.0])
+@pytest.mark.parametrize("kappa", [0.0, 1e-3, 0.3, 100.0])
+@pytest.mark.parametrize("rank", [6, 2])
+def test_the_optimality_conditions_hold_however_close_to_singular(seed, lam, kappa, rank):
+    hessian, linear = draw(seed, rank=rank)
+    z = minimise_quadratic(hessian, linear, lam, kappa, np.zeros(6))
+    # A backward stable solve leaves some rounding units of |H| |z|.
+    check_optimality(hessian, linear, lam, kappa, z, atol=1e-13 * max(1.0, np.abs(hessian).max() * np.abs(z).max()))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kappa", [0.0, 0.3])
+def test_scipy_finds_the_same_minimum(seed, kappa):
+    hessian, linear = draw(seed)
+    z = minimise_quadratic(hessian, linear, 0.1, kappa, np.zeros(6))
+
+    def split(both):
+        point = both[:6] - both[6:]
+        slope = hessian @ point + 0.1 * point - linear
+        value = 0.5 * point @ (hessian @ point + 0.1 * point) - linear @ point + kappa * both.sum()
+        return value, np.concatenate([slope + kappa, -slope + kappa])
+
+    result = minimize(
+        split, np.zeros(12), jac=True, bounds=[(0, None)] * 12, options={"ftol": 1e-16, "gtol": 1e-10, "maxiter": 10_000}
+    )
+    here = split(np.concatenate([np.maximum(z, 0.0), np.maximum(-z, 0.0)]))[0]
+    assert here <= result.fun + 1e-14
+    np.testing.assert_allclose(z, result.x[:6] - result.x[6:], atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_start_does_not_change_the_minimiser_and_is_not_written(seed):
+    hessian, linear = draw(seed)
+    expected = minimise_quadratic(hessian, linear, 0.1, 0.3, np.zeros(6))
+    start = 10.0 * np.random.default_rng(seed).normal(size=6)
+    start.flags.writeable = False
+    np.testing.assert_allclose(minimise_quadratic(hessian, linear, 0.1, 0.3, start), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_a_strong_l1_part_gives_exact_zeros():
+    hessian, linear = draw(0)
+    np.testing.assert_array_equal(minimise_quadratic(hessian, linear, 0.1, 1e3, np.ones(6)), 0.0)
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1.0])
+def test_solve_shifted_solves_the_shifted_system(lam):
+    hessian, right = draw(1, rank=3)
+    z = solve_shifted(hessian, lam, right)
+    np.testing.assert_allclose(hessian @ z + lam * z, right, atol=1e-12)
+
+
+def test_a_matrix_made_indefinite_by_rounding_is_still_solved():
+    ones = np.full((3, 3), 1e8)
+    ones[0, 0] -= 1e-6
+    right = np.array([3.0, 3.0, 3.0])
+    z = solve_shifted(ones, 1e-12, right)
+    assert np.isfinite(z).all()
+    np.testing.assert_allclose(ones @ z, right, rtol=1e-5)
+
+
+def test_a_matrix_that_overflowed_gives_a_finite_answer():
+    hessian = np.array([[np.inf, 0.0], [0.0, 1.0]])
+    assert np.isfinite(solve_shifted(hessian, 0.1, np.ones(2))).all()
+    assert np.isfinite(minimise_quadratic(hessian, np.ones(2), 0.1, 0.0, np.zeros(2))).all()

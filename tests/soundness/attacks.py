@@ -1,0 +1,258 @@
+"""Attackers: completions chosen to break a bound, retrained, with the retrained model's own certified error.
+
+A check is one retrained completion against one test row. Its only tolerance is the retrained model's
+distance from the exact minimiser, proven in ball arithmetic; there is no other slack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from flint import arb, arb_mat, ctx, fmpq
+
+from ipub import IntervalMatrix
+from ipub.certificates import CERTIFICATES, Certificate, origin
+from ipub.problem import Problem
+from ipub.solvers import Solution
+from oracles.active_set import HingePair, hinge_pair
+from oracles.rationals import rational
+from soundness.cases import FAMILIES, MODELS, Case, Generator, draw_case, draw_solution, train
+
+ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
+PRECISION = 160
+"""Bits of the ball arithmetic that proves the error of a retrained model."""
+
+
+@dataclass
+class Tally:
+    """What an attack did, and every bound that it broke."""
+
+    checks: int = 0
+    retrainings: int = 0
+    adversarial_checks: int = 0
+    adversarial_retrainings: int = 0
+    aimed_checks: int = 0
+    """Checks of the very row and side that the completion was chosen for."""
+    sharp_checks: int = 0
+    """Checks whose tolerance is below a hundredth of the width of the tight bound."""
+    violations: list[str] = field(default_factory=list)
+
+    def figures(self) -> dict[str, int]:
+        parts = {name: value for name, value in vars(self).items() if name != "violations"}
+        return {**parts, "violations": len(self.violations)}
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A completed table, and what it was chosen for: (test row, side), or None for a random one."""
+
+    table: np.ndarray
+    aim: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Retrained:
+    """A model of one completion: the scores of the exact minimiser lie within these floats."""
+
+    w: np.ndarray
+    slopes: np.ndarray
+    """The derivative of the loss at each row (for the hinge: the negated dual)."""
+    lowest: np.ndarray
+    highest: np.ndarray
+
+
+def place(matrix: IntervalMatrix, positions: np.ndarray) -> np.ndarray:
+    """Return the completion at ``center + positions * radius``, each cell provably inside its interval."""
+    table = matrix.completion(positions)
+    in_row, columns, centers, radii = matrix.cells(slice(0, matrix.shape[0]))
+    for i, j, center, radius in zip(in_row, columns, centers, radii, strict=True):
+        if abs(rational(table[i, j]) - rational(center)) > rational(radius):
+            table[i, j] = center
+    return table
+
+
+def retrain(case: Case, table: np.ndarray, start: Retrained | None = None) -> Retrained:
+    """Train on a completed table and enclose the scores of the exact minimiser."""
+    with ctx.workprec(PRECISION):
+        w, slopes, error = (_retrain_smooth if case.loss.is_smooth else _retrain_hinge)(case, table, start)
+        scores = arb_mat(case.X_test.tolist()) * arb_mat([[value] for value in w])
+        lowest, highest = [], []
+        for k, x in enumerate(case.X_test.tolist()):
+            norm = sum((arb(value) ** 2 for value in x), arb(0)).sqrt()
+            reach = norm * error
+            lowest.append(np.nextafter(float((scores[k, 0] - reach).lower()), -np.inf))
+            highest.append(np.nextafter(float((scores[k, 0] + reach).upper()), np.inf))
+    return Retrained(np.array([float(value) for value in w]), slopes, np.array(lowest), np.array(highest))
+
+
+def _retrain_smooth(case: Case, table: np.ndarray, start: Retrained | None) -> tuple[list[arb], np.ndarray, arb]:
+    problem = case.problem_on(IntervalMatrix.from_bounds(table, table))
+    solution = train(problem, start=None if start is None else start.w)
+    w = [arb(value) for value in solution.w.tolist()]
+    slopes = case.loss.derivative(case.y, table @ solution.w)
+    return w, slopes, certified_error(case, table, w, [arb(0)] * len(case.y))
+
+
+def _retrain_hinge(case: Case, table: np.ndarray, start: Retrained | None) -> tuple[list[arb], np.ndarray, arb]:
+    """Solve the optimality conditions; where that fails take the solver, whose error is the root of its gap."""
+    weight = np.ones(len(case.y)) if case.weight is None else case.weight
+    penalty = case.penalty
+    b = np.ones(len(case.y)) if start is None else -start.slopes * case.y
+    pair = hinge_pair(table, case.y, weight / weight.sum(), penalty.lam, penalty.kappa, b)
+    error = None if pair is None else certified_error(case, table, pair.w, pair.b)
+    if error is None or not error < 1e-6 * max([1e-3, *(abs(float(value)) for value in pair.w)]):
+        problem = case.problem_on(IntervalMatrix.from_bounds(table, table))
+        solution = train(problem, tol=1e-10, start=None if start is None else start.w)
+        b = np.clip(solution.dual_point(problem.rows.block(slice(0, len(case.y)))) * case.y, 0.0, 1.0)
+        solved = HingePair([arb(value) for value in solution.w.tolist()], [arb(value) for value in b.tolist()])
+        solved_error = certified_error(case, table, solved.w, solved.b)
+        if error is None or solved_error < error:
+            pair, error = solved, solved_error
+    return pair.w, -case.y * np.array([float(value) for value in pair.b]), error
+
+
+def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]) -> arb:
+    """Bound |w - exact minimiser|: least subgradient over lam if smooth, else Theorem 1 with zero radii.
+
+    `dual` matters for the hinge only: numbers in [0, 1], one a row.
+    """
+    weight = np.ones(len(case.y)) if case.weight is None else case.weight
+    total = sum((arb(s) for s in weight.tolist()), arb(0))
+    rows = arb_mat(table.tolist())
+    scores = rows * arb_mat([[value] for value in w])
+    slopes, residual = [], arb(0)
+    for i, (y, s) in enumerate(zip(case.y.tolist(), weight.tolist(), strict=True)):
+        slope, paid = SLOPES[case.loss.name](y, scores[i, 0], dual[i])
+        slopes.append(slope * s / total)
+        residual += paid * s / total
+    gradient = rows.transpose() * arb_mat([[slope] for slope in slopes])
+    lam, kappa = arb(case.penalty.lam), arb(case.penalty.kappa)
+    squares = arb(0)
+    for j, value in enumerate(w):
+        if value.is_zero():
+            part = arb.max(abs(gradient[j, 0]) - kappa, arb(0))
+        else:
+            part = gradient[j, 0] + lam * value + (kappa if value > 0 else -kappa)
+        squares += part * part
+    norm = arb(squares.upper()).sqrt()
+    if case.loss.is_smooth:
+        return arb((norm / lam).upper())
+    root = ((norm / (2 * lam)) ** 2 + arb(residual.upper()) / lam).sqrt()
+    return arb((norm / (2 * lam) + root).upper())
+
+
+def _squared_slope(y: float, score: arb, b: arb) -> tuple[arb, arb]:
+    return 2 * (score - y), arb(0)
+
+
+def _logistic_slope(y: float, score: arb, b: arb) -> tuple[arb, arb]:
+    return -arb(y) / (1 + (y * score).exp()), arb(0)
+
+
+def _hinge_slope(y: float, score: arb, b: arb) -> tuple[arb, arb]:
+    """Return the negated dual coordinate and its Fenchel-Young residual."""
+    z = 1 - y * score
+    return -b * y, arb.max(z * (1 - b), -b * z)
+
+
+SLOPES = {"squared_error": _squared_slope, "log_loss": _logistic_slope, "hinge": _hinge_slope}
+
+
+def derivatives(rng: Generator, case: Case, table: np.ndarray, model: Retrained, x: np.ndarray) -> np.ndarray:
+    """Return d(x.w) / d(cell) for every uncertain cell, at the model of a completed table.
+
+    ``-(s_i / sum s) [psi_i u_j + psi'_i (x_i.u) w_j]`` with ``u = H^-1 x``, on the support of w if there is an
+    l1 term. For the hinge the curvature is that of a smoothed hinge of a random width.
+    """
+    w, y, slope = model.w, case.y, model.slopes
+    share = np.ones(len(y)) if case.weight is None else case.weight
+    share = share / share.sum()
+    score = table @ w
+    smooth = case.loss if case.loss.is_smooth else case.loss.smoothed(10.0 ** rng.uniform(-4, 0))
+    curvature = smooth.curvature(y, score)
+    on = np.flatnonzero(w) if case.penalty.kappa > 0.0 else np.arange(len(w))
+    u = np.zeros_like(w)
+    if len(on):
+        part = table[:, on]
+        hessian = (part * (share * curvature)[:, None]).T @ part + case.penalty.lam * np.eye(len(on))
+        u[on] = np.linalg.lstsq(hessian, x[on], rcond=None)[0]
+    in_row, columns, _, _ = case.matrix.cells(slice(0, len(y)))
+    effect = slope[in_row] * u[columns] + (curvature * (table @ u))[in_row] * w[columns]
+    return -share[in_row] * effect
+
+
+def random_completions(rng: Generator, case: Case, count: int) -> Iterator[Completion]:
+    """Yield uniformly random completions and random vertices in turn."""
+    for k in range(count):
+        positions = rng.uniform(-1.0, 1.0, size=case.matrix.n_uncertain)
+        yield Completion(place(case.matrix, positions if k % 2 else np.sign(positions)))
+
+
+def attack(
+    rng: Generator,
+    case: Case,
+    solution: Solution,
+    tally: Tally,
+    rounds: int = 2,
+    certificates: dict[str, Callable[[Problem, Solution], Certificate]] | None = None,
+) -> None:
+    """Attack every certificate of a solution: as many random completions as aimed ones, all rows checked."""
+    bounds = {
+        name: make(case.problem, solution).score_bounds(case.X_test)
+        for name, make in (certificates or ATTACKED).items()
+    }
+    for name, ends in bounds.items():
+        if not (ends[:, 0] <= ends[:, 1]).all():
+            tally.violations.append(f"{name}: lower above upper")
+    center = place(case.matrix, np.zeros(case.matrix.n_uncertain))
+    reference = retrain(case, center)
+    _check(case, bounds, Completion(center), reference, tally)
+    for row, x in enumerate(case.X_test):
+        for side in (-1, 1):
+            table, here = center, reference
+            for _ in range(rounds):
+                effect = derivatives(rng, case, table, here, x)
+                flat = rng.choice([-1.0, 1.0], size=len(effect))
+                table = place(case.matrix, np.where(effect == 0.0, flat, np.sign(effect) * side))
+                here = retrain(case, table, start=here)
+                _check(case, bounds, Completion(table, (row, side)), here, tally)
+    for completion in random_completions(rng, case, 2 * rounds * len(case.X_test) - 1):
+        _check(case, bounds, completion, retrain(case, completion.table, start=reference), tally)
+
+
+def _check(case: Case, bounds: dict[str, np.ndarray], completion: Completion, model: Retrained, tally: Tally) -> None:
+    m = len(case.X_test)
+    tally.retrainings += 1
+    tally.checks += m
+    if completion.aim is not None:
+        tally.adversarial_retrainings += 1
+        tally.adversarial_checks += m
+        tally.aimed_checks += 1
+    if "tight" in bounds:
+        width = bounds["tight"][:, 1] - bounds["tight"][:, 0]
+        tally.sharp_checks += int(((model.highest - model.lowest) / 2.0 < 0.01 * width).sum())
+    for name, ends in bounds.items():
+        outside = (ends[:, 0] > model.highest) | (ends[:, 1] < model.lowest) | np.isnan(ends).any(axis=1)
+        for k in np.flatnonzero(outside):
+            tally.violations.append(
+                f"{name}, test row {k}: bound [{ends[k, 0]!r}, {ends[k, 1]!r}], a completion has its exact score in "
+                f"[{model.lowest[k]!r}, {model.highest[k]!r}]; case {case!r}, completion {completion.table.tolist()}"
+            )
+
+
+def attack_family(seed: int, family: str, loss_name: str, penalty: str, problems: int, rounds: int = 2) -> Tally:
+    """Attack several problems of a family, each with another kind of model."""
+    rng = np.random.default_rng([seed, list(FAMILIES).index(family), len(loss_name), len(penalty)])
+    tally = Tally()
+    for _ in range(problems):
+        case = draw_case(rng, family, loss_name, penalty)
+        solution = draw_solution(rng, case, str(rng.choice(MODELS)))
+        attack(rng, case, solution, tally, rounds)
+    return tally
+
+
+def exact_interval(center: float, radius: float) -> tuple[fmpq, fmpq]:
+    """Return the exact ends of a cell's interval."""
+    return rational(center) - rational(radius), rational(center) + rational(radius)

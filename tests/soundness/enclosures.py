@@ -1,0 +1,179 @@
+"""Exact values of losses and penalties, and the floats at which outward rounding is put to the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from flint import arb, ctx, fmpq
+
+from ipub.losses import Loss
+from ipub.penalties import ElasticNet
+from oracles.rationals import ball_ends, rational
+
+PRECISION = 1200
+"""Bits enough for 1 - b at subnormal b."""
+EDGES = [0.0, 5e-324, 1e-310, 2.3e-308, 1e-300, 1e-200, 1e-100, 1e-30, 1e-17, 1.1e-16, 1e-10, 1e-3, 0.1, 0.5]
+SIZES = [*EDGES, 1.0 - 2.0**-53, 1.0, 1.0 + 2.0**-52, 1.5, 3.0, 20.0, 36.0, 37.5, 100.0, 709.0, 745.2, 800.0, 1e5]
+
+
+def scores(rng: np.random.Generator, huge: bool = False) -> np.ndarray:
+    """Return scores of every size and both signs."""
+    drawn = np.concatenate([rng.normal(size=150) * 3, 10.0 ** rng.uniform(-20, 3, size=100), rng.uniform(-40, 40, 100)])
+    positive = np.concatenate([SIZES, drawn, [1e16, 1e100, 1e140] if huge else []])
+    return np.unique(np.concatenate([positive, -positive]))
+
+
+def duals(rng: np.random.Generator, loss: Loss) -> np.ndarray:
+    """Return ``b = a y`` in [0, 1] with both ends in detail; for regression any a."""
+    if loss.task == "regression":
+        return scores(rng)
+    small = [size for size in EDGES if size <= 0.5]
+    near_one = [1.0 - 2.0**-k for k in (1, 2, 10, 30, 52, 53)]
+    drawn = np.concatenate(
+        [rng.uniform(size=100), 10.0 ** rng.uniform(-30, 0, size=50), 1 - 10.0 ** rng.uniform(-16, 0, 50)]
+    )
+    return np.unique(np.concatenate([small, near_one, [1.0], drawn]))
+
+
+def targets(rng: np.random.Generator, loss: Loss) -> list[float]:
+    return [-1.0, 1.0] if loss.task == "classification" else [0.0, 1.0, -3.5, 1e-8, 1e6, float(rng.normal())]
+
+
+def exact_value(loss: Loss, y: float, t: float) -> arb | fmpq:
+    if loss.name == "log_loss":
+        margin = arb(y) * arb(t)
+        return arb.max(-margin, arb(0)) + (-abs(margin)).exp().log1p()
+    z = rational(y) - rational(t) if loss.name == "squared_error" else 1 - rational(y) * rational(t)
+    return z * z if loss.name == "squared_error" else max(fmpq(0), z)
+
+
+def exact_conjugate(loss: Loss, y: float, a: float) -> arb | fmpq:
+    """Return l*(y, -a)."""
+    if loss.name == "squared_error":
+        return rational(a) * (rational(a) - 4 * rational(y)) / 4
+    if loss.name == "hinge":
+        return -rational(a) * rational(y)
+    b = arb(a) * arb(y)
+    total = arb(0)
+    if b > 0:
+        total += b * b.log()
+    if b < 1:
+        total += (1 - b) * (-b).log1p()
+    return total
+
+
+def exact_residual(loss: Loss, y: float, t: float, a: float) -> arb | fmpq:
+    product = arb(a) * arb(t) if loss.name == "log_loss" else rational(a) * rational(t)
+    return exact_value(loss, y, t) + exact_conjugate(loss, y, a) + product
+
+
+def exact_slopes(loss: Loss, y: float, t: float) -> list[arb | fmpq]:
+    """Return numbers that enclose the derivative: the ends of the subdifferential at a kink."""
+    if loss.name == "squared_error":
+        return [2 * (rational(t) - rational(y))]
+    if loss.name == "log_loss":
+        return [-rational(y) * end for end in sigmoid_ends(-arb(y) * arb(t))]
+    margin = rational(y) * rational(t)
+    return ([-rational(y)] if margin <= 1 else []) + ([fmpq(0)] if margin >= 1 else [])
+
+
+def sigmoid_ends(t: arb) -> list[fmpq]:
+    """Enclose the sigmoid between two rationals, both at most 1."""
+    ball = 1 / (1 + (-t).exp()) if t >= 0 else t.exp() / (1 + t.exp())
+    lower, upper = ball_ends(ball)
+    return [lower, min(upper, fmpq(1))]
+
+
+def is_above(bound: float, exact: arb | fmpq) -> bool:
+    """Say whether ``bound >= exact`` is proven."""
+    if np.isnan(bound) or bound == -np.inf:
+        return False
+    return bound == np.inf or bool((rational(bound) if isinstance(exact, fmpq) else arb(float(bound))) >= exact)
+
+
+def is_below(bound: float, exact: arb | fmpq) -> bool:
+    return is_above(-bound, -exact)
+
+
+def wrong_values(loss: Loss) -> Iterator[str]:
+    """Yield every score at which `value_upper` is not proven to be above the value."""
+    rng = np.random.default_rng(1)
+    t = scores(rng, huge=True)
+    for y in targets(rng, loss):
+        yield from _not_above(
+            loss.value_upper(np.full_like(t, y), t), lambda k, y=y: exact_value(loss, y, t[k]), "value"
+        )
+
+
+def wrong_conjugates(loss: Loss) -> Iterator[str]:
+    rng = np.random.default_rng(2)
+    for y in targets(rng, loss):
+        a = duals(rng, loss) * (y if loss.task == "classification" else 1.0)
+        bounds = loss.conjugate_upper(np.full_like(a, y), a)
+        yield from _not_above(bounds, lambda k, y=y, a=a: exact_conjugate(loss, y, a[k]), "conjugate")
+
+
+def wrong_residuals(loss: Loss) -> Iterator[str]:
+    """Pairs at random, and pairs where the dual is the rounded derivative, so that everything cancels."""
+    rng = np.random.default_rng(3)
+    for y in targets(rng, loss):
+        t = scores(rng)
+        b = duals(rng, loss) * (y if loss.task == "classification" else 1.0)
+        for a in (rng.choice(b, size=len(t)), -loss.derivative(np.full_like(t, y), t)):
+            bounds = loss.residual_upper(np.full_like(t, y), t, a)
+            yield from _not_above(bounds, lambda k, y=y, t=t, a=a: exact_residual(loss, y, t[k], a[k]), "residual")
+
+
+def wrong_slopes(loss: Loss) -> Iterator[str]:
+    """Yield every interval of scores with a derivative outside `derivative_range`, at its ends or inside."""
+    rng = np.random.default_rng(4)
+    for y in targets(rng, loss):
+        t = scores(rng)
+        for lower, upper in ((t, t), (t[:-1], t[1:]), tuple(np.sort(rng.choice(t, size=(2, 300)), axis=0))):
+            low, high = loss.derivative_range(np.full_like(lower, y), lower, upper)
+            with ctx.workprec(PRECISION):
+                for k in range(len(lower)):
+                    middle = 0.5 * lower[k] + 0.5 * upper[k]
+                    for slope in [s for at in (lower[k], middle, upper[k]) for s in exact_slopes(loss, y, at)]:
+                        if not (is_below(low[k], slope) and is_above(high[k], slope)):
+                            yield f"slope {slope} of {loss.name} outside [{low[k]!r}, {high[k]!r}]"
+
+
+def wrong_penalties(penalty: ElasticNet) -> Iterator[str]:
+    rng = np.random.default_rng(5)
+    w = scores(rng, huge=True)
+    lam, kappa = rational(penalty.lam), rational(penalty.kappa)
+    with np.errstate(over="ignore"):
+        yield from _not_above(
+            penalty.value_upper(w), lambda k: lam / 2 * rational(w[k]) ** 2 + kappa * abs(rational(w[k])), "penalty"
+        )
+        yield from _not_above(
+            penalty.conjugate_upper(w),
+            lambda k: max(abs(rational(w[k])) - kappa, fmpq(0)) ** 2 / (2 * lam),
+            "conjugate",
+        )
+    for weights in (np.zeros(300), rng.choice(w[np.abs(w) < 1e6], size=300)):
+        lower, upper = np.sort(rng.choice(w[np.abs(w) < 1e6], size=(2, 300)), axis=0)
+        low, high = penalty.subgradient_range(weights, lower, upper)
+        for k in range(300):
+            for slope in (rational(lower[k]), rational(upper[k]), (rational(lower[k]) + rational(upper[k])) / 2):
+                exact = exact_subgradient(penalty, weights[k], slope)
+                if not (is_below(low[k], exact) and is_above(high[k], exact)):
+                    yield f"subgradient {exact} at {weights[k]!r} outside [{low[k]!r}, {high[k]!r}]"
+
+
+def exact_subgradient(penalty: ElasticNet, w: float, slope: fmpq) -> fmpq:
+    """Return ``slope + lam w + kappa sign(w)``, or soft-thresholding at zero."""
+    kappa, sign = rational(penalty.kappa), int(np.sign(w))
+    if sign:
+        return slope + rational(penalty.lam) * rational(w) + kappa * sign
+    return fmpq(0) if abs(slope) <= kappa else slope - kappa if slope > 0 else slope + kappa
+
+
+def _not_above(bounds: np.ndarray, exact, what: str) -> Iterator[str]:
+    with ctx.workprec(PRECISION):
+        for k, bound in enumerate(bounds):
+            value = exact(k)
+            if not is_above(bound, value):
+                yield f"{what} {value} above {bound!r}"

@@ -1,0 +1,41 @@
+"""No retrained completion leaves its certified bounds, whatever the table, the model and the completion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ipub.certificates import tight
+from soundness.attacks import ATTACKED, attack_family
+from soundness.cases import FAMILIES, MODELS, draw_case, draw_solution
+
+LOSS_NAMES = ("squared_error", "hinge", "log_loss")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("penalty", ["l2", "elastic net"])
+@pytest.mark.parametrize("loss_name", LOSS_NAMES)
+def test_no_completion_breaks_a_bound(loss_name, penalty, family, report_attack):
+    tally = attack_family(0, family, loss_name, penalty, problems=5)
+    report_attack(tally)
+    assert tally.checks >= 600
+    assert 2 * tally.adversarial_checks >= tally.checks
+    assert tally.violations == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("loss_name", LOSS_NAMES)
+def test_tight_is_finite_and_no_wider_than_its_parts_for_any_model(loss_name, family):
+    rng = np.random.default_rng(7)
+    for model in MODELS:
+        case = draw_case(rng, family, loss_name, rng.choice(["l2", "elastic net"]))
+        solution = draw_solution(rng, case, model)
+        bounds = tight(case.problem, solution).score_bounds(case.X_test)
+        assert np.isfinite(bounds).all()
+        assert (bounds[:, 0] <= bounds[:, 1]).all()
+        for make in ATTACKED.values():
+            part = make(case.problem, solution).score_bounds(case.X_test)
+            # A product with more columns may be summed in another order: equal up to that rounding.
+            rounding = 1e-9 * (part[:, 1] - part[:, 0])
+            assert (part[:, 0] <= bounds[:, 0] + rounding).all()
+            assert (part[:, 1] >= bounds[:, 1] - rounding).all()

@@ -1,0 +1,242 @@
+"""Errors planted on purpose: each is caught by a check that the unchanged code passes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ipub import losses
+from ipub.certificates import ball, origin, sphere, tight
+from ipub.data.blocks import Block
+from ipub.losses import LOSSES, Logistic, Squared
+from ipub.penalties import ElasticNet
+from ipub.rounding import EPS
+from soundness.attacks import Tally, attack
+from soundness.cases import Case, draw_case, draw_solution, intervals, train
+from soundness.enclosures import wrong_conjugates, wrong_penalties, wrong_slopes, wrong_values
+from soundness.test_enclosures import wrong_midpoints, wrong_products
+from soundness.test_exact import prove, tiny_case
+from soundness.test_sphere_oracle import loop_gap
+
+sphere_module = sys.modules["ipub.certificates.sphere"]
+ball_module = sys.modules["ipub.certificates.ball"]
+origin_module = sys.modules["ipub.certificates.origin"]
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
+    """Replace a name in every module of the package that has it."""
+    modules = [module for key, module in sys.modules.items() if key.split(".")[0] == "ipub" and name in vars(module)]
+    assert modules
+    for module in modules:
+        monkeypatch.setattr(module, name, value)
+
+
+def same(value):
+    return value
+
+
+def assert_caught(check: Callable[[], list[str]], plant_error: Callable[[], None]) -> None:
+    assert check() == []
+    plant_error()
+    assert check() != []
+
+
+def test_missing_steps_to_the_next_float_are_caught_in_losses_and_penalties(monkeypatch):
+    def plant_error():
+        plant(monkeypatch, "up", same)
+        plant(monkeypatch, "down", same)
+
+    def check():
+        return [*wrong_values(LOSSES["squared_error"]), *wrong_slopes(LOSSES["squared_error"])]
+
+    assert list(wrong_penalties(ElasticNet(0.1, 0.3))) == []
+    assert_caught(check, plant_error)
+    assert list(wrong_penalties(ElasticNet(0.1, 0.3))) != []
+    assert list(wrong_conjugates(LOSSES["squared_error"])) != []
+
+
+def test_a_missing_step_in_the_radius_of_an_interval_is_caught(monkeypatch):
+    assert_caught(wrong_midpoints, lambda: plant(monkeypatch, "up", same))
+
+
+def test_a_missing_error_of_sums_is_caught(monkeypatch):
+    assert_caught(wrong_products, lambda: plant(monkeypatch, "EPS", 0.0))
+
+
+def optimum_outside(loss_name: str) -> list[str]:
+    """Compare the bounds of well trained models without missing cells with the exact optimum."""
+    failures = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        case = tiny_case(rng, "normal", loss_name, "l2", cells=0)
+        failures += prove(case, [train(case.problem)], inner=0)[1]
+    return failures
+
+
+def test_bounds_without_outward_rounding_miss_the_exact_optimum(monkeypatch):
+    def plant_error():
+        plant(monkeypatch, "up", same)
+        plant(monkeypatch, "down", same)
+        plant(monkeypatch, "EPS", 0.0)
+        plant(monkeypatch, "UNDERFLOW", 0.0)
+
+    assert_caught(lambda: optimum_outside("squared_error"), plant_error)
+
+
+@pytest.mark.parametrize(
+    ("method", "check", "inaccuracy"),
+    [("value", wrong_values, -7), ("conjugate", wrong_conjugates, 5)],
+)
+def test_elementary_functions_may_be_as_inaccurate_as_assumed_but_the_assumption_is_needed(
+    monkeypatch, method, check, inaccuracy
+):
+    # A mathematics library within the assumed 4 ulps, though far worse than a real one.
+    accurate = getattr(Logistic, method)
+    monkeypatch.setattr(Logistic, method, lambda self, y, t: accurate(self, y, t) * (1.0 + inaccuracy * EPS))
+    assert_caught(lambda: list(check(LOSSES["log_loss"])), lambda: plant(monkeypatch, "ELEMENTARY_ULPS", 0))
+
+
+def test_an_inaccurate_sigmoid_is_covered_and_the_cover_is_needed(monkeypatch):
+    accurate = losses.expit
+    monkeypatch.setattr(losses, "expit", lambda t: accurate(t) * (1.0 - 6 * EPS))
+    assert_caught(lambda: list(wrong_slopes(LOSSES["log_loss"])), lambda: plant(monkeypatch, "ELEMENTARY_ULPS", 0))
+
+
+def flat_case(loss_name: str = "squared_error", radius: float = 0.01) -> Case:
+    """Return a case with far more penalty than curvature, where sphere and half-ball are nearly attained."""
+    rng = np.random.default_rng(3)
+    table = 0.01 * rng.normal(size=(4, 2))
+    holes = np.full_like(table, np.nan)
+    holes[0, 0] = radius
+    y = np.array([1.0, -1.0, 1.0, 1.0])
+    return Case(intervals(table, holes), y, None, LOSSES[loss_name], ElasticNet(1.0), rng.normal(size=(8, 2)))
+
+
+def fitted_case(loss_name: str) -> Case:
+    """Return one row that its model fits well: its dual is small, and all depends on how far its score moves."""
+    matrix = intervals(np.array([[20.0]]), np.array([[18.0]]))
+    return Case(matrix, np.ones(1), None, LOSSES[loss_name], ElasticNet(0.1), np.ones((1, 1)))
+
+
+def violations(certificate, cases: list[Case], model: str = "garbage") -> list[str]:
+    """Attack one certificate; the test rows include the direction in which the model is wrong."""
+    tally = Tally()
+    for seed, case in enumerate(cases):
+        rng = np.random.default_rng(seed)
+        solution = draw_solution(rng, case, model)
+        wrong = train(case.problem).w - solution.w
+        aimed = replace(case, X_test=np.vstack([case.X_test, wrong, np.eye(len(wrong))]))
+        attack(rng, aimed, solution, tally, rounds=1, certificates={"attacked": certificate})
+    return tally.violations
+
+
+def test_a_sphere_without_the_duality_gap_is_caught(monkeypatch):
+    # Algorithm 1 as it is printed: it takes w for optimal.
+    cases = [draw_case(np.random.default_rng(seed), "single", "log_loss", "l2") for seed in range(4)]
+
+    def without_gap(problem, solution):
+        case = next(case for case in cases if case.y is problem.rows.y)
+        return max(0.0, loop_gap(case, solution)[0])
+
+    assert_caught(
+        lambda: violations(sphere, cases, "loose") + violations(sphere, cases),
+        lambda: monkeypatch.setattr(sphere_module, "gap_upper", without_gap),
+    )
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.99])
+@pytest.mark.parametrize("loss_name", LOSSES)
+def test_a_smaller_radius_of_the_sphere_is_caught(monkeypatch, loss_name, factor):
+    honest = sphere_module.gap_upper
+    cases = [flat_case(loss_name, 1e-9)]
+    assert_caught(
+        lambda: violations(sphere, cases),
+        lambda: monkeypatch.setattr(sphere_module, "gap_upper", lambda *args: factor**2 * honest(*args)),
+    )
+
+
+@pytest.mark.parametrize("certificate", [sphere, ball, tight])
+@pytest.mark.parametrize("loss_name", LOSSES)
+def test_forgotten_cell_radii_are_caught(monkeypatch, loss_name, certificate):
+    cases = [draw_case(np.random.default_rng(seed), "wide", loss_name, "l2") for seed in range(3)]
+
+    def plant_error():
+        monkeypatch.setattr(Block, "row_spread", lambda self, w: np.zeros(len(self.y)))
+        monkeypatch.setattr(Block, "column_spread", lambda self, a: np.zeros(self.center.shape[1]))
+
+    assert_caught(lambda: violations(certificate, cases, "trained"), plant_error)
+
+
+@pytest.mark.parametrize("spread", ["row_spread", "column_spread"])
+def test_forgetting_the_radii_in_rows_or_in_columns_alone_is_caught(monkeypatch, spread):
+    cases = [fitted_case("squared_error"), flat_case(radius=1.0)]
+    honest = getattr(Block, spread)
+    assert_caught(
+        lambda: violations(ball, cases, "trained"),
+        lambda: monkeypatch.setattr(Block, spread, lambda self, a: 0.0 * honest(self, a)),
+    )
+
+
+def test_a_half_ball_on_the_wrong_side_is_caught(monkeypatch):
+    honest = ball_module._half_ball
+
+    def mirrored(problem, w, *args):
+        center, *rest = honest(problem, w, *args)
+        return 2.0 * w - center, *rest
+
+    assert_caught(
+        lambda: violations(ball, [flat_case()]), lambda: monkeypatch.setattr(ball_module, "_half_ball", mirrored)
+    )
+
+
+@pytest.mark.parametrize("loss_name", LOSSES)
+def test_a_half_ball_without_eps_is_caught(monkeypatch, loss_name):
+    honest = ball_module._root
+    assert_caught(
+        lambda: violations(ball, [fitted_case(loss_name)], "trained"),
+        lambda: monkeypatch.setattr(ball_module, "_root", lambda norm, eps, lam: honest(norm, 0.0, lam)),
+    )
+
+
+def test_adapting_rows_without_the_spread_of_the_derivative_is_caught(monkeypatch):
+    honest = Squared.derivative_range
+    assert_caught(
+        lambda: violations(ball, [fitted_case("squared_error")], "trained"),
+        lambda: monkeypatch.setattr(
+            Squared, "derivative_range", lambda self, y, a, b: honest(self, y, 0.5 * a + 0.5 * b, 0.5 * a + 0.5 * b)
+        ),
+    )
+
+
+def test_a_forgotten_l1_term_is_caught(monkeypatch):
+    honest = ElasticNet.subgradient_range
+    case = replace(flat_case(), penalty=ElasticNet(1.0, 0.001))
+
+    def without_kappa(self, w, lower, upper):
+        return honest(ElasticNet(self.lam), w, lower, upper)
+
+    assert_caught(
+        lambda: violations(ball, [case] * 8, "scaled"),
+        lambda: monkeypatch.setattr(ElasticNet, "subgradient_range", without_kappa),
+    )
+
+
+def test_a_smaller_ball_around_zero_is_caught(monkeypatch):
+    # One row exactly on the kink at its optimum: the bound is attained.
+    one_row = Case(
+        intervals(np.ones((1, 1)), np.full((1, 1), np.nan)),
+        np.ones(1), None, LOSSES["hinge"], ElasticNet(1.0), np.ones((1, 1)),
+    )  # fmt: skip
+
+    def check():
+        return violations(origin, [one_row])
+
+    honest = origin_module._origin_sums
+    assert_caught(
+        check,
+        lambda: monkeypatch.setattr(origin_module, "_origin_sums", lambda *args: (0.999 * honest(*args)[0],)),
+    )

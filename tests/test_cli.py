@@ -1,0 +1,358 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import ipub
+from ipub import BoundedClassifier, BoundedRegressor, cli
+from ipub.modelfile import load, save
+
+runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def table():
+    """Four columns on one scale, holes in two of them, a text label, a number, and an id that is no feature."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-1.0, 1.0, size=(120, 4)), columns=["a", "b", "c", "d"])
+    score = frame["a"] + frame["b"] + 0.1 * rng.normal(size=120)
+    frame.loc[:2, "c"] = np.nan
+    frame.loc[3, "d"] = np.nan
+    frame["label"] = np.where(score > 0, "yes", "no")
+    frame["amount"] = score
+    frame["id"] = [f"row{i}" for i in range(120)]
+    return frame
+
+
+@pytest.fixture
+def train(table):
+    table.to_csv("train.csv", index=False)
+    return table
+
+
+def run(*arguments):
+    """Run a command that must succeed; return what it prints."""
+    done = runner.invoke(cli.app, [str(argument) for argument in arguments])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def refused(*arguments):
+    """Run a command that must fail; return its one sentence."""
+    done = runner.invoke(cli.app, [str(argument) for argument in arguments])
+    assert done.exit_code == 2
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    return sentence
+
+
+def close(written, expected):
+    """Compare up to the last bits, which depend on how rows lie in memory."""
+    np.testing.assert_allclose(written, expected, rtol=1e-12, atol=1e-14)
+
+
+def demo_rows(done):
+    return [line for line in done.stdout.splitlines() if line.rstrip().endswith((" certain", " open"))]
+
+
+def fit(*arguments):
+    return run("fit", "train.csv", *arguments)
+
+
+CLASSIFY = ("--target", "label", "--drop", "id", "--drop", "amount")
+
+
+# --- fit
+
+
+def test_fit_says_what_it_saw_and_where_the_model_is(train):
+    done = fit(*CLASSIFY)
+    assert "120 rows, 4 features, target 'label'" in done.stdout
+    assert "log_loss (the target has two values, no and yes)" in done.stdout
+    assert "4 cells in 4 rows" in done.stdout
+    low, high = np.quantile(train["c"].dropna(), [0.05, 0.95])
+    assert re.search(rf"c +3 +{low:.6g} +{high:.6g}", done.stdout)
+    assert "duality gap" in done.stdout
+    assert "Saved to model.ipub" in done.stdout
+    assert done.stderr == ""
+
+
+def test_fit_gives_the_model_of_the_library(train):
+    fit(*CLASSIFY, "--alpha", 0.3, "--l1-ratio", 0.2, "--interval-level", 0.5, "--certificate", "ball", "-o", "m.ipub")
+    names = ["a", "b", "c", "d"]
+    expected = BoundedClassifier(alpha=0.3, l1_ratio=0.2, interval_level=0.5, certificate="ball")
+    expected.fit(train[names], train["label"])
+    loaded = load("m.ipub")
+    assert (loaded.coef_ == expected.coef_).all()
+    assert (loaded.decision_bounds(train[names][5:]) == expected.decision_bounds(train[names][5:])).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "loss"),
+    [([0, 1], "log_loss"), ([True, False], "log_loss"), ([1, 2, 3], "squared_error"), ([0.5, 1.5], "squared_error")],
+)
+def test_the_loss_follows_the_target(values, loss):
+    n = 30
+    X = np.random.default_rng(0).uniform(size=n)
+    pd.DataFrame({"x": X, "y": np.resize(values, n)}).to_parquet("t.parquet")
+    done = run("fit", "t.parquet", "--target", "y")
+    assert f"Loss: {loss}" in done.stdout
+    assert "Holes: none" in done.stdout
+    assert load("model.ipub").loss == loss
+
+
+def test_ranges_and_observed_intervals(train):
+    Path("r.toml").write_text("[ranges]\nc = [-5, 5.5]\n", encoding="utf-8")
+    done = fit(*CLASSIFY, "--ranges", "r.toml", "--intervals", "observed")
+    assert re.search(r"c +3 +-5 +5\.5", done.stdout)
+    assert re.search(rf"d +1 +{train['d'].min():.6g} +{train['d'].max():.6g}", done.stdout)
+
+
+def test_warnings_of_the_library_are_notes(table):
+    table["c"] = np.where(table["c"].isna(), np.nan, 1.0)
+    table["a"] *= 100.0
+    table.to_csv("train.csv")
+    done = fit(*CLASSIFY)
+    assert "Note: train.csv has a column without a name" in done.stderr
+    assert "Note: Missing values of column(s) 'c' have an interval of zero length" in done.stderr
+    assert "Note: Bounds widen with the size of the columns (a goes up to" in done.stderr
+    assert "Warning" not in done.stderr
+
+
+def test_a_failed_fit_leaves_the_old_model_alone(train):
+    fit(*CLASSIFY)
+    before = Path("model.ipub").read_bytes()
+    refused("fit", "train.csv", *CLASSIFY, "--alpha", -1)
+    assert Path("model.ipub").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.csv", "--target", "label"], ["none.csv", "No such file"]),
+        (["train.txt", "--target", "label"], ["train.txt", ".parquet"]),
+        (["train.csv", "--target", "lable"], ["train.csv", "'lable'", "Did you mean 'label'?"]),
+        (["train.csv", "--target", "label", "--drop", "ids"], ["'ids'", "Did you mean 'id'?"]),
+        (["train.csv", "--target", "label"], ["'id' ('row0' in row 1)", "--drop"]),
+        (["train.csv", "--target", "id", "--drop", "label"], ["'id' has 120 classes"]),
+        (["train.csv", *CLASSIFY, "--loss", "log"], ["--loss log", "auto"]),
+        (["train.csv", *CLASSIFY, "--loss", "squared_error"], ["needs a target of numbers"]),
+        (["train.csv", "--target", "amount", "--drop", "id", "--drop", "label", "--loss", "hinge"], ["two values"]),
+        (["train.csv", *CLASSIFY, "--alpha", "0"], ["'alpha'"]),
+        (["train.csv", *CLASSIFY, "--l1-ratio", "1"], ["'l1_ratio'"]),
+        (["train.csv", *CLASSIFY, "--certificate", "magic"], ["'certificate'", "tight"]),
+        (["train.csv", *CLASSIFY, "--intervals", "magic"], ["magic", "observed"]),
+        (["train.csv", *CLASSIFY, "--interval-level", "2"], ["'interval_level'"]),
+        (["train.csv", *CLASSIFY, "--ranges", "none.toml"], ["none.toml", "No such file"]),
+        (["train.csv", *CLASSIFY, "-o", "none/model.ipub"], ["none does not exist"]),
+        (["train.csv", *CLASSIFY, "-o", "."], ["is a folder"]),
+        (["train.csv", *CLASSIFY, *(f"--drop={name}" for name in "abcd")], ["no column left"]),
+    ],
+)
+def test_fit_refuses_bad_input_in_one_sentence(train, arguments, words):
+    sentence = refused("fit", *arguments)
+    for word in words:
+        assert word in sentence
+    assert os.listdir() == ["train.csv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x,y\n1,0\n2,\n3,1\n", ["'y' is missing in 1 of 3 rows", "remove"]),
+        ("x,y\n1,0\n2,0\n", ["'y' is 0 in every row"]),
+        ("x,y\n,0\n,1\n", ["'x'", "no observed value"]),
+        ("x,y\ninf,0\n1,1\n", ["infinity", "'x'"]),
+        ("x,y\n1,0\n2\n", ["t.csv", "Expected 2 columns"]),
+        ("", ["t.csv", "Empty"]),
+    ],
+)
+def test_fit_refuses_bad_tables_in_one_sentence(text, words):
+    Path("t.csv").write_text(text, encoding="utf-8")
+    sentence = refused("fit", "t.csv", "--target", "y")
+    for word in words:
+        assert word in sentence
+
+
+# --- predict
+
+
+def test_predict_writes_what_the_library_bounds(train):
+    fit(*CLASSIFY)
+    train[["d", "b", "label", "c", "a"]].to_csv("test.csv", index=False)
+    done = run("predict", "model.ipub", "test.csv", "-o", "bounds.csv")
+    bounds = pd.read_csv("bounds.csv")
+    assert bounds.columns.tolist() == ["prediction", "probability", "lower", "upper", "certain"]
+    model, X = load("model.ipub"), train[["a", "b", "c", "d"]]
+    assert bounds["prediction"].tolist() == model.predict(X).tolist()
+    close(bounds["probability"], model.predict_proba(X)[:, 1])
+    close(bounds[["lower", "upper"]][4:], model.predict_proba_bounds(X[4:]))
+    assert (bounds["certain"][4:].astype(bool) == (model.predict_set(X[4:]).sum(axis=1) == 1)).all()
+    n_certain = int(bounds["certain"][4:].astype(bool).sum())
+    assert 0 < n_certain < 116
+    assert f"{n_certain} of 116 bounded predictions" in done.stdout
+    assert "label (the target)" in done.stderr
+
+
+def test_rows_with_holes_get_a_prediction_but_no_bounds(train):
+    fit(*CLASSIFY)
+    done = run("predict", "model.ipub", "train.csv", "-o", "bounds.parquet")
+    bounds = pd.read_parquet("bounds.parquet")
+    assert bounds["prediction"].notna().all()
+    assert bounds[["lower", "upper", "certain"]][:4].isna().all().all()
+    assert bounds[["lower", "upper", "certain"]][4:].notna().all().all()
+    assert "4 of 120 rows have missing cells themselves" in done.stderr
+
+
+def test_a_table_of_nothing_but_incomplete_rows_is_predicted(train):
+    fit(*CLASSIFY)
+    train[:3].to_csv("test.csv", index=False)
+    assert "no row is complete" in run("predict", "model.ipub", "test.csv").stdout
+
+
+def test_without_output_the_first_rows_are_shown(train):
+    fit(*CLASSIFY)
+    done = run("predict", "model.ipub", "train.csv")
+    shown = [line.split() for line in done.stdout.splitlines() if re.match(r" +\d+ +(yes|no) ", line)]
+    assert [line[0] for line in shown] == [str(i) for i in range(1, 21)]
+    assert shown[0][3:] == ["-", "-", "-"]
+    assert "and 100 more rows" in done.stdout
+    assert "lower and upper bound the probability of yes" in done.stdout
+
+
+def test_hinge_bounds_the_score(train):
+    fit(*CLASSIFY, "--loss", "hinge")
+    run("predict", "model.ipub", "train.csv", "-o", "bounds.csv")
+    bounds = pd.read_csv("bounds.csv")
+    assert bounds.columns.tolist() == ["prediction", "score", "lower", "upper", "certain"]
+    expected = load("model.ipub").decision_bounds(train[["a", "b", "c", "d"]][4:])
+    close(bounds[["lower", "upper"]][4:], expected)
+
+
+def test_regression_bounds_the_prediction_and_has_no_certain(train):
+    fit("--target", "amount", "--drop", "id", "--drop", "label")
+    done = run("predict", "model.ipub", "train.csv", "-o", "bounds.csv")
+    bounds = pd.read_csv("bounds.csv")
+    assert bounds.columns.tolist() == ["prediction", "lower", "upper"]
+    expected = load("model.ipub").predict_bounds(train[["a", "b", "c", "d"]][4:])
+    close(bounds[["lower", "upper"]][4:], expected)
+    assert "median width" in done.stdout
+
+
+def test_predict_refuses_bad_input_in_one_sentence(train):
+    fit(*CLASSIFY)
+    train.rename(columns={"a": "A1", "b": "bb"}).to_csv("renamed.csv", index=False)
+    train.assign(a="x").to_csv("text.csv", index=False)
+    Path("cut.ipub").write_bytes(Path("model.ipub").read_bytes()[:500])
+    save(BoundedRegressor().fit(np.eye(3), [1.0, 2.0, 3.0]), "nameless.ipub")
+    before = sorted(os.listdir())
+    for arguments, words in [
+        (["none.ipub", "train.csv"], ["none.ipub", "No such file"]),
+        (["train.csv", "train.csv"], ["train.csv is not an ipub model"]),
+        (["cut.ipub", "train.csv"], ["cut.ipub is not an ipub model, or not a whole one"]),
+        (["nameless.ipub", "train.csv"], ["without column names"]),
+        (["model.ipub", "none.csv"], ["none.csv"]),
+        (["model.ipub", "renamed.csv"], ["renamed.csv has no columns 'a', 'b'", "'bb' for 'b'"]),
+        (["model.ipub", "text.csv"], ["'a' ('x' in row 1)", "trained on numbers"]),
+        (["model.ipub", "train.csv", "-o", "bounds.xlsx"], ["bounds.xlsx", ".parquet"]),
+        (["model.ipub", "train.csv", "-o", "none/bounds.csv"], ["none does not exist"]),
+    ]:
+        sentence = refused("predict", *arguments)
+        for word in words:
+            assert word in sentence
+    assert sorted(os.listdir()) == before
+
+
+# --- demo and the program itself
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(cli, "DEMO_REPEATS", 2)
+
+
+def test_demo_tells_the_story_and_saves_the_figure(quick):
+    done = run("demo", "--output", "story.png")
+    assert "160 cells (age 5, shape 31, margin 48, density 76)" in done.stdout
+    n_certain = int(re.search(r"(\d+) of 150 test predictions are certain", done.stdout)[1])
+    assert 50 <= n_certain < 150
+    assert f"The other {150 - n_certain} are open" in done.stdout
+    rows = demo_rows(done)
+    assert sum(row.rstrip().endswith("certain") for row in rows) == 6
+    assert len(rows) == 12
+    probabilities = [float(row.split()[4]) for row in rows]
+    assert probabilities == sorted(probabilities)
+    assert re.search(r"ms, [\d.]+ times one plain training", done.stdout)
+    assert Path("story.png").read_bytes().startswith(b"\x89PNG")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stderr == ""
+
+
+def test_demo_is_the_same_for_the_same_seed(quick):
+    first, again, other = (demo_rows(run("demo", "--seed", seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("alpha", ["0.001", "100"])
+def test_demo_shows_rows_whatever_the_penalty(quick, alpha):
+    assert "of 150 test predictions" in run("demo", "--alpha", alpha).stdout
+
+
+def test_demo_without_matplotlib_names_the_extra(quick, monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = run("demo")
+    assert 'pip install "ipub[plots]"' in done.stdout
+    assert os.listdir() == []
+
+
+def test_demo_refuses_bad_input_in_one_sentence(quick):
+    assert "does not exist" in refused("demo", "-o", "none/demo.png")
+    assert "'alpha'" in refused("demo", "--alpha", "0")
+    assert "xyz" in refused("demo", "-o", "demo.xyz")
+    assert os.listdir() == []
+
+
+def test_version():
+    assert run("--version").stdout == f"ipub {ipub.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["predict", "--help"], ["demo", "--help"]])
+def test_help(arguments):
+    assert "Usage" in run(*arguments).stdout
+
+
+def test_the_real_program_in_a_plain_pipe(train):
+    program = Path(sys.executable).with_name("ipub")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
+
+    def start(*arguments):
+        return subprocess.run([program, *arguments], capture_output=True, text=True, env=environment)
+
+    fitted = start("fit", "train.csv", *CLASSIFY)
+    assert (fitted.returncode, fitted.stderr) == (0, "")
+    assert "\x1b" not in fitted.stdout
+    predicted = start("predict", "model.ipub", "train.csv")
+    assert predicted.returncode == 0
+    failed = start("predict", "model.ipub", "none.csv")
+    assert failed.returncode == 2
+    assert failed.stdout == ""
+    assert failed.stderr == "Error: none.csv: No such file or directory.\n"
+
+
+def test_the_module_is_a_program_too():
+    done = subprocess.run([sys.executable, "-m", "ipub.cli", "--version"], capture_output=True, text=True)
+    assert done.stdout.startswith("ipub ")
