@@ -3,14 +3,14 @@
 Everything a certificate computes goes through the few functions of this file. Each constant cites
 the lemma of ``docs/theory.md`` (section F) that proves it. Two facts carry everything:
 
-- one operation ``+ - * / sqrt`` is correctly rounded, so a step to the next float bounds it (F1);
+- one operation ``+ - * / sqrt`` is correctly rounded, so a step to the next float or beyond bounds it (F1);
 - a sum of products, in any order and with or without fused multiply-add, is off by at most
   ``roundings * EPS`` times the sum of the absolute terms (F2), which is all that a matrix product is.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,10 @@ Array = NDArray[np.float64]
 T = TypeVar("T", float, Array)
 
 EPS = 2.0**-52
-"""Twice the unit roundoff (F2)."""
+"""Twice the unit roundoff: at least one unit in the last place, relatively (F1, F2)."""
+
+TINY = 2.0**-1074
+"""The least positive float (F1)."""
 
 UNDERFLOW = 1e-160
 """More than all underflows of one sum can add: 10^10 terms with factors up to 10^150 (F3)."""
@@ -32,13 +35,13 @@ LARGEST = 1e150
 
 
 def up(value: T) -> T:
-    """Return the next float above: an upper bound after one correctly rounded operation (F1)."""
-    return cast(T, np.nextafter(value, np.inf))
+    """Return at least the next float above: an upper bound after one correctly rounded operation (F1)."""
+    return value + (abs(value) * EPS + TINY)
 
 
 def down(value: T) -> T:
-    """Return the next float below: a lower bound after one correctly rounded operation (F1)."""
-    return cast(T, np.nextafter(value, -np.inf))
+    """Return at most the next float below: a lower bound after one correctly rounded operation (F1)."""
+    return value - (abs(value) * EPS + TINY)
 
 
 def sum_error(magnitude: T, roundings: int) -> T:

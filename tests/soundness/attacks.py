@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from flint import arb, arb_mat, ctx, fmpq
+from flint import arb, arb_mat, ctx
 
 from ipub import IntervalMatrix
 from ipub.certificates import CERTIFICATES, Certificate, origin
@@ -251,8 +251,3 @@ def attack_family(seed: int, family: str, loss_name: str, penalty: str, problems
         solution = draw_solution(rng, case, str(rng.choice(MODELS)))
         attack(rng, case, solution, tally, rounds)
     return tally
-
-
-def exact_interval(center: float, radius: float) -> tuple[fmpq, fmpq]:
-    """Return the exact ends of a cell's interval."""
-    return rational(center) - rational(radius), rational(center) + rational(radius)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ipub.certificates import tight
+from ipub.data import blocks
 from soundness.attacks import ATTACKED, attack_family
 from soundness.cases import FAMILIES, MODELS, draw_case, draw_solution
 
@@ -20,6 +21,14 @@ def test_no_completion_breaks_a_bound(loss_name, penalty, family, report_attack)
     report_attack(tally)
     assert tally.checks >= 600
     assert 2 * tally.adversarial_checks >= tally.checks
+    assert tally.violations == []
+
+
+@pytest.mark.parametrize("loss_name", LOSS_NAMES)
+def test_no_completion_breaks_a_bound_summed_over_many_blocks(loss_name, monkeypatch, report_attack):
+    monkeypatch.setattr(blocks, "BLOCK_CELLS", 6)
+    tally = attack_family(1, "plain", loss_name, "elastic net", problems=5)
+    report_attack(tally)
     assert tally.violations == []
 
 

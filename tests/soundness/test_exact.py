@@ -6,6 +6,7 @@ Vertices are the exact rationals ``center ± radius``, which no float need equal
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,6 +108,34 @@ def test_without_missing_cells_the_bounds_contain_the_exact_optimum(loss_name, p
     for _ in range(8):
         case = tiny_case(rng, table_kind, loss_name, penalty, cells=0)
         made, failures = prove(case, [train(case.problem), train(case.problem, tol=1e-6)], inner=0)
+        assert failures == []
+        count += made
+    report_proofs(count)
+
+
+@pytest.mark.parametrize("kind", ["table", "targets", "weights", "penalty"])
+@pytest.mark.parametrize("penalty", ["l2", "elastic net"])
+@pytest.mark.parametrize("loss_name", ["squared_error", "hinge"])
+def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, report_proofs):
+    rng = np.random.default_rng([len(kind), LOSS_NAMES.index(loss_name), len(penalty)])
+    count = 0
+    for _ in range(12):
+        case = tiny_case(rng, "normal", loss_name, penalty, cells=1)
+        matrix, d = case.matrix, case.X_test.shape[1]
+        if kind == "table":
+            scale = 10.0 ** rng.choice([-140, -100, -20, 0, 20, 100, 140], size=d)
+            cells = matrix.centers * scale[matrix.columns], matrix.radii * scale[matrix.columns]
+            matrix = IntervalMatrix(matrix.table * scale, matrix.row_starts, matrix.columns, *cells)
+            case = replace(case, matrix=matrix, X_test=case.X_test * scale)
+        elif kind == "targets" and case.loss.task == "regression":
+            case = replace(case, y=case.y * 10.0 ** rng.uniform(-140, 140))
+        elif kind == "weights":
+            case = replace(case, weight=10.0 ** rng.uniform(-140, 140, size=len(case.y)))
+        else:
+            lam, kappa = 10.0 ** rng.uniform(-20, 20), case.penalty.kappa * 10.0 ** rng.uniform(-20, 20)
+            case = replace(case, penalty=ElasticNet(lam, kappa))
+        with np.errstate(all="ignore"):
+            made, failures = prove(case, [train(case.problem), draw_solution(rng, case, "noisy")], inner=1)
         assert failures == []
         count += made
     report_proofs(count)

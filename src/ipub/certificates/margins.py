@@ -27,6 +27,11 @@ class Margins:
     alpha: Array
     """The dual point: fixed floats, in the domain of the loss's conjugate."""
 
+    @property
+    def intervals(self) -> tuple[Array, Array, Array, Array]:
+        """All four ends: of every completion's score, then of the center's."""
+        return self.lower, self.upper, self.score_lower, self.score_upper
+
 
 def margins(block: Block, solution: Solution) -> Margins:
     """Enclose the scores of a block and choose its dual point."""

@@ -9,7 +9,7 @@ from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import down, sum_error, sum_upper, up
+from ipub.rounding import Array, down, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 
@@ -43,14 +43,21 @@ def gap_upper(problem: Problem, solution: Solution) -> float:
     return float(np.maximum(0.0, up(loss_part + penalty_sum)))
 
 
+def _decoupled(
+    loss: Loss, y: Array, a: Array, lower: Array, upper: Array, score_lower: Array, score_upper: Array
+) -> Array:
+    """Bound the greatest loss over [lower, upper] plus conjugate plus a times the score of the center."""
+    highest_loss = np.maximum(loss.value_upper(y, lower), loss.value_upper(y, upper))
+    product = np.maximum(up(a * score_lower), up(a * score_upper))
+    return np.maximum(0.0, up(up(highest_loss + loss.conjugate_upper(y, a)) + product))
+
+
 def _sphere_sums(block: Block, loss: Loss, solution: Solution) -> Sums:
     at = margins(block, solution)
     y, a = block.y, at.alpha
-    highest_loss = np.maximum(loss.value_upper(y, at.lower), loss.value_upper(y, at.upper))
-    product = np.maximum(up(a * at.score_lower), up(a * at.score_upper))
-    apart = up(up(highest_loss + loss.conjugate_upper(y, a)) + product)
-    together = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
-    row_part = np.maximum(0.0, np.where(at.incomplete, apart, together))
+    row_part = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
+    some = np.flatnonzero(at.incomplete)
+    row_part[some] = _decoupled(loss, y[some], a[some], *(part[some] for part in at.intervals))
     weighted = block.weight * a
     return (
         block.weight @ row_part,
