@@ -1,0 +1,41 @@
+"""What the README says is run as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_of_the_readme_runs_and_shows_what_it_says():
+    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    *statements, proba_bounds, label_set = code.strip().splitlines()
+    scope: dict[str, object] = {}
+    exec("\n".join(statements), scope)
+    (low, high) = eval(proba_bounds, scope)[0]
+    assert 0.5 < low < high < 1.0
+    assert np.array_equal(eval(label_set, scope), [[False, True]])
+
+
+def test_every_path_the_readme_names_exists():
+    named = set(re.findall(r"\]\(([\w./-]+)\)", README))
+    assert "docs/theory.md" in named
+    tree = re.search(r"```\n(src/ipub/.*?)```", README, flags=re.DOTALL)
+    assert tree is not None
+    for line in tree.group(1).splitlines()[1:]:
+        inside = line.startswith("  ")
+        for word in re.split(r"\s{2,}", line.strip())[: None if inside else 1]:
+            if re.fullmatch(r"[\w/]+(\.py|/)", word):
+                named.add(f"src/ipub/{word}" if inside else word)
+    missing = [path for path in named if not (ROOT / path).exists()]
+    assert not missing
+
+
+def test_every_file_that_theory_cites_exists():
+    cited = re.findall(r"`([\w/]+(?:\.py|/))`", (ROOT / "docs" / "theory.md").read_text(encoding="utf-8"))
+    assert cited
+    assert not [path for path in cited if not list((ROOT / "src" / "ipub").rglob(path.rstrip("/").split("/")[-1]))]
