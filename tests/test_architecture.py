@@ -108,7 +108,11 @@ def test_no_module_asks_which_loss_it_has(path):
     }
     assert {"Loss", "Squared", "Hinge", "Logistic"} <= losses
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
             asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
             asked |= {name.attr for name in ast.walk(node.args[1]) if isinstance(name, ast.Attribute)}
             assert not asked & losses

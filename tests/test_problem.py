@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
 
 from ipub.losses import LOSSES
 from ipub.problem import Evaluation
+from small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 WEIGHT = np.random.default_rng(9).choice([0.0, 0.5, 1.0, 3.0], size=120)
@@ -77,6 +77,19 @@ def test_trial_gives_the_slope_of_the_objective_along_a_direction(loss, l1_ratio
 
     slopes = [(along(step + h) - along(step - h)) / (2.0 * h) for step in steps]
     np.testing.assert_allclose(problem.trial(w, direction, steps, smooth), slopes, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "hinge", "log_loss"])
+def test_trial_takes_the_slope_ahead_where_a_weight_is_zero(loss):
+    problem = make_problem(loss, 0.5)
+    smooth, h = problem.loss.smoothed(0.5), 1e-6
+    w, direction = np.array([0.0, -0.5, 1.0, 0.0, 0.25]), np.array([1.0, 1.0, -2.0, -1.0, 0.5])
+    # At the step 1/2 the second and the third weight arrive at zero; at 0 the first and the fourth leave it.
+    for step in (0.0, 0.5):
+        points = [w + (step + k * h) * direction for k in (0, 1)]
+        values = [problem.objective(point, problem.evaluate(point, smooth)) for point in points]
+        slope = problem.trial(w, direction, np.array([step]), smooth)[0]
+        assert slope == pytest.approx((values[1] - values[0]) / h, abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -158,9 +158,10 @@ class Hinge(Loss):
         return np.where(np.isfinite(self.conjugate(y, a)), np.maximum(0.0, np.maximum(above, below)), np.inf)
 
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        # Only a score strictly beyond the kink is decided; a NaN is not.
         positive = y > 0.0
-        lowest = np.where(positive, np.where(lower <= 1.0, -1.0, 0.0), np.where(lower > -1.0, 1.0, 0.0))
-        highest = np.where(positive, np.where(upper >= 1.0, 0.0, -1.0), np.where(upper >= -1.0, 1.0, 0.0))
+        lowest = np.where(positive, np.where(lower > 1.0, 0.0, -1.0), np.where(lower > -1.0, 1.0, 0.0))
+        highest = np.where(positive, np.where(upper < 1.0, -1.0, 0.0), np.where(upper < -1.0, 0.0, 1.0))
         return lowest, highest
 
     def link(self, t: Array) -> Array:

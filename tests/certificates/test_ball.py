@@ -1,18 +1,20 @@
 """The half-ball, and the intersection of all certificates."""
 
 import dataclasses
+from itertools import product
 
 import numpy as np
 import pytest
-from small_problems import COMBINATIONS, center_of, make_problem, objective
 
 from ipub import IntervalMatrix
 from ipub.certificates import CERTIFICATES, ball, sphere, tight
 from ipub.data.blocks import MemoryRows
+from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import EPS
 from ipub.solvers import solve
+from small_problems import COMBINATIONS, center_of, make_problem, objective
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 each_certificate = pytest.mark.parametrize("name", CERTIFICATES)
@@ -26,7 +28,7 @@ def X_test():
 def retrain(problem, X):
     """Return the model of a complete table."""
     rows = MemoryRows(IntervalMatrix.from_bounds(X, X), problem.rows.y, problem.rows.weight)
-    return solve(Problem(rows, problem.loss, problem.penalty), tol=1e-12)
+    return solve(Problem(rows, problem.loss, problem.penalty), tol=1e-10)
 
 
 @each_combination
@@ -97,6 +99,79 @@ def test_the_ball_of_one_uncertain_cell_is_first_order_in_its_radius(l1_ratio):
         widths.append(np.diff(ball(problem, solve(problem, tol=1e-14)).score_bounds(X_test), axis=1)[:, 0])
     # The sphere goes with the square root of the radius: a tenth of it would leave a third of the width.
     assert (widths[1] <= 0.11 * widths[0]).all()
+
+
+def distance(region, w):
+    """Return how far w is from the box of a region: at most its radius if the region holds w."""
+    return np.linalg.norm(np.maximum(np.abs(w - region.center) - region.box, 0.0))
+
+
+@each_combination
+@pytest.mark.parametrize("model", ["trained", "other"])
+def test_every_region_by_itself_holds_the_models_of_all_vertices(loss, l1_ratio, model):
+    rng = np.random.default_rng(11)
+    for _ in range(12):
+        X, radius = rng.normal(size=(4, 2)), np.zeros((4, 2))
+        radius[rng.permutation(4)[:3], rng.integers(0, 2, 3)] = rng.uniform(0.1, 3.0, 3)
+        y = np.where(rng.random(4) < 0.5, 1.0, -1.0) * (1.0 if loss != "squared_error" else rng.uniform(0.1, 3.0, 4))
+        problem = make_problem(loss, l1_ratio, alpha=float(10.0 ** rng.uniform(-2, 0)))
+        rows = MemoryRows(IntervalMatrix.from_bounds(X - radius, X + radius), y)
+        problem = Problem(rows, problem.loss, problem.penalty)
+        solution = solve(problem)
+        if model == "other":
+            solution = dataclasses.replace(solution, w=solution.w + 0.3 * rng.normal(size=2))
+        regions = tight(problem, solution).regions
+        for signs in product((-1.0, 1.0), repeat=rows.matrix.n_uncertain):
+            at_vertex = retrain(problem, rows.matrix.completion(np.array(signs)))
+            slack = np.sqrt(2.0 * at_vertex.gap / problem.penalty.lam) + 1e-12
+            for region in regions:
+                assert distance(region, at_vertex.w) <= region.radius + slack
+
+
+def without_curvature(radius=0.0):
+    """Return a hinge problem in which every margin is small, so that the model is ``X.T @ y / (n lam)`` exactly."""
+    rng = np.random.default_rng(8)
+    X, y = rng.uniform(-0.2, 0.2, size=(8, 3)), np.where(np.arange(8) % 2, 1.0, -1.0)
+    lower, upper = X.copy(), X.copy()
+    lower[2, 1] -= radius
+    upper[2, 1] += radius
+    rows = MemoryRows(IntervalMatrix.from_bounds(lower, upper), y)
+    return Problem(rows, LOSSES["hinge"], ElasticNet(1.0)), X.T @ y / 8.0
+
+
+def test_the_half_ball_reaches_the_model_exactly_where_nothing_curves():
+    problem, optimum = without_curvature()
+    solution = solve(problem)
+    np.testing.assert_allclose(solution.w, optimum, atol=1e-12)
+    for w in (np.zeros(3), 2.0 * optimum, np.array([0.1, -0.3, 0.2])):
+        certificate = ball(problem, dataclasses.replace(solution, w=w, dual_w=None))
+        assert all(distance(region, optimum) <= region.radius * (1.0 + 1e-12) for region in certificate.regions)
+        low, high = certificate.score_bounds((optimum - w)[None, :])[0]
+        # The segment from w to the optimum is a diameter: both ends are points that the theorem cannot exclude.
+        np.testing.assert_allclose([low, high], sorted([(optimum - w) @ w, (optimum - w) @ optimum]), atol=1e-9)
+
+
+@pytest.mark.parametrize("radius", [1e-3, 0.1, 0.5])
+def test_one_uncertain_cell_is_bounded_exactly_where_nothing_curves(radius):
+    problem, optimum = without_curvature(radius)
+    bounds = ball(problem, solve(problem)).score_bounds(np.eye(3))
+    exact = np.column_stack([optimum, optimum])
+    exact[1] += np.array([-radius, radius]) / 8.0
+    assert (bounds[:, 0] <= exact[:, 0] + 1e-15).all()
+    assert (exact[:, 1] - 1e-15 <= bounds[:, 1]).all()
+    np.testing.assert_allclose(bounds[1], exact[1], atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
+def test_a_dual_point_of_other_weights_is_paid_for(loss):
+    problem = make_problem(loss, alpha=1.0)
+    solution, X = solve(problem, tol=1e-12), center_of(make_problem(loss))
+    # The weights that belong to the dual point of zero: the gradient vanishes, and only the residual keeps the optimum.
+    a = -problem.loss.derivative(problem.rows.y, np.zeros(120))
+    w = X.T @ a / 120.0 / problem.penalty.lam
+    certificate = ball(problem, dataclasses.replace(solution, w=w, dual_w=np.zeros(5)))
+    assert np.linalg.norm(w - solution.w) > 0.05
+    assert all(distance(region, solution.w) <= region.radius for region in certificate.regions)
 
 
 @each_certificate

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from small_problems import COMBINATIONS, make_problem
 
 from ipub.certificates import origin
 from ipub.solvers import solve
+from small_problems import COMBINATIONS, make_problem
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 

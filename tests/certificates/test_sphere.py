@@ -4,11 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
 
 from ipub.certificates import sphere
 from ipub.certificates.sphere import gap_upper
 from ipub.solvers import solve
+from small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 
@@ -45,6 +45,25 @@ def test_the_gap_bound_is_above_the_gap_of_many_completions_and_reached_apart(lo
         primals.append(objective(problem, X, solution.w))
         duals.append(dual_value(problem, X, a))
     assert max(primals) - min(duals) <= gap_upper(problem, solution)
+
+
+@each_combination
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_gap_bound_is_the_greatest_primal_minus_the_least_dual_value(loss, l1_ratio, weighted):
+    weight = np.random.default_rng(3).choice([0.0, 1.0, 3.0], 120) if weighted else None
+    problem = make_problem(loss, l1_ratio, holes=0.1, weight=weight)
+    solution, matrix, y = solve(problem), problem.rows.matrix, problem.rows.y
+    a = solution.dual_point(problem.rows.block(slice(0, 120)))
+    in_row, columns, _, _ = matrix.cells(slice(0, 120))
+    # The greatest loss of a row is at the least or the greatest score that its cells allow.
+    scores = [matrix.completion(side * np.sign(solution.w[columns])) @ solution.w for side in (-1.0, 1.0)]
+    worst = np.maximum(*(problem.loss.value(y, score) for score in scores))
+    share = problem.rows.weight / problem.rows.weight.sum()
+    primal = share @ worst + problem.penalty.value(solution.w)
+    # The least dual value has every q_j as far from zero as the cells of its column allow.
+    ends = [matrix.completion(side * np.sign(a[in_row])).T @ (share * a) for side in (-1.0, 1.0)]
+    dual = -share @ problem.loss.conjugate(y, a) - problem.penalty.conjugate(np.maximum(*np.abs(ends))).sum()
+    assert gap_upper(problem, solution) == pytest.approx(primal - dual, rel=1e-10)
 
 
 @each_combination

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from small_problems import COMBINATIONS, penalty_of
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.certificates import CERTIFICATES
@@ -13,6 +12,7 @@ from ipub.data.mapped import MappedRows
 from ipub.losses import LOSSES
 from ipub.problem import Problem
 from ipub.solvers import solve
+from small_problems import COMBINATIONS, penalty_of
 
 N, D = 301, 5
 

@@ -64,7 +64,9 @@ def test_bounds_hold_the_score_and_are_finite(model, data, X_test):
 
 @each_model
 def test_the_prediction_set_holds_every_label_that_some_completion_may_give(model, data):
-    clf = clone(model).set_params(alpha=1.0).fit(*data)
+    X, y = data
+    X[5:] = np.nan_to_num(X[5:])
+    clf = clone(model).fit(X, y)
     X_test = np.random.default_rng(2).normal(size=(500, 4))
     bounds, labels = clf.decision_bounds(X_test), clf.predict_set(X_test)
     assert labels.shape == (500, 2)
@@ -76,6 +78,24 @@ def test_the_prediction_set_holds_every_label_that_some_completion_may_give(mode
     assert certain.any()
     assert not certain.all()
     np.testing.assert_array_equal(clf.predict(X_test)[certain], clf.classes_[labels[certain].argmax(axis=1)])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "labels"),
+    [
+        ((0.5, 1.0), [False, True]),
+        ((-1.0, -0.5), [True, False]),
+        ((-1.0, 1.0), [True, True]),
+        ((0.0, 1.0), [True, True]),
+        ((-1.0, 0.0), [True, True]),
+        ((0.0, 0.0), [True, True]),
+        ((-np.inf, np.inf), [True, True]),
+    ],
+)
+def test_a_score_that_may_be_zero_makes_both_labels_possible(bounds, labels, data, X_test, monkeypatch):
+    clf = BoundedClassifier().fit(*data)
+    monkeypatch.setattr(clf, "decision_bounds", lambda X: np.array([bounds]))
+    assert clf.predict_set(X_test[:1]).tolist() == [labels]
 
 
 def test_a_row_of_zeros_is_never_certain(data):
@@ -134,7 +154,9 @@ def test_bounds_of_a_row_with_a_hole_are_refused_by_row_and_column(method, named
         X, X_test = (pd.DataFrame(part, columns=list("abcd")) for part in (X, X_test))
     clf = BoundedClassifier().fit(X, y)
     column = "'c'" if named else "2"
-    with pytest.raises(ValueError, match=rf"Row 7 has a missing value in column {column} \(2 row\(s\) have one\).*fill"):
+    with pytest.raises(
+        ValueError, match=rf"Row 7 has a missing value in column {column} \(2 row\(s\) have one\).*fill"
+    ):
         getattr(clf, method)(X_test)
 
 

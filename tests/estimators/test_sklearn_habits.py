@@ -229,7 +229,7 @@ def test_bounds_and_weights_are_cut_with_the_rows_in_a_grid_search(data, bounds)
     X, y = data
     weight = np.random.default_rng(2).integers(1, 4, 120).astype(float)
     steps = [("scale", StandardScaler().set_fit_request(sample_weight=False))]
-    steps.append(("clf", BoundedClassifier().set_fit_request(sample_weight=True).set_score_request(sample_weight=False)))
+    steps.append(("clf", BoundedClassifier().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)))
     pipe = Pipeline(steps, transform_input=["X_lower", "X_upper"])
     search = GridSearchCV(pipe, {"clf__alpha": [0.1, 1.0]}, cv=3, error_score="raise")
     search.fit(X, y, X_lower=bounds[0], X_upper=bounds[1], sample_weight=weight)

@@ -194,8 +194,9 @@ def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
     with ctx.workprec(PRECISION):
         table = [[arb(label * entry) for entry in row] for row, label in zip(rows, labels, strict=True)]
         weight, lam_ball, kappa_ball = [arb(share) for share in shares], arb(lam), arb(kappa)
-        # No weight is larger than this: the slope at zero over lam.
-        reach = sum((s * abs(x) for s, row in zip(shares, rows, strict=True) for x in row), fmpq(0)) / lam
+        # An error that moves no score beside 1 and is nothing beside the slope at zero over lam: for weights of zero.
+        largest = max(abs(entry) for row in rows for entry in row)
+        nothing = min(largest / lam, 1 / largest) / 2**200 if largest != 0 else fmpq(0)
         best = None
         for signs in _sign_patterns(guess, kappa):
             w = _logistic_newton(table, weight, lam_ball, kappa_ball, signs, guess)
@@ -203,7 +204,7 @@ def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
             if best is None or error < best.error:
                 best = ExactModel([ball_ends(entry)[0] for entry in w], error)
             size = max(abs(value) for value in best.w)
-            if best.error <= (size + reach / 2**60) / 2**150:
+            if best.error <= max(size / 2**150, nothing):
                 return best
     raise AssertionError("no pattern of signs gives the minimiser to high precision")
 

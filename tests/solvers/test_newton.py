@@ -5,17 +5,17 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from real_data import load_default
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
-from small_problems import COMBINATIONS, center_of, draw_table, dual_value, make_problem, objective, penalty_of
 
 from ipub import IntervalMatrix
 from ipub.data.blocks import MemoryRows
 from ipub.losses import LOSSES
 from ipub.problem import Problem
 from ipub.solvers import solve
+from real_data import load_default
+from small_problems import COMBINATIONS, center_of, draw_table, dual_value, make_problem, objective, penalty_of
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 each_alpha = pytest.mark.parametrize("alpha", [1e-3, 0.1, 1.0])

@@ -46,7 +46,11 @@ def test_scipy_finds_the_same_minimum(seed, kappa):
         return value, np.concatenate([slope + kappa, -slope + kappa])
 
     result = minimize(
-        split, np.zeros(12), jac=True, bounds=[(0, None)] * 12, options={"ftol": 1e-16, "gtol": 1e-10, "maxiter": 10_000}
+        split,
+        np.zeros(12),
+        jac=True,
+        bounds=[(0, None)] * 12,
+        options={"ftol": 1e-16, "gtol": 1e-10, "maxiter": 10_000},
     )
     here = split(np.concatenate([np.maximum(z, 0.0), np.maximum(-z, 0.0)]))[0]
     assert here <= result.fun + 1e-14

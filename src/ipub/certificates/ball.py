@@ -9,16 +9,17 @@ from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, norm_upper, sum_error, sum_upper, up
+from ipub.rounding import OVERFLOW_PASSES, Array, down, norm_upper, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
 """Prices tried for ADAPT against KEEP, as multiples of abs(w'); at an infinite price every row keeps."""
 
 NEGLIGIBLE_CHANGE = 1e-8
-"""A row whose derivative differs from its dual coordinate by no more adapts: KEEP pays rounding under a root."""
+"""A row whose derivative differs from its dual coordinate relatively by no more adapts: KEEP pays under a root."""
 
 
+@np.errstate(**OVERFLOW_PASSES)
 def ball(problem: Problem, solution: Solution) -> Certificate:
     """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
 
@@ -87,9 +88,8 @@ def _ball_sums(block: Block, loss: Loss, solution: Solution, prices: Array) -> S
     spread = np.maximum(up(high - middle), up(middle - low))
     norms = norm_upper(block.center)
     change = np.maximum(np.abs(low + a), np.abs(high + a))
-    negligible = (change <= NEGLIGIBLE_CHANGE)[:, None]
-    with np.errstate(invalid="ignore"):
-        adapts = negligible | (residual[:, None] > prices * (change * norms)[:, None])
+    negligible = (change <= NEGLIGIBLE_CHANGE * np.abs(a))[:, None]
+    adapts = negligible | (residual[:, None] > prices * (change * norms)[:, None])
     slope = np.where(adapts, middle[:, None], -a[:, None])
     loose = np.where(adapts, spread[:, None], 0.0)
     paid = np.where(adapts, 0.0, residual[:, None])

@@ -8,10 +8,11 @@ from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import sum_upper, up
+from ipub.rounding import OVERFLOW_PASSES, sum_upper, up
 from ipub.solvers import Solution
 
 
+@np.errstate(**OVERFLOW_PASSES)
 def origin(problem: Problem, solution: Solution) -> Certificate:
     """Certify ``|w''| <= sqrt(P(0) / lambda)``: P(0) does not depend on the table at all."""
     (value,) = problem.rows.reduce(_origin_sums, problem.loss)

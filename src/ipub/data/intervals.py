@@ -81,15 +81,10 @@ class IntervalMatrix:
             raise ValueError(f"The lower bounds have shape {low.shape}, the upper bounds {high.shape}.")
         for part, what in ((low, "lower"), (high, "upper")):
             check_values(part, names, what=f"the {what} bounds", allow_nan=False)
-        counts, columns, lows, highs = [], [], [], []
+        _refuse_crossed(low, high, names)
+        counts, columns = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+        lows, highs = [np.zeros(0)], [np.zeros(0)]
         for rows in row_slices(*low.shape):
-            bad = low[rows] > high[rows]
-            if bad.any():
-                i, j = np.argwhere(bad)[0]
-                raise ValueError(
-                    f"Lower bound {low[rows.start + i, j]!r} is above upper bound {high[rows.start + i, j]!r} in "
-                    f"{cell_name(rows.start + i, j, names)}. Swap them, or correct the cell."
-                )
             uncertain = low[rows] != high[rows]
             counts.append(uncertain.sum(axis=1))
             columns.append(np.nonzero(uncertain)[1])
@@ -119,8 +114,12 @@ class IntervalMatrix:
                 raise ValueError(f"{what} has shape {bounds[what].shape}, but X has shape {table.shape}.")
             check_values(bounds[what], names, what=what, allow_nan=False)
             _check_agreement(table, bounds[what], what, names)
-        matrix = cls.from_bounds(bounds["X_lower"], bounds["X_upper"], names)
-        return cls(table, matrix.row_starts, matrix.columns, matrix.centers, matrix.radii)
+        low, high = bounds["X_lower"], bounds["X_upper"]
+        _refuse_crossed(low, high, names)
+        counts, columns = find_holes(table)
+        in_row = np.repeat(np.arange(len(table)), np.concatenate(counts))
+        holes = np.concatenate(columns)
+        return cls._from_cells(table, counts, columns, low[in_row, holes], high[in_row, holes])
 
     @classmethod
     def _from_cells(
@@ -184,8 +183,8 @@ class IntervalMatrix:
         where = np.asarray(positions, dtype=float)
         full = self.center_rows(slice(0, self.shape[0])).copy()
         in_row, columns, centers, radii = self.cells(slice(0, self.shape[0]))
-        values = np.clip(centers + where * radii, up(centers - radii), down(centers + radii))
-        full[in_row, columns] = np.where(radii > 0.0, values, centers)
+        lowest, highest = np.minimum(up(centers - radii), centers), np.maximum(down(centers + radii), centers)
+        full[in_row, columns] = np.clip(centers + where * radii, lowest, highest)
         return full
 
 
@@ -234,6 +233,17 @@ def _as_table(values: ArrayLike, what: str) -> Array:
     return table if table.dtype == np.float64 else table.astype(float)
 
 
+def _refuse_crossed(low: Array, high: Array, names: Sequence[str] | None) -> None:
+    for rows in row_slices(*low.shape):
+        crossed = np.argwhere(low[rows] > high[rows])
+        if len(crossed):
+            i, j = crossed[0] + (rows.start, 0)
+            raise ValueError(
+                f"Lower bound {low[i, j]} is above upper bound {high[i, j]} in {cell_name(i, j, names)}. "
+                "Swap them, or correct the cell."
+            )
+
+
 def _check_agreement(table: NDArray[np.generic], bound: Array, what: str, names: Sequence[str] | None) -> None:
     for rows in row_slices(*table.shape):
         part = np.asarray(table[rows], dtype=float)
@@ -241,8 +251,8 @@ def _check_agreement(table: NDArray[np.generic], bound: Array, what: str, names:
         if different.any():
             i, j = np.argwhere(different)[0]
             raise ValueError(
-                f"{what} is {bound[rows.start + i, j]!r} in {cell_name(rows.start + i, j, names)}, where X is observed "
-                f"as {part[i, j]!r}: bounds must equal X there. If a step before this one rescales X, it must "
+                f"{what} is {bound[rows.start + i, j]} in {cell_name(rows.start + i, j, names)}, where X is observed "
+                f"as {part[i, j]}: bounds must equal X there. If a step before this one rescales X, it must "
                 f"rescale the bounds as well (in a Pipeline: transform_input=['X_lower', 'X_upper']). To make an "
                 "observed cell uncertain, fit on IntervalMatrix.from_bounds(lower, upper)."
             )

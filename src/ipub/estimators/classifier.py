@@ -84,7 +84,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     >>> y = X[:, 0] + X[:, 1] > 0
     >>> X[:5, 2] = np.nan
     >>> clf = BoundedClassifier().fit(X, y)
-    >>> clf.predict_set([[2.0, 1.0, 0.0], [0.01, 0.0, 0.0]])
+    >>> clf.predict_set([[2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     array([[False,  True],
            [ True,  True]])
     """
@@ -189,7 +189,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         ``lower <= x.w <= upper``. It speaks of completions inside the intervals, not of values outside them,
         and not of noise in y.
         """
-        return self.certificate_.score_bounds(self._read_complete_rows(X))
+        return self._score_bounds(X)
 
     @available_if(_has_probability)
     def predict_proba_bounds(self, X: Any) -> Array:

@@ -179,13 +179,13 @@ class BoundedLinearModel(BaseEstimator):
 
     def _read_filled_rows(self, X: Any) -> Array:
         """Read rows to predict; holes take the center of their column."""
-        check_is_fitted(self)
+        check_is_fitted(self, "certificate_")
         table = np.asarray(self._read_table(X, reset=False), dtype=float)
         return np.where(np.isnan(table), self.fill_values_, table)
 
-    def _read_complete_rows(self, X: Any) -> Array:
-        """Read rows to bound; refuse holes."""
-        check_is_fitted(self)
+    def _score_bounds(self, X: Any) -> Array:
+        """Bound the score of rows without holes."""
+        check_is_fitted(self, "certificate_")
         table = np.asarray(self._read_table(X, reset=False), dtype=float)
         holes = np.isnan(table)
         if holes.any():
@@ -195,7 +195,7 @@ class BoundedLinearModel(BaseEstimator):
                 f"Row {i} has a missing value in column {column_name(j, self._names())} ({n_rows} row(s) have one). "
                 "Bounds for rows with holes are not available yet: fill or leave out these rows. `predict` takes them."
             )
-        return table
+        return self.certificate_.score_bounds(table)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

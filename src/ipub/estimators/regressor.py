@@ -134,4 +134,4 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         ``lower <= x.w <= upper``. It speaks of completions inside the intervals, not of values outside them,
         and not of noise in y.
         """
-        return self.certificate_.score_bounds(self._read_complete_rows(X))
+        return self._score_bounds(X)

@@ -1,0 +1,89 @@
+"""What the estimators promise, proven on tiny tables: the exact model of every corner of the user's own bounds."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+from ipub import BoundedClassifier, BoundedRegressor
+from oracles.exact import ExactModel, exact_model
+from oracles.rationals import holds, rational, rational_rows
+from soundness.enclosures import PRECISION, is_above, is_below, sigmoid_ends
+
+LOSS_NAMES = ("squared_error", "hinge", "log_loss")
+
+
+def draw_table(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a table with holes, and bounds of every cell that agree with the observed ones."""
+    n, d = int(rng.integers(3, 6)), int(rng.integers(1, 4))
+    table = rng.normal(size=(n, d)) * 10.0 ** rng.choice([-3, 0, 3], size=d)
+    lower, upper = table.copy(), table.copy()
+    for place in rng.choice(n * d, size=2, replace=False):
+        lower.flat[place] -= abs(rng.normal()) * abs(table.flat[place])
+        upper.flat[place] += abs(rng.normal()) * abs(table.flat[place])
+        table.flat[place] = np.nan
+    return table, lower, upper
+
+
+def corner_models(model, lower, upper, y, weight) -> list[ExactModel]:
+    """Return the exact minimiser of the documented problem for every corner and the middle of each edge."""
+    cells = np.argwhere(lower != upper)
+    strength, ratio = rational(model.alpha), rational(model.l1_ratio)
+    models = []
+    for positions in itertools.product((0, 1, 2), repeat=len(cells)):
+        table = rational_rows(lower)
+        for (i, j), position in zip(cells, positions, strict=True):
+            table[i][j] += (rational(upper[i, j]) - rational(lower[i, j])) * position / 2
+        models.append(exact_model(table, y, weight, model.loss, strength * (1 - ratio), strength * ratio))
+    return models
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("certificate", ["tight", "ball", "sphere"])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3])
+@pytest.mark.parametrize("loss_name", LOSS_NAMES)
+def test_published_bounds_hold_at_every_corner_exactly(loss_name, l1_ratio, certificate, report_proofs):
+    rng = np.random.default_rng([LOSS_NAMES.index(loss_name), int(10 * l1_ratio), len(certificate)])
+    count = 0
+    for _ in range(8):
+        table, lower, upper = draw_table(rng)
+        estimator = BoundedRegressor if loss_name == "squared_error" else BoundedClassifier
+        alpha = float(10.0 ** rng.uniform(-2, 1))
+        model = estimator(loss=loss_name, alpha=alpha, l1_ratio=l1_ratio, certificate=certificate)
+        y = (
+            rng.normal(size=len(table))
+            if loss_name == "squared_error"
+            else np.where(np.arange(len(table)) % 2, 1.0, -1.0)
+        )
+        weight = rng.choice([0.0, 1.0, 2.5], size=len(table))
+        weight[:2] = 1.0
+        model.fit(table, y, sample_weight=weight, X_lower=lower, X_upper=upper)
+        X_test = rng.normal(size=(3, table.shape[1]))
+        bounds = model.predict_bounds(X_test) if loss_name == "squared_error" else model.decision_bounds(X_test)
+        for exact in corner_models(model, lower, upper, y, weight):
+            assert all(holds(bounds[k], exact.score(x)) for k, x in enumerate(X_test))
+            assert all(holds(model.coef_bounds_[j], exact.score(e)) for j, e in enumerate(np.eye(table.shape[1])))
+            count += len(X_test) + table.shape[1]
+            if loss_name == "log_loss":
+                _prove_probabilities(model.predict_proba_bounds(X_test), exact, X_test)
+            if loss_name != "squared_error":
+                _prove_labels(model.predict_set(X_test), exact, X_test)
+    report_proofs(count)
+
+
+def _prove_probabilities(bounds: np.ndarray, exact: ExactModel, X_test: np.ndarray) -> None:
+    with ctx.workprec(PRECISION):
+        for (low, high), x in zip(bounds, X_test, strict=True):
+            lowest, highest = (arb(score) for score in exact.score(x))
+            assert is_below(low, sigmoid_ends(lowest)[0])
+            assert is_above(high, sigmoid_ends(highest)[1])
+
+
+def _prove_labels(possible: np.ndarray, exact: ExactModel, X_test: np.ndarray) -> None:
+    for (negative, positive), x in zip(possible, X_test, strict=True):
+        lowest, highest = exact.score(x)
+        assert negative or lowest > 0
+        assert positive or highest < 0
