@@ -27,6 +27,8 @@ class Loss(ABC):
     name: ClassVar[str]
     task: ClassVar[Literal["classification", "regression"]]
     has_probability: ClassVar[bool] = False
+    is_smooth: ClassVar[bool] = True
+    """Whether there is a derivative everywhere."""
 
     @abstractmethod
     def value(self, y: Array, t: Array) -> Array:
@@ -74,11 +76,6 @@ class Loss(ABC):
         Its Fenchel-Young residual for this loss is at most ``width / 4``. A smooth loss returns itself.
         """
         return self
-
-    @property
-    def is_smooth(self) -> bool:
-        """Whether the loss has a derivative everywhere."""
-        return self.smoothed(1.0) is self
 
 
 @dataclass(frozen=True)
@@ -130,6 +127,7 @@ class Hinge(Loss):
 
     name = "hinge"
     task = "classification"
+    is_smooth = False
 
     def value(self, y: Array, t: Array) -> Array:
         return np.maximum(0.0, 1.0 - y * t)
@@ -184,6 +182,7 @@ class SmoothedHinge(Hinge):
     width: float
 
     name = "smoothed_hinge"
+    is_smooth = True
 
     def value(self, y: Array, t: Array) -> Array:
         z = 1.0 - y * t
@@ -197,8 +196,8 @@ class SmoothedHinge(Hinge):
         z = 1.0 - y * t
         return np.where((z > 0.0) & (z < self.width), 1.0 / self.width, 0.0)
 
-    def smoothed(self, width: float) -> Loss:
-        return SmoothedHinge(width)
+    def smoothed(self, width: float) -> Loss:  # noqa: ARG002 (smooth already)
+        return self
 
 
 def _sigmoid_range(t_lower: Array, t_upper: Array) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ the lemma of ``docs/theory.md`` (section F) that proves it. Two facts carry ever
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,13 @@ UNDERFLOW = 1e-160
 ELEMENTARY_ULPS = 4
 """Assumed accuracy of exp, log and log1p in units of EPS (F4); tests compare with ball arithmetic."""
 
-OVERFLOW_PASSES: dict[str, Literal["ignore"]] = {"over": "ignore", "invalid": "ignore", "under": "ignore"}
-"""For ``np.errstate``: what overflows becomes an infinite bound, or NaN and then an infinite bound (F3)."""
-
 LARGEST = 1e150
 """Larger inputs are refused: their squares would overflow (F3)."""
+
+
+def overflow_passes() -> np.errstate:
+    """Return a context in which what overflows becomes an infinite bound, or NaN and so no bound (F3)."""
+    return np.errstate(over="ignore", invalid="ignore", under="ignore")
 
 
 def up(value: T) -> T:

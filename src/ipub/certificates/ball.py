@@ -9,7 +9,7 @@ from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import OVERFLOW_PASSES, Array, down, norm_upper, sum_error, sum_upper, up
+from ipub.rounding import Array, down, norm_upper, overflow_passes, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
@@ -19,7 +19,7 @@ NEGLIGIBLE_CHANGE = 1e-8
 """A row whose derivative differs from its dual coordinate relatively by no more adapts: KEEP pays under a root."""
 
 
-@np.errstate(**OVERFLOW_PASSES)
+@overflow_passes()
 def ball(problem: Problem, solution: Solution) -> Certificate:
     """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
 

@@ -8,11 +8,11 @@ from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import OVERFLOW_PASSES, sum_upper, up
+from ipub.rounding import overflow_passes, sum_upper, up
 from ipub.solvers import Solution
 
 
-@np.errstate(**OVERFLOW_PASSES)
+@overflow_passes()
 def origin(problem: Problem, solution: Solution) -> Certificate:
     """Certify ``|w''| <= sqrt(P(0) / lambda)``: P(0) does not depend on the table at all."""
     (value,) = problem.rows.reduce(_origin_sums, problem.loss)

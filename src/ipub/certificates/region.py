@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.data.intervals import row_slices
-from ipub.rounding import OVERFLOW_PASSES, Array, dot_bounds, down, norm_upper, sum_upper, up
+from ipub.rounding import Array, dot_bounds, down, norm_upper, overflow_passes, sum_upper, up
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Certificate:
         centers = np.column_stack([region.center for region in self.regions])
         boxes = np.column_stack([region.box for region in self.regions])
         radii = np.array([region.radius for region in self.regions])
-        with np.errstate(**OVERFLOW_PASSES):
+        with overflow_passes():
             low, high = dot_bounds(X, centers)
             half = up(sum_upper(np.abs(X) @ boxes, X.shape[1] + 1) + up(norm_upper(X)[:, None] * radii))
             low, high = down(low - half), up(high + half)

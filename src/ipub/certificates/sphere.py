@@ -9,11 +9,11 @@ from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import OVERFLOW_PASSES, Array, down, sum_error, sum_upper, up
+from ipub.rounding import Array, down, overflow_passes, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 
-@np.errstate(**OVERFLOW_PASSES)
+@overflow_passes()
 def sphere(problem: Problem, solution: Solution) -> Certificate:
     """Certify ``|w'' - w'| <= sqrt(2 Delta / lambda)`` for the model w'' of every completion.
 
@@ -26,7 +26,7 @@ def sphere(problem: Problem, solution: Solution) -> Certificate:
     return Certificate("sphere", (region,), solution.gap)
 
 
-@np.errstate(**OVERFLOW_PASSES)
+@overflow_passes()
 def gap_upper(problem: Problem, solution: Solution) -> float:
     """Bound ``Delta = max P(w') - min D(alpha')``, both over all completions, from above."""
     rows, penalty, w = problem.rows, problem.penalty, solution.w

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ipub.data.intervals import Indices, IntervalMatrix, row_slices
-from ipub.rounding import OVERFLOW_PASSES, Array
+from ipub.rounding import Array, overflow_passes
 
 BLOCK_CELLS = 1 << 17
 """Cells in one block: 1 MiB of center values, so that a kernel's temporaries stay in the cache."""
@@ -94,7 +94,7 @@ class Rows(ABC):
             Handed to the kernel.
         """
         parts = (kernel(self.block(rows), *args) for rows in self._slices)
-        with np.errstate(**OVERFLOW_PASSES):
+        with overflow_passes():
             total = next(parts)
             for part in parts:
                 total = tuple(a + b for a, b in zip(total, part, strict=True))

@@ -51,7 +51,50 @@ def _is_empty(column: nw.Series[Any]) -> bool:
 
 
 def _refuse_duplicate_names(X: Any) -> None:
-    names = [str(name) for name in getattr(X, "columns", [])]
+    names = [str(name) for name in getattr(X, "column_names", None) or getattr(X, "columns", [])]
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise ValueError(f"Two or more columns have the same name: {', '.join(doubled)}. Rename them.")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or a library's own sign of a missing value."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA has no truth value
+        return True
+
+
+def array_to_table(X: Any) -> Any:
+    """Return masked cells, None and NA of an array or list as NaN; anything else as it came.
+
+    Raises
+    ------
+    ValueError
+        If a cell is text; the message names it.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(float), np.nan)
+    values = np.array(X, dtype=object) if isinstance(X, (list, tuple)) and _holds_objects(X) else X
+    if not (isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 2):
+        return X
+    table = np.empty(values.shape)
+    for (i, j), value in np.ndenumerate(values):
+        try:
+            table[i, j] = np.nan if is_missing(value) else float(value)
+        except ValueError:
+            raise ValueError(
+                f"X contains the text {value!r} in row {i}, column {j}: only numbers are supported. Encode the "
+                "column, or make the cell NaN if it stands for a missing value."
+            ) from None
+    return table
+
+
+def _holds_objects(X: Any) -> bool:
+    """Whether a list of lists would become an array of objects; what has no shape is left to others to refuse."""
+    try:
+        return np.asarray(X).dtype == object
+    except ValueError:
+        return False

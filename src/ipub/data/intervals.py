@@ -79,6 +79,8 @@ class IntervalMatrix:
         low, high = _as_table(lower, "the lower bounds"), _as_table(upper, "the upper bounds")
         if low.shape != high.shape:
             raise ValueError(f"The lower bounds have shape {low.shape}, the upper bounds {high.shape}.")
+        if low.size == 0:
+            raise ValueError(f"The bounds have shape {low.shape}: at least one row and one column are needed.")
         for part, what in ((low, "lower"), (high, "upper")):
             check_values(part, names, what=f"the {what} bounds", allow_nan=False)
         _refuse_crossed(low, high, names)
@@ -96,8 +98,16 @@ class IntervalMatrix:
     def from_table(cls, table: NDArray[np.generic], ranges: Array) -> IntervalMatrix:
         """Build from a table whose NaN cells lie in the range (lower, upper) of their column."""
         ranges = np.asarray(ranges, dtype=float)
-        if ranges.shape != (table.shape[1], 2) or not (ranges[:, 0] <= ranges[:, 1]).all():
-            raise ValueError(f"ranges must be a lower and an upper end for each of the {table.shape[1]} columns.")
+        if ranges.shape != (table.shape[1], 2):
+            raise ValueError(
+                f"ranges has shape {ranges.shape}, not ({table.shape[1]}, 2): a lower and an upper end each."
+            )
+        wrong = np.flatnonzero(~((ranges[:, 0] <= ranges[:, 1]) & (np.abs(ranges).max(axis=1) <= LARGEST)))
+        if len(wrong):
+            low, high = ranges[wrong[0]]
+            raise ValueError(
+                f"The range ({low:g}, {high:g}) of column {wrong[0]} is not an interval of finite numbers."
+            )
         counts, columns = find_holes(table)
         holes = np.concatenate(columns)
         return cls._from_cells(table, counts, columns, ranges[holes, 0], ranges[holes, 1])

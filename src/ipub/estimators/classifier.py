@@ -45,6 +45,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         How bounds are proved: the paper's sphere, the half-ball, or the intersection of all.
     intervals : "quantile", "observed", mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie; see `ipub.data.holes.column_ranges`. A mapping gives ``{column: (low, high)}``.
+        Quantiles are of the rows that count (weight not 0), each once.
     interval_level : float, default=0.9
         Share of the observed values inside a quantile interval.
     scale : None

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ipub.certificates import CERTIFICATES, Certificate
 from ipub.data.blocks import Block, MemoryRows, Rows, Sums
-from ipub.data.frames import frame_to_table, is_frame
+from ipub.data.frames import array_to_table, frame_to_table, is_frame, is_missing
 from ipub.data.holes import column_ranges
 from ipub.data.intervals import IntervalMatrix, check_values, column_name
 from ipub.data.mapped import MappedRows
@@ -26,6 +26,9 @@ from ipub.rounding import LARGEST, Array
 from ipub.solvers import solve
 
 Table = NDArray[np.generic]
+
+LEAST_PENALTY = 1e-300
+"""Smaller strengths of the l2 penalty have no inverse."""
 
 
 class BoundedLinearModel(BaseEstimator):
@@ -96,6 +99,8 @@ class BoundedLinearModel(BaseEstimator):
     ) -> Table | IntervalMatrix:
         """Check parameters and training data; remember the features."""
         self._refuse_what_does_not_exist_yet()
+        if not self.alpha * (1.0 - self.l1_ratio) >= LEAST_PENALTY:
+            raise ValueError(f"alpha={self.alpha:g} with l1_ratio={self.l1_ratio:g} leaves no l2 penalty to speak of.")
         if (X_lower is None) != (X_upper is None):
             raise ValueError("X_lower and X_upper go together: give both or neither.")
         if isinstance(X, IntervalMatrix):
@@ -130,6 +135,7 @@ class BoundedLinearModel(BaseEstimator):
             validate_data(self, X, reset=reset, skip_check_array=True)
             check_array(table, ensure_all_finite=False)
         else:
+            X = array_to_table(X)
             table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
             if isinstance(X, np.memmap) and table is not X:
                 table = table.view(np.memmap)
@@ -143,15 +149,20 @@ class BoundedLinearModel(BaseEstimator):
     def _read_labels(self, y: Any, n_rows: int) -> NDArray[Any]:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        # Before scikit-learn looks at them: it fails on None and NA in words of its own.
+        values = np.asarray(y)
+        if values.ndim == 1 and values.dtype.kind in "fO":
+            known = values == values if values.dtype.kind == "f" else [not is_missing(value) for value in values]
+            missing = np.flatnonzero(~np.asarray(known, dtype=bool))
+            if len(missing):
+                raise ValueError(
+                    f"Input y contains NaN: row {missing[0]} has no label ({len(missing)} row(s) in all). "
+                    "Drop these rows."
+                )
         labels: NDArray[Any] = column_or_1d(y, warn=True)
         if len(labels) != n_rows:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)}."
-            )
-        missing = np.flatnonzero([value is None or value != value for value in labels.tolist()])
-        if len(missing):
-            raise ValueError(
-                f"Input y contains NaN: row {missing[0]} has no label ({len(missing)} row(s) in all). Drop these rows."
             )
         return labels
 
@@ -180,13 +191,13 @@ class BoundedLinearModel(BaseEstimator):
     def _read_filled_rows(self, X: Any) -> Array:
         """Read rows to predict; holes take the center of their column."""
         check_is_fitted(self, "certificate_")
-        table = np.asarray(self._read_table(X, reset=False), dtype=float)
+        table = np.ascontiguousarray(self._read_table(X, reset=False), dtype=float)
         return np.where(np.isnan(table), self.fill_values_, table)
 
     def _score_bounds(self, X: Any) -> Array:
         """Bound the score of rows without holes."""
         check_is_fitted(self, "certificate_")
-        table = np.asarray(self._read_table(X, reset=False), dtype=float)
+        table = np.ascontiguousarray(self._read_table(X, reset=False), dtype=float)
         holes = np.isnan(table)
         if holes.any():
             i, j = np.argwhere(holes)[0]

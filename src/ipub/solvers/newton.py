@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub.data.blocks import Block
 from ipub.losses import Loss
 from ipub.problem import Evaluation, Problem
-from ipub.rounding import OVERFLOW_PASSES, Array
+from ipub.rounding import Array, overflow_passes
 from ipub.solvers.quadratic import minimise_quadratic
 
 TRIALS = 12
@@ -50,7 +50,7 @@ class Solution:
         return -self.dual_loss.derivative(block.y, block.center @ (self.w if self.dual_w is None else self.dual_w))
 
 
-@np.errstate(**OVERFLOW_PASSES)
+@overflow_passes()
 def solve(
     problem: Problem,
     tol: float = 1e-8,

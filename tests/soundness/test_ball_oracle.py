@@ -1,0 +1,42 @@
+"""The half-ball, term by term, against Theorem 2 in plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ipub.certificates.ball import PRICES, ball
+from ipub.data.blocks import MemoryRows
+from ipub.data.intervals import IntervalMatrix
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from ipub.solvers import solve
+from oracles.half_ball import half_ball
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kappa", [0.0, 0.05])
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_every_region_of_the_ball_is_that_of_the_plain_loops(loss, kappa, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(40, 4)), rng.normal(size=40)
+    if LOSSES[loss].task == "classification":
+        y = np.where(y + X[:, 0] > 0.0, 1.0, -1.0)
+    radii = np.where(rng.random(X.shape) < 0.3, rng.random(X.shape), 0.0)
+    rows = MemoryRows(IntervalMatrix.from_bounds(X - radii, X + radii), y, rng.integers(1, 4, size=40).astype(float))
+    problem = Problem(rows, LOSSES[loss], ElasticNet(0.1, kappa))
+    solution = solve(problem)
+    block = rows.block(slice(0, 40))
+    alpha = solution.dual_point(block)
+    regions = iter(ball(problem, solution).regions)
+    for price in PRICES:
+        price = price * np.linalg.norm(solution.w) if np.isfinite(price) else price
+        expected = half_ball(
+            block.center.tolist(), radii.tolist(), y, block.weight, LOSSES[loss], 0.1, kappa, solution.w, alpha, price
+        )
+        for center, box, radius in expected:
+            region = next(regions)
+            np.testing.assert_allclose(region.center, center, rtol=1e-9, atol=1e-11)
+            np.testing.assert_allclose(region.box, box, rtol=1e-9, atol=1e-11)
+            np.testing.assert_allclose(region.radius, radius, rtol=1e-9)
