@@ -1,7 +1,6 @@
 # Every target sets up what it needs in .venv; nothing else on the machine is touched.
 PYTHON ?= python3
 BIN := .venv/bin
-export PYTHONWARNDEFAULTENCODING := 0
 
 .PHONY: install demo test test-long bench lint clean
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import decimal
 import errno
+import math
 import statistics
 import time
 import warnings
@@ -45,6 +47,7 @@ DEMO_REPEATS = 51
 STRIP_WIDTH = 17
 WIDE_ENOUGH = 79
 LARGE_COLUMN = 10.0
+OUTWARD = {"lower": decimal.ROUND_FLOOR, "upper": decimal.ROUND_CEILING}  # what is printed is a bound as well
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -270,18 +273,20 @@ def _show_predictions(columns: dict[str, Any], quantity: str) -> None:
     n_rows = len(columns["prediction"])
     table = _table("row", *columns)
     for i in range(min(n_rows, SHOWN_ROWS)):
-        table.add_row(str(i + 1), *(_cell(columns[name][i].as_py()) for name in columns))
+        table.add_row(str(i + 1), *(_cell(columns[name][i].as_py(), OUTWARD.get(name)) for name in columns))
     out.print(table)
     if n_rows > SHOWN_ROWS:
         _say(f"... and {n_rows - SHOWN_ROWS} more rows; -o bounds.csv writes them all")
     _say(f"lower and upper bound {quantity}")
 
 
-def _cell(value: Any) -> Text:
+def _cell(value: Any, rounding: str | None) -> Text:
     if value is None:
         return Text("-", "dim")
     if isinstance(value, bool):
         return Text("yes", "green") if value else Text("no", "yellow")
+    if isinstance(value, float) and math.isfinite(value):
+        value = float(decimal.Context(prec=4, rounding=rounding).create_decimal_from_float(value))
     return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
@@ -346,7 +351,11 @@ def _show_demo_rows(X: NDArray[np.float64], probability: Any, bounds: Any, certa
     strips = [f"0{'|':^{STRIP_WIDTH - 2}}1"] if out.width >= WIDE_ENOUGH else []
     table = _table(*FEATURES, "prob.", "lower", "upper", *strips, "class is", left=[*strips, "class is"])
     for i in chosen[np.argsort(probability[chosen], kind="stable")]:
-        numbers = [*(f"{value:g}" for value in X[i]), *(f"{value:.3f}" for value in (probability[i], *bounds[i]))]
+        ends = [
+            decimal.Decimal(end).quantize(decimal.Decimal("0.001"), rounding)
+            for end, rounding in zip(bounds[i], OUTWARD.values(), strict=True)
+        ]
+        numbers = [*(f"{value:g}" for value in X[i]), *(f"{value:.3f}" for value in (probability[i], *ends))]
         drawn = [_strip(probability[i], *bounds[i])] if strips else []
         table.add_row(*numbers, *drawn, Text("certain", "green") if certain[i] else Text("open", "yellow"))
     out.print(table)

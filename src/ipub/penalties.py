@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipub.rounding import Array, down, up
+from ipub.rounding import LARGEST, Array, down, up
 
 
 def soft_threshold(q: Array, kappa: float | Array) -> Array:
@@ -25,6 +25,21 @@ class ElasticNet:
 
     lam: float
     kappa: float = 0.0
+
+    def __post_init__(self) -> None:
+        # As Python floats: a NumPy float32 would drag every later division down to its precision.
+        object.__setattr__(self, "lam", float(self.lam))
+        object.__setattr__(self, "kappa", float(self.kappa))
+        if not (1.0 / LARGEST <= self.lam <= LARGEST):
+            raise ValueError(
+                f"The strength of the l2 penalty, alpha * (1 - l1_ratio), is {self.lam:g}; it must be between "
+                f"{1.0 / LARGEST:g} and {LARGEST:g}."
+            )
+        if not (0.0 <= self.kappa <= LARGEST):
+            raise ValueError(
+                f"The strength of the l1 penalty, alpha * l1_ratio, is {self.kappa:g}; it must be between 0 and "
+                f"{LARGEST:g}."
+            )
 
     def value(self, w: Array) -> float:
         """Return rho(w)."""

@@ -39,6 +39,21 @@ def overflow_passes() -> np.errstate:
     return np.errstate(over="ignore", invalid="ignore", under="ignore")
 
 
+def check_arithmetic() -> None:
+    """Refuse to certify where floats are not rounded to nearest with gradual underflow (F3).
+
+    A library compiled for speed over correctness can switch a whole process to flushing small numbers to 0.
+    """
+    one, tiny = np.ones(1), np.full(1, TINY)
+    half_unit = np.full(1, EPS / 2.0)
+    to_nearest = one + half_unit == one and one - half_unit / 2.0 == one and one + 1.5 * half_unit > one
+    if not (to_nearest and tiny * one > 0.0 and np.full(1, 2.0**-1022) * 0.5 > 0.0):
+        raise FloatingPointError(
+            "Floating point on this machine flushes small numbers to zero or does not round to nearest, so nothing can "
+            "be certified. A library loaded into this process, compiled with -ffast-math, may have switched it."
+        )
+
+
 def up(value: T) -> T:
     """Return at least the next float above: an upper bound after one correctly rounded operation (F1)."""
     return value + (abs(value) * EPS + TINY)
@@ -69,12 +84,14 @@ def sum_upper(total: T, roundings: int) -> T:
 
 def norm_upper(vectors: Array) -> Array:
     """Bound the Euclidean norms along the last axis from above (F2, F3)."""
+    vectors = np.asarray(vectors, dtype=float)
     squares: Array = np.einsum("...j,...j->...", vectors, vectors)
-    return up(np.sqrt(sum_upper(squares, vectors.shape[-1] + 1)) + UNDERFLOW)
+    return up(np.sqrt(sum_upper(squares, vectors.shape[-1] + 1)))
 
 
 def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
     """Bound every entry of ``rows @ vectors`` from below and from above (F2)."""
+    rows, vectors = np.asarray(rows, dtype=float), np.asarray(vectors, dtype=float)
     product = rows @ vectors
     error = sum_error(np.abs(rows) @ np.abs(vectors), len(vectors) + 1)
     return down(product - error), up(product + error)

@@ -321,7 +321,7 @@ def test_a_scale_is_refused_with_the_remedy(estimator, X, y):
 
 @each_estimator
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
-@pytest.mark.parametrize("alpha", [1e-200, 1e-100, 1e100, 1e200, 1e308])
+@pytest.mark.parametrize("alpha", [1e-140, 1e-100, 1e100, 1e150])
 @pytest.mark.filterwarnings("ignore:The relative duality gap")
 def test_an_extreme_alpha_gives_bounds_without_nan_and_without_noise(estimator, alpha, l1_ratio, X, y):
     model = estimator(alpha=alpha, l1_ratio=l1_ratio, max_iter=30).fit(X, y)
@@ -332,8 +332,8 @@ def test_an_extreme_alpha_gives_bounds_without_nan_and_without_noise(estimator, 
 
 @each_estimator
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
-@pytest.mark.parametrize("alpha", [5e-324, 1e-310])
-def test_an_alpha_whose_inverse_overflows_is_refused_by_name(estimator, alpha, l1_ratio, X, y):
+@pytest.mark.parametrize("alpha", [5e-324, 1e-310, 1e-151, 1e151, 9e307])
+def test_an_alpha_beyond_all_reason_is_refused_by_name(estimator, alpha, l1_ratio, X, y):
     with pytest.raises(ValueError, match="alpha"):
         estimator(alpha=alpha, l1_ratio=l1_ratio).fit(X, y)
 

@@ -130,9 +130,9 @@ def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, report_p
         elif kind == "targets" and case.loss.task == "regression":
             case = replace(case, y=case.y * 10.0 ** rng.uniform(-140, 140))
         elif kind == "weights":
-            case = replace(case, weight=10.0 ** rng.uniform(-140, 140, size=len(case.y)))
+            case = replace(case, weight=10.0 ** (rng.choice([-70, 70]) + rng.uniform(-70, 70, size=len(case.y))))
         else:
-            lam, kappa = 10.0 ** rng.uniform(-20, 20), case.penalty.kappa * 10.0 ** rng.uniform(-20, 20)
+            lam, kappa = 10.0 ** rng.uniform(-140, 140), case.penalty.kappa * 10.0 ** rng.uniform(-140, 140)
             case = replace(case, penalty=ElasticNet(lam, kappa))
         with np.errstate(all="ignore"):
             made, failures = prove(case, [train(case.problem), draw_solution(rng, case, "noisy")], inner=1)

@@ -66,6 +66,7 @@ class Certificate:
 
     def _intersect(self, X: Array) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
         """Take the best lower and upper end that any region gives, and say which one it was."""
+        X = np.asarray(X, dtype=float)  # integers would wrap around in a norm
         slices = list(row_slices(len(X), X.shape[1] + len(self.regions))) or [slice(0, 0)]
         ends = [self._ends(X[rows]) for rows in slices]
         low, high = (np.concatenate(parts) for parts in zip(*ends, strict=True))

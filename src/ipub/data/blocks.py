@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from ipub.data.intervals import Indices, IntervalMatrix, row_slices
-from ipub.rounding import Array, overflow_passes
+from ipub.rounding import LARGEST, Array, overflow_passes
 
 BLOCK_CELLS = 1 << 17
 """Cells in one block: 1 MiB of center values, so that a kernel's temporaries stay in the cache."""
+
+BLOCK_ROWS = 4096
+"""Rows in one block, at most: rounding errors grow with them (F2)."""
 
 Sums = tuple[Any, ...]
 
@@ -71,7 +74,7 @@ class Rows(ABC):
         self.weight = np.ones(len(y)) if weight is None else _scaled(weight)
         self.total_weight = math.fsum(self.weight)
         """Sum of the weights, correctly rounded."""
-        self._slices = list(row_slices(self.n_rows, n_features, BLOCK_CELLS))
+        self._slices = list(row_slices(self.n_rows, max(n_features, BLOCK_CELLS // BLOCK_ROWS), BLOCK_CELLS))
 
     @property
     def depth(self) -> int:
@@ -103,6 +106,13 @@ class Rows(ABC):
 
 def _scaled(weight: Array) -> Array:
     """Scale weights by a power of two, exactly, so that the largest is between 1/2 and 1 (F3)."""
+    weight = np.asarray(weight, dtype=float)
+    negligible = np.flatnonzero((weight > 0.0) & (weight < weight.max() / LARGEST))
+    if len(negligible):
+        raise ValueError(
+            f"sample_weight is {weight[negligible[0]]:g} in row {negligible[0]}, too small beside the largest, "
+            f"{weight.max():g}: make it 0, or weights that differ by less than a factor {LARGEST:g}."
+        )
     return np.ldexp(weight, -int(np.frexp(weight.max())[1]))
 
 

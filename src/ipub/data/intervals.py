@@ -36,7 +36,7 @@ def column_name(column: int, names: Sequence[str] | None) -> str:
 
 def midpoint_and_radius(lower: Array, upper: Array) -> tuple[Array, Array]:
     """Return floats whose exact ``midpoint ± radius`` encloses [lower, upper] (F1)."""
-    midpoint = 0.5 * lower + 0.5 * upper
+    midpoint = np.where(lower == upper, lower, 0.5 * lower + 0.5 * upper)
     radius = np.maximum(up(upper - midpoint), up(midpoint - lower))
     return midpoint, np.where(lower == upper, 0.0, radius)
 
@@ -98,16 +98,7 @@ class IntervalMatrix:
     def from_table(cls, table: NDArray[np.generic], ranges: Array) -> IntervalMatrix:
         """Build from a table whose NaN cells lie in the range (lower, upper) of their column."""
         ranges = np.asarray(ranges, dtype=float)
-        if ranges.shape != (table.shape[1], 2):
-            raise ValueError(
-                f"ranges has shape {ranges.shape}, not ({table.shape[1]}, 2): a lower and an upper end each."
-            )
-        wrong = np.flatnonzero(~((ranges[:, 0] <= ranges[:, 1]) & (np.abs(ranges).max(axis=1) <= LARGEST)))
-        if len(wrong):
-            low, high = ranges[wrong[0]]
-            raise ValueError(
-                f"The range ({low:g}, {high:g}) of column {wrong[0]} is not an interval of finite numbers."
-            )
+        check_ranges(ranges, table.shape[1])
         counts, columns = find_holes(table)
         holes = np.concatenate(columns)
         return cls._from_cells(table, counts, columns, ranges[holes, 0], ranges[holes, 1])
@@ -156,6 +147,11 @@ class IntervalMatrix:
 
     def check(self) -> None:
         """Refuse cells that are certain but not finite, and intervals without a finite end."""
+        in_row = np.repeat(np.arange(self.shape[0]), np.diff(self.row_starts))
+        if len(in_row) != len(self.columns) or not np.isin(self.columns, np.arange(self.shape[1])).all():
+            raise ValueError("The uncertain cells do not match the table: row_starts or columns are wrong.")
+        if len(np.unique(in_row * self.shape[1] + self.columns)) < len(in_row):
+            raise ValueError("A cell is given twice as uncertain.")
         for rows in row_slices(*self.shape):
             check_values(self.center_rows(rows), None, what="the center", allow_nan=False, first_row=rows.start)
         if not ((self.radii >= 0.0) & (self.radii <= 2.0 * LARGEST)).all():
@@ -207,6 +203,16 @@ def find_holes(table: NDArray[np.generic]) -> tuple[list[Indices], list[Indices]
         counts.append(holes.sum(axis=1))
         columns.append(np.nonzero(holes)[1])
     return counts, columns
+
+
+def check_ranges(ranges: Array, n_columns: int) -> None:
+    """Refuse ranges of columns that are no intervals, naming the column."""
+    if ranges.shape != (n_columns, 2):
+        raise ValueError(f"ranges has shape {ranges.shape}, not ({n_columns}, 2): a lower and an upper end each.")
+    wrong = np.flatnonzero(~((ranges[:, 0] <= ranges[:, 1]) & (np.abs(ranges).max(axis=1) <= LARGEST)))
+    if len(wrong):
+        low, high = ranges[wrong[0]]
+        raise ValueError(f"The range ({low:g}, {high:g}) of column {wrong[0]} is not an interval of finite numbers.")
 
 
 def check_values(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.data.blocks import Block, Rows
-from ipub.data.intervals import midpoint_and_radius
+from ipub.data.intervals import check_ranges, midpoint_and_radius
 from ipub.rounding import Array
 
 
@@ -29,6 +29,7 @@ class MappedRows(Rows):
 
     def __init__(self, table: NDArray[np.generic], y: Array, ranges: Array, weight: Array | None = None) -> None:
         super().__init__(table.shape[1], y, weight)
+        check_ranges(ranges, table.shape[1])
         self.table = table
         self._centers, self._radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])
 

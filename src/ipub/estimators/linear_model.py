@@ -22,13 +22,10 @@ from ipub.data.mapped import MappedRows
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
-from ipub.rounding import LARGEST, Array
+from ipub.rounding import LARGEST, Array, check_arithmetic
 from ipub.solvers import solve
 
 Table = NDArray[np.generic]
-
-LEAST_PENALTY = 1e-300
-"""Smaller strengths of the l2 penalty have no inverse."""
 
 
 class BoundedLinearModel(BaseEstimator):
@@ -65,12 +62,16 @@ class BoundedLinearModel(BaseEstimator):
     def _loss(self) -> Loss:
         return LOSSES[self.loss]
 
+    def _penalty(self) -> ElasticNet:
+        alpha, l1_ratio = float(self.alpha), float(self.l1_ratio)
+        return ElasticNet(alpha * (1.0 - l1_ratio), alpha * l1_ratio)
+
     def _train_and_certify(self, data: Table | IntervalMatrix, y: Array, weight: Array) -> Array:
         """Train at the center and certify; return the weights."""
         rows = self._rows(data, y, weight)
-        lam, kappa = self.alpha * (1.0 - self.l1_ratio), self.alpha * self.l1_ratio
-        problem = Problem(rows, self._loss, ElasticNet(lam, kappa))
+        problem = Problem(rows, self._loss, self._penalty())
         solution = solve(problem, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+        check_arithmetic()
         self.certificate_: Certificate = CERTIFICATES[self.certificate](problem, solution)
         self.n_iter_ = solution.n_iter
         self.dual_gap_ = solution.gap
@@ -99,8 +100,7 @@ class BoundedLinearModel(BaseEstimator):
     ) -> Table | IntervalMatrix:
         """Check parameters and training data; remember the features."""
         self._refuse_what_does_not_exist_yet()
-        if not self.alpha * (1.0 - self.l1_ratio) >= LEAST_PENALTY:
-            raise ValueError(f"alpha={self.alpha:g} with l1_ratio={self.l1_ratio:g} leaves no l2 penalty to speak of.")
+        self._penalty()
         if (X_lower is None) != (X_upper is None):
             raise ValueError("X_lower and X_upper go together: give both or neither.")
         if isinstance(X, IntervalMatrix):
@@ -180,12 +180,6 @@ class BoundedLinearModel(BaseEstimator):
             )
         if not weight.any():
             raise ValueError("Every sample_weight is zero: at least one row must have a positive weight.")
-        negligible = np.flatnonzero((weight > 0.0) & (weight < weight.max() / LARGEST))
-        if len(negligible):
-            raise ValueError(
-                f"sample_weight is {weight[negligible[0]]:g} in row {negligible[0]}, too small beside the largest, "
-                f"{weight.max():g}: make it 0, or weights that differ by less than a factor {LARGEST:g}."
-            )
         return weight
 
     def _read_filled_rows(self, X: Any) -> Array:
