@@ -62,6 +62,10 @@ class Loss(ABC):
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Bound every (sub)derivative at every score in [lower, upper]."""
 
+    def curvature_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Bound the slope of every secant of the derivative between scores in [lower, upper], for either label."""
+        return np.zeros(lower.shape), np.full(upper.shape, np.inf)
+
     @abstractmethod
     def link(self, t: Array) -> Array:
         """Return the prediction g(t) that a score stands for."""
@@ -113,6 +117,9 @@ class Squared(Loss):
 
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         return 2.0 * down(lower - y), 2.0 * up(upper - y)
+
+    def curvature_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        return np.full_like(lower, 2.0), np.full_like(upper, 2.0)
 
     def link(self, t: Array) -> Array:
         return t
@@ -257,6 +264,15 @@ class Logistic(Loss):
             np.where(positive, -high_at_lower, low_at_lower),
             np.where(positive, -low_at_upper, high_at_upper),
         )
+
+    def curvature_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        # sigma(t) sigma(-t) is even and falls with |t|; a NaN gives the whole range
+        farthest = np.maximum(np.abs(lower), np.abs(upper))
+        nearest = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)
+        slack = (2 * (ELEMENTARY_ULPS + 3) + 1) * EPS
+        least = down(down(expit(farthest) * expit(-farthest) * (1.0 - slack)) - UNDERFLOW)
+        most = up(up(expit(nearest) * expit(-nearest) * (1.0 + slack)) + UNDERFLOW)
+        return np.nan_to_num(np.maximum(0.0, least), nan=0.0), np.minimum(0.25, np.nan_to_num(most, nan=0.25))
 
     def link(self, t: Array) -> Array:
         return np.asarray(expit(t))

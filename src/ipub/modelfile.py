@@ -21,8 +21,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import ipub
-from ipub.certificates import Certificate, Region
+from ipub.certificates import PARTS, Certificate
 from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.losses import LOSSES
 from ipub.tables import whole_file
 
 FORMAT = "ipub model"
@@ -30,7 +31,7 @@ VERSION = 1
 """Raised whenever a file of the new kind would be misread by the code before."""
 
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
-RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Certificate, Region)}
+RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*PARTS, *map(type, LOSSES.values()))}
 """Dataclasses that may stand in a model file."""
 
 HEADER = "model.json"

@@ -186,7 +186,7 @@ def test_a_certificate_has_its_name_regions_of_the_right_shape_and_the_gap(name)
         assert (region.box >= 0.0).all()
         assert isinstance(region.radius, float)
         assert region.radius >= 0.0
-    parts = {"sphere": {"sphere"}, "ball": {"ball"}, "tight": {"sphere", "ball", "origin"}}
+    parts = {"sphere": {"sphere"}, "ball": {"ball"}, "curvature": {"ball"}, "tight": {"sphere", "ball", "origin"}}
     assert {region.name for region in certificate.regions} == parts[name]
 
 

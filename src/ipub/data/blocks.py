@@ -103,6 +103,12 @@ class Rows(ABC):
                 total = tuple(a + b for a, b in zip(total, part, strict=True))
         return total
 
+    def collect(self, kernel: Kernel, *args: Any) -> Sums:
+        """Join, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns of some rows."""
+        with overflow_passes():
+            parts = [kernel(self.block(rows), *args) for rows in self._slices]
+        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
 
 def _scaled(weight: Array) -> Array:
     """Scale weights by a power of two, exactly, so that the largest is between 1/2 and 1 (F3)."""
