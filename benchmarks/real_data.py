@@ -15,6 +15,8 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 def load(name: str, seed: int = 0) -> tuple[Array, Array, Array]:
     """Return training table, labels -1/+1 and test table: 90/10 split, clipped, min-max scaled."""
+    if not DATA.exists():
+        raise SystemExit(f"The real data sets are not at {DATA}: put {name}.parquet there.")
     X, y = {"default": _default, "higgs_51k": _higgs, "drive_partial": _drive}[name]()
     order = np.random.default_rng(seed).permutation(len(X))
     X, y = X[order], y[order]
@@ -28,7 +30,10 @@ def load(name: str, seed: int = 0) -> tuple[Array, Array, Array]:
 
 
 def with_holes(X: Array, share: float, level: float, seed: int = 1) -> IntervalMatrix:
-    """Make a share of the cells missing at random, each with the quantile interval of its column."""
+    """Make a share of the cells missing at random, each with the quantile interval of its column.
+
+    As in the paper, for one-hot columns too, whose interval may then be a point.
+    """
     rng = np.random.default_rng(seed)
     table = X.copy()
     table.ravel()[rng.choice(X.size, int(share * X.size), replace=False)] = np.nan

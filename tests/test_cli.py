@@ -356,3 +356,32 @@ def test_the_real_program_in_a_plain_pipe(train):
 def test_the_module_is_a_program_too():
     done = subprocess.run([sys.executable, "-m", "ipub.cli", "--version"], capture_output=True, text=True)
     assert done.stdout.startswith("ipub ")
+
+
+def test_an_input_is_never_overwritten(tmp_path):
+    train = tmp_path / "train.csv"
+    train.write_text("a,b,y\n1,2,no\n2,1,yes\n3,5,no\n,4,yes\n")
+    before = train.read_bytes()
+    model = tmp_path / "model.csv"
+    for arguments in (
+        ["fit", str(train), "--target", "y", "-o", str(train)],
+        ["fit", str(train), "--target", "y", "-o", str(tmp_path / "." / "train.csv")],
+    ):
+        result = CliRunner().invoke(cli.app, arguments)
+        assert result.exit_code == 2
+        assert "would be lost" in " ".join(result.output.split())
+    assert CliRunner().invoke(cli.app, ["fit", str(train), "--target", "y", "-o", str(model)]).exit_code == 0
+    for goal in (train, model):
+        kept = goal.read_bytes()
+        result = CliRunner().invoke(cli.app, ["predict", str(model), str(train), "-o", str(goal)])
+        assert result.exit_code == 2
+        assert goal.read_bytes() == kept
+    assert train.read_bytes() == before
+
+
+def test_a_remedy_is_an_option_of_the_command_line(tmp_path):
+    train = tmp_path / "train.csv"
+    train.write_text("a,b,y\n1,,no\n2,,yes\n3,,no\n")
+    result = CliRunner().invoke(cli.app, ["fit", str(train), "--target", "y", "-o", str(tmp_path / "m.ipub")])
+    assert result.exit_code == 2
+    assert "--ranges" in result.output

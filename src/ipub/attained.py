@@ -15,14 +15,14 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.data.blocks import Block, Rows
+from ipub.data.blocks import Block, Rows, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import Solution, solve
 from ipub.solvers.quadratic import solve_shifted
 
-KINK_WIDTH = 0.1
+KINK_WIDTH = 0.3
 """Over which scores the derivative of a kinked loss is taken to change, when a completion is chosen."""
 
 
@@ -39,7 +39,6 @@ class PushedRows(Rows):
     seen : Rows
         The same rows at the completion where the derivative is taken.
     loss : Loss
-        Differentiable.
     w, u : arrays of shape (n_features,)
         The model there, and ``H^-1 x``.
     side : float
@@ -62,8 +61,7 @@ class PushedRows(Rows):
         return Block(center, nothing, nothing, np.zeros(0), whole.y, self.weight[rows])
 
     def _push(self, whole: Block, seen: Block) -> Array:
-        score = seen.center @ self.w
-        slope, curvature = self.loss.derivative(seen.y, score), self.loss.curvature(seen.y, score)
+        slope, curvature = _slopes(self.loss, seen, self.w)
         i, j = whole.cell_rows, whole.cell_columns
         derivative = -(slope[i] * self.u[j] + (curvature * (seen.center @ self.u))[i] * self.w[j])
         return np.asarray(whole.center[i, j] + whole.cell_radii * np.sign(self.side * derivative))
@@ -106,13 +104,24 @@ def attained_bounds(
 
 def _push(problem: Problem, seen: Rows, w: Array, x: Array, side: float) -> tuple[Rows, Array]:
     """Choose a completion at the model w of another one, and retrain there."""
-    smooth = problem.loss.smoothed(KINK_WIDTH)
-    there = Problem(seen, problem.loss, problem.penalty)
     free = (w != 0.0) if problem.penalty.kappa > 0.0 else np.ones(len(w), dtype=bool)
-    hessian = there.evaluate(w, smooth).hessian[np.ix_(free, free)]
+    (total,) = seen.reduce(_hessian_sums, problem.loss, w)
+    hessian = total[np.ix_(free, free)] / seen.total_weight
     u = np.zeros_like(w)
     u[free] = solve_shifted(hessian, problem.penalty.lam, x[free])
-    pushed = PushedRows(problem.rows, seen, smooth, w, u, side)
+    pushed = PushedRows(problem.rows, seen, problem.loss, w, u, side)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return pushed, solve(Problem(pushed, problem.loss, problem.penalty), tol=1e-10, start=w).w
+
+
+def _slopes(loss: Loss, block: Block, w: Array) -> tuple[Array, Array]:
+    """Return derivative and curvature of each row's loss, a kink spread evenly over `KINK_WIDTH`."""
+    smooth = loss.smoothed(KINK_WIDTH)
+    score = block.center @ w - (0.0 if loss.is_smooth else 0.5 * KINK_WIDTH) * block.y
+    return smooth.derivative(block.y, score), smooth.curvature(block.y, score)
+
+
+def _hessian_sums(block: Block, loss: Loss, w: Array) -> Sums:
+    curvature = block.weight * _slopes(loss, block, w)[1]
+    return ((block.center * curvature[:, None]).T @ block.center,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import errno
 import math
+import re
 import statistics
 import time
 import warnings
@@ -19,6 +20,7 @@ import typer.core
 from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 from sklearn.base import is_classifier
@@ -41,6 +43,8 @@ from ipub.plots import plot_bounds
 from ipub.tables import TableError
 
 SHOWN_ROWS = 20
+SUMMARY_ROWS = 500
+ROWS_AT_ONCE = 200
 DEMO_TEST_ROWS = 150
 DEMO_SHOWN_ROWS = 12
 DEMO_REPEATS = 51
@@ -67,20 +71,25 @@ class SentencesForErrors(typer.core.TyperGroup):
                 if error.errno == errno.EPIPE:
                     raise
                 _fail(f"{error.filename}: {error.strerror}." if error.filename else str(error))
-            except (ValueError, MemoryError) as error:
+            except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
                 _fail(" ".join(str(error).split()) or "Out of memory.")
 
 
 app = typer.Typer(cls=SentencesForErrors, no_args_is_help=True, add_completion=False)
 
 
+def _in_words_of_the_command_line(sentence: str) -> str:
+    """Say a remedy of the library as an option."""
+    return re.sub(r"intervals=\{(.+?): \(low, high\)\}", r"a line \1 = [low, high] in a file for --ranges", sentence)
+
+
 def _fail(sentence: str) -> NoReturn:
-    _print(err, Text.assemble(("Error: ", "bold red"), sentence))
+    _print(err, Text.assemble(("Error: ", "bold red"), _in_words_of_the_command_line(sentence)))
     raise typer.Exit(2)
 
 
 def _note(sentence: str) -> None:
-    _print(err, Text.assemble(("Note: ", "yellow"), " ".join(sentence.split())))
+    _print(err, Text.assemble(("Note: ", "yellow"), _in_words_of_the_command_line(" ".join(sentence.split()))))
 
 
 def _say(sentence: str = "", style: str = "") -> None:
@@ -130,6 +139,7 @@ def fit(
 ) -> None:
     """Train on a table with missing cells and save a model that bounds its predictions."""
     tables.check_folder(output)
+    tables.check_not_overwritten(output, train, ranges)
     table = tables.read_table(train)
     tables.check_names([target, *(drop or [])], table.column_names, str(train))
     names = [name for name in table.column_names if name not in {target, *(drop or [])}]
@@ -149,7 +159,9 @@ def fit(
     _show_holes(X, where, interval_level)
     intercept = "" if estimator.fit_intercept else ", without intercept"
     _say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
-    _say(f"On the training rows: {_summary(_predictions(estimator, X)[0])}")
+    some = X.take(np.random.default_rng(0).permutation(len(y))[:SUMMARY_ROWS])
+    which = "On the training rows" if some.num_rows == len(y) else f"On {some.num_rows} of the training rows"
+    _say(f"{which}: {_summary(_predictions(estimator, some)[0])}")
     _advise_on_scale(X)
     _say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 
@@ -216,6 +228,7 @@ def predict(
     """
     if output is not None:
         tables.check_table_path(output)
+        tables.check_not_overwritten(output, model, test)
     estimator, metadata = load_with_metadata(model)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
@@ -258,10 +271,13 @@ def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
     bounds = np.full((len(complete), 2), np.nan)
     certain = np.zeros(len(complete), dtype=bool)
     if complete.any():
-        rows = X.filter(pa.array(complete))
-        bounds[complete] = bound(rows)
-        if is_classifier(estimator):
-            certain[complete] = estimator.predict_set(rows).sum(axis=1) == 1
+        numbers = np.flatnonzero(complete)
+        parts = np.array_split(numbers, max(1, len(numbers) // ROWS_AT_ONCE))
+        for part in track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5):
+            rows = X.take(part)
+            bounds[part] = bound(rows)
+            if is_classifier(estimator):
+                certain[part] = estimator.predict_set(rows).sum(axis=1) == 1
     columns["lower"] = pa.array(bounds[:, 0], mask=~complete)
     columns["upper"] = pa.array(bounds[:, 1], mask=~complete)
     if is_classifier(estimator):

@@ -94,6 +94,14 @@ def check_table_path(path: str | os.PathLike[str]) -> None:
     check_folder(path)
 
 
+def check_not_overwritten(output: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
+    """Refuse an output that is one of the inputs, by whatever name."""
+    goal = Path(output)
+    for path in inputs:
+        if path is not None and goal.exists() and Path(path).exists() and goal.samefile(path):
+            raise TableError(f"{output} is an input as well and would be lost: write elsewhere with -o.")
+
+
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Refuse a path whose folder does not exist, or that is a folder itself."""
     target = Path(path)

@@ -500,3 +500,53 @@ def test_targets_of_any_size_never_give_nan(scale, X, y):
     assert np.isfinite(bounds).all()
     assert (bounds[:, 0] <= model.predict(np.nan_to_num(X))).all()
     assert (model.predict(np.nan_to_num(X)) <= bounds[:, 1]).all()
+
+
+# --- who is who -------------------------------------------------------------------------------------------------------
+
+
+@each_estimator
+def test_a_key_of_intervals_is_a_label_where_labels_are_numbers(estimator, X, y):
+    frame = pd.DataFrame(X, columns=[2, 0, 1])
+    by_label = estimator(intervals={2: (-7.0, 7.0)}).fit(frame, y)
+    by_position = estimator(intervals={0: (-7.0, 7.0)}).fit(X, y)
+    np.testing.assert_array_equal(by_label.coef_bounds_, by_position.coef_bounds_)
+    with pytest.raises(ValueError, match="names the column 3"):
+        estimator(intervals={3: (0.0, 1.0)}).fit(pd.DataFrame(X, columns=[10, 20, 30]), y)
+
+
+@each_estimator
+def test_a_column_given_twice_is_refused(estimator, X, y):
+    with pytest.raises(ValueError, match="column 'a' twice"):
+        estimator(intervals={"a": (0.0, 1.0), 0: (5.0, 9.0)}).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+
+
+@each_estimator
+def test_bounds_whose_columns_come_in_another_order_are_refused(estimator, X, y):
+    lower, upper = (pd.DataFrame(bound, columns=["a", "b", "c"]) for bound in bounds_of(X))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    estimator().fit(frame, y, X_lower=lower, X_upper=upper)
+    with pytest.raises(ValueError, match="columns of X_lower are not those of X"):
+        estimator().fit(frame, y, X_lower=lower[["b", "a", "c"]], X_upper=upper)
+
+
+@each_estimator
+def test_intervals_beside_bounds_are_refused(estimator, X, y):
+    lower, upper = bounds_of(X)
+    with pytest.raises(ValueError, match="intervals has no say"):
+        estimator(intervals="observed").fit(X, y, X_lower=lower, X_upper=upper)
+    with pytest.raises(ValueError, match="intervals has no say"):
+        estimator(intervals={0: (0.0, 1.0)}).fit(IntervalMatrix.from_bounds(lower, upper), y)
+
+
+@each_estimator
+@pytest.mark.parametrize("weight", [0.0, -1.0])
+def test_a_single_weight_that_is_not_positive_is_refused(estimator, weight, X, y):
+    with pytest.raises(ValueError, match="weight"):
+        estimator().fit(X, y, sample_weight=weight)
+
+
+@each_estimator
+def test_dates_are_refused(estimator, X, y):
+    with pytest.raises(ValueError, match="dates or durations"):
+        estimator().fit(np.full((20, 3), np.datetime64("2020-01-01")), y)

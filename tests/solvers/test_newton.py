@@ -257,7 +257,7 @@ def test_one_row_and_one_column_are_enough(loss, l1_ratio):
 @pytest.mark.parametrize("alpha", [0.1, 1.0])
 @each_combination
 def test_real_data_reach_the_default_tolerance(loss, l1_ratio, alpha):
-    X, y, _, _ = load_default()
+    X, y = load_default()
     assert X.shape == (27_000, 28)
     solution = solve(problem_on(X, y, loss, l1_ratio, alpha), tol=1e-8)
     assert solution.relative_gap <= 1e-8

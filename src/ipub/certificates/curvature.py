@@ -18,7 +18,7 @@ from ipub.problem import Problem
 from ipub.rounding import EPS, UNDERFLOW, Array, down, overflow_passes, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
-MOST_CELLS = 300_000
+MOST_CELLS = 100_000
 """With more uncertain cells than this the half-ball serves alone: each bound would look at every cell."""
 
 

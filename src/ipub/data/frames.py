@@ -50,8 +50,13 @@ def _is_empty(column: nw.Series[Any]) -> bool:
     return len(column) > 0 and column.null_count() == len(column)
 
 
+def column_labels(X: Any) -> list[Any]:
+    """Return the labels of a frame's columns, of whatever type."""
+    return list(getattr(X, "column_names", None) or getattr(X, "columns", []))
+
+
 def _refuse_duplicate_names(X: Any) -> None:
-    names = [str(name) for name in getattr(X, "column_names", None) or getattr(X, "columns", [])]
+    names = [str(name) for name in column_labels(X)]
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise ValueError(f"Two or more columns have the same name: {', '.join(doubled)}. Rename them.")
@@ -75,6 +80,8 @@ def array_to_table(X: Any) -> Any:
     ValueError
         If a cell is text; the message names it.
     """
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError("X holds dates or durations: turn them into numbers, days since some day for example.")
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(float), np.nan)
     values = np.array(X, dtype=object) if isinstance(X, (list, tuple)) and _holds_objects(X) else X
@@ -84,10 +91,12 @@ def array_to_table(X: Any) -> Any:
     for (i, j), value in np.ndenumerate(values):
         try:
             table[i, j] = np.nan if is_missing(value) else float(value)
-        except ValueError:
+        except TypeError as error:
+            raise TypeError(f"{error} (row {i}, column {j} of X).") from None
+        except (ValueError, OverflowError):
             raise ValueError(
-                f"X contains the text {value!r} in row {i}, column {j}: only numbers are supported. Encode the "
-                "column, or make the cell NaN if it stands for a missing value."
+                f"X contains {value!r} in row {i}, column {j}: only numbers are supported. Encode the column, or make "
+                "the cell NaN if it stands for a missing value."
             ) from None
     return table
 

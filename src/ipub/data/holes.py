@@ -24,7 +24,8 @@ def column_ranges(
     table: NDArray[np.generic],
     intervals: Intervals = "quantile",
     level: float = 0.9,
-    names: Sequence[str] | None = None,
+    names: Sequence[Any] | None = None,
+    counted: NDArray[np.bool_] | None = None,
 ) -> Array:
     """Return the (lower, upper) range of each column's missing values, in the units of the table.
 
@@ -39,8 +40,11 @@ def column_ranges(
         words, for some columns, by name or number; the others take "quantile".
     level : float
         The share of observed values inside a quantile interval (the paper's a).
-    names : sequence of str, optional
-        Column names, for the mapping and for messages.
+    names : sequence, optional
+        Column labels, for the mapping and for messages. Where they are not strings, keys of the mapping are
+        labels and never numbers of columns.
+    counted : array of bool, optional
+        Rows that count; all if left out.
 
     Returns
     -------
@@ -61,8 +65,9 @@ def column_ranges(
     collapsed: list[int] = []
     for columns, values in _columns(table):
         for j, column in zip(columns, values, strict=True):
-            observed = column[~np.isnan(column)]
-            has_holes[j] = len(observed) < len(column)
+            known = ~np.isnan(column)
+            has_holes[j] = not known.all()
+            observed = column[known if counted is None else known & counted]
             if rules[j] is None:
                 continue
             if len(observed) == 0:
@@ -95,7 +100,7 @@ def _takes_observed_range(observed: Array) -> bool:
     return bool(((observed == observed.min()) | (observed == observed.max())).all())
 
 
-def _rules(intervals: Intervals, n_columns: int, names: Sequence[str] | None) -> tuple[list[Rule | None], Array]:
+def _rules(intervals: Intervals, n_columns: int, names: Sequence[Any] | None) -> tuple[list[Rule | None], Array]:
     """Return for each column its rule, or None and the range that was given."""
     given = np.full((n_columns, 2), np.nan)
     if isinstance(intervals, str):
@@ -107,8 +112,12 @@ def _rules(intervals: Intervals, n_columns: int, names: Sequence[str] | None) ->
         return [intervals] * n_columns, given  # type: ignore[list-item]
     rules: list[Rule | None] = ["quantile"] * n_columns
     if isinstance(intervals, Mapping):
+        seen: set[int] = set()
         for key, value in intervals.items():
             j = _column_number(key, n_columns, names)
+            if j in seen:
+                raise ValueError(f"intervals gives column {column_name(j, names)} twice.")
+            seen.add(j)
             if isinstance(value, str):
                 rules[j] = _rules(value, 1, None)[0][0]
             else:
@@ -126,10 +135,11 @@ def _rules(intervals: Intervals, n_columns: int, names: Sequence[str] | None) ->
     return [None] * n_columns, given
 
 
-def _column_number(key: Any, n_columns: int, names: Sequence[str] | None) -> int:
+def _column_number(key: Any, n_columns: int, names: Sequence[Any] | None) -> int:
     if names is not None and key in names:
         return list(names).index(key)
-    if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < n_columns:
+    by_number = names is None or all(isinstance(name, str) for name in names)
+    if by_number and isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < n_columns:
         return int(key)
     known = f"columns are {', '.join(map(repr, names))}" if names is not None else f"there are {n_columns} columns"
     raise ValueError(f"intervals names the column {key!r}, which X does not have ({known}).")
@@ -150,7 +160,7 @@ def _pair(value: Any, name: str) -> tuple[float, float]:
 
 
 def _warn(
-    ranges: Array, has_holes: NDArray[np.bool_], collapsed: list[int], level: float, names: Sequence[str] | None
+    ranges: Array, has_holes: NDArray[np.bool_], collapsed: list[int], level: float, names: Sequence[Any] | None
 ) -> None:
     points = np.flatnonzero(has_holes & (ranges[:, 0] == ranges[:, 1])).tolist()
     if points:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +30,7 @@ def cell_name(row: int, column: int, names: Sequence[str] | None) -> str:
     return f"row {row}, column {column_name(column, names)}"
 
 
-def column_name(column: int, names: Sequence[str] | None) -> str:
+def column_name(column: int, names: Sequence[Any] | None) -> str:
     """Name a column for a message: quoted if it has a name, by number if not."""
     return str(column) if names is None else repr(names[column])
 

@@ -27,8 +27,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     """Linear classifier with certified bounds over all fillings of the holes in its training table.
 
     Minimises ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
-    with every hole at the middle of its interval, and computes for the price of about one training bounds
-    that hold for the model trained on *any* filling of the holes inside their intervals.
+    with every hole at the middle of its interval, and computes from this one training bounds that hold for
+    the model trained on *any* filling of the holes inside their intervals.
 
     Parameters
     ----------
@@ -41,8 +41,9 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Share of the l1 part, below 1.
     fit_intercept : bool, default=False
         Not available yet.
-    certificate : {"tight", "sphere", "ball"}, default="tight"
-        How bounds are proved: the paper's sphere, the half-ball, or the intersection of all.
+    certificate : {"tight", "sphere", "ball", "curvature"}, default="tight"
+        How bounds are proved: the paper's sphere, the half-ball, the mean-value theorem inside it (smooth losses
+        with the L2 penalty; else the half-ball), or the intersection of all.
     intervals : "quantile", "observed", mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie; see `ipub.data.holes.column_ranges`. A mapping gives ``{column: (low, high)}``.
         Quantiles are of the rows that count (weight not 0), each once.
@@ -161,10 +162,10 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         counted = np.unique(numbers[weight > 0.0])
         if len(counted) < 2:
             raise ValueError(
-                f"y must have two classes, but all rows that count are of one class, {self.classes_[counted[0]]!r}."
+                f"y must have two classes, but all rows that count are of one class, {self.classes_[counted[0]]}."
             )
         signs = np.where(numbers == 1, 1.0, -1.0)
-        self.coef_ = self._train_and_certify(data, signs, weight)[None, :]
+        self.coef_ = self._train_and_certify(X, data, signs, weight)[None, :]
         self.intercept_ = np.zeros(1)
         return self
 

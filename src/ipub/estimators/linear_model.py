@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ipub.certificates import CERTIFICATES, Certificate
 from ipub.data.blocks import Block, MemoryRows, Rows, Sums
-from ipub.data.frames import array_to_table, frame_to_table, is_frame, is_missing
+from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame, is_missing
 from ipub.data.holes import column_ranges
 from ipub.data.intervals import IntervalMatrix, check_values, column_name
 from ipub.data.mapped import MappedRows
@@ -66,9 +66,9 @@ class BoundedLinearModel(BaseEstimator):
         alpha, l1_ratio = float(self.alpha), float(self.l1_ratio)
         return ElasticNet(alpha * (1.0 - l1_ratio), alpha * l1_ratio)
 
-    def _train_and_certify(self, data: Table | IntervalMatrix, y: Array, weight: Array) -> Array:
+    def _train_and_certify(self, X: Any, data: Table | IntervalMatrix, y: Array, weight: Array) -> Array:
         """Train at the center and certify; return the weights."""
-        rows = self._rows(data, y, weight)
+        rows = self._rows(data, y, weight, column_labels(X) if is_frame(X) else None)
         problem = Problem(rows, self._loss, self._penalty())
         solution = solve(problem, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
         check_arithmetic()
@@ -79,15 +79,15 @@ class BoundedLinearModel(BaseEstimator):
         self.intercept_bounds_ = np.zeros(2)
         return solution.w
 
-    def _rows(self, data: Table | IntervalMatrix, y: Array, weight: Array) -> Rows:
+    def _rows(self, data: Table | IntervalMatrix, y: Array, weight: Array, labels: Sequence[Any] | None) -> Rows:
         """Turn holes into intervals and choose the engine."""
         if isinstance(data, IntervalMatrix):
             rows = MemoryRows(data, y, weight)
             (total,) = rows.reduce(_center_sums)
             self.fill_values_ = np.asarray(total / rows.total_weight)
             return rows
-        counted = data if (weight > 0.0).all() else data[weight > 0.0]
-        ranges = column_ranges(counted, self.intervals, self.interval_level, self._names())
+        counted = None if (weight > 0.0).all() else weight > 0.0
+        ranges = column_ranges(data, self.intervals, self.interval_level, labels, counted)
         self.fill_values_ = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
         if isinstance(data, np.memmap):
             return MappedRows(data, y, ranges, weight)
@@ -101,6 +101,9 @@ class BoundedLinearModel(BaseEstimator):
         """Check parameters and training data; remember the features."""
         self._refuse_what_does_not_exist_yet()
         self._penalty()
+        has_bounds = X_lower is not None or isinstance(X, IntervalMatrix)
+        if has_bounds and not (isinstance(self.intervals, str) and self.intervals == "quantile"):
+            raise ValueError("Bounds of the cells are given, so intervals has no say: leave it at its default.")
         if (X_lower is None) != (X_upper is None):
             raise ValueError("X_lower and X_upper go together: give both or neither.")
         if isinstance(X, IntervalMatrix):
@@ -112,6 +115,9 @@ class BoundedLinearModel(BaseEstimator):
         table = self._read_table(X, reset=True)
         if X_lower is None or X_upper is None:
             return table
+        for bound, what in ((X_lower, "X_lower"), (X_upper, "X_upper")):
+            if is_frame(X) and is_frame(bound) and column_labels(bound) != column_labels(X):
+                raise ValueError(f"The columns of {what} are not those of X in the same order: rename or reorder them.")
         lower, upper = (frame_to_table(bound) if is_frame(bound) else bound for bound in (X_lower, X_upper))
         return IntervalMatrix.from_table_and_bounds(table, lower, upper, self._names())
 
@@ -167,8 +173,10 @@ class BoundedLinearModel(BaseEstimator):
         return labels
 
     def _read_weights(self, sample_weight: ArrayLike | None, n_rows: int) -> Array:
-        if sample_weight is None or isinstance(sample_weight, Real):
+        if sample_weight is None:
             return np.ones(n_rows)
+        if isinstance(sample_weight, Real):
+            sample_weight = np.full(n_rows, float(sample_weight))
         weight = np.array(column_or_1d(sample_weight), dtype=float)
         if len(weight) != n_rows:
             raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")

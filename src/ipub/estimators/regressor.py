@@ -119,7 +119,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         targets = check_array(labels, dtype=float, ensure_2d=False, input_name="y")
         check_values(targets[:, None], ["y"], what="y")
         weight = self._read_weights(sample_weight, data.shape[0])
-        self.coef_ = self._train_and_certify(data, targets, weight)
+        self.coef_ = self._train_and_certify(X, data, targets, weight)
         self.intercept_ = 0.0
         return self
 
