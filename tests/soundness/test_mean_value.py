@@ -155,3 +155,43 @@ def test_a_matrix_that_is_not_definite_has_no_enclosed_inverse():
     assert EnclosedInverse.between(np.diag([1.0, -1.0]), np.eye(2)) is None
     assert EnclosedInverse.between(np.ones((2, 2)), 2.0 * np.eye(2)) is None
     assert EnclosedInverse.between(np.full((2, 2), np.nan), np.eye(2)) is None
+
+
+def test_a_factorisation_that_overflows_on_its_way_proves_nothing():
+    # Pivots that cancel to an ulp make a later column grow to infinity, and some LAPACKs let the NaN pass.
+    assert (
+        EnclosedInverse.between(np.array([[1e-300, 0, 1e300], [0, 1, 0], [1e300, 0, 1e300]]), 1e301 * np.eye(3)) is None
+    )
+    d, share = 60, 0.1
+    wanted = np.eye(d) * (1.0 + 2.0**-52)
+    wanted[0, 0] = 1.0
+    wanted[0, 1] = wanted[1, 0] = 1.0
+    for k in range(1, d - 1):
+        wanted[k, k + 1] = wanted[k + 1, k] = 2.0**-26
+    wanted[[0, *range(3, d - 1)], -1] = wanted[-1, [0, *range(3, d - 1)]] = 10.0
+    matrix = wanted.copy()
+    matrix[np.diag_indices(d)] = np.diag(wanted) / (1.0 - share)
+    assert np.linalg.eigvalsh(matrix)[0] < -1.0
+    assert EnclosedInverse.between(matrix, matrix + 100.0 * np.eye(d)) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_curvature_of_every_row_holds_the_secant_between_both_models(seed):
+    # Garbage as the reference makes the hull of both scores long; one wide hole moves the other end.
+    case = draw(seed, "log_loss")
+    rng = np.random.default_rng(seed)
+    solution = replace(train(case.problem), w=rng.normal(size=case.matrix.shape[1]) * 3.0)
+    part = curvature(case.problem, solution).mean_value
+    if part is None:
+        return
+    in_row, _, _, _ = case.matrix.cells(slice(0, len(case.y)))
+    rows = np.unique(in_row)
+    for positions in ([-1.0], [1.0], [0.3]):
+        table = case.matrix.completion(np.resize(positions, case.matrix.n_uncertain))
+        retrained = train(replace(case, matrix=intervals(table, np.full_like(table, np.nan))).problem)
+        full = table[rows]
+        here, there = full @ solution.w, full @ retrained.w
+        slope = [LOSSES["log_loss"].derivative(case.y[rows], score) for score in (here, there)]
+        secant = (slope[1] - slope[0]) / (there - here)
+        assert (part.rows.hessian_lower <= secant + 1e-9).all()
+        assert (secant <= part.rows.hessian_upper + 1e-9).all()

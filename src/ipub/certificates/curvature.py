@@ -26,7 +26,8 @@ def curvature(problem: Problem, solution: Solution) -> Certificate:
     """Certify by the mean-value theorem (``docs/theory.md``, Theorem 4), inside what the half-ball leaves.
 
     For smooth losses and the L2 penalty; elsewhere, and where the Hessian cannot be enclosed or there are too
-    many uncertain cells, the half-ball alone is returned. Two passes of O(n d^2), then O(M + d^2) a test row.
+    many uncertain cells, the half-ball alone is returned. Two passes of O(n d^2); then, for k rows with holes,
+    O(k d + M + d^2) a test row.
     """
     start = ball(problem, solution)
     return Certificate("curvature", start.regions, start.gap, _mean_value(problem, solution, start))
@@ -43,9 +44,9 @@ def _mean_value(problem: Problem, solution: Solution, start: Certificate) -> Mea
     inside = Certificate("start", (smallest,), start.gap)
     largest_w = np.abs(start.score_bounds(np.eye(d))).max(axis=1)
     known = problem.loss, solution, inside, largest_w
-    some = IncompleteRows(*rows.collect(_incomplete_rows, *known))
-    if len(some.cell_columns) > MOST_CELLS:
+    if rows.reduce(_count_cells)[0] > MOST_CELLS:
         return None
+    some = IncompleteRows(*rows.collect(_incomplete_rows, *known))
     some = replace(some, weight=some.weight / total)
     sums = (part / total for part in rows.reduce(_complete_sums, *known))
     gram_low, gram_high, square, gradient, magnitude, loose = sums
@@ -102,13 +103,20 @@ def _prices(gram: Array, lam: float, some: IncompleteRows) -> Array:
     """
     center, m = some.center, some.weight
     hessian = gram + (center * (m * some.hessian_upper)[:, None]).T @ center + lam * np.eye(len(gram))
-    inverse = np.linalg.pinv(hessian, hermitian=True) if np.isfinite(hessian).all() else np.eye(len(hessian))
+    try:
+        inverse = np.linalg.pinv(hessian, hermitian=True)
+    except np.linalg.LinAlgError:
+        return np.ones(len(hessian))
     leverage = np.einsum("ij,ij->i", center @ inverse, center)
     cells = m[some.cell_rows] * some.cell_radii
     weighted, plain = some.column_sums(cells * leverage[some.cell_rows]), some.column_sums(cells)
     with np.errstate(divide="ignore", invalid="ignore"):
         price = np.sqrt(np.diag(inverse) * plain / weighted)
-    return np.where((price > 0.0) & np.isfinite(price), price, 1.0)
+    return np.clip(np.where(np.isfinite(price), price, 1.0), 1e-140, 1e140)
+
+
+def _count_cells(block: Block) -> Sums:
+    return (len(block.cell_radii),)
 
 
 def _curvatures(

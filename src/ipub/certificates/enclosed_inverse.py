@@ -32,7 +32,7 @@ class EnclosedInverse:
         size = np.abs(large) + np.abs(small)
         worst = float((size / np.outer(scale, scale)).max())
         rounding = (8.0 * EPS * len(scale) * worst) * scale**2
-        diagonal = up(up(large_error + small_error) + up(rounding))
+        diagonal = up(np.maximum(large_error, small_error) + up(rounding))
         spread[np.diag_indices(len(scale))] += up(diagonal * (1.0 + 8.0 * EPS))
         return cls(center, spread) if np.isfinite(spread).all() else None
 
@@ -53,7 +53,10 @@ def _inverse(matrix: Array) -> tuple[Array, Array] | None:
     margin = _definiteness(matrix)
     if margin is None:
         return None
-    rough = np.linalg.inv(matrix)
+    try:
+        rough = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return None
     inverse: Array = 0.5 * rough + 0.5 * rough.T
     residual = np.abs(np.eye(d) - matrix @ inverse)
     residual = up(residual + sum_error(np.eye(d) + np.abs(matrix) @ np.abs(inverse), d + 3))
@@ -64,7 +67,7 @@ def _inverse(matrix: Array) -> tuple[Array, Array] | None:
 
 
 def _definiteness(matrix: Array) -> float | None:
-    """Return s with ``M >= (s/2) diag(M)``, proved by a Cholesky factorisation that runs to its end (Lemma 5)."""
+    """Return s with ``M >= (s/2) diag(M)``, proved by a Cholesky factorisation with a finite factor (Lemma 5)."""
     d = len(matrix)
     diagonal = np.diag(matrix)
     if not (diagonal > 0.0).all():
@@ -73,8 +76,9 @@ def _definiteness(matrix: Array) -> float | None:
         if margin < 16.0 * d * (d + 2) * EPS:
             break
         try:
-            np.linalg.cholesky(matrix - np.diag(margin * diagonal))
+            factor = np.linalg.cholesky(matrix - np.diag(margin * diagonal))
         except np.linalg.LinAlgError:
             continue
-        return margin
+        if np.isfinite(factor).all():  # not every LAPACK refuses a NaN pivot
+            return margin
     return None

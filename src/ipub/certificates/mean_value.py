@@ -128,7 +128,7 @@ class MeanValue:
         i, j, radii = rows.cell_rows, rows.cell_columns, rows.cell_radii
         d = c.shape[1]
         radius = csr_array((radii, j, rows.row_starts), shape=rows.center.shape)
-        product_low, product_high = dot_bounds(c, np.ascontiguousarray(rows.center.T))
+        product_low, product_high = dot_bounds(c, rows.center.T)
         move = sum_upper(np.asarray((radius @ np.abs(c).T).T, dtype=float), d + 1)
         # The derivative along each cell, over the whole box: psi' w_j (c.x'') + psi c_j.
         wide_low, wide_high = down(product_low - move)[:, i] * self.w[j], up(product_high + move)[:, i] * self.w[j]
