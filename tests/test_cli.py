@@ -385,3 +385,12 @@ def test_a_remedy_is_an_option_of_the_command_line(tmp_path):
     result = CliRunner().invoke(cli.app, ["fit", str(train), "--target", "y", "-o", str(tmp_path / "m.ipub")])
     assert result.exit_code == 2
     assert "--ranges" in result.output
+
+
+def test_rows_are_counted_from_one_whoever_finds_the_fault(tmp_path):
+    train = tmp_path / "train.csv"
+    for cell in ("inf", "1e200", "red"):
+        train.write_text(f"a,b,y\n1,2,no\n{cell},1,yes\n3,5,no\n")
+        result = CliRunner().invoke(cli.app, ["fit", str(train), "--target", "y", "-o", str(tmp_path / "m.ipub")])
+        assert result.exit_code == 2
+        assert "row 2" in " ".join(result.output.split())

@@ -71,8 +71,10 @@ class SentencesForErrors(typer.core.TyperGroup):
                 if error.errno == errno.EPIPE:
                     raise
                 _fail(f"{error.filename}: {error.strerror}." if error.filename else str(error))
+            except TableError as error:
+                _fail(str(error))
             except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
-                _fail(" ".join(str(error).split()) or "Out of memory.")
+                _fail(_counting_from_one(" ".join(str(error).split())) or "Out of memory.")
 
 
 app = typer.Typer(cls=SentencesForErrors, no_args_is_help=True, add_completion=False)
@@ -81,6 +83,11 @@ app = typer.Typer(cls=SentencesForErrors, no_args_is_help=True, add_completion=F
 def _in_words_of_the_command_line(sentence: str) -> str:
     """Say a remedy of the library as an option."""
     return re.sub(r"intervals=\{(.+?): \(low, high\)\}", r"a line \1 = [low, high] in a file for --ranges", sentence)
+
+
+def _counting_from_one(sentence: str) -> str:
+    """Count rows as a table on the screen does; the library counts them as arrays do."""
+    return re.sub(r"\brow (\d+)", lambda found: f"row {int(found[1]) + 1}", sentence)
 
 
 def _fail(sentence: str) -> NoReturn:

@@ -169,7 +169,7 @@ def _warn(
             f"Missing values of column(s) {listed} have an interval of zero length and so count as known. If they "
             "are not, give a range: intervals={column: (low, high)}.",
             IntervalWarning,
-            stacklevel=4,
+            stacklevel=7,
         )
     if collapsed:
         listed = ", ".join(column_name(j, names) for j in collapsed)
@@ -177,5 +177,5 @@ def _warn(
             f"The quantile interval at level {level:g} of column(s) {listed} is a single value, though others were "
             "observed; the range of all observed values is used instead.",
             IntervalWarning,
-            stacklevel=4,
+            stacklevel=7,
         )

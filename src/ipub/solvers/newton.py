@@ -112,7 +112,7 @@ def solve(
             f"The relative duality gap is {at.relative_gap:.1e} after {n_iter} steps, above tol={tol:.1e}. Bounds "
             "stay valid, but are wider than they need be. Rescale the columns, or increase alpha, tol or max_iter.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=6,
         )
     return Solution(best.w, best.dual_loss, at.primal, at.dual, at.gap, at.relative_gap, n_iter, converged, best.dual_w)
 
