@@ -268,12 +268,12 @@ def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
     complete = tables.complete_rows(X)
     columns: dict[str, Any] = {"prediction": pa.array(estimator.predict(X))}
     if not is_classifier(estimator):
-        quantity, bound = "the prediction", estimator.predict_bounds
+        quantity, bound, threshold = "the prediction", estimator.predict_bounds, np.nan
     elif hasattr(estimator, "predict_proba_bounds"):
-        quantity, bound = f"the probability of {estimator.classes_[1]}", estimator.predict_proba_bounds
+        quantity, bound, threshold = f"the probability of {estimator.classes_[1]}", estimator.predict_proba_bounds, 0.5
         columns["probability"] = pa.array(estimator.predict_proba(X)[:, 1])
     else:
-        quantity, bound = f"the score (positive: {estimator.classes_[1]})", estimator.decision_bounds
+        quantity, bound, threshold = f"the score (positive: {estimator.classes_[1]})", estimator.decision_bounds, 0.0
         columns["score"] = pa.array(estimator.decision_function(X))
     bounds = np.full((len(complete), 2), np.nan)
     certain = np.zeros(len(complete), dtype=bool)
@@ -281,10 +281,8 @@ def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
         numbers = np.flatnonzero(complete)
         parts = np.array_split(numbers, max(1, len(numbers) // ROWS_AT_ONCE))
         for part in track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5):
-            rows = X.take(part)
-            bounds[part] = bound(rows)
-            if is_classifier(estimator):
-                certain[part] = estimator.predict_set(rows).sum(axis=1) == 1
+            bounds[part] = bound(X.take(part))
+        certain = (bounds[:, 0] > threshold) | (bounds[:, 1] < threshold)
     columns["lower"] = pa.array(bounds[:, 0], mask=~complete)
     columns["upper"] = pa.array(bounds[:, 1], mask=~complete)
     if is_classifier(estimator):

@@ -210,7 +210,8 @@ class SmoothedHinge(Hinge):
 def _sigmoid_range(t_lower: Array, t_upper: Array) -> tuple[Array, Array]:
     """Bound the sigmoid over [t_lower, t_upper] (F4: exp, an addition and a division)."""
     slack = (ELEMENTARY_ULPS + 3) * EPS
-    lowest, highest = expit(t_lower), expit(t_upper)
+    lowest = expit(t_lower)
+    highest = lowest if t_upper is t_lower else expit(t_upper)
     return (
         np.maximum(0.0, down(down(lowest * (1.0 - slack)) - UNDERFLOW)),
         np.minimum(1.0, up(up(highest * (1.0 + slack)) + UNDERFLOW)),
@@ -258,8 +259,9 @@ class Logistic(Loss):
 
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         positive = y > 0.0
-        low_at_lower, high_at_lower = _sigmoid_range(-y * lower, -y * lower)
-        low_at_upper, high_at_upper = _sigmoid_range(-y * upper, -y * upper)
+        first, last = -y * lower, -y * upper
+        low_at_lower, high_at_lower = _sigmoid_range(first, first)
+        low_at_upper, high_at_upper = _sigmoid_range(last, last)
         return (
             np.where(positive, -high_at_lower, low_at_lower),
             np.where(positive, -low_at_upper, high_at_upper),
