@@ -16,16 +16,16 @@ from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
 
+MODELS = (("log_loss", 0.1, 0.0), ("log_loss", 1.0, 0.0), ("hinge", 1.0, 0.0), ("log_loss", 0.1, 0.01))
+HOLES = ((0.001, 0.5), (0.01, 0.5), (0.01, 0.9))
 SETTINGS = [
-    (name, loss, lam, kappa, share, level)
-    for name in ("default", "higgs_51k")
-    for loss, lam, kappa in (
-        ("log_loss", 0.1, 0.0),
-        ("log_loss", 1.0, 0.0),
-        ("hinge", 1.0, 0.0),
-        ("log_loss", 0.1, 0.01),
-    )
-    for share, level in ((0.001, 0.5), (0.01, 0.5), (0.01, 0.9))
+    *((name, *model, *holes) for name in ("default", "higgs_51k") for model in MODELS for holes in HOLES),
+    *(("drive_partial", "log_loss", lam, 0.0, *holes) for lam in (0.1, 1.0) for holes in HOLES),
+    # where it is hard: many holes, strong curvature, little penalty
+    ("default", "log_loss", 0.1, 0.0, 0.05, 0.5),
+    ("default", "squared_error", 0.1, 0.0, 0.01, 0.5),
+    ("default", "log_loss", 0.01, 0.0, 0.001, 0.5),
+    ("default", "log_loss", 0.01, 0.0, 0.01, 0.5),
 ]
 N_TEST = 20
 
