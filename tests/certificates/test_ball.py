@@ -1,6 +1,7 @@
 """The half-ball, and the intersection of all certificates."""
 
 import dataclasses
+import sys
 from itertools import product
 
 import numpy as np
@@ -257,3 +258,15 @@ def test_the_trained_model_is_the_best_point_of_its_region():
     for direction in rng.normal(size=(50, 5)):
         edge = solution.w + region.radius * direction / np.linalg.norm(direction)
         assert objective(problem, X, edge) > solution.primal
+
+
+def test_with_too_many_uncertain_cells_the_half_ball_serves_alone(monkeypatch):
+    problem = make_problem("log_loss", 0.0, holes=0.05)
+    solution = solve(problem)
+    assert CERTIFICATES["curvature"](problem, solution).mean_value is not None
+    for limit in ("MOST_CELLS", "MOST_NUMBERS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules["ipub.certificates.curvature"], limit, 3)
+            certificate = CERTIFICATES["curvature"](problem, solution)
+        assert certificate.mean_value is None
+        assert "mean value" not in repr(certificate)

@@ -21,6 +21,9 @@ from ipub.solvers import Solution
 MOST_CELLS = 100_000
 """With more uncertain cells than this the half-ball serves alone: each bound would look at every cell."""
 
+MOST_NUMBERS = 1 << 25
+"""Nor may the rows with uncertain cells, which are kept, hold more numbers than this (256 MiB)."""
+
 
 def curvature(problem: Problem, solution: Solution) -> Certificate:
     """Certify by the mean-value theorem (``docs/theory.md``, Theorem 4), inside what the half-ball leaves.
@@ -44,7 +47,8 @@ def _mean_value(problem: Problem, solution: Solution, start: Certificate) -> Mea
     inside = Certificate("start", (smallest,), start.gap)
     largest_w = np.abs(start.score_bounds(np.eye(d))).max(axis=1)
     known = problem.loss, solution, inside, largest_w
-    if rows.reduce(_count_cells)[0] > MOST_CELLS:
+    (n_cells,) = rows.reduce(_count_cells)
+    if n_cells > MOST_CELLS or n_cells * d > MOST_NUMBERS:
         return None
     some = IncompleteRows(*rows.collect(_incomplete_rows, *known))
     some = replace(some, weight=some.weight / total)
