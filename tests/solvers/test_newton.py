@@ -1,5 +1,6 @@
 """The solver: the gap it reports is true, and the model is scikit-learn's where scikit-learn has it."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -13,7 +14,7 @@ from ipub import IntervalMatrix
 from ipub.data.blocks import MemoryRows
 from ipub.losses import LOSSES
 from ipub.problem import Problem
-from ipub.solvers import solve
+from ipub.solvers import newton, solve
 from real_data import load_default
 from small_problems import COMBINATIONS, center_of, draw_table, dual_value, make_problem, objective, penalty_of
 
@@ -261,3 +262,13 @@ def test_real_data_reach_the_default_tolerance(loss, l1_ratio, alpha):
     assert X.shape == (27_000, 28)
     solution = solve(problem_on(X, y, loss, l1_ratio, alpha), tol=1e-8)
     assert solution.relative_gap <= 1e-8
+
+
+def test_a_step_that_overflows_is_never_the_best():
+    problem = make_problem("log_loss", 0.0)
+    w = np.zeros(problem.rows.n_features)
+    at = problem.evaluate(w, problem.loss)
+    good = newton._Pair(w, problem.loss, None, at)
+    lost = newton._Pair(w, problem.loss, None, dataclasses.replace(at, loss_gap=np.nan))
+    assert good.better(lost) is good
+    assert lost.better(good) is good

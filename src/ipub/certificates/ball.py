@@ -7,6 +7,7 @@ import numpy as np
 from ipub.certificates.margins import margins
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
+from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array, down, norm_upper, overflow_passes, sum_error, sum_upper, up
@@ -63,8 +64,7 @@ def _half_ball(
     low, high = problem.penalty.subgradient_range(w, down(gradient - box), up(gradient + box))
     norm = up(norm_upper(np.maximum(np.abs(low), np.abs(high))) + ball)
     start, stop = down(w - up(high / (2.0 * lam))), up(w - down(low / (2.0 * lam)))
-    center = 0.5 * start + 0.5 * stop
-    half = np.maximum(up(stop - center), up(center - start))
+    center, half = midpoint_and_radius(start, stop)
     return center, half, float(norm), float(up(ball / (2.0 * lam)))
 
 
@@ -84,8 +84,7 @@ def _ball_sums(block: Block, loss: Loss, solution: Solution, prices: Array) -> S
     y, a, weight = block.y, at.alpha, block.weight
     residual = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
     low, high = loss.derivative_range(y, at.lower, at.upper)
-    middle = 0.5 * low + 0.5 * high
-    spread = np.maximum(up(high - middle), up(middle - low))
+    middle, spread = midpoint_and_radius(low, high)
     norms = norm_upper(block.center)
     change = np.maximum(np.abs(low + a), np.abs(high + a))
     negligible = (change <= NEGLIGIBLE_CHANGE * np.abs(a))[:, None]

@@ -9,7 +9,7 @@ import numpy as np
 from ipub.certificates.ball import ball
 from ipub.certificates.enclosed_inverse import EnclosedInverse
 from ipub.certificates.margins import Margins, margins
-from ipub.certificates.mean_value import IncompleteRows, MeanValue, box_form, quadratic_form
+from ipub.certificates.mean_value import IncompleteRows, MeanValue, box_form
 from ipub.certificates.region import Certificate
 from ipub.data.blocks import Block, Sums
 from ipub.data.intervals import midpoint_and_radius
@@ -69,7 +69,7 @@ def _mean_value(problem: Problem, solution: Solution, start: Certificate) -> Mea
     box = some.column_sums(((np.abs(middle) + half) * m)[some.cell_rows] * some.cell_radii) + (m * half) @ size
     rounding = sum_error((m * np.abs(middle)) @ size + magnitude + np.abs(lam * w), roundings)
     box = up(up(sum_upper(box, roundings) + error) + rounding)
-    spread = up(np.sqrt(quadratic_form(inverse.spread, whole))) + up(np.sqrt(box_form(inverse.spread, box)))
+    spread = inverse.spread_upper(whole[None, :])[0] + up(np.sqrt(box_form(inverse.spread, box)))
     reach = up(np.abs(whole) + box)
     result = MeanValue(w, problem.loss, inverse, complete, error, reach, float(up(spread)), some)
     return result if np.isfinite(reach).all() and np.isfinite(spread) else None
@@ -140,8 +140,7 @@ def _complete_sums(block: Block, loss: Loss, solution: Solution, inside: Certifi
     some = np.flatnonzero(~at.incomplete)
     X, weight = block.center[some], block.weight[some]
     low, high = loss.derivative_range(block.y[some], at.score_lower[some], at.score_upper[some])
-    middle = 0.5 * low + 0.5 * high
-    half = np.maximum(up(high - middle), up(middle - low))
+    middle, half = midpoint_and_radius(low, high)
     size = np.abs(X)
     return (
         (X * (weight * least[some])[:, None]).T @ X,

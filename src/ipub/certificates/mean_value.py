@@ -190,11 +190,3 @@ def box_form(matrix: Array, box: Array) -> float:
     """Bound ``b.M b`` over all b with abs(b_j) <= box_j from above."""
     inner = sum_upper(np.abs(matrix) @ box, len(box) + 1)
     return float(sum_upper(inner @ box, len(box) + 1))
-
-
-def quadratic_form(matrix: Array, vector: Array) -> float:
-    """Bound ``v.M v`` from above, at least 0."""
-    d = len(vector)
-    value = (matrix @ vector) @ vector
-    error = sum_error((np.abs(matrix) @ np.abs(vector)) @ np.abs(vector), 2 * d + 2)
-    return float(np.maximum(0.0, up(value + error)))

@@ -109,7 +109,8 @@ def _rules(intervals: Intervals, n_columns: int, names: Sequence[Any] | None) ->
                 f"intervals={intervals!r} is not known: use 'quantile', 'observed', a mapping "
                 "{column: (low, high)}, or an array of shape (n_features, 2)."
             )
-        return [intervals] * n_columns, given  # type: ignore[list-item]
+        rule: Rule = "quantile" if intervals == "quantile" else "observed"
+        return [rule for _ in range(n_columns)], given
     rules: list[Rule | None] = ["quantile"] * n_columns
     if isinstance(intervals, Mapping):
         seen: set[int] = set()
@@ -163,19 +164,19 @@ def _warn(
     ranges: Array, has_holes: NDArray[np.bool_], collapsed: list[int], level: float, names: Sequence[Any] | None
 ) -> None:
     points = np.flatnonzero(has_holes & (ranges[:, 0] == ranges[:, 1])).tolist()
-    if points:
-        listed = ", ".join(column_name(j, names) for j in points)
-        warnings.warn(
-            f"Missing values of column(s) {listed} have an interval of zero length and so count as known. If they "
-            "are not, give a range: intervals={column: (low, high)}.",
-            IntervalWarning,
-            stacklevel=7,
-        )
-    if collapsed:
-        listed = ", ".join(column_name(j, names) for j in collapsed)
-        warnings.warn(
-            f"The quantile interval at level {level:g} of column(s) {listed} is a single value, though others were "
+    sentences = (
+        (
+            points,
+            "Missing values of column(s) {} have an interval of zero length and so count as known. If they are not, "
+            "give a range: intervals={{column: (low, high)}}.",
+        ),
+        (
+            collapsed,
+            f"The quantile interval at level {level:g} of column(s) {{}} is a single value, though others were "
             "observed; the range of all observed values is used instead.",
-            IntervalWarning,
-            stacklevel=7,
-        )
+        ),
+    )
+    for columns, sentence in sentences:
+        if columns:
+            listed = ", ".join(column_name(j, names) for j in columns)
+            warnings.warn(sentence.format(listed), IntervalWarning, stacklevel=7)

@@ -127,7 +127,8 @@ class _Pair:
     at: Evaluation
 
     def better(self, other: _Pair) -> _Pair:
-        return self if self.at.gap <= other.at.gap else other
+        """Return the pair with the smaller gap; one that overflowed has none."""
+        return other if other.at.gap < self.at.gap or np.isnan(self.at.gap) else self
 
 
 def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
