@@ -132,7 +132,7 @@ def _curvatures(
     move = np.where(at.incomplete, move, 0.0)
     lower = np.minimum(at.lower, down(bounds[:, 0] - move))
     upper = np.maximum(at.upper, up(bounds[:, 1] + move))
-    return at, *loss.curvature_range(lower, upper)
+    return at, *loss.curvature_range(block.y, lower, upper)
 
 
 def _complete_sums(block: Block, loss: Loss, solution: Solution, inside: Certificate, largest_w: Array) -> Sums:
@@ -165,7 +165,7 @@ def _incomplete_rows(block: Block, loss: Loss, solution: Solution, inside: Certi
         at.score_lower[some],
         at.score_upper[some],
         *loss.derivative_range(y, at.lower[some], at.upper[some]),
-        *loss.curvature_range(at.lower[some], at.upper[some]),
+        *loss.curvature_range(y, at.lower[some], at.upper[some]),
         least[some],
         most[some],
         counts,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils import Tags, assert_all_finite
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from ipub.estimators.linear_model import BoundedLinearModel
-from ipub.losses import LOSSES
+from ipub.losses import LOSSES, Loss, SmoothedHinge
 from ipub.rounding import Array
 
 
@@ -32,11 +33,13 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
     Parameters
     ----------
-    loss : {"log_loss", "hinge"}, default="log_loss"
-        ``log(1 + exp(-y t))`` or ``max(0, 1 - y t)``.
+    loss : {"log_loss", "hinge", "squared_hinge", "smoothed_hinge"}, default="log_loss"
+        ``log(1 + exp(-y t))``; ``max(0, z)`` with z = 1 - y t; ``max(0, z)^2``; or the hinge with its kink rounded
+        off: ``z^2 / (2 h)`` for z between 0 and h = `hinge_width`, ``z - h / 2`` beyond, 0 below. The last two have
+        narrower bounds than the hinge.
     alpha : float, default=0.1
         Strength of the penalty. ``LogisticRegression(C=C)`` has ``alpha = 1 / (n C)``, as has
-        ``LinearSVC(loss="hinge", C=C)``.
+        ``LinearSVC(loss="hinge", C=C)``; ``LinearSVC(loss="squared_hinge", C=C)`` has it too.
     l1_ratio : float, default=0.0
         Share of the l1 part, below 1.
     fit_intercept : bool, default=False
@@ -55,6 +58,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Relative duality gap at which training stops. Bounds are valid whatever it is.
     max_iter : int, default=1000
         Greatest number of Newton steps.
+    hinge_width : float, default=0.5
+        Width of the rounded kink of ``loss="smoothed_hinge"``, in units of the score; other losses do not use it.
     random_state : int, RandomState or None, default=None
         For certificates that draw numbers; those that exist do not.
     verbose : int, default=0
@@ -94,6 +99,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoundedLinearModel._parameter_constraints,
         "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "classification"})],
+        "hinge_width": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -109,6 +115,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         scale: str | None = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
+        hinge_width: float = 0.5,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -122,8 +129,13 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
+        self.hinge_width = hinge_width
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _loss(self) -> Loss:
+        return SmoothedHinge(self.hinge_width) if self.loss == SmoothedHinge.name else super()._loss
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
