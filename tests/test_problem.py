@@ -98,7 +98,8 @@ def test_trial_takes_the_slope_ahead_where_a_weight_is_zero(loss):
         (2.0, 1.0, (0.75, 0.25), 0.5),
         (-1.0, -4.0, (3.0, 0.0), 0.75),
         (0.0, 0.0, (0.0, 0.0), 0.0),
-        (0.0, 0.0, (1e-300, 0.0), np.inf),
+        (0.0, 0.0, (1e-320, 0.0), 0.0),
+        (0.0, 0.0, (1e-150, 0.0), np.inf),
     ],
 )
 def test_relative_gap_is_the_gap_over_the_larger_objective_and_never_nan(primal, dual, gaps, expected):
