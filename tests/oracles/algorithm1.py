@@ -1,6 +1,7 @@
 """Algorithm 1 of the paper, transcribed line by line: plain loops, the paper's names, no vectorisation.
 
-The losses have their default parameters. The row weights ``s_i / sum s`` stand where the paper has 1/n, which they equal when all weights are 1.
+The row weights ``s_i / sum s`` stand where the paper has 1/n, which they equal when all weights are 1. Losses
+that the paper does not have come with their default parameters.
 """
 
 from __future__ import annotations

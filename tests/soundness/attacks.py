@@ -14,11 +14,13 @@ from flint import arb, arb_mat, ctx
 
 from ipub import IntervalMatrix
 from ipub.certificates import CERTIFICATES, Certificate, origin
+from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.solvers import Solution
 from oracles.active_set import HingePair, hinge_pair
+from oracles.piecewise import line_of
 from oracles.rationals import rational
-from soundness.cases import FAMILIES, MODELS, Case, Generator, draw_case, draw_solution, train
+from soundness.cases import FAMILIES, MODELS, Case, Generator, draw_case, draw_solution, train, vary_loss
 
 ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
 PRECISION = 160
@@ -124,7 +126,7 @@ def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]
     scores = rows * arb_mat([[value] for value in w])
     slopes, residual = [], arb(0)
     for i, (y, s) in enumerate(zip(case.y.tolist(), weight.tolist(), strict=True)):
-        slope, paid = SLOPES[case.loss.name](y, scores[i, 0], dual[i])
+        slope, paid = _slope(case.loss, y, scores[i, 0], dual[i])
         slopes.append(slope * s / total)
         residual += paid * s / total
     gradient = rows.transpose() * arb_mat([[slope] for slope in slopes])
@@ -143,21 +145,15 @@ def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]
     return arb((norm / (2 * lam) + root).upper())
 
 
-def _squared_slope(y: float, score: arb, b: arb) -> tuple[arb, arb]:
-    return 2 * (score - y), arb(0)
-
-
-def _logistic_slope(y: float, score: arb, b: arb) -> tuple[arb, arb]:
-    return -arb(y) / (1 + (y * score).exp()), arb(0)
-
-
-def _hinge_slope(y: float, score: arb, b: arb) -> tuple[arb, arb]:
-    """Return the negated dual coordinate and its Fenchel-Young residual."""
+def _slope(loss: Loss, y: float, score: arb, b: arb) -> tuple[arb, arb]:
+    """Return a negated dual coordinate and its Fenchel-Young residual, which is zero where the loss is smooth."""
+    line = line_of(loss, y)
+    if line is not None:
+        return line.slope_ball(score), arb(0)
+    if loss.name == "log_loss":
+        return -y / (1 + (y * score).exp()), arb(0)
     z = 1 - y * score
     return -b * y, arb.max(z * (1 - b), -b * z)
-
-
-SLOPES = {"squared_error": _squared_slope, "log_loss": _logistic_slope, "hinge": _hinge_slope}
 
 
 def derivatives(rng: Generator, case: Case, table: np.ndarray, model: Retrained, x: np.ndarray) -> np.ndarray:
@@ -247,7 +243,7 @@ def attack_family(seed: int, family: str, loss_name: str, penalty: str, problems
     rng = np.random.default_rng([seed, list(FAMILIES).index(family), len(loss_name), len(penalty)])
     tally = Tally()
     for _ in range(problems):
-        case = draw_case(rng, family, loss_name, penalty)
+        case = vary_loss(rng, draw_case(rng, family, loss_name, penalty))
         solution = draw_solution(rng, case, str(rng.choice(MODELS)))
         attack(rng, case, solution, tally, rounds)
     return tally

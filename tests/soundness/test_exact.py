@@ -18,9 +18,9 @@ from ipub.penalties import ElasticNet
 from oracles.exact import exact_model
 from oracles.rationals import holds, rational, rational_rows
 from soundness.attacks import ATTACKED
-from soundness.cases import MODELS, Case, draw_solution, intervals, train
+from soundness.cases import MODELS, Case, draw_solution, intervals, train, vary_loss
 
-LOSS_NAMES = ("squared_error", "hinge", "log_loss")
+LOSS_NAMES = tuple(LOSSES)
 TABLES = ("integers", "normal", "tiny scale", "huge scale", "mixed scales", "thin intervals", "weights")
 
 
@@ -72,7 +72,7 @@ def prove(case: Case, solutions: list, inner: int) -> tuple[int, list[str]]:
     }
     count, failures = 0, []
     for table in exact_completions(case.matrix, inner):
-        model = exact_model(table, case.y, case.weight, case.loss.name, case.penalty.lam, case.penalty.kappa)
+        model = exact_model(table, case.y, case.weight, case.loss, case.penalty.lam, case.penalty.kappa)
         for row, x in enumerate(case.X_test):
             exact = model.score(x)
             for key, ends in bounds.items():
@@ -89,7 +89,7 @@ def test_bounds_hold_at_every_vertex_and_on_a_grid_exactly(loss_name, penalty, t
     rng = np.random.default_rng([TABLES.index(table_kind), LOSS_NAMES.index(loss_name), len(penalty)])
     count = 0
     for cells in (1, 2, 3, 4):
-        case = tiny_case(rng, table_kind, loss_name, penalty, cells)
+        case = vary_loss(rng, tiny_case(rng, table_kind, loss_name, penalty, cells))
         models = rng.choice(MODELS, size=3, replace=False)
         solutions = [train(case.problem), *(draw_solution(rng, case, model) for model in models)]
         made, failures = prove(case, solutions, inner={1: 7, 2: 3, 3: 1, 4: 0}[cells])
@@ -106,7 +106,7 @@ def test_without_missing_cells_the_bounds_contain_the_exact_optimum(loss_name, p
     rng = np.random.default_rng([9, TABLES.index(table_kind), LOSS_NAMES.index(loss_name), len(penalty)])
     count = 0
     for _ in range(8):
-        case = tiny_case(rng, table_kind, loss_name, penalty, cells=0)
+        case = vary_loss(rng, tiny_case(rng, table_kind, loss_name, penalty, cells=0))
         made, failures = prove(case, [train(case.problem), train(case.problem, tol=1e-6)], inner=0)
         assert failures == []
         count += made
@@ -115,7 +115,7 @@ def test_without_missing_cells_the_bounds_contain_the_exact_optimum(loss_name, p
 
 @pytest.mark.parametrize("kind", ["table", "targets", "weights", "penalty"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
-@pytest.mark.parametrize("loss_name", ["squared_error", "hinge"])
+@pytest.mark.parametrize("loss_name", [name for name in LOSS_NAMES if name != "log_loss"])
 def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, report_proofs):
     rng = np.random.default_rng([len(kind), LOSS_NAMES.index(loss_name), len(penalty)])
     count = 0
