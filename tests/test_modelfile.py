@@ -52,6 +52,9 @@ def same(a, b):
         BoundedClassifier(intervals=np.array([[-1.0, 1.0], [-2.0, 2.0], [-3.0, 3.0]])),
         BoundedClassifier(intervals=[[-1, 1], [-2, 2], [-3, 3]], tol=1e-6, random_state=3),
         BoundedRegressor(certificate="ball", intervals="observed"),
+        BoundedClassifier("squared_hinge"),
+        BoundedClassifier("smoothed_hinge", hinge_width=0.3),
+        BoundedRegressor("huber", huber_delta=0.7),
     ],
     ids=lambda estimator: f"{estimator.loss}-{estimator.certificate}-{type(estimator.intervals).__name__}",
 )

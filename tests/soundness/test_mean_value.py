@@ -29,7 +29,7 @@ def draw(seed: int, loss_name: str) -> Case:
     cells = int(rng.integers(1, 4))
     places = rng.choice(n * d, size=min(cells, n * d), replace=False) if seed % 2 else np.arange(min(cells, d))
     radius.flat[places] = 10.0 ** rng.uniform(-3, 0.3) * rng.random(len(places))
-    y = rng.normal(size=n) if loss_name == "squared_error" else rng.choice([-1.0, 1.0], size=n)
+    y = rng.normal(size=n) if LOSSES[loss_name].task == "regression" else rng.choice([-1.0, 1.0], size=n)
     weight = rng.choice([0.5, 1.0, 3.0], size=n) if seed % 3 == 0 else None
     X_test = np.vstack([rng.normal(size=(3, d)), np.eye(d)])
     return Case(intervals(table, radius), y, weight, LOSSES[loss_name], ElasticNet(10.0 ** rng.uniform(-2, 1)), X_test)
@@ -57,7 +57,7 @@ def failures(loss_name: str, seeds: range, model: str = "trained") -> tuple[int,
 
 
 @pytest.mark.parametrize("model", ["trained", "noisy", "garbage"])
-@pytest.mark.parametrize("loss_name", ["squared_error", "log_loss"])
+@pytest.mark.parametrize("loss_name", [name for name in LOSSES if LOSSES[name].is_smooth])
 def test_the_mean_value_bounds_hold_at_every_vertex_and_on_a_grid_exactly(loss_name, model, report_proofs):
     count, wrong = failures(loss_name, range(60), model)
     assert wrong == []
@@ -175,10 +175,11 @@ def test_a_factorisation_that_overflows_on_its_way_proves_nothing():
     assert EnclosedInverse.between(matrix, matrix + 100.0 * np.eye(d)) is None
 
 
+@pytest.mark.parametrize("loss_name", ["log_loss", "squared_hinge", "smoothed_hinge", "huber"])
 @pytest.mark.parametrize("seed", range(20))
-def test_the_curvature_of_every_row_holds_the_secant_between_both_models(seed):
+def test_the_curvature_of_every_row_holds_the_secant_between_both_models(seed, loss_name):
     # Garbage as the reference makes the hull of both scores long; one wide hole moves the other end.
-    case = draw(seed, "log_loss")
+    case = draw(seed, loss_name)
     rng = np.random.default_rng(seed)
     solution = replace(train(case.problem), w=rng.normal(size=case.matrix.shape[1]) * 3.0)
     part = curvature(case.problem, solution).mean_value
@@ -191,7 +192,7 @@ def test_the_curvature_of_every_row_holds_the_secant_between_both_models(seed):
         retrained = train(replace(case, matrix=intervals(table, np.full_like(table, np.nan))).problem)
         full = table[rows]
         here, there = full @ solution.w, full @ retrained.w
-        slope = [LOSSES["log_loss"].derivative(case.y[rows], score) for score in (here, there)]
+        slope = [LOSSES[loss_name].derivative(case.y[rows], score) for score in (here, there)]
         secant = (slope[1] - slope[0]) / (there - here)
         assert (part.rows.hessian_lower <= secant + 1e-9).all()
         assert (secant <= part.rows.hessian_upper + 1e-9).all()

@@ -39,7 +39,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         narrower bounds than the hinge.
     alpha : float, default=0.1
         Strength of the penalty. ``LogisticRegression(C=C)`` has ``alpha = 1 / (n C)``, as has
-        ``LinearSVC(loss="hinge", C=C)``; ``LinearSVC(loss="squared_hinge", C=C)`` has it too.
+        ``LinearSVC(C=C)`` with the hinge or the squared hinge.
     l1_ratio : float, default=0.0
         Share of the l1 part, below 1.
     fit_intercept : bool, default=False
