@@ -35,8 +35,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     ----------
     loss : {"log_loss", "hinge", "squared_hinge", "smoothed_hinge"}, default="log_loss"
         ``log(1 + exp(-y t))``; ``max(0, z)`` with z = 1 - y t; ``max(0, z)^2``; or the hinge with its kink rounded
-        off: ``z^2 / (2 h)`` for z between 0 and h = `hinge_width`, ``z - h / 2`` beyond, 0 below. The last two have
-        narrower bounds than the hinge.
+        off: ``z^2 / (2 h)`` for z between 0 and h = `hinge_width`, ``z - h / 2`` beyond, 0 below.
     alpha : float, default=0.1
         Strength of the penalty. ``LogisticRegression(C=C)`` has ``alpha = 1 / (n C)``, as has
         ``LinearSVC(C=C)`` with the hinge or the squared hinge.
