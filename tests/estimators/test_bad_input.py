@@ -273,7 +273,7 @@ def test_ranges_that_make_no_sense_are_refused_by_name(estimator, intervals, mes
         ("l1_ratio", 1.0),
         ("l1_ratio", -0.1),
         ("l1_ratio", np.nan),
-        ("loss", "huber"),
+        ("loss", "poisson"),
         ("loss", None),
         ("certificate", "cube"),
         ("certificate", None),
