@@ -25,20 +25,20 @@ MOST_NUMBERS = 1 << 25
 """Nor may the rows with uncertain cells, which are kept, hold more numbers than this (256 MiB)."""
 
 
-def curvature(problem: Problem, solution: Solution) -> Certificate:
+def curvature(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
     """Certify by the mean-value theorem (``docs/theory.md``, Theorem 4), inside what the half-ball leaves.
 
-    For smooth losses and the L2 penalty; elsewhere, and where the Hessian cannot be enclosed or there are too
-    many uncertain cells, the half-ball alone is returned. Two passes of O(n d^2); then, for k rows with holes,
-    O(k d + M + d^2) a test row.
+    For smooth losses and the L2 penalty without intercept; elsewhere, and where the Hessian cannot be enclosed or
+    there are too many uncertain cells, the half-ball alone is returned. Two passes of O(n d^2); then, for k rows
+    with holes, O(k d + M + d^2) a test row.
     """
-    start = ball(problem, solution)
+    start = ball(problem, solution, known)
     return Certificate("curvature", start.regions, start.gap, _mean_value(problem, solution, start))
 
 
 @overflow_passes()
 def _mean_value(problem: Problem, solution: Solution, start: Certificate) -> MeanValue | None:
-    if not problem.loss.is_smooth or problem.penalty.kappa > 0.0:
+    if not problem.loss.is_smooth or problem.penalty.kappa > 0.0 or problem.penalty.n_free:
         return None
     rows, lam, w = problem.rows, problem.penalty.lam, solution.w
     d, total = len(w), rows.total_weight
