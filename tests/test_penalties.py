@@ -33,7 +33,7 @@ def test_conjugate_equals_the_supremum_by_brute_force(penalty):
     grid = np.linspace(-100.0, 100.0, 200_001)
     for q in DUALS:
         brute = np.max(q * grid - value(penalty, grid))
-        assert penalty.conjugate(np.array(q)) == pytest.approx(brute, abs=penalty.lam * 1e-6)
+        assert penalty.conjugate(np.array([q])) == pytest.approx(brute, abs=penalty.lam * 1e-6)
 
 
 @each_penalty
@@ -52,7 +52,7 @@ def test_prox_minimises_by_brute_force(penalty, step):
     grid = np.linspace(-6.0, 6.0, 240_001)
     for w in WEIGHTS:
         objective = 0.5 * (grid - w) ** 2 + step * value(penalty, grid)
-        z = penalty.prox(np.array(w), step)
+        z = penalty.prox(np.array([w]), step)
         assert z == pytest.approx(grid[objective.argmin()], abs=5.1e-5)
         assert 0.5 * (z - w) ** 2 + step * value(penalty, z) <= objective.min() + 1e-14
 
@@ -119,3 +119,25 @@ def test_subgradient_range_never_hides_a_nan():
         for w in (0.0, 1.0):
             low, high = penalty.subgradient_range(np.array([w]), nan, nan)
             assert np.isnan([low[0], high[0]]).all()
+
+
+@each_penalty
+def test_free_coordinates_cost_nothing_and_the_others_what_they_did(penalty):
+    free = ElasticNet(penalty.lam, penalty.kappa, n_free=2)
+    w, q = np.array([-3.0, 0.0, 0.5, 7.0, -2.0]), np.array([0.1, 2.0, -3.0, 0.0, 4.0])
+    np.testing.assert_array_equal(free.lam_vector(5), [penalty.lam] * 3 + [0.0] * 2)
+    np.testing.assert_array_equal(free.kappa_vector(5), [penalty.kappa] * 3 + [0.0] * 2)
+    assert free.value(w) == penalty.value(w[:3])
+    for name in ("conjugate", "conjugate_upper"):
+        np.testing.assert_array_equal(getattr(free, name)(q), [*getattr(penalty, name)(q[:3]), 0.0, np.inf])
+    np.testing.assert_array_equal(free.residual(w, q), [*penalty.residual(w[:3], q[:3]), 0.0, np.inf])
+    np.testing.assert_array_equal(free.prox(w, 0.3), [*penalty.prox(w[:3], 0.3), 7.0, -2.0])
+    np.testing.assert_allclose(free.value_upper(w)[3:], 0.0, atol=1e-300)
+    for free_end, end in zip(free.subdifferential(w), penalty.subdifferential(w[:3]), strict=True):
+        np.testing.assert_array_equal(free_end, [*end, 0.0, 0.0])
+    low, high = free.subgradient_range(w, q - 1.0, q + 1.0)
+    for free_end, end in zip((low, high), penalty.subgradient_range(w[:3], q[:3] - 1.0, q[:3] + 1.0), strict=True):
+        np.testing.assert_array_equal(free_end[:3], end)
+    assert (low[3:] < q[3:] - 1.0).all()
+    assert (high[3:] > q[3:] + 1.0).all()
+    np.testing.assert_allclose(high[3:] - low[3:], 2.0, rtol=1e-14)

@@ -104,11 +104,11 @@ def attained_bounds(
 
 def _push(problem: Problem, seen: Rows, w: Array, x: Array, side: float) -> tuple[Rows, Array]:
     """Choose a completion at the model w of another one, and retrain there."""
-    free = (w != 0.0) if problem.penalty.kappa > 0.0 else np.ones(len(w), dtype=bool)
+    free = (w != 0.0) | (problem.penalty.kappa_vector(len(w)) == 0.0)
     (total,) = seen.reduce(_hessian_sums, problem.loss, w)
     hessian = total[np.ix_(free, free)] / seen.total_weight
     u = np.zeros_like(w)
-    u[free] = solve_shifted(hessian, problem.penalty.lam, x[free])
+    u[free] = solve_shifted(hessian, problem.penalty.lam_vector(len(w))[free], x[free])
     pushed = PushedRows(problem.rows, seen, problem.loss, w, u, side)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

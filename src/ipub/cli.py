@@ -142,6 +142,7 @@ def fit(
     huber_delta: Annotated[
         float, typer.Option(help="Where huber turns from parabola to lines, in the target's units.")
     ] = 1.0,
+    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
     certificate: Annotated[str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}.")] = "tight",
     intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
     interval_level: Annotated[float, typer.Option(help="Share of observed values in a quantile interval.")] = 0.9,
@@ -162,7 +163,13 @@ def fit(
     where = intervals if ranges is None else {**dict.fromkeys(names, intervals), **tables.read_ranges(ranges, names)}
     kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
     estimator = kind(
-        loss, alpha=alpha, l1_ratio=l1_ratio, certificate=certificate, intervals=where, interval_level=interval_level
+        loss,
+        alpha=alpha,
+        l1_ratio=l1_ratio,
+        fit_intercept=not no_intercept,
+        certificate=certificate,
+        intervals=where,
+        interval_level=interval_level,
     )
     estimator.set_params(**({"hinge_width": hinge_width} if is_classifier(estimator) else {"huber_delta": huber_delta}))
     estimator.fit(X, y)
@@ -400,7 +407,7 @@ def _strip(value: float, low: float, high: float) -> str:
 def _show_times(bounded: BoundedClassifier, X: Any, y: Any, test: Any) -> None:
     """Measure fit and bounds against one plain training, in turns, on the same scaled table."""
     filled = SimpleImputer().fit_transform(X)
-    plain = LogisticRegression(C=1.0 / (len(y) * bounded.alpha), fit_intercept=False)
+    plain = LogisticRegression(C=1.0 / (len(y) * bounded.alpha))
     jobs: Sequence[Callable[[], Any]] = [
         lambda: bounded.fit(X, y).predict_proba_bounds(test),
         lambda: plain.fit(filled, y),

@@ -28,7 +28,7 @@ from ipub.losses import LOSSES
 from ipub.tables import whole_file
 
 FORMAT = "ipub model"
-VERSION = 1
+VERSION = 2
 """Raised whenever a file of the new kind would be misread by the code before."""
 
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
@@ -175,7 +175,9 @@ def _check_consistent(estimator: Any) -> None:
         raise ValueError("the arrays do not fit the number of features")
     if not isinstance(estimator.certificate_, Certificate):
         raise TypeError("the certificate is missing")
-    estimator.certificate_.score_bounds(np.zeros((1, d)))
+    if np.size(estimator.intercept_) != 1 or estimator.intercept_bounds_.shape != (2,):
+        raise ValueError("the intercept is not one number")
+    estimator.certificate_.score_bounds(np.zeros((1, d + estimator.fit_intercept)))
 
 
 def _encode_items(items: Mapping[str, Any], arrays: dict[str, np.ndarray[Any, Any]], what: str) -> dict[str, Any]:

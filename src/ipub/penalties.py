@@ -1,8 +1,9 @@
 """Penalties: what the size of the weights costs.
 
 ``rho(w) = (lam / 2) |w|_2^2 + kappa |w|_1``: the L2 penalty for ``kappa = 0``, the elastic net otherwise.
-It is `lam`-strongly convex and a sum over coordinates, which is all the theory asks of it. As in
-`ipub.losses`, names ending in ``_upper`` or ``_range`` are rounded outward.
+It is `lam`-strongly convex and a sum over coordinates, which is all the theory asks of it. The last `n_free`
+coordinates, an intercept, cost nothing. As in `ipub.losses`, names ending in ``_upper`` or ``_range`` are
+rounded outward.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ipub.rounding import LARGEST, Array, down, up
 
@@ -21,10 +23,14 @@ def soft_threshold(q: Array, kappa: float | Array) -> Array:
 
 @dataclass(frozen=True)
 class ElasticNet:
-    """The penalty ``(lam / 2) |w|_2^2 + kappa |w|_1``, with ``lam > 0`` and ``kappa >= 0``."""
+    """The penalty ``(lam / 2) |w|_2^2 + kappa |w|_1``, with ``lam > 0`` and ``kappa >= 0``.
+
+    Vectors have all coordinates; the last `n_free` of them are not penalised.
+    """
 
     lam: float
     kappa: float = 0.0
+    n_free: int = 0
 
     def __post_init__(self) -> None:
         # As Python floats: a NumPy float32 would drag every later division down to its precision.
@@ -41,30 +47,40 @@ class ElasticNet:
                 f"{LARGEST:g}."
             )
 
+    def is_free(self, n: int) -> NDArray[np.bool_]:
+        """Say of each of n coordinates whether it is not penalised."""
+        return np.arange(n) >= n - self.n_free
+
+    def lam_vector(self, n: int) -> Array:
+        """Return the strength of the l2 part for each of n coordinates."""
+        return np.where(self.is_free(n), 0.0, self.lam)
+
+    def kappa_vector(self, n: int) -> Array:
+        """Return the strength of the l1 part for each of n coordinates."""
+        return np.where(self.is_free(n), 0.0, self.kappa)
+
     def value(self, w: Array) -> float:
         """Return rho(w)."""
+        w = w[: len(w) - self.n_free]
         return float(0.5 * self.lam * (w @ w) + self.kappa * np.abs(w).sum())
 
     def subdifferential(self, w: Array) -> tuple[Array, Array]:
         """Return the least and the greatest subgradient of each coordinate."""
-        smooth = self.lam * w
-        return (
-            smooth + self.kappa * np.where(w > 0.0, 1.0, -1.0),
-            smooth + self.kappa * np.where(w < 0.0, -1.0, 1.0),
-        )
+        smooth, kappa = self.lam_vector(len(w)) * w, self.kappa_vector(len(w))
+        return smooth + kappa * np.where(w > 0.0, 1.0, -1.0), smooth + kappa * np.where(w < 0.0, -1.0, 1.0)
 
     def conjugate(self, q: Array) -> Array:
-        """Return rho*_j(q_j) of each coordinate."""
+        """Return rho*_j(q_j) of each coordinate; of a free one infinity, unless ``q_j = 0``."""
         excess: Array = np.maximum(np.abs(q) - self.kappa, 0.0)
-        return excess**2 / (2.0 * self.lam)
+        return self._infinite_if_free(q, excess**2 / (2.0 * self.lam))
 
     def conjugate_argument(self, q: Array) -> Array:
-        """Return the weights w at which q is a subgradient: the derivative of the conjugate."""
-        return soft_threshold(q, self.kappa) / self.lam
+        """Return the weights w at which q is a subgradient: the derivative of the conjugate (0 if free)."""
+        return np.where(self.is_free(len(q)), 0.0, soft_threshold(q, self.kappa) / self.lam)
 
     def prox(self, w: Array, step: float) -> Array:
         """Return the minimiser of ``|z - w|^2 / 2 + step * rho(z)``."""
-        return soft_threshold(w, step * self.kappa) / (1.0 + step * self.lam)
+        return soft_threshold(w, step * self.kappa_vector(len(w))) / (1.0 + step * self.lam_vector(len(w)))
 
     def residual(self, w: Array, q: Array) -> Array:
         """Return the Fenchel-Young residual rho_j(w_j) + rho*_j(q_j) - w_j q_j, without cancellation."""
@@ -72,17 +88,20 @@ class ElasticNet:
         l1_part = np.where(np.abs(q) <= self.kappa, self.kappa - np.sign(w) * q, self.kappa * (1.0 - np.sign(w * q)))
         quadratic: Array = (self.lam * w - s) ** 2 / (2.0 * self.lam)
         l1: Array = np.abs(w) * np.maximum(l1_part, 0.0)
-        return quadratic + l1
+        return self._infinite_if_free(q, quadratic + l1)
+
+    def _infinite_if_free(self, q: Array, otherwise: Array) -> Array:
+        return np.where(self.is_free(len(q)), np.where(q == 0.0, 0.0, np.inf), otherwise)
 
     def value_upper(self, w: Array) -> Array:
         """Bound rho_j(w_j) of each coordinate from above."""
-        quadratic = up(up(up(w * w) * self.lam) / 2.0)
-        return up(quadratic + up(self.kappa * np.abs(w)))
+        quadratic = up(up(up(w * w) * self.lam_vector(len(w))) / 2.0)
+        return up(quadratic + up(self.kappa_vector(len(w)) * np.abs(w)))
 
     def conjugate_upper(self, q: Array) -> Array:
         """Bound rho*_j(q_j) of each coordinate from above."""
         excess = np.maximum(up(np.abs(q) - self.kappa), 0.0)
-        return up(up(excess * excess) / (2.0 * self.lam))
+        return self._infinite_if_free(q, up(up(excess * excess) / (2.0 * self.lam)))
 
     def subgradient_range(self, w: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Bound ``grad_j + s_j`` for grad in [lower, upper], with s_j a subgradient of rho_j at w_j.
@@ -90,11 +109,12 @@ class ElasticNet:
         Where ``w_j = 0`` the subgradient may be chosen for each gradient: the one that leaves the smallest
         sum, which is soft-thresholding (``docs/theory.md``, Theorem 2). Elsewhere it is unique.
         """
-        fixed_low = down(down(self.lam * w) + self.kappa * np.sign(w))
-        fixed_high = up(up(self.lam * w) + self.kappa * np.sign(w))
+        lam, kappa = self.lam_vector(len(w)), self.kappa_vector(len(w))
+        fixed_low = down(down(lam * w) + kappa * np.sign(w))
+        fixed_high = up(up(lam * w) + kappa * np.sign(w))
         low, high = down(lower + fixed_low), up(upper + fixed_high)
         if self.kappa == 0.0:
             return low, high
-        soft_low = np.where(lower < -self.kappa, down(lower + self.kappa), np.maximum(0.0, down(lower - self.kappa)))
-        soft_high = np.where(upper > self.kappa, up(upper - self.kappa), np.minimum(0.0, up(upper + self.kappa)))
+        soft_low = np.where(lower < -kappa, down(lower + kappa), np.maximum(0.0, down(lower - kappa)))
+        soft_high = np.where(upper > kappa, up(upper - kappa), np.minimum(0.0, up(upper + kappa)))
         return np.where(w == 0.0, soft_low, low), np.where(w == 0.0, soft_high, high)

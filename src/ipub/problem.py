@@ -15,7 +15,10 @@ from ipub.rounding import UNDERFLOW, Array
 
 @dataclass(frozen=True)
 class Problem:
-    """Minimise ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + penalty(w)`` at the center of the rows."""
+    """Minimise ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + penalty(w)`` at the center of the rows.
+
+    An intercept is the last coordinate of w, free in the penalty, with `ipub.data.blocks.InterceptRows`.
+    """
 
     rows: Rows
     loss: Loss
@@ -31,15 +34,28 @@ class Problem:
             total / self.rows.total_weight
             for total in self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w)
         )
+        penalised = slice(0, len(w) - self.penalty.n_free)
+        imbalance = self._imbalance(w, gradient, hessian)
         return Evaluation(
             primal=float(value + self.penalty.value(w)),
-            dual=float(-conjugate - self.penalty.conjugate(-gradient).sum()),
+            dual=float(-conjugate - self.penalty.conjugate(-gradient)[penalised].sum() - imbalance),
             loss_gap=float(residual),
-            penalty_gap=float(self.penalty.residual(w, -gradient).sum()),
+            penalty_gap=float(self.penalty.residual(w, -gradient)[penalised].sum() + imbalance),
             smooth_value=float(smooth),
             gradient=gradient,
             hessian=hessian,
         )
+
+    def _imbalance(self, w: Array, gradient: Array, hessian: Array) -> float:
+        """Price the dual point's sum, which a free coordinate b wants to be zero: the slope times a reach of b.
+
+        The reach is ``|b|`` and a Newton step in b alone. If the optimal b is no farther away, the gap with this
+        in it bounds how far the objective is from its minimum (``docs/theory.md``, section 7).
+        """
+        free = self.penalty.is_free(len(w))
+        slope, curvature = np.abs(gradient[free]), np.diag(hessian)[free]
+        step = np.divide(slope, curvature, out=np.ones_like(slope), where=curvature > 0.0)
+        return float(slope @ (np.abs(w[free]) + step))
 
     def objective(self, w: Array, at: Evaluation) -> float:
         """Return the (smoothed) objective that `at`, the evaluation at w, belongs to."""
@@ -50,7 +66,8 @@ class Problem:
         (slopes,) = self.rows.reduce(_trial_sums, dual_loss, w, direction, steps)
         points = w + steps[:, None] * direction
         signs = np.where(points != 0.0, np.sign(points), np.sign(direction))
-        penalty = self.penalty.lam * points @ direction + self.penalty.kappa * signs @ direction
+        lam, kappa = self.penalty.lam_vector(len(w)), self.penalty.kappa_vector(len(w))
+        penalty = points @ (lam * direction) + signs @ (kappa * direction)
         return np.asarray(slopes / self.rows.total_weight + penalty)
 
 
@@ -63,7 +80,10 @@ class Evaluation:
     loss_gap: float
     """Mean Fenchel-Young residual of the loss."""
     penalty_gap: float
-    """Fenchel-Young residual of the penalty: how far the smoothed problem is from its optimum."""
+    """Fenchel-Young residual of the penalty: how far the smoothed problem is from its optimum.
+
+    A free coordinate has no finite one; it counts its slope times an estimate of how far it is off.
+    """
     smooth_value: float
     gradient: Array
     """Gradient of the mean (smoothed) loss; its negative is the dual point seen by the penalty."""

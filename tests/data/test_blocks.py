@@ -8,7 +8,7 @@ import pytest
 
 from ipub import IntervalMatrix
 from ipub.data import blocks
-from ipub.data.blocks import MemoryRows
+from ipub.data.blocks import InterceptRows, MemoryRows
 
 RANGES = np.array([[-1.0, 1.0], [0.1, 0.7], [-2.0, 5.0]])
 
@@ -108,3 +108,20 @@ def test_only_the_ratios_of_weights_matter_and_the_total_is_correctly_rounded(fa
     scale = Fraction(float(rows.weight[0])) / Fraction(float(given[0]))
     assert all(Fraction(a) == scale * Fraction(b) for a, b in zip(rows.weight.tolist(), given.tolist(), strict=True))
     assert rows.total_weight == math.fsum(rows.weight)
+
+
+def test_an_intercept_is_one_more_column_of_certain_ones(rows):
+    extended = InterceptRows(rows)
+    assert (extended.n_rows, extended.n_features, extended.depth) == (41, 4, rows.depth)
+    plain, block = rows.block(slice(5, 30)), extended.block(slice(5, 30))
+    np.testing.assert_array_equal(block.center, np.column_stack([plain.center, np.ones(25)]))
+    for name in ("cell_rows", "cell_columns", "cell_radii", "y", "weight"):
+        np.testing.assert_array_equal(getattr(block, name), getattr(plain, name))
+    w = np.array([0.5, -2.0, 1.0, 9.0])
+    number, vector, square, count, spread = extended.reduce(sums, w)
+    expected = rows.reduce(sums, w[:3])
+    assert (number, count, square[3, 3], spread[3]) == (expected[0], 41, 41.0, 0.0)
+    np.testing.assert_allclose(vector[:3], expected[1], rtol=1e-13)
+    np.testing.assert_allclose(spread[:3], expected[4], rtol=1e-13)
+    (collected,) = extended.collect(lambda block: (block.center[:, 3],))
+    np.testing.assert_array_equal(collected, np.ones(41))

@@ -53,6 +53,16 @@ def hinge_pair(
     return _solve_balls(table, y, share, lam, kappa, at_bound[:n], signs)
 
 
+def hinge_pair_like(
+    table: np.ndarray, y: np.ndarray, share: np.ndarray, lam: float, kappa: float, b: np.ndarray, w: np.ndarray
+) -> HingePair | None:
+    """Solve the optimality conditions with an intercept, for the pattern of a good model w and its duals b."""
+    state = np.where(b < 1e-6, 0.0, np.where(b > 1.0 - 1e-6, 1.0, np.nan))
+    signs = np.sign(w[:-1]) if kappa > 0.0 else np.ones(len(w) - 1)
+    extended = np.column_stack([table, np.ones(len(table))])
+    return _solve_balls(extended, y, share, lam, kappa, state, np.append(signs, 1.0), n_free=1)
+
+
 def _minimise_in_box(
     vectors: np.ndarray, linear: np.ndarray, lam: float, low: np.ndarray, z: np.ndarray
 ) -> np.ndarray | None:
@@ -95,17 +105,19 @@ def _minimise_in_box(
     return None
 
 
-def _solve_balls(table, y, share, lam, kappa, state, signs) -> HingePair | None:
+def _solve_balls(table, y, share, lam, kappa, state, signs, n_free=0) -> HingePair | None:
     """Solve the system of the settled pattern at the working precision, rounded to exact points."""
     on, free, ones = (np.flatnonzero(chosen).tolist() for chosen in (signs, np.isnan(state), state == 1.0))
     margin = [[arb(float(label)) * arb(value) for value in row] for row, label in zip(table.tolist(), y, strict=True)]
     s = [arb(float(value)) for value in share]
     w, b = [arb(0)] * table.shape[1], [arb(int(value == 1.0)) for value in state]
     if on or free:
-        top = [[arb(lam) if j == k else arb(0) for k in on] + [-s[i] * margin[i][j] for i in free] for j in on]
+        d = table.shape[1] - n_free
+        top = [[arb(lam) if j == k < d else arb(0) for k in on] + [-s[i] * margin[i][j] for i in free] for j in on]
         bottom = [[margin[i][k] for k in on] + [arb(0)] * len(free) for i in free]
         right = [
-            sum((s[i] * margin[i][j] for i in ones), arb(0)) - (arb(kappa) * int(signs[j]) if kappa else 0) for j in on
+            sum((s[i] * margin[i][j] for i in ones), arb(0)) - (arb(kappa) * int(signs[j]) if kappa and j < d else 0)
+            for j in on
         ]
         try:
             solution = arb_mat(top + bottom).solve(

@@ -91,3 +91,24 @@ def test_a_matrix_that_overflowed_gives_a_finite_answer():
     hessian = np.array([[np.inf, 0.0], [0.0, 1.0]])
     assert np.isfinite(solve_shifted(hessian, 0.1, np.ones(2))).all()
     assert np.isfinite(minimise_quadratic(hessian, np.ones(2), 0.1, 0.0, np.zeros(2))).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("kappa", [0.0, 1e-3, 0.3, 100.0])
+@pytest.mark.parametrize("start", [0.0, -5.0])
+def test_a_coordinate_without_penalty_is_minimised_as_well(seed, kappa, start):
+    hessian, linear = draw(seed)
+    lam, l1 = np.full(6, 0.1), np.full(6, kappa)
+    lam[-1] = l1[-1] = 0.0
+    z = minimise_quadratic(hessian, linear, lam, l1, np.full(6, start))
+    rest = linear - hessian @ z - lam * z
+    on = (z != 0.0) | (l1 == 0.0)
+    np.testing.assert_allclose(rest[on], (l1 * np.sign(z))[on], atol=1e-11)
+    assert (np.abs(rest[~on]) <= kappa + 1e-11).all()
+
+
+def test_a_singular_matrix_with_a_free_coordinate_gives_a_finite_answer():
+    hessian = np.ones((2, 2))
+    z = solve_shifted(hessian, np.array([1e-30, 0.0]), np.ones(2))
+    np.testing.assert_allclose(hessian @ z, 1.0, rtol=1e-10)
+    assert np.isfinite(solve_shifted(np.zeros((2, 2)), np.array([1.0, 0.0]), np.array([1.0, 0.0]))).all()

@@ -7,7 +7,7 @@ distance from the exact minimiser, proven in ball arithmetic; there is no other 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from flint import arb, arb_mat, ctx
@@ -17,10 +17,11 @@ from ipub.certificates import CERTIFICATES, Certificate, origin
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.solvers import Solution
-from oracles.active_set import HingePair, hinge_pair
+from oracles.active_set import HingePair, hinge_pair, hinge_pair_like
+from oracles.intercept import hinge_ends, intercept_ball, smooth_ends
 from oracles.piecewise import line_of
 from oracles.rationals import rational
-from soundness.cases import FAMILIES, MODELS, Case, Generator, draw_case, draw_solution, train, vary_loss
+from soundness.cases import FAMILIES, MODELS, Case, Generator, draw_case, draw_solution, train, vary_loss, with_intercept
 
 ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
 PRECISION = 160
@@ -80,20 +81,38 @@ def retrain(case: Case, table: np.ndarray, start: Retrained | None = None) -> Re
     with ctx.workprec(PRECISION):
         w, slopes, error = (_retrain_smooth if case.loss.is_smooth else _retrain_hinge)(case, table, start)
         scores = arb_mat(case.X_test.tolist()) * arb_mat([[value] for value in w])
-        lowest, highest = [], []
+        lowest, highest, d = [], [], table.shape[1]
         for k, x in enumerate(case.X_test.tolist()):
-            norm = sum((arb(value) ** 2 for value in x), arb(0)).sqrt()
-            reach = norm * error
+            reach = _norm(x[:d]) * error
+            if case.penalty.n_free:
+                # The best intercept moves no more than the scores of the rows do.
+                reach += abs(arb(x[d])) * max(_norm(row).upper() for row in table.tolist()) * error
             lowest.append(np.nextafter(float((scores[k, 0] - reach).lower()), -np.inf))
             highest.append(np.nextafter(float((scores[k, 0] + reach).upper()), np.inf))
     return Retrained(np.array([float(value) for value in w]), slopes, np.array(lowest), np.array(highest))
+
+
+def _norm(vector: list[float]) -> arb:
+    return sum((arb(value) ** 2 for value in vector), arb(0)).sqrt()
+
+
+def best_intercept(case: Case, table: np.ndarray, w: list[arb]) -> arb:
+    """Enclose a best intercept for the other weights, which come first; the last number is a guess."""
+    weight = np.ones(len(case.y)) if case.weight is None else case.weight
+    scores = arb_mat(table.tolist()) * arb_mat([[value] for value in w[:-1]])
+    slope = SLOPES[case.loss.name]
+    ends = smooth_ends(lambda y, score: slope(y, score, arb(0))[0]) if case.loss.is_smooth else hinge_ends
+    labels, shares = case.y.tolist(), [arb(s) for s in weight.tolist()]
+    return intercept_ball(ends, labels, shares, [scores[i, 0] for i in range(len(labels))], w[-1])
 
 
 def _retrain_smooth(case: Case, table: np.ndarray, start: Retrained | None) -> tuple[list[arb], np.ndarray, arb]:
     problem = case.problem_on(IntervalMatrix.from_bounds(table, table))
     solution = train(problem, start=None if start is None else start.w)
     w = [arb(value) for value in solution.w.tolist()]
-    slopes = case.loss.derivative(case.y, table @ solution.w)
+    if case.penalty.n_free:
+        w[-1] = best_intercept(case, table, w)
+    slopes = case.loss.derivative(case.y, case.extended(table) @ solution.w)
     return w, slopes, certified_error(case, table, w, [arb(0)] * len(case.y))
 
 
@@ -102,7 +121,13 @@ def _retrain_hinge(case: Case, table: np.ndarray, start: Retrained | None) -> tu
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     penalty = case.penalty
     b = np.ones(len(case.y)) if start is None else -start.slopes * case.y
-    pair = hinge_pair(table, case.y, weight / weight.sum(), penalty.lam, penalty.kappa, b)
+    if penalty.n_free:
+        problem = case.problem_on(IntervalMatrix.from_bounds(table, table))
+        solution = train(problem, start=None if start is None else start.w)
+        b = np.clip(solution.dual_point(problem.rows.block(slice(0, len(case.y)))) * case.y, 0.0, 1.0)
+        pair = hinge_pair_like(table, case.y, weight / weight.sum(), penalty.lam, penalty.kappa, b, solution.w)
+    else:
+        pair = hinge_pair(table, case.y, weight / weight.sum(), penalty.lam, penalty.kappa, b)
     error = None if pair is None else certified_error(case, table, pair.w, pair.b)
     if error is None or not error < 1e-6 * max([1e-3, *(abs(float(value)) for value in pair.w)]):
         problem = case.problem_on(IntervalMatrix.from_bounds(table, table))
@@ -112,17 +137,20 @@ def _retrain_hinge(case: Case, table: np.ndarray, start: Retrained | None) -> tu
         solved_error = certified_error(case, table, solved.w, solved.b)
         if error is None or solved_error < error:
             pair, error = solved, solved_error
+    if penalty.n_free:
+        pair = replace(pair, w=[*pair.w[:-1], best_intercept(case, table, pair.w)])
     return pair.w, -case.y * np.array([float(value) for value in pair.b]), error
 
 
 def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]) -> arb:
     """Bound |w - exact minimiser|: least subgradient over lam if smooth, else Theorem 1 with zero radii.
 
+    An intercept is left out of the norm; for a smooth loss it must be a best one for the other weights.
     `dual` matters for the hinge only: numbers in [0, 1], one a row.
     """
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     total = sum((arb(s) for s in weight.tolist()), arb(0))
-    rows = arb_mat(table.tolist())
+    rows = arb_mat(case.extended(table).tolist())
     scores = rows * arb_mat([[value] for value in w])
     slopes, residual = [], arb(0)
     for i, (y, s) in enumerate(zip(case.y.tolist(), weight.tolist(), strict=True)):
@@ -132,7 +160,7 @@ def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]
     gradient = rows.transpose() * arb_mat([[slope] for slope in slopes])
     lam, kappa = arb(case.penalty.lam), arb(case.penalty.kappa)
     squares = arb(0)
-    for j, value in enumerate(w):
+    for j, value in enumerate(w[: table.shape[1]]):
         if value.is_zero():
             part = arb.max(abs(gradient[j, 0]) - kappa, arb(0))
         else:
@@ -141,6 +169,10 @@ def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]
     norm = arb(squares.upper()).sqrt()
     if case.loss.is_smooth:
         return arb((norm / lam).upper())
+    if case.penalty.n_free:
+        # Both classes are there, so no best intercept is farther from zero than 1 and the largest score.
+        farthest = abs(w[-1]) + 1 + max(_norm(row).upper() for row in table.tolist()) / lam.sqrt()
+        residual += abs(gradient[table.shape[1], 0]) * farthest
     root = ((norm / (2 * lam)) ** 2 + arb(residual.upper()) / lam).sqrt()
     return arb((norm / (2 * lam) + root).upper())
 
@@ -165,14 +197,15 @@ def derivatives(rng: Generator, case: Case, table: np.ndarray, model: Retrained,
     w, y, slope = model.w, case.y, model.slopes
     share = np.ones(len(y)) if case.weight is None else case.weight
     share = share / share.sum()
+    table = case.extended(table)
     score = table @ w
     smooth = case.loss if case.loss.is_smooth else case.loss.smoothed(10.0 ** rng.uniform(-4, 0))
     curvature = smooth.curvature(y, score)
-    on = np.flatnonzero(w) if case.penalty.kappa > 0.0 else np.arange(len(w))
+    on = np.flatnonzero((w != 0.0) | (case.penalty.kappa_vector(len(w)) == 0.0))
     u = np.zeros_like(w)
     if len(on):
         part = table[:, on]
-        hessian = (part * (share * curvature)[:, None]).T @ part + case.penalty.lam * np.eye(len(on))
+        hessian = (part * (share * curvature)[:, None]).T @ part + np.diag(case.penalty.lam_vector(len(w))[on])
         u[on] = np.linalg.lstsq(hessian, x[on], rcond=None)[0]
     in_row, columns, _, _ = case.matrix.cells(slice(0, len(y)))
     effect = slope[in_row] * u[columns] + (curvature * (table @ u))[in_row] * w[columns]
@@ -238,12 +271,15 @@ def _check(case: Case, bounds: dict[str, np.ndarray], completion: Completion, mo
             )
 
 
-def attack_family(seed: int, family: str, loss_name: str, penalty: str, problems: int, rounds: int = 2) -> Tally:
+def attack_family(
+    seed: int, family: str, loss_name: str, penalty: str, problems: int, rounds: int = 2, intercept: bool = False
+) -> Tally:
     """Attack several problems of a family, each with another kind of model."""
     rng = np.random.default_rng([seed, list(FAMILIES).index(family), len(loss_name), len(penalty)])
     tally = Tally()
     for _ in range(problems):
         case = vary_loss(rng, draw_case(rng, family, loss_name, penalty))
+        case = with_intercept(case) if intercept else case
         solution = draw_solution(rng, case, str(rng.choice(MODELS)))
         attack(rng, case, solution, tally, rounds)
     return tally

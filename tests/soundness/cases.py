@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
-from ipub.data.blocks import MemoryRows
+from ipub.data.blocks import InterceptRows, MemoryRows
 from ipub.losses import LOSSES, Hinge, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -37,7 +37,21 @@ class Case:
         return self.problem_on(self.matrix)
 
     def problem_on(self, matrix: IntervalMatrix) -> Problem:
-        return Problem(MemoryRows(matrix, self.y, self.weight), self.loss, self.penalty)
+        rows = MemoryRows(matrix, self.y, self.weight)
+        return Problem(InterceptRows(rows) if self.penalty.n_free else rows, self.loss, self.penalty)
+
+    def extended(self, table: np.ndarray) -> np.ndarray:
+        """Return a table with the column of ones that an intercept sees."""
+        return np.column_stack([table, np.ones((len(table), self.penalty.n_free))])
+
+
+def with_intercept(case: Case) -> Case:
+    """Return the case with an unpenalised intercept; both classes are there."""
+    y = case.y.copy()
+    if case.loss.task == "classification":
+        y[:2] = [-y[-1], y[-1]]
+    X_test = np.column_stack([case.X_test, np.ones(len(case.X_test))])
+    return replace(case, y=y, penalty=replace(case.penalty, n_free=1), X_test=X_test)
 
 
 def train(problem: Problem, tol: float = 1e-14, max_iter: int = 40, start: np.ndarray | None = None) -> Solution:
@@ -95,6 +109,8 @@ def draw_case(rng: Generator, family: str, loss_name: str, penalty: str) -> Case
         y = np.round(rng.normal(size=n) * 2) if family == "kink" else rng.normal(size=n) * 10.0 ** rng.uniform(-2, 2)
     else:
         y = np.where(rng.random(n) < rng.uniform(0.1, 0.9), 1.0, -1.0)
+        if family == "imbalanced":
+            y = np.where(np.arange(n) > 0, 1.0, -1.0)
     kappa = 0.0 if penalty == "l2" else _draw_kappa(rng, table, y, family)
     matrix = intervals(table, radius)
     weight = None
@@ -193,6 +209,11 @@ def _points(rng: Generator) -> tuple[np.ndarray, np.ndarray]:
     return table, np.where(np.isnan(radius), np.nan, tiny)
 
 
+def _offset(rng: Generator) -> tuple[np.ndarray, np.ndarray]:
+    table, radius = _plain(rng)
+    return table + rng.choice([-1e3, 10.0, 1e3], size=table.shape[1]), radius
+
+
 FAMILIES: dict[str, Callable[[Generator], tuple[np.ndarray, np.ndarray]]] = {
     "plain": _plain,
     "weights": _plain,
@@ -205,4 +226,6 @@ FAMILIES: dict[str, Callable[[Generator], tuple[np.ndarray, np.ndarray]]] = {
     "degenerate": _degenerate,
     "kink": _kink,
     "points": _points,
+    "imbalanced": _plain,
+    "offset": _offset,
 }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ipub.certificates.intercept import bracket_of, narrow, reach, with_bracket
 from ipub.certificates.margins import margins
+from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.data.intervals import midpoint_and_radius
@@ -16,23 +18,40 @@ from ipub.solvers import Solution
 PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
 """Prices tried for ADAPT against KEEP, as multiples of abs(w'); at an infinite price every row keeps."""
 
+ROUNDS = 2
+"""How often ball and bracket of the intercept narrow each other."""
+
 NEGLIGIBLE_CHANGE = 1e-8
 """A row whose derivative differs from its dual coordinate relatively by no more adapts: KEEP pays under a root."""
 
 
 @overflow_passes()
-def ball(problem: Problem, solution: Solution) -> Certificate:
+def ball(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
     """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
 
     Each row either keeps the dual coordinate of the center and pays its Fenchel-Young residual in eps, or
     adapts it to the completion and pays the change of the derivative in g (``docs/theory.md``, Theorem 2).
     Any choice is valid. A row adapts where its residual exceeds a price times the norm of that change; the
     best price is the radius itself (Remark 2), so several are tried, and all that they give is used. One pass.
+    Where there is an intercept, it must be bounded first, by a certificate already `known` or by `origin`; what
+    the ball says of the weights then narrows that bracket, and the bracket the ball.
     """
+    if problem.penalty.n_free == 0:
+        return Certificate("ball", tuple(_without_useless(_regions(problem, solution, 0.0))), solution.gap)
+    bracket = bracket_of(origin(problem, solution) if known is None else known)
+    regions: list[Region] = []
+    for _ in range(ROUNDS):
+        regions = _without_useless(_regions(problem, solution, reach(solution, bracket)))
+        bracket = narrow(problem, solution, regions, bracket)
+    return Certificate("ball", tuple(with_bracket(region, bracket) for region in regions), solution.gap)
+
+
+def _regions(problem: Problem, solution: Solution, free_reach: float) -> list[Region]:
+    """Return two regions for each price; an intercept may be as far as `free_reach` from the trained one."""
     rows, penalty, w = problem.rows, problem.penalty, solution.w
-    size = float(np.linalg.norm(w))
+    size = float(np.linalg.norm(w[: len(w) - penalty.n_free]))
     prices = np.array([price * size if price < np.inf else price for price in PRICES])
-    sums = rows.reduce(_ball_sums, problem.loss, solution, prices)
+    sums = rows.reduce(_ball_sums, problem.loss, solution, penalty.n_free, prices, free_reach)
     total, roundings = rows.total_weight, rows.depth + 5
     eps, gradient, magnitude, cell_box, row_box, row_norm = (part / total for part in sums)
     error = sum_error(magnitude, roundings)
@@ -46,10 +65,11 @@ def ball(problem: Problem, solution: Solution) -> Certificate:
         as_box = _half_ball(problem, w, gradient[k], everything, 0.0)
         as_ball = _half_ball(problem, w, gradient[k], cells, float(row_norm[k]))
         norm = min(as_box[2], as_ball[2])
-        root = _root(norm, float(eps[k]), penalty.lam)
+        imbalance = up(np.abs(gradient[k]) + everything)[penalty.is_free(len(w))]
+        root = _root(norm, float(up(eps[k] + up(imbalance * free_reach).sum())), penalty.lam)
         for center, box, _, extra in (as_box, as_ball):
             regions.append(Region("ball", center, box, float(up(root + extra))))
-    return Certificate("ball", tuple(_without_useless(regions)), solution.gap)
+    return regions
 
 
 def _half_ball(
@@ -62,6 +82,8 @@ def _half_ball(
     """
     lam = problem.penalty.lam
     low, high = problem.penalty.subgradient_range(w, down(gradient - box), up(gradient + box))
+    # A free coordinate is bounded elsewhere.
+    low, high = (np.where(problem.penalty.is_free(len(w)), 0.0, end) for end in (low, high))
     norm = up(norm_upper(np.maximum(np.abs(low), np.abs(high))) + ball)
     start, stop = down(w - up(high / (2.0 * lam))), up(w - down(low / (2.0 * lam)))
     center, half = midpoint_and_radius(start, stop)
@@ -79,16 +101,18 @@ def _without_useless(regions: list[Region]) -> list[Region]:
     return finite or regions[:1]
 
 
-def _ball_sums(block: Block, loss: Loss, solution: Solution, prices: Array) -> Sums:
+def _ball_sums(block: Block, loss: Loss, solution: Solution, n_free: int, prices: Array, free_reach: float) -> Sums:
     at = margins(block, solution)
     y, a, weight = block.y, at.alpha, block.weight
     residual = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
     low, high = loss.derivative_range(y, at.lower, at.upper)
     middle, spread = midpoint_and_radius(low, high)
-    norms = norm_upper(block.center)
+    norms = norm_upper(block.center[:, : len(solution.w) - n_free])
     change = np.maximum(np.abs(low + a), np.abs(high + a))
-    negligible = (change <= NEGLIGIBLE_CHANGE * np.abs(a))[:, None]
-    adapts = negligible | (residual[:, None] > prices * (change * norms)[:, None])
+    # A change of the derivative tilts the intercept as well, which pays its reach in eps (Theorem 5).
+    gain = residual - change * free_reach if n_free else residual
+    negligible = ((change <= NEGLIGIBLE_CHANGE * np.abs(a)) & (gain >= 0.0))[:, None]
+    adapts = negligible | (gain[:, None] > prices * (change * norms)[:, None])
     slope = np.where(adapts, middle[:, None], -a[:, None])
     loose = np.where(adapts, spread[:, None], 0.0)
     paid = np.where(adapts, 0.0, residual[:, None])

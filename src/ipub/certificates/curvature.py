@@ -25,14 +25,14 @@ MOST_NUMBERS = 1 << 25
 """Nor may the rows with uncertain cells, which are kept, hold more numbers than this (256 MiB)."""
 
 
-def curvature(problem: Problem, solution: Solution) -> Certificate:
+def curvature(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
     """Certify by the mean-value theorem (``docs/theory.md``, Theorem 4), inside what the half-ball leaves.
 
     For smooth losses and the L2 penalty; elsewhere, and where the Hessian cannot be enclosed or there are too
     many uncertain cells, the half-ball alone is returned. Two passes of O(n d^2); then, for k rows with holes,
     O(k d + M + d^2) a test row.
     """
-    start = ball(problem, solution)
+    start = ball(problem, solution, known)
     return Certificate("curvature", start.regions, start.gap, _mean_value(problem, solution, start))
 
 
@@ -40,8 +40,9 @@ def curvature(problem: Problem, solution: Solution) -> Certificate:
 def _mean_value(problem: Problem, solution: Solution, start: Certificate) -> MeanValue | None:
     if not problem.loss.is_smooth or problem.penalty.kappa > 0.0:
         return None
-    rows, lam, w = problem.rows, problem.penalty.lam, solution.w
+    rows, w = problem.rows, solution.w
     d, total = len(w), rows.total_weight
+    lam = problem.penalty.lam_vector(d)
     # One region is enough to bound the scores of the training rows.
     smallest = min(start.regions, key=lambda region: region.radius + float(np.linalg.norm(region.box)))
     inside = Certificate("start", (smallest,), start.gap)
@@ -76,7 +77,7 @@ def _mean_value(problem: Problem, solution: Solution, start: Certificate) -> Mea
 
 
 def _hessian_bounds(
-    gram_low: Array, gram_high: Array, square: Array, some: IncompleteRows, lam: float, roundings: int
+    gram_low: Array, gram_high: Array, square: Array, some: IncompleteRows, lam: Array, roundings: int
 ) -> tuple[Array, Array]:
     """Return L and U between which the mean Hessian of every completion lies (Lemma 4)."""
     center, m, least, most = some.center, some.weight, some.hessian_lower, some.hessian_upper
@@ -99,14 +100,14 @@ def _hessian_bounds(
     return lower, upper
 
 
-def _prices(gram: Array, lam: float, some: IncompleteRows) -> Array:
+def _prices(gram: Array, lam: Array, some: IncompleteRows) -> Array:
     """Choose for each column how a cross term is shared between row and cell; any positive numbers are valid.
 
     The best share balances both in the metric of the Hessian: the square root of (H^-1)_jj over the mean leverage
     of the rows with a hole in the column.
     """
     center, m = some.center, some.weight
-    hessian = gram + (center * (m * some.hessian_upper)[:, None]).T @ center + lam * np.eye(len(gram))
+    hessian = gram + (center * (m * some.hessian_upper)[:, None]).T @ center + np.diag(lam)
     try:
         inverse = np.linalg.pinv(hessian, hermitian=True)
     except np.linalg.LinAlgError:

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
+from ipub.certificates.intercept import EVERYTHING, narrow, with_bracket
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import overflow_passes, sum_upper, up
+from ipub.rounding import Array, overflow_passes, sum_upper, up
 from ipub.solvers import Solution
 
 
 @overflow_passes()
 def origin(problem: Problem, solution: Solution) -> Certificate:
-    """Certify ``|w''| <= sqrt(P(0) / lambda)``: P(0) does not depend on the table at all."""
-    (value,) = problem.rows.reduce(_origin_sums, problem.loss)
-    at_zero = sum_upper(value / problem.rows.total_weight, problem.rows.depth + 5)
+    """Certify ``|w''| <= sqrt(P(0) / lambda)``: P(0) does not depend on the table at all.
+
+    With an intercept, P(0) is that of the best constant tried, and its bracket follows (Theorem 5).
+    """
+    rows, has_intercept = problem.rows, problem.penalty.n_free > 0
+    mean = np.average(rows.y, weights=rows.weight) if has_intercept else 0.0
+    constants = np.array([0.0, mean, solution.w[-1]] if has_intercept else [0.0])
+    (values,) = rows.reduce(_origin_sums, problem.loss, constants)
+    # Each constant proves a radius by itself, so one that overflowed may be passed over.
+    at_zero = np.fmin.reduce(sum_upper(values / rows.total_weight, rows.depth + 5))
     radius = float(up(np.sqrt(up(at_zero / problem.penalty.lam))))
     zero = np.zeros_like(solution.w)
-    return Certificate("origin", (Region("origin", zero, zero, radius),), solution.gap)
+    region = Region("origin", zero, zero, radius)
+    if has_intercept:
+        region = with_bracket(region, narrow(problem, solution, [region], EVERYTHING))
+    return Certificate("origin", (region,), solution.gap)
 
 
-def _origin_sums(block: Block, loss: Loss) -> Sums:
-    return (block.weight @ loss.value_upper(block.y, np.zeros_like(block.y)),)
+def _origin_sums(block: Block, loss: Loss, constants: Array) -> Sums:
+    scores = np.broadcast_to(constants, (len(block.y), len(constants)))
+    return (block.weight @ loss.value_upper(block.y[:, None], scores),)

@@ -15,7 +15,7 @@ from ipub.rounding import Array, dot_bounds, down, norm_upper, overflow_passes, 
 
 @dataclass(frozen=True)
 class Region:
-    """The set ``{center + b + s : |b_j| <= box_j, |s|_2 <= radius}``.
+    """The set ``{center + b + s : |b_j| <= box_j, |s|_2 <= radius}``, with s zero in the last `n_free` coordinates.
 
     Parameters
     ----------
@@ -24,12 +24,15 @@ class Region:
     center : array of shape (n_features,)
     box : array of shape (n_features,)
     radius : float
+    n_free : int
+        Coordinates without penalty (an intercept): the last ones, bounded by the box alone.
     """
 
     name: str
     center: Array
     box: Array
     radius: float
+    n_free: int = 0
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Certificate:
     name : str
         The certificate that was asked for.
     regions : tuple of Region
+        All with the same `n_free`.
     gap : float
         Duality gap of the trained model at the center.
     mean_value : MeanValue or None
@@ -56,7 +60,8 @@ class Certificate:
         """Return (m, 2): the lowest and highest score that any completion's model may give each row.
 
         Guarantee: for every completion of the training table inside its intervals, the exact minimiser w
-        of the training problem has ``lower <= x.w <= upper``.
+        of the training problem has ``lower <= x.w <= upper``. With an intercept the last column of X, its
+        factor, is 1 (0 bounds a sum of weights without it), and every minimiser is meant, if there are several.
         """
         low, high, _, _ = self._intersect(X)
         return np.column_stack([low, high])
@@ -82,9 +87,10 @@ class Certificate:
         centers = np.column_stack([region.center for region in self.regions])
         boxes = np.column_stack([region.box for region in self.regions])
         radii = np.array([region.radius for region in self.regions])
+        penalised = X[:, : X.shape[1] - self.regions[0].n_free]
         with overflow_passes():
             low, high = dot_bounds(X, centers)
-            half = up(sum_upper(np.abs(X) @ boxes, X.shape[1] + 1) + up(norm_upper(X)[:, None] * radii))
+            half = up(sum_upper(np.abs(X) @ boxes, X.shape[1] + 1) + up(norm_upper(penalised)[:, None] * radii))
             low, high = down(low - half), up(high + half)
             if self.mean_value is not None:
                 mean_low, mean_high = self.mean_value.ends(X)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ipub.certificates.intercept import bracket_of, narrow, reach, with_bracket
 from ipub.certificates.margins import margins
+from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
@@ -14,21 +16,33 @@ from ipub.solvers import Solution
 
 
 @overflow_passes()
-def sphere(problem: Problem, solution: Solution) -> Certificate:
+def sphere(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
     """Certify ``|w'' - w'| <= sqrt(2 Delta / lambda)`` for the model w'' of every completion.
 
     ``Delta`` is the greatest primal value of w' minus the least dual value of alpha' over all completions
     (``docs/theory.md``, Theorem 1), so it holds for any w' and any feasible alpha', trained or not. One
-    pass over the rows; O(M) beyond a gradient.
+    pass over the rows; O(M) beyond a gradient. Where there is an intercept, it must be bounded first: by a
+    certificate already `known`, or by `origin`.
     """
-    radius = float(up(np.sqrt(up(2.0 * gap_upper(problem, solution) / problem.penalty.lam))))
-    region = Region("sphere", solution.w, np.zeros_like(solution.w), radius)
-    return Certificate("sphere", (region,), solution.gap)
+    if problem.penalty.n_free == 0:
+        return Certificate("sphere", (_region(problem, solution, gap_upper(problem, solution)),), solution.gap)
+    bracket = bracket_of(origin(problem, solution) if known is None else known)
+    region = _region(problem, solution, gap_upper(problem, solution, reach(solution, bracket)))
+    bracket = narrow(problem, solution, [region], bracket)
+    return Certificate("sphere", (with_bracket(region, bracket),), solution.gap)
+
+
+def _region(problem: Problem, solution: Solution, gap: float) -> Region:
+    radius = float(up(np.sqrt(up(2.0 * gap / problem.penalty.lam))))
+    return Region("sphere", solution.w, np.zeros_like(solution.w), radius)
 
 
 @overflow_passes()
-def gap_upper(problem: Problem, solution: Solution) -> float:
-    """Bound ``Delta = max P(w') - min D(alpha')``, both over all completions, from above."""
+def gap_upper(problem: Problem, solution: Solution, free_reach: float = 0.0) -> float:
+    """Bound ``Delta = max P(w') - min D(alpha')``, both over all completions, from above.
+
+    An intercept may be as far as `free_reach` from the trained one: that prices the sum of the dual point (Theorem 5).
+    """
     rows, penalty, w = problem.rows, problem.penalty, solution.w
     loss_sum, q_sum, q_magnitude, q_spread = rows.reduce(_sphere_sums, problem.loss, solution)
     # Two products in a term, the division and the rounding of the total weight: 5 beside the sum itself.
@@ -39,6 +53,8 @@ def gap_upper(problem: Problem, solution: Solution) -> float:
     ends = [down(q - error), up(q + error)]
     penalty_part = np.maximum(*(up(penalty.conjugate_upper(up(np.abs(end) + spread)) + up(-w * end)) for end in ends))
     penalty_part = up(penalty.value_upper(w) + penalty_part)
+    free_part = up(np.maximum(*np.abs(ends)) * free_reach)
+    penalty_part = np.where(penalty.is_free(len(w)), free_part, penalty_part)
     penalty_sum = up(penalty_part.sum() + sum_error(np.abs(penalty_part).sum(), len(w)))
     loss_part = sum_upper(loss_sum / rows.total_weight, roundings)
     # np.maximum, unlike max, lets a NaN through: an overflow must never look like a zero gap.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -139,3 +139,40 @@ class MemoryRows(Rows):
     def block(self, rows: slice) -> Block:
         in_row, columns, _, radii = self.matrix.cells(rows)
         return Block(self.matrix.center_rows(rows), in_row, columns, radii, self.y[rows], self.weight[rows])
+
+
+class InterceptRows(Rows):
+    """Rows of any engine with one more column, the last: ones, which are certain.
+
+    Its weight is the intercept.
+
+    Parameters
+    ----------
+    rows : Rows
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.n_rows, self.n_features = rows.n_rows, rows.n_features + 1
+        self.y, self.weight, self.total_weight = rows.y, rows.weight, rows.total_weight
+
+    @property
+    def depth(self) -> int:
+        return self.rows.depth
+
+    def block(self, rows: slice) -> Block:
+        return _with_ones(self.rows.block(rows))
+
+    def reduce(self, kernel: Kernel, *args: Any) -> Sums:
+        return self.rows.reduce(_see_ones, kernel, *args)
+
+    def collect(self, kernel: Kernel, *args: Any) -> Sums:
+        return self.rows.collect(_see_ones, kernel, *args)
+
+
+def _with_ones(block: Block) -> Block:
+    return replace(block, center=np.column_stack([block.center, np.ones(len(block.y))]))
+
+
+def _see_ones(block: Block, kernel: Kernel, *args: Any) -> Sums:
+    return kernel(_with_ones(block), *args)

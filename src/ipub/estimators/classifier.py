@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -10,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from ipub.estimators.linear_model import BoundedLinearModel
 from ipub.losses import LOSSES, Loss, SmoothedHinge
-from ipub.rounding import Array
+from ipub.rounding import LARGEST, Array
 
 
 def _has_probability(estimator: BoundedClassifier) -> bool:
@@ -27,7 +29,7 @@ def _has_probability(estimator: BoundedClassifier) -> bool:
 class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     """Linear classifier with certified bounds over all fillings of the holes in its training table.
 
-    Minimises ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
+    Minimises ``sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
     with every hole at the middle of its interval, and computes from this one training bounds that hold for
     the model trained on *any* filling of the holes inside their intervals.
 
@@ -37,12 +39,13 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         ``log(1 + exp(-y t))``; ``max(0, z)`` with z = 1 - y t; ``max(0, z)^2``; or the hinge with its kink rounded
         off: ``z^2 / (2 h)`` for z between 0 and h = `hinge_width`, ``z - h / 2`` beyond, 0 below.
     alpha : float, default=0.1
-        Strength of the penalty. ``LogisticRegression(C=C)`` has ``alpha = 1 / (n C)``, as has
-        ``LinearSVC(C=C)`` with the hinge or the squared hinge.
+        Strength of the penalty. ``LogisticRegression(C=C)`` has ``alpha = 1 / (n C)``, as has ``SVC(kernel="linear",
+        C=C)`` with ``loss="hinge"``; ``LinearSVC(C=C)``, with the hinge or the
+        squared hinge, penalises its intercept.
     l1_ratio : float, default=0.0
         Share of the l1 part, below 1.
-    fit_intercept : bool, default=False
-        Not available yet.
+    fit_intercept : bool, default=True
+        Whether there is an intercept b. It is not penalised.
     certificate : {"tight", "sphere", "ball", "curvature"}, default="tight"
         How bounds are proved: the paper's sphere, the half-ball, the mean-value theorem inside it (smooth losses
         with the L2 penalty; else the half-ball), or the intersection of all.
@@ -53,6 +56,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Share of the observed values inside a quantile interval.
     scale : None
         Not available yet.
+    class_weight : "balanced", mapping or None, default=None
+        Factor of the weights of each class's rows: ``{class: factor}``, or such that both classes weigh the same.
     tol : float, default=1e-8
         Relative duality gap at which training stops. Bounds are valid whatever it is.
     max_iter : int, default=1000
@@ -71,12 +76,16 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         The model trained at the center.
     coef_bounds_ : array of shape (n_features, 2)
         Bounds of each weight over all completions.
-    intercept_, intercept_bounds_ : zeros
+    intercept_ : array of shape (1,)
+    intercept_bounds_ : array of shape (2,)
+        Bounds of the intercept over all completions, and over all best intercepts if there are several.
     certificate_ : Certificate
         What was certified, and how.
     fill_values_ : array of shape (n_features,)
         What holes of a test row take in `predict`.
     dual_gap_ : float
+        Duality gap at the center. An intercept has none: it adds its slope times its size and a Newton step of it,
+        an estimate of the same thing.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
@@ -99,6 +108,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         **BoundedLinearModel._parameter_constraints,
         "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "classification"})],
         "hinge_width": [Interval(Real, 0, None, closed="neither")],
+        "class_weight": [Mapping, StrOptions({"balanced"}), None],
     }
 
     def __init__(
@@ -107,11 +117,12 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         *,
         alpha: float = 0.1,
         l1_ratio: float = 0.0,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         certificate: str = "tight",
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,
+        class_weight: Any = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
         hinge_width: float = 0.5,
@@ -126,6 +137,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.intervals = intervals
         self.interval_level = interval_level
         self.scale = scale
+        self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
         self.hinge_width = hinge_width
@@ -170,19 +182,32 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
                 f"the {len(self.classes_)} classes {', '.join(map(str, self.classes_[:5]))}"
                 f"{', ...' if len(self.classes_) > 5 else ''}. Fit one class against the others."
             )
+        weight = weight * self._class_factors(numbers, weight)[numbers]
         counted = np.unique(numbers[weight > 0.0])
         if len(counted) < 2:
-            raise ValueError(
-                f"y must have two classes, but all rows that count are of one class, {self.classes_[counted[0]]}."
-            )
+            which = ", ".join(map(str, self.classes_[counted])) or "none"
+            raise ValueError(f"y must have two classes, but all rows that count are of one class, {which}.")
         signs = np.where(numbers == 1, 1.0, -1.0)
-        self.coef_ = self._train_and_certify(X, data, signs, weight)[None, :]
-        self.intercept_ = np.zeros(1)
+        coef, intercept = self._train_and_certify(X, data, signs, weight)
+        self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
         return self
+
+    def _class_factors(self, numbers: NDArray[np.intp], weight: Array) -> Array:
+        """Return the factor of each class, as scikit-learn has it; "balanced" is of the weighted rows."""
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
+        if self.class_weight == "balanced":
+            totals = np.bincount(numbers, weight, minlength=len(self.classes_))
+            return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0.0, totals, 1.0)))
+        factors = compute_class_weight(dict(self.class_weight), classes=self.classes_, y=self.classes_)
+        for label, factor in zip(self.classes_, factors, strict=True):
+            if not 0.0 <= factor <= LARGEST:
+                raise ValueError(f"The class_weight of {label} is {factor}: it must be from 0 to {LARGEST:g}.")
+        return np.asarray(factors, dtype=float)
 
     def decision_function(self, X: Any) -> Array:
         """Return the score of each row under the model trained at the center; holes take the center."""
-        return np.asarray(self._read_filled_rows(X) @ self.coef_[0])
+        return np.asarray(self._read_filled_rows(X) @ self.coef_[0] + self.intercept_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row under the model trained at the center."""
@@ -198,8 +223,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     def decision_bounds(self, X: Any) -> Array:
         """Return (m, 2): the lowest and highest score over all completions of the training table.
 
-        Guarantee: the exact minimiser w of the training problem of *every* completion has
-        ``lower <= x.w <= upper``. It speaks of completions inside the intervals, not of values outside them,
+        Guarantee: every exact minimiser (w, b) of the training problem of *every* completion has
+        ``lower <= x.w + b <= upper``. It speaks of completions inside the intervals, not of values outside them,
         and not of noise in y.
         """
         return self._score_bounds(X)

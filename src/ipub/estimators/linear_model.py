@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ipub.certificates import CERTIFICATES, Certificate
-from ipub.data.blocks import Block, MemoryRows, Rows, Sums
+from ipub.data.blocks import Block, InterceptRows, MemoryRows, Rows, Sums
 from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame, is_missing
 from ipub.data.holes import column_ranges
 from ipub.data.intervals import IntervalMatrix, check_values, column_name
@@ -64,20 +64,24 @@ class BoundedLinearModel(BaseEstimator):
 
     def _penalty(self) -> ElasticNet:
         alpha, l1_ratio = float(self.alpha), float(self.l1_ratio)
-        return ElasticNet(alpha * (1.0 - l1_ratio), alpha * l1_ratio)
+        return ElasticNet(alpha * (1.0 - l1_ratio), alpha * l1_ratio, n_free=int(self.fit_intercept))
 
-    def _train_and_certify(self, X: Any, data: Table | IntervalMatrix, y: Array, weight: Array) -> Array:
-        """Train at the center and certify; return the weights."""
+    def _train_and_certify(self, X: Any, data: Table | IntervalMatrix, y: Array, weight: Array) -> tuple[Array, float]:
+        """Train at the center and certify; return the weights and the intercept."""
         rows = self._rows(data, y, weight, column_labels(X) if is_frame(X) else None)
+        d = rows.n_features
+        if self.fit_intercept:
+            rows = InterceptRows(rows)
         problem = Problem(rows, self._loss, self._penalty())
         solution = solve(problem, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
         check_arithmetic()
         self.certificate_: Certificate = CERTIFICATES[self.certificate](problem, solution)
         self.n_iter_ = solution.n_iter
         self.dual_gap_ = solution.gap
-        self.coef_bounds_ = self.certificate_.score_bounds(np.eye(rows.n_features))
-        self.intercept_bounds_ = np.zeros(2)
-        return solution.w
+        bounds = self.certificate_.score_bounds(np.eye(rows.n_features))
+        self.coef_bounds_ = bounds[:d]
+        self.intercept_bounds_ = bounds[d] if self.fit_intercept else np.zeros(2)
+        return solution.w[:d], float(solution.w[d]) if self.fit_intercept else 0.0
 
     def _rows(self, data: Table | IntervalMatrix, y: Array, weight: Array, labels: Sequence[Any] | None) -> Rows:
         """Turn holes into intervals and choose the engine."""
@@ -122,12 +126,6 @@ class BoundedLinearModel(BaseEstimator):
         return IntervalMatrix.from_table_and_bounds(table, lower, upper, self._names())
 
     def _refuse_what_does_not_exist_yet(self) -> None:
-        if self.fit_intercept:
-            raise ValueError(
-                "fit_intercept=True is not available yet: the bounds proved so far need every weight to be "
-                "penalised. Use fit_intercept=False; center the data, or add a constant column (penalised like "
-                "the others)."
-            )
         if self.scale is not None:
             raise ValueError(
                 f"scale={self.scale!r} is not available yet. Put a scaler before this estimator: "
@@ -208,7 +206,9 @@ class BoundedLinearModel(BaseEstimator):
                 f"Row {i} has a missing value in column {column_name(j, self._names())} ({n_rows} row(s) have one). "
                 "Bounds for rows with holes are not available yet: fill or leave out these rows. `predict` takes them."
             )
-        return self.certificate_.score_bounds(table)
+        return self.certificate_.score_bounds(
+            np.column_stack([table, np.ones(len(table))]) if self.fit_intercept else table
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

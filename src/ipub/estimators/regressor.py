@@ -19,7 +19,7 @@ from ipub.rounding import Array
 class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     """Linear regression with certified bounds over all fillings of the holes in its training table.
 
-    Minimises ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
+    Minimises ``sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
     with every hole at the middle of its interval, and bounds the prediction of the model trained on *any*
     filling of the holes inside their intervals.
 
@@ -43,12 +43,15 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         The model trained at the center.
     coef_bounds_ : array of shape (n_features, 2)
         Bounds of each weight over all completions.
-    intercept_, intercept_bounds_ : zeros
+    intercept_ : float
+    intercept_bounds_ : array of shape (2,)
+        Bounds of the intercept over all completions.
     certificate_ : Certificate
         What was certified, and how.
     fill_values_ : array of shape (n_features,)
         What holes of a test row take in `predict`.
     dual_gap_ : float
+        Duality gap at the center; see `BoundedClassifier`.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
@@ -76,7 +79,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         *,
         alpha: float = 0.1,
         l1_ratio: float = 0.0,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         certificate: str = "tight",
         intervals: Any = "quantile",
         interval_level: float = 0.9,
@@ -131,19 +134,18 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         targets = check_array(labels, dtype=float, ensure_2d=False, input_name="y")
         check_values(targets[:, None], ["y"], what="y")
         weight = self._read_weights(sample_weight, data.shape[0])
-        self.coef_ = self._train_and_certify(X, data, targets, weight)
-        self.intercept_ = 0.0
+        self.coef_, self.intercept_ = self._train_and_certify(X, data, targets, weight)
         return self
 
     def predict(self, X: Any) -> Array:
         """Return the prediction of the model trained at the center; holes take the center."""
-        return self._read_filled_rows(X) @ self.coef_
+        return self._read_filled_rows(X) @ self.coef_ + self.intercept_
 
     def predict_bounds(self, X: Any) -> Array:
         """Return (m, 2): the lowest and highest prediction over all completions of the training table.
 
-        Guarantee: the exact minimiser w of the training problem of *every* completion has
-        ``lower <= x.w <= upper``. It speaks of completions inside the intervals, not of values outside them,
+        Guarantee: the exact minimiser (w, b) of the training problem of *every* completion has
+        ``lower <= x.w + b <= upper``. It speaks of completions inside the intervals, not of values outside them,
         and not of noise in y.
         """
         return self._score_bounds(X)

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.data.blocks import Block
@@ -24,6 +25,8 @@ LEAST_WIDTH = 1e-13
 """A smoothed loss narrower than this would see nothing but the rounding of the scores."""
 SETTLED = 1e-3
 """A smoothed problem is solved when this much of the gap is not due to the smoothing."""
+FREE_STEP = 10.0
+"""Longest step of an intercept b where nothing curves, as a multiple of 1 + abs(b)."""
 PATIENCE = 30
 """How many steps may pass at one width without a smaller gap or objective before rounding is taken to be the limit."""
 PROGRESS = 1e-10
@@ -143,9 +146,10 @@ def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
 
 def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation) -> tuple[Array, Evaluation]:
     """Take one Newton step, shortened where the full one goes too far."""
-    penalty = problem.penalty
-    linear = here.hessian @ w - here.gradient
-    direction = minimise_quadratic(here.hessian, linear, penalty.lam, penalty.kappa, w) - w
+    penalty, n = problem.penalty, len(w)
+    hessian = here.hessian + np.diag(_damping(penalty.is_free(n), w, here))
+    linear = hessian @ w - here.gradient
+    direction = minimise_quadratic(hessian, linear, penalty.lam_vector(n), penalty.kappa_vector(n), w) - w
     there = problem.evaluate(w + direction, loss)
     descends = problem.objective(w + direction, there) < problem.objective(w, here)
     if there.penalty_gap <= (0.25 if descends else 0.01) * here.penalty_gap:
@@ -155,6 +159,13 @@ def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation) -> tuple[Arr
         return w + direction, there
     w = w + step * direction
     return w, problem.evaluate(w, loss)
+
+
+def _damping(free: NDArray[np.bool_], w: Array, here: Evaluation) -> Array:
+    """Return the curvature that stands in for none at all, so that a free coordinate takes a finite step."""
+    flat = free & (np.diag(here.hessian) == 0.0)
+    wanted = np.abs(here.gradient) / (FREE_STEP * (1.0 + np.abs(w)))
+    return np.where(flat, np.where(wanted > 0.0, wanted, 1.0), 0.0)
 
 
 def _line_search(problem: Problem, loss: Loss, w: Array, direction: Array) -> float:

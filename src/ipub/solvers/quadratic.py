@@ -5,39 +5,41 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from ipub.rounding import EPS, Array
+from ipub.rounding import EPS, LARGEST, Array
 
 SWEEPS = 3
 """Coordinate descent sweeps that make a first guess of the signs."""
 
 
-def minimise_quadratic(hessian: Array, linear: Array, lam: float, kappa: float, start: Array) -> Array:
-    """Minimise ``z.(H + lam I) z / 2 - linear.z + kappa |z|_1``, exactly up to rounding.
+def minimise_quadratic(hessian: Array, linear: Array, lam: float | Array, kappa: float | Array, start: Array) -> Array:
+    """Minimise ``z.H z / 2 - linear.z + sum_j lam_j z_j^2 / 2 + kappa_j |z_j|``, exactly up to rounding.
 
     For ``kappa = 0`` this is one Cholesky solve. Otherwise some sweeps of coordinate descent guess the signs,
     and an active set (feature-sign) search settles them: it solves for the coordinates that are not zero,
     walks to that solution as far as the objective falls, drops the coordinates that reach zero, and takes in
     the zero whose gradient exceeds `kappa` the most. The objective falls each time, so it ends.
     """
-    if kappa == 0.0:
+    lam, kappa = (np.broadcast_to(np.asarray(part, dtype=float), linear.shape) for part in (lam, kappa))
+    smooth = kappa == 0.0
+    if smooth.all():
         return solve_shifted(hessian, lam, linear)
     if not np.isfinite(hessian).all():
         return np.zeros_like(linear)
-    matrix = hessian + lam * np.eye(len(linear))
+    matrix = hessian + np.diag(lam)
     z = _coordinate_descent(matrix, linear, kappa, start)
     signs = np.sign(z)
     for _ in range(20 * len(z) + 20):
-        on = np.flatnonzero(signs)
+        on = np.flatnonzero((signs != 0.0) | smooth)
         target = np.zeros_like(z)
-        target[on] = solve_shifted(hessian[np.ix_(on, on)], lam, linear[on] - kappa * signs[on])
-        if (np.sign(target[on]) != signs[on]).any():
+        target[on] = solve_shifted(hessian[np.ix_(on, on)], lam[on], linear[on] - (kappa * signs)[on])
+        if ((np.sign(target) != signs) & ~smooth).any():
             z = _walk(matrix, linear, kappa, z, target)
             signs = np.sign(z)
             continue
         z = target
         slope = linear - matrix @ z
         rounding = 4.0 * len(z) * EPS * (np.abs(linear) + np.abs(matrix) @ np.abs(z))
-        excess = np.where(signs == 0.0, np.abs(slope) - kappa - rounding, -np.inf)
+        excess = np.where((signs == 0.0) & ~smooth, np.abs(slope) - kappa - rounding, -np.inf)
         enters = int(np.argmax(excess))
         if not (excess[enters] > 0.0):
             break
@@ -45,39 +47,41 @@ def minimise_quadratic(hessian: Array, linear: Array, lam: float, kappa: float, 
     return z
 
 
-def _coordinate_descent(matrix: Array, linear: Array, kappa: float, start: Array) -> Array:
+def _coordinate_descent(matrix: Array, linear: Array, kappa: Array, start: Array) -> Array:
     z = np.array(start)
     rest = linear - matrix @ z
     diagonal = np.diag(matrix)
     for _ in range(SWEEPS):
-        for j in range(len(z)):
+        for j in np.flatnonzero(diagonal > 0.0):
             pull = rest[j] + diagonal[j] * z[j]
-            new = np.sign(pull) * max(abs(pull) - kappa, 0.0) / diagonal[j]
+            new = np.sign(pull) * max(abs(pull) - kappa[j], 0.0) / diagonal[j]
             if new != z[j]:
                 rest -= matrix[j] * (new - z[j])
                 z[j] = new
     return z
 
 
-def _walk(matrix: Array, linear: Array, kappa: float, z: Array, target: Array) -> Array:
+def _walk(matrix: Array, linear: Array, kappa: Array, z: Array, target: Array) -> Array:
     """Return the best of the target and of the points on the way to it where a coordinate changes sign."""
-    crossing = np.flatnonzero(z * target < 0.0)
+    crossing = np.flatnonzero((z * target < 0.0) & (kappa > 0.0))
     points = [target]
     for j in crossing:
         point = z + (target - z) * (z[j] / (z[j] - target[j]))
         point[j] = 0.0
         points.append(point)
-    values = [0.5 * p @ (matrix @ p) - linear @ p + kappa * np.abs(p).sum() for p in points]
+    values = [0.5 * p @ (matrix @ p) - linear @ p + kappa @ np.abs(p) for p in points]
     return points[int(np.argmin(values))]
 
 
-def solve_shifted(hessian: Array, lam: float, right: Array) -> Array:
-    """Solve ``(H + lam I) z = right`` for H positive semidefinite, however close to singular."""
+def solve_shifted(hessian: Array, lam: float | Array, right: Array) -> Array:
+    """Solve ``(H + diag(lam)) z = right`` for H positive semidefinite, however close to singular."""
     if not np.isfinite(hessian).all():
         return np.zeros_like(right)
+    matrix = hessian + np.diag(np.broadcast_to(lam, right.shape))
     try:
-        return np.asarray(cho_solve(cho_factor(hessian + lam * np.eye(len(right))), right))
+        return np.asarray(cho_solve(cho_factor(matrix), right))
     except LinAlgError:
-        # Rounding made H + lam I indefinite: clip its negative eigenvalues, which are rounding themselves.
-        values, vectors = eigh(hessian)
-        return np.asarray(vectors @ ((vectors.T @ right) / (np.maximum(values, 0.0) + lam)))
+        # Rounding made the matrix indefinite: raise its least eigenvalues to what they are at least, up to rounding.
+        values, vectors = eigh(matrix)
+        least = np.min(lam) or len(right) * EPS * max(values[-1], 1.0 / LARGEST)
+        return np.asarray(vectors @ ((vectors.T @ right) / np.maximum(values, least)))

@@ -1,0 +1,122 @@
+"""Where the intercept of every completion's model lies, given where its other weights do (Theorem 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ipub.certificates.region import Certificate, Region
+from ipub.data.blocks import Block, Sums
+from ipub.data.intervals import midpoint_and_radius
+from ipub.losses import Loss
+from ipub.problem import Problem
+from ipub.rounding import Array, down, overflow_passes, sum_error, sum_upper, up
+from ipub.solvers import Solution
+
+Bracket = tuple[float, float]
+EVERYTHING: Bracket = (-np.inf, np.inf)
+
+TRIALS = 10
+"""Half the trial intercepts of a pass, for each side of the bracket."""
+RATIO = 8.0
+"""Between distances of the first pass: ten of them span nine orders of magnitude."""
+FARTHEST = 1024.0
+"""Farthest trial of all, as a multiple of the largest score or target."""
+PASSES = 4
+PRECISE_ENOUGH = 0.01
+"""Share of its width to which an end of a bracket is worth knowing."""
+
+
+def bracket_of(certificate: Certificate) -> Bracket:
+    """Return the bounds of the intercept that the regions of a certificate have in common."""
+    region = certificate.regions[0]
+    return float(down(region.center[-1] - region.box[-1])), float(up(region.center[-1] + region.box[-1]))
+
+
+def with_bracket(region: Region, bracket: Bracket) -> Region:
+    """Return the region with the intercept in a bracket."""
+    center, box = region.center.copy(), region.box.copy()
+    if np.isfinite(bracket).all():
+        center[-1:], box[-1:] = midpoint_and_radius(np.array(bracket[:1]), np.array(bracket[1:]))
+    else:
+        center[-1], box[-1] = 0.0, np.inf
+    return replace(region, center=center, box=box, n_free=1)
+
+
+def reach(solution: Solution, bracket: Bracket) -> float:
+    """Bound the distance of the trained intercept from every completion's."""
+    here = solution.w[-1]
+    return float(np.maximum(up(np.abs(here - bracket[0])), up(np.abs(bracket[1] - here))))
+
+
+@overflow_passes()
+def narrow(problem: Problem, solution: Solution, regions: Sequence[Region], known: Bracket) -> Bracket:
+    """Narrow a bracket of the intercept by a region of the other weights; the smallest one given is used.
+
+    A trial b is below every completion's intercept if the slopes of the losses at ``highest score + b`` sum to
+    less than 0, and above if those at ``lowest score + b`` sum to more (``docs/theory.md``, Theorem 5). Trials at
+    growing distances from the trained intercept come first; then the gap around either end is divided evenly.
+    """
+    smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
+    inside = Certificate("inside", (with_bracket(smallest, (0.0, 0.0)),), solution.gap)
+    n = len(solution.w)
+    largest_w = np.abs(inside.score_bounds(np.eye(n))).max(axis=1)
+    below, above = _first_trials(problem, solution, (inside, largest_w), known)
+    lower, upper = known
+    for _ in range(PASSES):
+        sums = problem.rows.reduce(_slope_sums, problem.loss, inside, largest_w, below, above)
+        # Only the sign matters: no division by the total weight.
+        highest, high_size, lowest, low_size = sums
+        is_below = up(highest + sum_error(high_size, problem.rows.depth + 5)) < 0.0
+        is_above = down(lowest - sum_error(low_size, problem.rows.depth + 5)) > 0.0
+        lower = max([lower, *below[is_below]])
+        upper = min([upper, *above[is_above]])
+        doubt_below = min([upper, *below[below > lower]])
+        doubt_above = max([lower, *above[above < upper]])
+        doubt = max(doubt_below - lower, upper - doubt_above)
+        if not doubt > PRECISE_ENOUGH * (upper - lower) or not np.isfinite([lower, upper]).all():
+            break
+        below = np.linspace(lower, doubt_below, 2 * TRIALS + 2)[1:-1]
+        above = np.linspace(doubt_above, upper, 2 * TRIALS + 2)[1:-1]
+    return float(lower), float(upper)
+
+
+def _first_trials(
+    problem: Problem, solution: Solution, inside: tuple[Certificate, Array], known: Bracket
+) -> tuple[Array, Array]:
+    here = solution.w[-1]
+    farthest = reach(solution, known)
+    if not np.isfinite(farthest):
+        (sizes,) = problem.rows.collect(_largest, *inside)
+        farthest = FARTHEST * sizes.max() + 2.0 * abs(here)
+    distances = farthest * RATIO ** -np.arange(float(TRIALS))
+    trials = np.concatenate([here - distances, [here], here + distances])
+    trials = np.sort(trials[np.isfinite(trials)])
+    return trials, trials
+
+
+def _score_ends(block: Block, inside: Certificate, largest_w: Array) -> tuple[Array, Array]:
+    """Bound the score without intercept that every completion's row has under its own model."""
+    center = block.center.copy()
+    center[:, -1] = 0.0
+    bounds = inside.score_bounds(center)
+    move = sum_upper(block.row_spread(largest_w), center.shape[1] + 1)
+    incomplete = np.bincount(block.cell_rows, minlength=len(block.y)) > 0
+    move = np.where(incomplete, move, 0.0)
+    return down(bounds[:, 0] - move), up(bounds[:, 1] + move)
+
+
+def _largest(block: Block, inside: Certificate, largest_w: Array) -> Sums:
+    sizes = np.abs([*_score_ends(block, inside, largest_w), block.y])
+    return (sizes.max(axis=(0, 1), keepdims=True)[0],)
+
+
+def _slope_sums(block: Block, loss: Loss, inside: Certificate, largest_w: Array, below: Array, above: Array) -> Sums:
+    low, high = _score_ends(block, inside, largest_w)
+    y = block.y[:, None]
+    highest, lowest = up(high[:, None] + below), down(low[:, None] + above)
+    most, least = loss.derivative_range(y, highest, highest)[1], loss.derivative_range(y, lowest, lowest)[0]
+    weight = block.weight
+    return weight @ most, weight @ np.abs(most), weight @ least, weight @ np.abs(least)

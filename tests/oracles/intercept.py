@@ -1,0 +1,224 @@
+"""Exact minimisers with an unpenalised intercept, the last coordinate; the other weights come first.
+
+``Phi(w) = min_b P(w, b)`` is lam-strongly convex, and its gradient is that of P in w at the best b. So a point w,
+an enclosure of its best b and a small gradient there say how close w is; and the best b of a model moves no more
+than the scores do.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from flint import arb, arb_mat, ctx, fmpq
+from sklearn.exceptions import ConvergenceWarning
+
+from ipub import IntervalMatrix
+from ipub.data.blocks import InterceptRows, MemoryRows
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from ipub.solvers import solve
+from oracles.exact import PRECISION, ExactModel, _as_float, _sign_patterns, _signs_hold, _solve, exact_model
+from oracles.rationals import ball_ends, exact_dot, rational, rational_rows, rationals
+
+Ends = tuple[arb, arb]
+
+
+def hinge_ends(y: float, score: arb) -> Ends:
+    """Return the least and the greatest subderivative of the hinge over a ball."""
+    margin = y * score
+    low, high = (-1 if not margin > 1 else 0), (0 if not margin < 1 else -1)
+    return (arb(low), arb(high)) if y > 0 else (arb(-high), arb(-low))
+
+
+def smooth_ends(slope: Callable[[float, arb], arb]) -> Callable[[float, arb], Ends]:
+    """Return the same for a smooth loss: the derivative over a ball is itself a ball."""
+    return lambda y, score: (slope(y, score),) * 2
+
+
+def intercept_ball(
+    ends: Callable[[float, arb], Ends], y: list[float], weight: list[arb], scores: list[arb], guess: arb
+) -> arb:
+    """Enclose a b for which 0 is a subderivative of ``sum_i weight_i l(y_i, score_i + b)``."""
+
+    def total(b: arb) -> Ends:
+        parts = [ends(label, score + b) for label, score in zip(y, scores, strict=True)]
+        return tuple(sum((s * part[k] for s, part in zip(weight, parts, strict=True)), arb(0)) for k in (0, 1))
+
+    if ends is hinge_ends:
+        kinks = (label - score for label, score in zip(y, scores, strict=True))
+        starts = [*sorted(kinks, key=lambda b: abs(float(b - guess))), guess]
+    else:
+        starts = [_newton(total, guess), guess]
+    for start in starts:
+        distance = arb(2) ** -120 * (abs(start) + arb(2) ** -20)
+        for _ in range(3):
+            if total(start - distance)[1] <= 0 and total(start + distance)[0] >= 0:
+                return arb(start.mid(), arb((distance + start.rad()).upper()))
+            distance *= 2**20
+    raise AssertionError("no intercept found")
+
+
+def _newton(total: Callable[[arb], Ends], b: arb) -> arb:
+    step = arb(2) ** -50
+    for _ in range(6):
+        here, there = total(b)[0], total(b + step)[0]
+        if not there > here:
+            break
+        b = (b - here * step / (there - here)).mid()
+    return b
+
+
+def exact_intercept_model(X, y, weight, loss_name: str, lam: float, kappa: float) -> ExactModel:
+    """Minimise ``sum s_i loss(y_i, x_i.w + b) / sum s_i + lam/2 |w|^2 + kappa |w|_1`` exactly.
+
+    Where several b are optimal, one of them is returned.
+    """
+    rows, labels = rational_rows(X), rationals(y)
+    shares = rationals(np.ones(len(labels)) if weight is None else weight)
+    total = sum(shares, fmpq(0))
+    kept = [i for i, share in enumerate(shares) if share != 0]
+    rows, labels, shares = ([part[i] for i in kept] for part in (rows, labels, shares))
+    shares = [share / total for share in shares]
+    parts = (rows, labels, shares, rational(lam), rational(kappa))
+    return {"squared_error": _squared, "hinge": _hinge, "log_loss": _logistic}[loss_name](*parts)
+
+
+def _squared(rows, labels, shares, lam, kappa) -> ExactModel:
+    """The best intercept makes the mean residual zero: subtract the means, exactly."""
+    means = [sum((s * row[j] for s, row in zip(shares, rows, strict=True)), fmpq(0)) for j in range(len(rows[0]))]
+    mean = sum((s * label for s, label in zip(shares, labels, strict=True)), fmpq(0))
+    centered = [[entry - middle for entry, middle in zip(row, means, strict=True)] for row in rows]
+    model = exact_model(centered, [label - mean for label in labels], shares, "squared_error", lam, kappa)
+    return ExactModel([*model.w, mean - exact_dot(means, model.w)], fmpq(0))
+
+
+def _float_minimiser(rows, labels, shares, lam, kappa, loss_name) -> np.ndarray:
+    table = np.array([[_as_float(entry) for entry in row] for row in rows])
+    y, weight = np.array([_as_float(v) for v in labels]), np.array([_as_float(v) for v in shares])
+    data = InterceptRows(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight))
+    penalty = ElasticNet(_as_float(lam), _as_float(kappa), n_free=1)
+    with np.testing.suppress_warnings() as ignored:
+        ignored.filter(ConvergenceWarning)
+        return solve(Problem(data, LOSSES[loss_name], penalty), tol=1e-14, max_iter=30).w
+
+
+def _hinge(rows, labels, shares, lam, kappa) -> ExactModel:
+    """Try states of rows and signs of weights, as without intercept.
+
+    The best intercepts form an interval whose ends put a row on the kink; there some pattern with at least one free
+    row, and linearly independent ones, is optimal.
+    """
+    margins = [[label * entry for entry in [*row, fmpq(1)]] for row, label in zip(rows, labels, strict=True)]
+    guess = _float_minimiser(rows, labels, shares, lam, kappa, "hinge")
+    for state in _states(margins, guess):
+        for signs in _sign_patterns(guess[:-1], kappa):
+            w = _hinge_candidate(margins, shares, lam, kappa, state, signs)
+            if w is not None:
+                return ExactModel(w, fmpq(0))
+    raise AssertionError("no pattern of rows and signs satisfies the optimality conditions")
+
+
+def _states(margins, guess) -> Iterator[list[str]]:
+    order = []
+    for row in margins:
+        margin = _as_float(exact_dot(row, rationals(guess)))
+        side = ("one", "zero") if margin < 1.0 else ("zero", "one")
+        order.append(("free", *side) if abs(margin - 1.0) < 1e-5 else (side[0], "free", side[1]))
+    for ranks in sorted(itertools.product(range(3), repeat=len(margins)), key=sum):
+        state = [options[rank] for options, rank in zip(order, ranks, strict=True)]
+        if 1 <= state.count("free") <= len(guess):
+            yield state
+
+
+def _hinge_candidate(margins, shares, lam, kappa, state, signs) -> list[fmpq] | None:
+    """Solve for the weights that are on, the intercept and the free duals; return the weights if they are optimal."""
+    d = len(signs)
+    on = [*(j for j in range(d) if signs[j]), d]
+    free = [i for i, name in enumerate(state) if name == "free"]
+    ones = [i for i, name in enumerate(state) if name == "one"]
+    strength = [lam] * d + [fmpq(0)]
+    matrix = [
+        [strength[j] if j == k else fmpq(0) for k in on] + [-shares[i] * margins[i][j] for i in free] for j in on
+    ] + [[margins[i][k] for k in on] + [fmpq(0)] * len(free) for i in free]
+    right = [
+        sum((shares[i] * margins[i][j] for i in ones), fmpq(0)) - (kappa * signs[j] if kappa != 0 and j < d else 0)
+        for j in on
+    ]
+    solution = _solve(matrix, right + [fmpq(1)] * len(free))
+    if solution is None:
+        return None
+    w = [fmpq(0)] * (d + 1)
+    for j, value in zip(on, solution[: len(on)], strict=True):
+        w[j] = value
+    dual = [fmpq(name == "one") for name in state]
+    for i, value in zip(free, solution[len(on) :], strict=True):
+        dual[i] = value
+    for margin, b in zip((exact_dot(row, w) for row in margins), dual, strict=True):
+        if not 0 <= b <= 1 or (margin > 1 and b != 0) or (margin < 1 and b != 1):
+            return None
+    slope = [-sum(shares[i] * dual[i] * margins[i][j] for i in range(len(dual))) for j in range(d + 1)]
+    return w if slope[d] == 0 and _signs_hold(w[:d], signs, slope[:d], lam, kappa) else None
+
+
+def _logistic(rows, labels, shares, lam, kappa) -> ExactModel:
+    """Newton's method in high precision, then the distance from the minimiser by the gradient of Phi."""
+    guess = _float_minimiser(rows, labels, shares, lam, kappa, "log_loss")
+    with ctx.workprec(PRECISION):
+        y = [_as_float(label) for label in labels]
+        table, weight = [[arb(entry) for entry in row] for row in rows], [arb(share) for share in shares]
+        largest = max(sum((entry**2 for entry in row), arb(0)).sqrt().upper() for row in table)
+        for signs in _sign_patterns(guess[:-1], kappa):
+            w, b = _logistic_newton(table, y, weight, arb(lam), arb(kappa), signs, guess)
+            scores = [sum((x * value for x, value in zip(row, w, strict=True)), arb(0)) for row in table]
+            try:
+                b = intercept_ball(smooth_ends(_logistic_slope), y, weight, scores, b)
+            except AssertionError:
+                continue
+            slopes = [s * _logistic_slope(label, t + b) for label, t, s in zip(y, scores, weight, strict=True)]
+            squares = arb(0)
+            for j, value in enumerate(w):
+                slope = sum((c * row[j] for c, row in zip(slopes, table, strict=True)), arb(0))
+                if kappa == 0 or not value.is_zero():
+                    part = slope + arb(lam) * value + arb(kappa) * (1 if value > 0 else -1)
+                else:
+                    part = arb.max(abs(slope) - arb(kappa), arb(0))
+                squares += part * part
+            error = arb(squares.upper()).sqrt() / arb(lam)
+            both = ball_ends(arb.max(error, largest * error + b.rad()))[1]
+            if both < fmpq(1, 2**80):
+                return ExactModel([ball_ends(value)[0] for value in [*w, b.mid()]], both)
+    raise AssertionError("no pattern of signs gives the minimiser to high precision")
+
+
+def _logistic_slope(y: float, score: arb) -> arb:
+    return -arb(y) / (1 + (y * score).exp())
+
+
+def _logistic_newton(table, y, weight, lam, kappa, signs, guess) -> tuple[list[arb], arb]:
+    d = len(signs)
+    on = [*(j for j in range(d) if signs[j]), d]
+    rows = [[*row, arb(1)] for row in table]
+    z = [arb(float(guess[j])) if j in on else arb(0) for j in range(d + 1)]
+    for _ in range(12):
+        scores = [sum((x * value for x, value in zip(row, z, strict=True)), arb(0)) for row in rows]
+        slopes = [_logistic_slope(label, t) for label, t in zip(y, scores, strict=True)]
+        gradient = [
+            sum((s * c * row[j] for s, c, row in zip(weight, slopes, rows, strict=True)), arb(0))
+            + (lam * z[j] + kappa * signs[j] if j < d and not kappa.is_zero() else lam * z[j] if j < d else 0)
+            for j in on
+        ]
+        curved = [s * abs(c) * (1 - abs(c)) for s, c in zip(weight, slopes, strict=True)]
+        hessian = [
+            [
+                sum((c * row[j] * row[k] for c, row in zip(curved, rows, strict=True)), lam * int(j == k < d)).mid()
+                for k in on
+            ]
+            for j in on
+        ]
+        step = arb_mat(hessian).solve(arb_mat([[value.mid()] for value in gradient]), algorithm="approx")
+        for k, j in enumerate(on):
+            z[j] = (z[j] - step[k, 0]).mid()
+    return z[:d], z[d]
