@@ -24,6 +24,12 @@ from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, up
 LEAST_LENGTH = 1e-100
 """Lengths on the axis of scores below it, and beyond its inverse, are refused (F3)."""
 
+STEEPEST = 1e6
+"""Steepest line laid through a jump: more would buy nothing and cost accuracy."""
+
+SHORTEST_MOVE = 1e-3
+"""Secants shorter than this are no flatter than the curve itself, and would cancel."""
+
 
 class Loss(ABC):
     """A convex loss of the score, with its conjugate and its outward-rounded bounds."""
@@ -71,6 +77,17 @@ class Loss(ABC):
     def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (no claim)
         """Bound the slope of every secant of the derivative between two scores in [lower, upper]."""
         return np.zeros(lower.shape), np.full(upper.shape, np.inf)
+
+    def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
+        """Bound the slope of every secant of the derivative from a score in [lower, upper] over at most `move`."""
+        return self.curvature_range(y, down(lower - move), up(upper + move))
+
+    def jump_line(self, y: Array, score: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
+        """Return c, h >= 0 and e such that every derivative at t in [lower, upper] is ``c + h (t - score) ± e``.
+
+        For the scores at which a derivative jumps and `curvature_range` is infinite.
+        """
+        raise NotImplementedError(f"The derivative of {self.name} has no jump.")
 
     def link(self, t: Array) -> Array:
         """Return the prediction g(t) that a score stands for: itself, or a class as its sign, 0 meaning unknown."""
@@ -171,6 +188,20 @@ class Hinge(Loss):
         lowest = np.where(positive, np.where(lower > 1.0, 0.0, -1.0), np.where(lower > -1.0, 1.0, 0.0))
         highest = np.where(positive, np.where(upper < 1.0, -1.0, 0.0), np.where(upper < -1.0, 0.0, 1.0))
         return lowest, highest
+
+    def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        lowest, highest = self.derivative_range(y, lower, upper)
+        return np.zeros(lower.shape), np.where(lowest == highest, 0.0, np.inf)
+
+    def jump_line(self, y: Array, score: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
+        # The derivative minus h (t - y) stays within the jump while h (t - y) is no larger than the jump: 1.
+        farthest = np.maximum(up(upper - y), up(y - lower))
+        h = np.minimum(down(1.0 / np.maximum(farthest, 1.0 / STEEPEST)), STEEPEST)
+        h = np.maximum(0.0, np.nan_to_num(h, nan=0.0))
+        shift = h * (score - y)
+        c = shift - 0.5 * y
+        # Rounding of shift and c (F1, three operations).
+        return c, h, up(0.5 + 4.0 * EPS * (np.abs(shift) + np.abs(c) + h * np.abs(score)))
 
     def smoothed(self, width: float) -> Loss:
         return SmoothedHinge(width)
@@ -384,6 +415,20 @@ class Logistic(Loss):
         least = down(down(expit(farthest) * expit(-farthest) * (1.0 - slack)) - UNDERFLOW)
         most = up(up(expit(nearest) * expit(-nearest) * (1.0 + slack)) + UNDERFLOW)
         return np.nan_to_num(np.maximum(0.0, least), nan=0.0), np.minimum(0.25, np.nan_to_num(most, nan=0.25))
+
+    def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
+        # The curvature is even and falls with |t|. The flattest secant starts at the farthest score and goes out,
+        # the steepest starts at the nearest and goes in (F4).
+        least, most = super().secant_range(y, lower, upper, move)
+        move = np.maximum(move, SHORTEST_MOVE)
+        far = np.maximum(np.abs(lower), np.abs(upper))
+        near = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)
+        outer, inner = up(far + move), down(near - move)
+        flattest = down(_sigmoid_range(-far, -far)[0] - _sigmoid_range(-outer, -outer)[1]) / up(outer - far)
+        steepest = up(_sigmoid_range(-inner, -inner)[1] - _sigmoid_range(-near, -near)[0]) / down(near - inner)
+        # fmax and fmin pass over a NaN.
+        least = np.fmax(least, down(flattest))
+        return least, np.where(inner >= 0.0, np.fmin(most, up(steepest)), most)
 
     def link(self, t: Array) -> Array:
         return np.asarray(expit(t))

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ipub.certificates.ball import ball
-from ipub.certificates.curvature import curvature
-from ipub.certificates.enclosed_inverse import EnclosedInverse
+from ipub.certificates.definite import Inverse
 from ipub.certificates.intercept import bracket_of, with_bracket
-from ipub.certificates.mean_value import IncompleteRows, MeanValue
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region, intersection
+from ipub.certificates.slope import slope
+from ipub.certificates.slope_bounds import Cells, Groups, SlopeBounds
 from ipub.certificates.sphere import sphere
 from ipub.problem import Problem
 from ipub.solvers import Solution
@@ -24,7 +24,7 @@ def tight(problem: Problem, solution: Solution) -> Certificate:
     """
     around_zero = origin(problem, solution)
     around_center = sphere(problem, solution, around_zero)
-    curved = curvature(problem, solution, around_center)
+    curved = slope(problem, solution, around_center)
     parts = [around_center, curved, around_zero]
     if problem.penalty.n_free:
         # Each part narrowed the bracket of the one before.
@@ -36,11 +36,11 @@ def tight(problem: Problem, solution: Solution) -> Certificate:
 CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {
     "sphere": sphere,
     "ball": ball,
-    "curvature": curvature,
+    "slope": slope,
     "tight": tight,
 }
 
-PARTS: tuple[type, ...] = (Certificate, Region, MeanValue, EnclosedInverse, IncompleteRows)
+PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, Inverse)
 """The dataclasses a certificate is made of."""
 
-__all__ = ["CERTIFICATES", "PARTS", "Certificate", "Region", "ball", "curvature", "origin", "sphere", "tight"]
+__all__ = ["CERTIFICATES", "PARTS", "Certificate", "Region", "ball", "origin", "slope", "sphere", "tight"]
