@@ -16,8 +16,11 @@ from ipub.data.intervals import Indices, midpoint_and_radius
 from ipub.losses import Loss
 from ipub.rounding import EPS, UNDERFLOW, Array, down, sum_error, sum_upper, up
 
-WEIGHT_ROUNDS = 12
+WEIGHT_ROUNDS = 6
 """How often the weights of the generators are improved."""
+
+LEADING = 0.6
+"""Directions count as bad from this share of the worst."""
 
 WEIGHT_STEP = 0.3
 """How far, each time."""
@@ -217,7 +220,7 @@ class CellTerms:
         sides = np.flatnonzero(box)
         G = np.concatenate([self.generators, np.diag(box)[sides]])
         weights = np.concatenate([self._own_size(inverse), (box * np.sqrt(np.maximum(np.diag(inverse), 0.0)))[sides]])
-        weights = np.where(weights > UNDERFLOW, weights, UNDERFLOW)
+        weights = _positive(weights)
         best, best_ratio = None, np.inf
         for _ in range(WEIGHT_ROUNDS if len(G) else 0):
             weights = weights / weights.sum()
@@ -228,8 +231,9 @@ class CellTerms:
                 return np.inf
             if values[-1] < best_ratio:
                 best, best_ratio = form, values[-1]
-            seen = np.abs(G @ vectors[:, -1])
-            weights = (1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum()
+            worst = np.maximum(values - LEADING * values[-1], 0.0)
+            seen = np.sqrt((G @ vectors) ** 2 @ worst)
+            weights = _positive((1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum())
         if best is None:
             return 0.0
         return float(up(np.sqrt(greatest_ratio_upper(rounded_up(best, self.some.roundings), matrix))))
@@ -242,7 +246,7 @@ class CellTerms:
         across = np.sqrt(np.maximum(np.einsum("ij,ij->i", some.center @ inverse, some.center), 0.0))[some.cell_rows]
         size = own[j] * np.abs(self.generators[np.arange(len(j)), j]) + 0.1 * whole
         size += own[j] * (self.pull_cell + self.bend_cell) + across * (self.pull_row + self.bend_row)
-        return np.where(np.isfinite(size) & (size > UNDERFLOW), size, 1.0)
+        return _positive(size)
 
     def grouped(self, inverse: Array, jumps: Array) -> tuple[Groups, Cells]:
         """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 9)."""
@@ -273,6 +277,13 @@ class CellTerms:
         if jumps.any():
             forms.append(jumps)
         return Groups(columns, generators, pulls, np.array(forms).reshape(-1, d, d)), cells
+
+
+def _positive(weights: Array) -> Array:
+    """Make weights positive: any are valid, and those of terms that vanish should be small."""
+    weights = np.where(np.isfinite(weights), weights, 0.0)
+    greatest = float(weights.max(initial=0.0))
+    return np.maximum(weights, 1e-12 * greatest if greatest > UNDERFLOW else 1.0)
 
 
 def _column_form(cells: Cells, group: slice, column: int, size: Array, inverse: Array) -> Array:
