@@ -104,6 +104,15 @@ class IncompleteRows:
         cells = np.where(kept[self.cell_rows], (m * self.most)[self.cell_rows] * R / price[j], 0.0)
         return self.form(lost), self.column_sums(cells), np.abs(lost) @ self.center**2
 
+    def hessian_gain(self, metric: Array) -> tuple[Array, Array, Array]:
+        """Return what they can add to it (Lemma 4), in the same way."""
+        m, R, j = self.weight, self.cell_radii, self.cell_columns
+        price = self._prices(metric)
+        share = self.row_sums(R * price[j])
+        gained = up(m * up(up(self.most * up(1.0 + share)) - down(self.slope + self.looseness)))
+        cells = (m * self.most * (1.0 + share))[self.cell_rows] * R / price[j]
+        return self.form(gained), self.column_sums(cells), np.abs(gained) @ self.center**2
+
     def _prices(self, metric: Array) -> Array:
         """Choose for each column how a cross term is shared between row and cell; any positive numbers are valid.
 

@@ -119,7 +119,14 @@ class SlopeBounds:
             U = X @ self.inverse
             low, high, half = self._common(U)
             half = up(up(half + self._missed(X, U)) + self._grouped(U))
-            return up(np.maximum(np.abs(low), np.abs(high)) + half)
+            return self._with_ellipsoid(X, up(np.maximum(np.abs(low), np.abs(high)) + half))
+
+    def _with_ellipsoid(self, X: Array, reach: Array) -> Array:
+        """Return the smaller of a bound of ``|x.v|`` and what the ellipsoid says."""
+        if self.ellipsoid is None:
+            return reach
+        # fmin passes over a NaN: each bounds by itself.
+        return np.asarray(np.fmin(reach, up(self.ellipsoid.norm_upper(X) * self.radius)))
 
     def forces(self, U: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of ``u.(g + r)`` for each row u, over all completions."""
@@ -190,9 +197,7 @@ class SlopeBounds:
         pulls = (signs * U[:, groups.columns]) @ groups.pulls
         for g, column in enumerate(groups.columns):
             pulls[:, column] += signs[:, g] * (U @ groups.pulls[g])
-        with_v = sum_upper(np.abs(pulls) @ self.farthest, U.shape[1] + 1)
-        if self.ellipsoid is not None:
-            with_v = np.fmin(with_v, up(self.ellipsoid.norm_upper(pulls) * self.radius))
+        with_v = self._with_ellipsoid(pulls, sum_upper(np.abs(pulls) @ self.farthest, U.shape[1] + 1))
         total = up(sum_upper(total, len(cells.pull_row) + 30) + with_v)
         if len(self.generators):
             rows = np.abs(U @ self.generators.T).sum(axis=1)
