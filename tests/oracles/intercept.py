@@ -8,6 +8,7 @@ than the scores do.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -53,7 +54,7 @@ def intercept_ball(
     else:
         starts = [_newton(total, guess), guess]
     for start in starts:
-        distance = arb(2) ** -120 * (abs(start) + arb(2) ** -20)
+        distance = arb(2) ** (-3 * ctx.prec // 4) * (abs(start) + arb(2) ** -20)
         for _ in range(3):
             if total(start - distance)[1] <= 0 and total(start + distance)[0] >= 0:
                 return arb(start.mid(), arb((distance + start.rad()).upper()))
@@ -62,7 +63,7 @@ def intercept_ball(
 
 
 def _newton(total: Callable[[arb], Ends], b: arb) -> arb:
-    step = arb(2) ** -50
+    step = arb(2) ** (-ctx.prec // 3)
     for _ in range(6):
         here, there = total(b)[0], total(b + step)[0]
         if not there > here:
@@ -100,9 +101,9 @@ def _float_minimiser(rows, labels, shares, lam, kappa, loss_name) -> np.ndarray:
     y, weight = np.array([_as_float(v) for v in labels]), np.array([_as_float(v) for v in shares])
     data = InterceptRows(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight))
     penalty = ElasticNet(_as_float(lam), _as_float(kappa), n_free=1)
-    with np.testing.suppress_warnings() as ignored:
-        ignored.filter(ConvergenceWarning)
-        return solve(Problem(data, LOSSES[loss_name], penalty), tol=1e-14, max_iter=30).w
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return solve(Problem(data, LOSSES[loss_name], penalty), tol=1e-14, max_iter=100).w
 
 
 def _hinge(rows, labels, shares, lam, kappa) -> ExactModel:
@@ -198,27 +199,48 @@ def _logistic_slope(y: float, score: arb) -> arb:
 
 
 def _logistic_newton(table, y, weight, lam, kappa, signs, guess) -> tuple[list[arb], arb]:
+    """Minimise on the weights that are on and the intercept, signs taken as given: Newton with halved steps."""
     d = len(signs)
     on = [*(j for j in range(d) if signs[j]), d]
     rows = [[*row, arb(1)] for row in table]
-    z = [arb(float(guess[j])) if j in on else arb(0) for j in range(d + 1)]
-    for _ in range(12):
+    strength = [lam] * d + [arb(0)]
+    l1 = [kappa * signs[j] if not kappa.is_zero() else arb(0) for j in range(d)] + [arb(0)]
+
+    def slopes_at(z):
         scores = [sum((x * value for x, value in zip(row, z, strict=True)), arb(0)) for row in rows]
         slopes = [_logistic_slope(label, t) for label, t in zip(y, scores, strict=True)]
+        others = [_logistic_slope(-label, t) for label, t in zip(y, scores, strict=True)]
         gradient = [
-            sum((s * c * row[j] for s, c, row in zip(weight, slopes, rows, strict=True)), arb(0))
-            + (lam * z[j] + kappa * signs[j] if j < d and not kappa.is_zero() else lam * z[j] if j < d else 0)
+            sum(
+                (s * c * row[j] for s, c, row in zip(weight, slopes, rows, strict=True)), strength[j] * z[j] + l1[j]
+            ).mid()
             for j in on
         ]
-        curved = [s * abs(c) * (1 - abs(c)) for s, c in zip(weight, slopes, strict=True)]
+        return gradient, [s * abs(c) * abs(o) for s, c, o in zip(weight, slopes, others, strict=True)]
+
+    z = [arb(float(guess[j])) if j in on else arb(0) for j in range(d + 1)]
+    for _ in range(100):
+        gradient, curved = slopes_at(z)
         hessian = [
             [
-                sum((c * row[j] * row[k] for c, row in zip(curved, rows, strict=True)), lam * int(j == k < d)).mid()
+                sum((c * row[j] * row[k] for c, row in zip(curved, rows, strict=True)), strength[j] * int(j == k)).mid()
                 for k in on
             ]
             for j in on
         ]
-        step = arb_mat(hessian).solve(arb_mat([[value.mid()] for value in gradient]), algorithm="approx")
-        for k, j in enumerate(on):
-            z[j] = (z[j] - step[k, 0]).mid()
+        step = arb_mat(hessian).solve(arb_mat([[value] for value in gradient]), algorithm="approx")
+        moves = [step[k, 0].mid() for k in range(len(on))]
+        decrement = sum((g * move for g, move in zip(gradient, moves, strict=True)), arb(0))
+        length = arb(1)
+        while float(length) > 1e-9:
+            trial = list(z)
+            for j, move in zip(on, moves, strict=True):
+                trial[j] = (z[j] - length * move).mid()
+            ahead = sum((g * move for g, move in zip(slopes_at(trial)[0], moves, strict=True)), arb(0))
+            if float(ahead) >= -0.5 * float(decrement):
+                break
+            length /= 2
+        z = trial
+        if all(abs(float(move)) <= 1e-70 * abs(float(z[j])) for j, move in zip(on, moves, strict=True)):
+            break
     return z[:d], z[d]

@@ -109,8 +109,8 @@ def _score_ends(block: Block, inside: Certificate, largest_w: Array) -> tuple[Ar
 
 
 def _largest(block: Block, inside: Certificate, largest_w: Array) -> Sums:
-    sizes = np.abs([*_score_ends(block, inside, largest_w), block.y])
-    return (sizes.max(axis=(0, 1), keepdims=True)[0],)
+    sizes = np.abs([*_score_ends(block, inside, largest_w), block.y]).max(axis=0)
+    return (sizes[block.weight > 0.0].max(initial=0.0, keepdims=True),)
 
 
 def _slope_sums(block: Block, loss: Loss, inside: Certificate, largest_w: Array, below: Array, above: Array) -> Sums:
