@@ -23,14 +23,12 @@ def tight(problem: Problem, solution: Solution) -> Certificate:
     (With an intercept, whose bracket is found to a hundredth of its width: by no more than that.)
     """
     around_zero = origin(problem, solution)
-    around_center = sphere(problem, solution, around_zero)
-    curved = curvature(problem, solution, around_center)
-    parts = [around_center, curved, around_zero]
+    curved = curvature(problem, solution, around_zero)
     if problem.penalty.n_free:
-        # Each part narrowed the bracket of the one before.
-        bracket = bracket_of(curved)
-        parts = [replace(p, regions=tuple(with_bracket(region, bracket) for region in p.regions)) for p in parts]
-    return intersection("tight", parts)
+        around_zero = replace(
+            around_zero, regions=tuple(with_bracket(r, bracket_of(curved)) for r in around_zero.regions)
+        )
+    return intersection("tight", [sphere(problem, solution, curved), curved, around_zero])
 
 
 CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {

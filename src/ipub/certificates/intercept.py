@@ -18,15 +18,15 @@ from ipub.solvers import Solution
 Bracket = tuple[float, float]
 EVERYTHING: Bracket = (-np.inf, np.inf)
 
-TRIALS = 10
+TRIALS = 7
 """Half the trial intercepts of a pass, for each side of the bracket."""
-RATIO = 8.0
-"""Between distances of the first pass: ten of them span nine orders of magnitude."""
+RATIO = 16.0
+"""Between distances of the first pass: seven of them span seven orders of magnitude."""
 FARTHEST = 1024.0
 """Farthest trial of all, as a multiple of the largest score or target."""
 PASSES = 4
-PRECISE_ENOUGH = 0.01
-"""Share of its width to which an end of a bracket is worth knowing."""
+FINE, COARSE = 0.01, 0.25
+"""Share of its width to which an end of a bracket is worth knowing: at last, and on the way."""
 
 
 def bracket_of(certificate: Certificate) -> Bracket:
@@ -52,7 +52,9 @@ def reach(solution: Solution, bracket: Bracket) -> float:
 
 
 @overflow_passes()
-def narrow(problem: Problem, solution: Solution, regions: Sequence[Region], known: Bracket) -> Bracket:
+def narrow(
+    problem: Problem, solution: Solution, regions: Sequence[Region], known: Bracket, precision: float = FINE
+) -> Bracket:
     """Narrow a bracket of the intercept by a region of the other weights; the smallest one given is used.
 
     A trial b is below every completion's intercept if the slopes of the losses at ``highest score + b`` sum to
@@ -76,7 +78,7 @@ def narrow(problem: Problem, solution: Solution, regions: Sequence[Region], know
         doubt_below = min([upper, *below[below > lower]])
         doubt_above = max([lower, *above[above < upper]])
         doubt = max(doubt_below - lower, upper - doubt_above)
-        if not doubt > PRECISE_ENOUGH * (upper - lower) or not np.isfinite([lower, upper]).all():
+        if not doubt > precision * (upper - lower) or not np.isfinite([lower, upper]).all():
             break
         below = np.linspace(lower, doubt_below, 2 * TRIALS + 2)[1:-1]
         above = np.linspace(doubt_above, upper, 2 * TRIALS + 2)[1:-1]
