@@ -23,12 +23,14 @@ def tight(problem: Problem, solution: Solution) -> Certificate:
     (With an intercept, whose bracket is found to a hundredth of its width: by no more than that.)
     """
     around_zero = origin(problem, solution)
-    curved = curvature(problem, solution, around_zero)
+    around_center = sphere(problem, solution, around_zero)
+    curved = curvature(problem, solution, intersection("known", [around_center, around_zero]))
+    parts = [around_center, curved, around_zero]
     if problem.penalty.n_free:
-        around_zero = replace(
-            around_zero, regions=tuple(with_bracket(r, bracket_of(curved)) for r in around_zero.regions)
-        )
-    return intersection("tight", [sphere(problem, solution, curved), curved, around_zero])
+        # The last bracket is the narrowest, and holds whichever region the weights are in.
+        bracket = bracket_of(curved)
+        parts = [replace(part, regions=tuple(with_bracket(r, bracket) for r in part.regions)) for part in parts]
+    return intersection("tight", parts)
 
 
 CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {

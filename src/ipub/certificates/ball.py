@@ -38,11 +38,14 @@ def ball(problem: Problem, solution: Solution, known: Certificate | None = None)
     """
     if problem.penalty.n_free == 0:
         return Certificate("ball", tuple(_without_useless(_regions(problem, solution, 0.0))), solution.gap)
-    bracket = bracket_of(origin(problem, solution) if known is None else known)
+    known = origin(problem, solution) if known is None else known
+    bracket = bracket_of(known)
     regions: list[Region] = []
     for precision in ROUNDS:
         regions = _without_useless(_regions(problem, solution, reach(solution, bracket)))
-        bracket = narrow(problem, solution, regions, bracket, precision)
+        # One of all these is enough to bound the scores of the training rows.
+        smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
+        bracket = narrow(problem, solution, [smallest, *known.regions], bracket, precision)
     return Certificate("ball", tuple(with_bracket(region, bracket) for region in regions), solution.gap)
 
 

@@ -55,14 +55,13 @@ def reach(solution: Solution, bracket: Bracket) -> float:
 def narrow(
     problem: Problem, solution: Solution, regions: Sequence[Region], known: Bracket, precision: float = FINE
 ) -> Bracket:
-    """Narrow a bracket of the intercept by a region of the other weights; the smallest one given is used.
+    """Narrow a bracket of the intercept by regions of the other weights, all of which hold.
 
     A trial b is below every completion's intercept if the slopes of the losses at ``highest score + b`` sum to
     less than 0, and above if those at ``lowest score + b`` sum to more (``docs/theory.md``, Theorem 5). Trials at
     growing distances from the trained intercept come first; then the gap around either end is divided evenly.
     """
-    smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
-    inside = Certificate("inside", (with_bracket(smallest, (0.0, 0.0)),), solution.gap)
+    inside = Certificate("inside", tuple(with_bracket(region, (0.0, 0.0)) for region in regions), solution.gap)
     n = len(solution.w)
     largest_w = np.abs(inside.score_bounds(np.eye(n))).max(axis=1)
     below, above = _first_trials(problem, solution, (inside, largest_w), known)
@@ -92,7 +91,10 @@ def _first_trials(
     farthest = reach(solution, known)
     if not np.isfinite(farthest):
         (sizes,) = problem.rows.collect(_largest, *inside)
-        farthest = FARTHEST * sizes.max() + 2.0 * abs(here)
+        farthest = FARTHEST * sizes.max()
+        # A trained intercept out of all proportion, or NaN, is no place to begin.
+        here = here if abs(here) <= farthest else 0.0
+        farthest += abs(here)
     distances = farthest * RATIO ** -np.arange(float(TRIALS))
     trials = np.concatenate([here - distances, [here], here + distances])
     trials = np.sort(trials[np.isfinite(trials)])

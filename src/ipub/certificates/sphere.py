@@ -26,10 +26,11 @@ def sphere(problem: Problem, solution: Solution, known: Certificate | None = Non
     """
     if problem.penalty.n_free == 0:
         return Certificate("sphere", (_region(problem, solution, gap_upper(problem, solution)),), solution.gap)
-    bracket = bracket_of(origin(problem, solution) if known is None else known)
+    around = origin(problem, solution) if known is None else known
+    bracket = bracket_of(around)
     region = _region(problem, solution, gap_upper(problem, solution, reach(solution, bracket)))
     if known is None:
-        bracket = narrow(problem, solution, [region], bracket)
+        bracket = narrow(problem, solution, [region, *around.regions], bracket)
     return Certificate("sphere", (with_bracket(region, bracket),), solution.gap)
 
 
