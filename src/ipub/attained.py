@@ -1,20 +1,23 @@
 """The inner bound: predictions that retrained completions really attain.
 
 A certificate bounds the range of a prediction from outside; this bounds it from inside. The ratio of the two
-widths says how much a certificate can be off. A completion is chosen for one row x and one side by pushing every
-uncertain cell to the end of its interval where the prediction is farther on that side. To first order in the
-change of the model, with ``u = H^-1 x`` and H the Hessian of the objective, row i of the table moves ``x.w`` by
+widths says how much a certificate can be off.
+
+With many uncertain cells a completion is chosen for one row x and one side by pushing every cell to the end of its
+interval where the prediction is farther on that side. To first order in the change of the model, with
+``u = H^-1 x`` and H the Hessian of the objective, row i of the table moves ``x.w`` by
 
     -m_i psi(x''_i.w) (x''_i.u) + constant,
 
 of which each cell takes the better end, all others staying where they are. The model is retrained there, and the
-cells are pushed again, until nothing is gained. All rows and sides are searched side by side: they share each
-pass over the training rows. A kinked loss is searched through smoothed ones. If there are few cells, flips of
-single cells follow.
+cells are pushed again, until nothing is gained. Several rows and both sides share each pass over the training
+rows. If the table is small, flips of single cells follow. With few cells all vertices are compared instead.
+Whatever suggests a completion, the score that counts is that of the model trained on it.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,45 +27,53 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.data.blocks import Block, Rows, Sums
+from ipub.data.blocks import BLOCK_CELLS, Block, Rows, Sums
 from ipub.data.intervals import Indices, completed_cells, row_slices
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array, overflow_passes
 from ipub.solvers import Solution, solve
 from ipub.solvers.quadratic import minimise_quadratic, solve_shifted
+from ipub.solvers.tables import solve_tables
 
 Positions = NDArray[np.int8]
 """Where each uncertain cell is, in the order of the rows: -1 lower end, 0 center, 1 upper end."""
 
-KINK_WIDTHS = (1.0, 0.1, 0.01)
-"""Over which scores the derivative of a kinked loss is taken to change, when a completion is chosen."""
-ROUNDS = 4
-"""How often cells are pushed, at most."""
-FEW_CELLS = 16
-"""Up to so many uncertain cells, flips of single cells are tried one by one."""
-ROWS_AT_ONCE = 32
+KINK_WIDTHS = (0.3, 0.03, 0.003, 0.03)
+"""Over which scores the derivative of a kinked loss is taken to change, each time cells are pushed.
+
+As many as there are rounds, for a smooth loss too.
+"""
+FEW_CELLS = 12
+"""Up to so many uncertain cells, all vertices are compared."""
+COMPARED = 1 << 22
+"""Cells of completed tables that may be trained on for the sake of comparing them, at a time."""
+FLIPS = 50
+"""How many single cells are flipped, at most, after cells were pushed."""
+RETRAINED = 2
+"""Completions that are trained exactly for each row and side when completions were compared."""
+ROWS_AT_ONCE = 8
 """Test rows that share the passes over the training rows."""
-POSITIONS_AT_ONCE = 1 << 26
-"""Bytes that positions of cells may take at once."""
-CHORDS = 25
-"""How many steps with the Hessian of the center are tried before a completion is trained by itself."""
+BYTES_AT_ONCE = 1 << 27
+"""Memory that test rows searched side by side may take."""
+PASSES = 15
+"""Quasi-Newton steps that are shared before a completion is trained by itself."""
 TOLERANCE = 1e-10
-"""Relative duality gap, or size of the last step relative to the model, to which completions are trained."""
+"""Relative duality gap, or last step relative to the weights, to which completions are trained."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """A completion of the training rows: every uncertain cell at one end, or at the middle, of its interval.
+    """A completion of the training table: every uncertain cell at an end, or at the middle, of its interval.
 
-    Parameters
+    Attributes
     ----------
     rows : Rows
-        The rows with their intervals.
+        The training rows with their intervals.
     starts : array of shape (n_rows + 1,)
         The uncertain cells of row i are numbers ``starts[i]`` to ``starts[i + 1] - 1``.
     positions : array of shape (n_uncertain,)
-        -1, 0 or 1 for each cell: the lower end, the middle or the upper end.
+        -1, 0 or 1 for each uncertain cell, row by row: the lower end, the middle or the upper end.
     """
 
     rows: Rows
@@ -79,45 +90,51 @@ class CompletedRows(Rows):
     """The rows of one completion: no cell is uncertain any more."""
 
     def __init__(self, completion: Completion) -> None:
-        rows = completion.rows
-        super().__init__(rows.n_features, rows.y, rows.weight)
+        super().__init__(completion.rows.n_features, completion.rows.y, completion.rows.weight)
         self.completion = completion
 
     def block(self, rows: slice) -> Block:
-        whole = self.completion.rows.block(rows)
-        starts = self.completion.starts
-        positions = self.completion.positions[starts[rows.start] : starts[rows.stop]]
+        whole, starts = self.completion.rows.block(rows), self.completion.starts
+        here = self.completion.positions[starts[rows.start] : starts[rows.stop]]
         center, i, j = whole.center.copy(), whole.cell_rows, whole.cell_columns
-        center[i, j] = completed_cells(center[i, j], whole.cell_radii, positions)
+        center[i, j] = completed_cells(center[i, j], whole.cell_radii, here)
         nothing = np.zeros(0, dtype=np.intp)
         return Block(center, nothing, nothing, np.zeros(0), whole.y, self.weight[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class SharedBlock(Block):
-    """A block with several completions of its rows: by how much each of them moves each uncertain cell."""
+    """A block with several completions of its rows."""
 
     shifts: Array
+    """By how much each completion moves each uncertain cell, shape (cells, completions)."""
 
     def scores(self, vectors: Array) -> Array:
-        """Return the score of each row under a vector for each completion."""
+        """Return the product of each row with the vector (a column) of each completion."""
         moved = self.shifts * vectors[self.cell_columns]
-        return np.asarray(self.center @ vectors + self._cells(self.cell_rows, len(self.y)) @ moved)
+        return np.asarray(self.center @ vectors + _adding(self.cell_rows, len(self.y)) @ moved)
 
     def transposed_dot(self, coefficients: Array) -> Array:
         """Return the sum of the rows of each completion, each times its coefficient."""
         moved = self.shifts * coefficients[self.cell_rows]
-        d = self.center.shape[1]
-        return np.asarray(self.center.T @ coefficients + self._cells(self.cell_columns, d) @ moved)
+        total = self.center.T @ coefficients
+        return np.asarray(total + _adding(self.cell_columns, len(total)) @ moved)
 
-    def _cells(self, numbers: Indices, n: int) -> csr_array:
-        """Return the matrix that adds up values of cells by their row, or by their column."""
-        m = len(numbers)
-        return csr_array((np.ones(m), (numbers, np.arange(m))), shape=(n, m))
+
+def _adding(numbers: Indices, n: int) -> csr_array:
+    """Return the matrix that adds up values of cells by their row, or by their column."""
+    return csr_array((np.ones(len(numbers)), (numbers, np.arange(len(numbers)))), shape=(n, len(numbers)))
 
 
 class SharedRows(Rows):
-    """The rows of several completions, for kernels that look at all of them in one pass."""
+    """The rows of several completions, for kernels that look at all of them in one pass.
+
+    Parameters
+    ----------
+    rows : Rows
+    starts : array of shape (n_rows + 1,)
+    positions : array of shape (n_completions, n_uncertain)
+    """
 
     def __init__(self, rows: Rows, starts: Indices, positions: Positions) -> None:
         super().__init__(rows.n_features, rows.y, rows.weight)
@@ -127,143 +144,242 @@ class SharedRows(Rows):
         whole = self.rows.block(rows)
         here = self.positions[:, self.starts[rows.start] : self.starts[rows.stop]]
         shifts = whole.cell_radii[:, None] * here.T
-        return SharedBlock(
-            whole.center, whole.cell_rows, whole.cell_columns, whole.cell_radii, whole.y, self.weight[rows], shifts
-        )
+        cells = whole.cell_rows, whole.cell_columns, whole.cell_radii
+        return SharedBlock(whole.center, *cells, whole.y, self.weight[rows], shifts)
 
 
-@dataclass(frozen=True)
-class Attained:
-    """What a search found for some test rows: for each row and side a score and where it is attained."""
+class Best:
+    """The best score found so far for each test row and side, and the completion that attains it."""
 
-    scores: Array
-    positions: Positions
+    def __init__(self, X: Array, n_cells: int) -> None:
+        self.X = X
+        self.scores = np.tile([np.inf, -np.inf], (len(X), 1))
+        self.positions = np.zeros((len(X), 2, n_cells), dtype=np.int8)
 
-    def record(self, positions: Positions, scores: Array) -> bool:
-        """Keep those of some completions that are better; return whether one is."""
+    def record(self, positions: Positions, models: Array) -> bool:
+        """Look at the models of some completions; return whether one is better for some row and side."""
+        scores, rows = self.X @ models.T, np.arange(len(self.X))
         improved = False
-        for end, best in ((0, np.argmin(scores, axis=0)), (1, np.argmax(scores, axis=0))):
-            rows = np.arange(len(best))
-            found = scores[best, rows]
-            better = (found > self.scores[:, 1]) if end else (found < self.scores[:, 0])
-            self.scores[better, end] = found[better]
+        for end, sign in ((0, -1.0), (1, 1.0)):
+            best = np.argmax(sign * scores, axis=1)
+            gain = sign * (scores[rows, best] - self.scores[:, end])
+            better = gain > 0.0
+            improved |= bool((gain > TOLERANCE * (1.0 + np.abs(self.scores[:, end]))).any())
+            self.scores[better, end] = scores[rows, best][better]
             self.positions[better, end] = positions[best[better]]
-            improved |= bool(better.any())
         return improved
+
+    def promising(self, positions: Positions, models: Array, count: int) -> Positions:
+        """Return those of some completions that approximate models prefer for some row and side."""
+        order = np.argsort(self.X @ models.T, axis=1)
+        return positions[np.unique(np.hstack([order[:, :count], order[:, -count:]]))]
 
 
 class Search:
-    """The search for completions, with what all test rows share."""
+    """The search for completions: what all test rows share.
+
+    Parameters
+    ----------
+    problem : Problem
+        With uncertain cells.
+    solution : Solution
+        The model trained at the center.
+    """
 
     def __init__(self, problem: Problem, solution: Solution) -> None:
         self.problem, self.w = problem, solution.w
         (counts,) = problem.rows.collect(_cell_counts)
         self.starts: Indices = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
         self.n_cells = int(self.starts[-1])
-        loss = problem.loss
-        widths = KINK_WIDTHS if not loss.is_smooth else (0.0,)
-        self.paths = [Path(Problem(problem.rows, loss.smoothed(width), problem.penalty), self) for width in widths]
+        self._table_cells = problem.rows.n_rows * problem.rows.n_features
         self._trained: dict[bytes, Array] = {}
+        self._hessians: dict[float, Array] = {}
+        self._vertices: tuple[Positions, Array] | None = None
+        d = len(self.w)
+        self.rows_at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (2 * self.n_cells + 16 * d * d)))
 
-    def run(self, X: Array) -> Attained:
-        """Search for the ends of some test rows."""
-        center = X @ self.w
-        found = Attained(np.stack([center, center], axis=1), np.zeros((len(X), 2, self.n_cells), dtype=np.int8))
-        aims, sides = np.repeat(X, 2, axis=0), np.tile([-1.0, 1.0], len(X))
-        for path in self.paths:
-            positions = np.zeros((len(aims), self.n_cells), dtype=np.int8)
-            w = np.repeat(path.w[None], len(aims), axis=0)
-            for _ in range(ROUNDS):
-                pushed = path.push(positions, w, aims, sides)
-                if np.array_equal(pushed, positions):
-                    break
-                positions = pushed
-                w = path.train(positions, w)
-                models = w if self.problem.loss.is_smooth else self.train(positions, w)
-                if not found.record(positions, models @ X.T):
-                    break
-        while self.n_cells <= FEW_CELLS:
-            around = np.unique(found.positions.reshape(-1, self.n_cells), axis=0)
-            flips = around[:, None, :] * (1 - 2 * np.eye(self.n_cells, dtype=np.int8))
+    def completion(self, positions: Positions) -> Completion:
+        """Return the completion with the uncertain cells at these positions."""
+        return Completion(self.problem.rows, self.starts, positions)
+
+    def steps(self, best: Best) -> Iterator[float]:
+        """Search for the ends of some test rows; yield which share of the work is done."""
+        if self.n_cells <= FEW_CELLS and self._table_cells << self.n_cells <= COMPARED:
+            if self._vertices is None:
+                vertices = np.array(list(itertools.product([-1, 1], repeat=self.n_cells)), dtype=np.int8)
+                self._vertices = vertices, self._compare(vertices)
+            self._retrain(best, best.promising(*self._vertices, RETRAINED))
+        else:
+            for k, _ in enumerate(self._push(best)):
+                yield (k + 1) / (len(KINK_WIDTHS) + 1)
+            self._flip(best)
+        best.record(np.zeros((1, self.n_cells), dtype=np.int8), self.w[None])
+
+    def _push(self, best: Best) -> Iterator[None]:
+        """Push all cells for each row and side, in rounds, and retrain."""
+        loss, aims, sides = self.problem.loss, np.repeat(best.X, 2, axis=0), np.tile([-1.0, 1.0], len(best.X))
+        positions = np.zeros((len(aims), self.n_cells), dtype=np.int8)
+        models = np.repeat(self.w[None], len(aims), axis=0)
+        hessians: Array | None = None
+        for width in KINK_WIDTHS:
+            smooth, ahead = loss.smoothed(width), 0.0 if loss.is_smooth else 0.5 * width
+            if hessians is None or not loss.is_smooth:
+                hessians = np.repeat(self._hessian(smooth, ahead, width)[None], len(aims), axis=0)
+            u = [self._inverse(*parts) for parts in zip(hessians, models, aims, strict=True)]
+            rows = SharedRows(self.problem.rows, self.starts, positions)
+            (ends,) = rows.collect(_better_ends, smooth, ahead, models.T, np.array(u).T, sides)
+            pushed = np.ascontiguousarray(ends.T)
+            if loss.is_smooth and np.array_equal(pushed, positions):
+                break
+            positions = pushed
+            models = self._train_together(positions, models, hessians) if loss.is_smooth else self._train(positions)
+            improved = best.record(positions, models)
+            yield
+            if loss.is_smooth and not improved:
+                break
+
+    def _flip(self, best: Best) -> None:
+        """Flip single cells as long as that helps, where it is cheap to compare all flips."""
+        if 2 * len(best.X) * self.n_cells * self._table_cells > COMPARED:
+            return
+        signs = 1 - 2 * np.eye(self.n_cells, dtype=np.int8)
+        for _ in range(FLIPS):
+            flips = best.positions.reshape(-1, 1, self.n_cells) * signs
             flips = np.unique(flips.reshape(-1, self.n_cells), axis=0)
-            if not found.record(flips, self.train(flips, np.repeat(self.w[None], len(flips), axis=0)) @ X.T):
+            if not self._retrain(best, best.promising(flips, self._compare(flips), 1)):
                 break
-        return found
 
-    def train(self, positions: Positions, start: Array) -> Array:
-        """Return the exact models of some completions, each trained by itself."""
-        return np.array([self._train(self.problem, *pair) for pair in zip(positions, start, strict=True)])
+    def _hessian(self, smooth: Loss, ahead: float, width: float) -> Array:
+        """Return the Hessian of the (smoothed) loss at the center."""
+        if width not in self._hessians:
+            (total,) = self.problem.rows.reduce(_hessian_sums, smooth, ahead, self.w)
+            self._hessians[width] = total / self.problem.rows.total_weight
+        return self._hessians[width]
 
-    def _train(self, problem: Problem, positions: Positions, start: Array) -> Array:
-        rows = CompletedRows(Completion(problem.rows, self.starts, positions))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return solve(Problem(rows, problem.loss, problem.penalty), tol=TOLERANCE, start=start).w
-
-
-class Path:
-    """One smooth loss through which completions are searched: the problem's own, or a smoothed one."""
-
-    def __init__(self, problem: Problem, search: Search) -> None:
-        self.problem, self.search = problem, search
-        self.w = search.w if problem.loss is search.problem.loss else solve(problem, start=search.w).w
-        self.hessian = problem.evaluate(self.w, problem.loss).hessian
-
-    def push(self, positions: Positions, w: Array, aims: Array, sides: Array) -> Positions:
+    def _inverse(self, hessian: Array, w: Array, x: Array) -> Array:
+        """Return ``H^-1 x``, with an l1 penalty on the support of w."""
+        free = np.flatnonzero(w) if self.problem.penalty.kappa > 0.0 else np.arange(len(w))
         u = np.zeros_like(w)
-        for k, x in enumerate(aims):
-            free = w[k] != 0.0 if self.problem.penalty.kappa > 0.0 else slice(None)
-            u[k, free] = solve_shifted(self.hessian[free][:, free], self.problem.penalty.lam, x[free])
-        rows = SharedRows(self.problem.rows, self.search.starts, positions)
-        (pushed,) = rows.collect(_push, self.problem.loss, w.T, u.T, sides)
-        return np.ascontiguousarray(pushed.T)
+        u[free] = solve_shifted(hessian[np.ix_(free, free)], self.problem.penalty.lam, x[free])
+        return u
 
-    def train(self, positions: Positions, w: Array) -> Array:
-        """Return the models of some completions: steps with the Hessian of the center, where these converge."""
-        w = w.copy()
+    def _train_together(self, positions: Positions, models: Array, hessians: Array) -> Array:
+        """Return the models of some completions for a smooth loss: quasi-Newton steps that share their passes.
+
+        The Hessians, one for each completion, are brought up to date (BFGS).
+        """
+        w, before, gradient = models.copy(), models.copy(), np.zeros_like(models)
         penalty, total = self.problem.penalty, self.problem.rows.total_weight
-        moving, step = np.arange(len(w)), np.full(len(w), np.inf)
-        alone = []
-        for _ in range(CHORDS):
+        moving = np.arange(len(w))
+        for number in range(PASSES):
+            rows = SharedRows(self.problem.rows, self.starts, positions[moving])
+            (sums,) = rows.reduce(_gradient_sums, self.problem.loss, w[moving].T)
+            for k, now in zip(moving, sums.T / total, strict=True):
+                if number > 0:
+                    _update(hessians[k], w[k] - before[k], now - gradient[k])
+                before[k], gradient[k] = w[k], now
+                linear = hessians[k] @ w[k] - now
+                w[k] = minimise_quadratic(hessians[k], linear, penalty.lam, penalty.kappa, w[k])
+            settled = np.abs(w - before)[moving].max(axis=1) <= TOLERANCE * np.abs(w[moving]).max(axis=1)
+            moving = moving[~settled]
             if len(moving) == 0:
-                break
-            rows = SharedRows(self.problem.rows, self.search.starts, positions[moving])
-            (gradient,) = rows.reduce(_gradients, self.problem.loss, w[moving].T)
-            still = []
-            for k, g in zip(moving, gradient.T / total, strict=True):
-                new = minimise_quadratic(self.hessian, self.hessian @ w[k] - g, penalty.lam, penalty.kappa, w[k])
-                size = np.linalg.norm(new - w[k])
-                w[k] = new
-                if size > TOLERANCE * np.linalg.norm(new):
-                    (still if size < 0.5 * step[k] else alone).append(k)
-                step[k] = size
-            moving = np.array(still, dtype=int)
-        for k in [*alone, *moving]:
-            w[k] = self.search._train(self.problem, positions[k], self.w)
-        self.alone = getattr(self, "alone", 0) + len(alone) + len(moving)
-        self.all = getattr(self, "all", 0) + len(w)
+                return w
+        w[moving] = self._train(positions[moving])
         return w
 
+    def _train(self, positions: Positions) -> Array:
+        """Return the models of some completions, each trained by itself."""
+        return np.array([self._train_one(each) for each in positions]).reshape(len(positions), len(self.w))
 
-def attained_bounds(problem, solution, X, progress=None):
+    def _train_one(self, positions: Positions) -> Array:
+        rows = CompletedRows(self.completion(positions))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            problem = Problem(rows, self.problem.loss, self.problem.penalty)
+            return solve(problem, tol=TOLERANCE, start=self.w).w
+
+    def _retrain(self, best: Best, positions: Positions) -> bool:
+        """Train some completions of a small table, once for all test rows; return whether one is better."""
+        models = []
+        for each in positions:
+            if each.tobytes() not in self._trained:
+                self._trained[each.tobytes()] = self._train_one(each)
+            models.append(self._trained[each.tobytes()])
+        return best.record(positions, np.array(models))
+
+    def _compare(self, positions: Positions) -> Array:
+        """Return approximate models of completions of a small table."""
+        rows, penalty = self.problem.rows, self.problem.penalty
+        parts = []
+        for some in row_slices(len(positions), self._table_cells, BLOCK_CELLS):
+            tables = np.stack([self.completion(each).table() for each in positions[some]])
+            parts.append(solve_tables(tables, rows.y, rows.weight, self.problem.loss, penalty, self.w))
+        return np.concatenate(parts)
+
+
+@overflow_passes()
+def attained_bounds(
+    problem: Problem, solution: Solution, X: Array, progress: Callable[[float], None] | None = None
+) -> tuple[Array, list[tuple[Completion, Completion]]]:
+    """Return for each row a lowest and a highest score that some completion's model gives, and these completions.
+
+    Parameters
+    ----------
+    problem : Problem
+        With uncertain cells.
+    solution : Solution
+        The model trained at the center.
+    X : array of shape (m, n_features)
+    progress : callable, optional
+        Called again and again with the share of the work that is done, at last with 1.
+
+    Returns
+    -------
+    bounds : array of shape (m, 2)
+    completions : list of pairs
+        For each row the completions whose models give the lower and the upper bound.
+    """
     search = Search(problem, solution)
-    return search.run(X).scores
+    bounds, completions = np.empty((len(X), 2)), []
+    for rows in row_slices(len(X), 1, search.rows_at_once):
+        best = Best(X[rows], search.n_cells)
+        for share in search.steps(best):
+            if progress is not None:
+                progress((rows.start + share * len(best.X)) / len(X))
+        bounds[rows] = best.scores
+        completions += [(search.completion(low), search.completion(high)) for low, high in best.positions]
+        if progress is not None:
+            progress(rows.stop / len(X))
+    return bounds, completions
+
+
+def _update(hessian: Array, step: Array, change: Array) -> None:
+    """Make a Hessian, in place, map the step to the change of the gradient (BFGS)."""
+    image = hessian @ step
+    if change @ step > 0.0 and image @ step > 0.0:
+        hessian += np.outer(change, change) / (change @ step) - np.outer(image, image) / (image @ step)
 
 
 def _cell_counts(block: Block) -> Sums:
     return (np.bincount(block.cell_rows, minlength=len(block.y)),)
 
 
-def _gradients(block: SharedBlock, loss: Loss, w: Array) -> Sums:
+def _hessian_sums(block: Block, loss: Loss, ahead: float, w: Array) -> Sums:
+    curvature = block.weight * loss.curvature(block.y, block.center @ w - ahead * block.y)
+    return ((block.center * curvature[:, None]).T @ block.center,)
+
+
+def _gradient_sums(block: SharedBlock, loss: Loss, w: Array) -> Sums:
     slope = loss.derivative(block.y[:, None], block.scores(w))
     return (block.transposed_dot(block.weight[:, None] * slope),)
 
 
-def _push(block: SharedBlock, loss: Loss, w: Array, u: Array, sides: Array) -> Sums:
+def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> Sums:
+    """Return for each cell and completion the end of its interval that moves the prediction farther."""
     i, j, y = block.cell_rows, block.cell_columns, block.y[block.cell_rows, None]
-    score, product = block.scores(w)[i], block.scores(u)[i]
-    effects = []
-    for end in (-block.cell_radii, block.cell_radii):
-        change = end[:, None] - block.shifts
-        effects.append(-loss.derivative(y, score + change * w[j]) * (product + change * u[j]))
-    return (np.sign(sides * (effects[1] - effects[0])).astype(np.int8),)
+    score, product = block.scores(w)[i] - ahead * y, block.scores(u)[i]
+    lower, upper = (
+        -loss.derivative(y, score + change * w[j]) * (product + change * u[j])
+        for change in (-block.cell_radii[:, None] - block.shifts, block.cell_radii[:, None] - block.shifts)
+    )
+    return (np.where(sides * (upper - lower) >= 0.0, np.int8(1), np.int8(-1)),)
