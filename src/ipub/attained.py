@@ -20,15 +20,14 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.data.blocks import BLOCK_CELLS, Block, Rows, Sums
-from ipub.data.intervals import Indices, completed_cells, row_slices
+from ipub.data.blocks import BLOCK_CELLS, Block, Sums
+from ipub.data.completions import CompletedRows, Completion, Positions, SharedBlock, SharedRows
+from ipub.data.intervals import Indices, row_slices
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array, overflow_passes
@@ -36,18 +35,17 @@ from ipub.solvers import Solution, solve
 from ipub.solvers.quadratic import minimise_quadratic, solve_shifted
 from ipub.solvers.tables import solve_tables
 
-Positions = NDArray[np.int8]
-"""Where each uncertain cell is, in the order of the rows: -1 lower end, 0 center, 1 upper end."""
+KINK_WIDTHS = (1.0, 0.1, 0.01, 0.001)
+"""Over which scores the derivative of a kinked loss is taken to change, each time that cells are pushed.
 
-KINK_WIDTHS = (0.3, 0.03, 0.003, 0.03)
-"""Over which scores the derivative of a kinked loss is taken to change, each time cells are pushed.
-
-As many as there are rounds, for a smooth loss too.
+There are as many rounds, for a smooth loss too.
 """
 FEW_CELLS = 12
 """Up to so many uncertain cells, all vertices are compared."""
 COMPARED = 1 << 22
-"""Cells of completed tables that may be trained on for the sake of comparing them, at a time."""
+"""Cells, over all completed tables, that may be trained on to compare all vertices."""
+FLIPS_COMPARED = 1 << 17
+"""Cells, over all completed tables, that may be trained on to compare the flips for one row."""
 FLIPS = 50
 """How many single cells are flipped, at most, after cells were pushed."""
 RETRAINED = 2
@@ -60,92 +58,8 @@ PASSES = 15
 """Quasi-Newton steps that are shared before a completion is trained by itself."""
 TOLERANCE = 1e-10
 """Relative duality gap, or last step relative to the weights, to which completions are trained."""
-
-
-@dataclass(frozen=True)
-class Completion:
-    """A completion of the training table: every uncertain cell at an end, or at the middle, of its interval.
-
-    Attributes
-    ----------
-    rows : Rows
-        The training rows with their intervals.
-    starts : array of shape (n_rows + 1,)
-        The uncertain cells of row i are numbers ``starts[i]`` to ``starts[i + 1] - 1``.
-    positions : array of shape (n_uncertain,)
-        -1, 0 or 1 for each uncertain cell, row by row: the lower end, the middle or the upper end.
-    """
-
-    rows: Rows
-    starts: Indices
-    positions: Positions
-
-    def table(self) -> Array:
-        """Return the completed training table."""
-        (table,) = CompletedRows(self).collect(lambda block: (block.center,))
-        return np.asarray(table)
-
-
-class CompletedRows(Rows):
-    """The rows of one completion: no cell is uncertain any more."""
-
-    def __init__(self, completion: Completion) -> None:
-        super().__init__(completion.rows.n_features, completion.rows.y, completion.rows.weight)
-        self.completion = completion
-
-    def block(self, rows: slice) -> Block:
-        whole, starts = self.completion.rows.block(rows), self.completion.starts
-        here = self.completion.positions[starts[rows.start] : starts[rows.stop]]
-        center, i, j = whole.center.copy(), whole.cell_rows, whole.cell_columns
-        center[i, j] = completed_cells(center[i, j], whole.cell_radii, here)
-        nothing = np.zeros(0, dtype=np.intp)
-        return Block(center, nothing, nothing, np.zeros(0), whole.y, self.weight[rows])
-
-
-@dataclass(frozen=True, slots=True)
-class SharedBlock(Block):
-    """A block with several completions of its rows."""
-
-    shifts: Array
-    """By how much each completion moves each uncertain cell, shape (cells, completions)."""
-
-    def scores(self, vectors: Array) -> Array:
-        """Return the product of each row with the vector (a column) of each completion."""
-        moved = self.shifts * vectors[self.cell_columns]
-        return np.asarray(self.center @ vectors + _adding(self.cell_rows, len(self.y)) @ moved)
-
-    def transposed_dot(self, coefficients: Array) -> Array:
-        """Return the sum of the rows of each completion, each times its coefficient."""
-        moved = self.shifts * coefficients[self.cell_rows]
-        total = self.center.T @ coefficients
-        return np.asarray(total + _adding(self.cell_columns, len(total)) @ moved)
-
-
-def _adding(numbers: Indices, n: int) -> csr_array:
-    """Return the matrix that adds up values of cells by their row, or by their column."""
-    return csr_array((np.ones(len(numbers)), (numbers, np.arange(len(numbers)))), shape=(n, len(numbers)))
-
-
-class SharedRows(Rows):
-    """The rows of several completions, for kernels that look at all of them in one pass.
-
-    Parameters
-    ----------
-    rows : Rows
-    starts : array of shape (n_rows + 1,)
-    positions : array of shape (n_completions, n_uncertain)
-    """
-
-    def __init__(self, rows: Rows, starts: Indices, positions: Positions) -> None:
-        super().__init__(rows.n_features, rows.y, rows.weight)
-        self.rows, self.starts, self.positions = rows, starts, positions
-
-    def block(self, rows: slice) -> SharedBlock:
-        whole = self.rows.block(rows)
-        here = self.positions[:, self.starts[rows.start] : self.starts[rows.stop]]
-        shifts = whole.cell_radii[:, None] * here.T
-        cells = whole.cell_rows, whole.cell_columns, whole.cell_radii
-        return SharedBlock(whole.center, *cells, whole.y, self.weight[rows], shifts)
+FAILED = 1e-6
+"""Relative duality gap beyond which training on a completion has failed."""
 
 
 class Best:
@@ -161,11 +75,12 @@ class Best:
         scores, rows = self.X @ models.T, np.arange(len(self.X))
         improved = False
         for end, sign in ((0, -1.0), (1, 1.0)):
-            best = np.argmax(sign * scores, axis=1)
-            gain = sign * (scores[rows, best] - self.scores[:, end])
+            best = np.argmax(np.nan_to_num(sign * scores, nan=-np.inf), axis=1)
+            found = scores[rows, best]
+            gain = sign * (found - self.scores[:, end])
             better = gain > 0.0
-            improved |= bool((gain > TOLERANCE * (1.0 + np.abs(self.scores[:, end]))).any())
-            self.scores[better, end] = scores[rows, best][better]
+            improved |= bool((gain > TOLERANCE * (1.0 + np.abs(found))).any())
+            self.scores[better, end] = found[better]
             self.positions[better, end] = positions[best[better]]
         return improved
 
@@ -195,6 +110,7 @@ class Search:
         self._trained: dict[bytes, Array] = {}
         self._hessians: dict[float, Array] = {}
         self._vertices: tuple[Positions, Array] | None = None
+        self.w = self._solve(np.zeros(self.n_cells, dtype=np.int8)).w
         d = len(self.w)
         self.rows_at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (2 * self.n_cells + 16 * d * d)))
 
@@ -240,7 +156,7 @@ class Search:
 
     def _flip(self, best: Best) -> None:
         """Flip single cells as long as that helps, where it is cheap to compare all flips."""
-        if 2 * len(best.X) * self.n_cells * self._table_cells > COMPARED:
+        if 2 * self.n_cells * self._table_cells > FLIPS_COMPARED:
             return
         signs = 1 - 2 * np.eye(self.n_cells, dtype=np.int8)
         for _ in range(FLIPS):
@@ -269,16 +185,16 @@ class Search:
         The Hessians, one for each completion, are brought up to date (BFGS).
         """
         w, before, gradient = models.copy(), models.copy(), np.zeros_like(models)
-        penalty, total = self.problem.penalty, self.problem.rows.total_weight
+        penalty = self.problem.penalty
         moving = np.arange(len(w))
         for number in range(PASSES):
             rows = SharedRows(self.problem.rows, self.starts, positions[moving])
             (sums,) = rows.reduce(_gradient_sums, self.problem.loss, w[moving].T)
-            for k, now in zip(moving, sums.T / total, strict=True):
+            for k, now in zip(moving, sums.T / rows.total_weight, strict=True):
                 if number > 0:
                     _update(hessians[k], w[k] - before[k], now - gradient[k])
                 before[k], gradient[k] = w[k], now
-                linear = hessians[k] @ w[k] - now
+                linear = np.nan_to_num(hessians[k] @ w[k] - now)
                 w[k] = minimise_quadratic(hessians[k], linear, penalty.lam, penalty.kappa, w[k])
             settled = np.abs(w - before)[moving].max(axis=1) <= TOLERANCE * np.abs(w[moving]).max(axis=1)
             moving = moving[~settled]
@@ -292,11 +208,16 @@ class Search:
         return np.array([self._train_one(each) for each in positions]).reshape(len(positions), len(self.w))
 
     def _train_one(self, positions: Positions) -> Array:
+        """Return the model of a completion; NaN if training failed, so that no score of it counts."""
+        solution = self._solve(positions)
+        return solution.w if solution.relative_gap <= FAILED else np.full_like(self.w, np.nan)
+
+    def _solve(self, positions: Positions) -> Solution:
         rows = CompletedRows(self.completion(positions))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             problem = Problem(rows, self.problem.loss, self.problem.penalty)
-            return solve(problem, tol=TOLERANCE, start=self.w).w
+            return solve(problem, tol=TOLERANCE, start=self.w)
 
     def _retrain(self, best: Best, positions: Positions) -> bool:
         """Train some completions of a small table, once for all test rows; return whether one is better."""
@@ -310,47 +231,61 @@ class Search:
     def _compare(self, positions: Positions) -> Array:
         """Return approximate models of completions of a small table."""
         rows, penalty = self.problem.rows, self.problem.penalty
+        center, columns, radii = rows.collect(_cells)
+        in_row = np.repeat(np.arange(rows.n_rows), np.diff(self.starts))
         parts = []
         for some in row_slices(len(positions), self._table_cells, BLOCK_CELLS):
-            tables = np.stack([self.completion(each).table() for each in positions[some]])
+            tables = np.repeat(center[None], some.stop - some.start, axis=0)
+            tables[:, in_row, columns] += radii * positions[some]
             parts.append(solve_tables(tables, rows.y, rows.weight, self.problem.loss, penalty, self.w))
         return np.concatenate(parts)
 
 
+class Attained(NamedTuple):
+    """Scores that completions attain, and these completions."""
+
+    bounds: Array
+    """The lowest and the highest score of each test row, shape (m, 2)."""
+    completions: list[tuple[Completion, Completion]]
+    """For each test row the completions whose models give them; empty unless asked for."""
+
+
 @overflow_passes()
 def attained_bounds(
-    problem: Problem, solution: Solution, X: Array, progress: Callable[[float], None] | None = None
-) -> tuple[Array, list[tuple[Completion, Completion]]]:
-    """Return for each row a lowest and a highest score that some completion's model gives, and these completions.
+    problem: Problem,
+    solution: Solution,
+    X: Array,
+    *,
+    keep_completions: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Attained:
+    """Search for each row a lowest and a highest score that the model of some completion really gives.
 
     Parameters
     ----------
     problem : Problem
-        With uncertain cells.
     solution : Solution
         The model trained at the center.
     X : array of shape (m, n_features)
+    keep_completions : bool
+        Whether to return the completions too; they take two bytes for each row and uncertain cell.
     progress : callable, optional
         Called again and again with the share of the work that is done, at last with 1.
-
-    Returns
-    -------
-    bounds : array of shape (m, 2)
-    completions : list of pairs
-        For each row the completions whose models give the lower and the upper bound.
     """
+    tell = progress or (lambda _share: None)
     search = Search(problem, solution)
-    bounds, completions = np.empty((len(X), 2)), []
+    attained = Attained(np.empty((len(X), 2)), [])
     for rows in row_slices(len(X), 1, search.rows_at_once):
         best = Best(X[rows], search.n_cells)
         for share in search.steps(best):
-            if progress is not None:
-                progress((rows.start + share * len(best.X)) / len(X))
-        bounds[rows] = best.scores
-        completions += [(search.completion(low), search.completion(high)) for low, high in best.positions]
-        if progress is not None:
-            progress(rows.stop / len(X))
-    return bounds, completions
+            tell((rows.start + share * len(best.X)) / len(X))
+        attained.bounds[rows] = best.scores
+        if keep_completions:
+            attained.completions.extend(
+                (search.completion(low), search.completion(high)) for low, high in best.positions
+            )
+        tell(rows.stop / len(X))
+    return attained
 
 
 def _update(hessian: Array, step: Array, change: Array) -> None:
@@ -362,6 +297,10 @@ def _update(hessian: Array, step: Array, change: Array) -> None:
 
 def _cell_counts(block: Block) -> Sums:
     return (np.bincount(block.cell_rows, minlength=len(block.y)),)
+
+
+def _cells(block: Block) -> Sums:
+    return block.center, block.cell_columns, block.cell_radii
 
 
 def _hessian_sums(block: Block, loss: Loss, ahead: float, w: Array) -> Sums:

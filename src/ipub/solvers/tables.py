@@ -47,9 +47,7 @@ def _dot(matrices: Array, vectors: Array) -> Array:
     return np.asarray((matrices @ vectors[..., None])[..., 0])
 
 
-def _steps(
-    tables: Array, y: Array, share: Array, loss: Loss, penalty: ElasticNet, w: Array, direction: Array
-) -> Array:
+def _steps(tables: Array, y: Array, share: Array, loss: Loss, penalty: ElasticNet, w: Array, direction: Array) -> Array:
     """Return for each table a step near the minimum along its direction, at most 1, by bisection."""
     score, change = _dot(tables, w), _dot(tables, direction)
     low, high = np.full(len(w), np.log(LEAST_STEP)), np.zeros(len(w))
