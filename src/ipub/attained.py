@@ -35,11 +35,14 @@ from ipub.solvers import Solution, solve
 from ipub.solvers.quadratic import minimise_quadratic, solve_shifted
 from ipub.solvers.tables import solve_tables
 
+ROUNDS = 20
+"""How often cells are pushed, at most."""
+LITTLE = 1e-3
+"""Gain of a round, relative to the distance from the center's score, that is not worth another."""
+PATIENCE = 4
+"""How many rounds without gain may follow each other."""
 KINK_WIDTHS = (1.0, 0.1, 0.01, 0.001)
-"""Over which scores the derivative of a kinked loss is taken to change, each time that cells are pushed.
-
-There are as many rounds, for a smooth loss too.
-"""
+"""Over which scores the derivative of a kinked loss is taken to change when cells are pushed, in turn."""
 FEW_CELLS = 12
 """Up to so many uncertain cells, all vertices are compared."""
 COMPARED = 1 << 22
@@ -127,31 +130,50 @@ class Search:
             self._retrain(best, best.promising(*self._vertices, RETRAINED))
         else:
             for k, _ in enumerate(self._push(best)):
-                yield (k + 1) / (len(KINK_WIDTHS) + 1)
+                yield (k + 1) / (ROUNDS + 1)
             self._flip(best)
         best.record(np.zeros((1, self.n_cells), dtype=np.int8), self.w[None])
 
     def _push(self, best: Best) -> Iterator[None]:
-        """Push all cells for each row and side, in rounds, and retrain."""
+        """Push cells for each row and side, in rounds, and retrain.
+
+        Where that leads nowhere, only some of the cells that would change are pushed, drawn at random.
+        """
         loss, aims, sides = self.problem.loss, np.repeat(best.X, 2, axis=0), np.tile([-1.0, 1.0], len(best.X))
+        center = aims @ self.w
         positions = np.zeros((len(aims), self.n_cells), dtype=np.int8)
-        models = np.repeat(self.w[None], len(aims), axis=0)
-        hessians: Array | None = None
-        for width in KINK_WIDTHS:
+        models, reached = np.repeat(self.w[None], len(aims), axis=0), np.full(len(aims), -np.inf)
+        hessians = np.empty((len(aims), len(self.w), len(self.w)))
+        failures, active = np.zeros(len(aims), dtype=int), np.arange(len(aims))
+        rng = np.random.default_rng(0)
+        for number in range(ROUNDS):
+            width = KINK_WIDTHS[number % len(KINK_WIDTHS)]
             smooth, ahead = loss.smoothed(width), 0.0 if loss.is_smooth else 0.5 * width
-            if hessians is None or not loss.is_smooth:
-                hessians = np.repeat(self._hessian(smooth, ahead, width)[None], len(aims), axis=0)
-            u = [self._inverse(*parts) for parts in zip(hessians, models, aims, strict=True)]
-            rows = SharedRows(self.problem.rows, self.starts, positions)
-            (ends,) = rows.collect(_better_ends, smooth, ahead, models.T, np.array(u).T, sides)
-            pushed = np.ascontiguousarray(ends.T)
-            if loss.is_smooth and np.array_equal(pushed, positions):
-                break
-            positions = pushed
-            models = self._train_together(positions, models, hessians) if loss.is_smooth else self._train(positions)
-            improved = best.record(positions, models)
+            if number == 0 or not loss.is_smooth:
+                hessians[:] = self._hessian(smooth, ahead, width)
+            u = np.array([self._inverse(hessians[k], models[k], aims[k]) for k in active])
+            rows = SharedRows(self.problem.rows, self.starts, positions[active])
+            (ends,) = rows.collect(_better_ends, smooth, ahead, models[active].T, u.T, sides[active])
+            chosen = rng.random((len(active), self.n_cells)) < 0.5 ** failures[active, None]
+            pushed = np.where(chosen, ends.T, positions[active])
+            if loss.is_smooth:
+                trained, hessians[active] = self._train_together(pushed, models[active], hessians[active])
+            else:
+                trained = self._train(pushed)
+            best.record(pushed, trained)
+            score = sides[active] * np.einsum("kj,kj->k", aims[active], trained)
+            gain = score - reached[active]
+            better = gain > 0.0
+            moved = active[better]
+            positions[moved], models[moved], reached[moved] = pushed[better], trained[better], score[better]
+            little = gain <= LITTLE * np.abs(score - sides[active] * center[active])
+            failures[active] = np.where(little, failures[active] + 1, 0)
+            done = failures[active] >= PATIENCE
+            if loss.is_smooth:
+                done |= little & better
+            active = active[~done]
             yield
-            if loss.is_smooth and not improved:
+            if len(active) == 0:
                 break
 
     def _flip(self, best: Best) -> None:
@@ -179,10 +201,10 @@ class Search:
         u[free] = solve_shifted(hessian[np.ix_(free, free)], self.problem.penalty.lam, x[free])
         return u
 
-    def _train_together(self, positions: Positions, models: Array, hessians: Array) -> Array:
+    def _train_together(self, positions: Positions, models: Array, hessians: Array) -> tuple[Array, Array]:
         """Return the models of some completions for a smooth loss: quasi-Newton steps that share their passes.
 
-        The Hessians, one for each completion, are brought up to date (BFGS).
+        Also returned are the Hessians, one for each completion, brought up to date (BFGS).
         """
         w, before, gradient = models.copy(), models.copy(), np.zeros_like(models)
         penalty = self.problem.penalty
@@ -199,9 +221,9 @@ class Search:
             settled = np.abs(w - before)[moving].max(axis=1) <= TOLERANCE * np.abs(w[moving]).max(axis=1)
             moving = moving[~settled]
             if len(moving) == 0:
-                return w
+                break
         w[moving] = self._train(positions[moving])
-        return w
+        return w, hessians
 
     def _train(self, positions: Positions) -> Array:
         """Return the models of some completions, each trained by itself."""
