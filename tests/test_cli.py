@@ -98,6 +98,13 @@ def test_fit_gives_the_model_of_the_library(train):
     assert (loaded.decision_bounds(train[names][5:]) == expected.decision_bounds(train[names][5:])).all()
 
 
+def test_the_intercept_can_be_left_out(train):
+    assert "without intercept" not in fit(*CLASSIFY).stdout
+    assert load("model.ipub").intercept_[0] != 0.0
+    assert "steps, without intercept;" in fit(*CLASSIFY, "--no-intercept").stdout
+    assert load("model.ipub").intercept_[0] == 0.0
+
+
 @pytest.mark.parametrize(
     ("values", "loss"),
     [([0, 1], "log_loss"), ([True, False], "log_loss"), ([1, 2, 3], "squared_error"), ([0.5, 1.5], "squared_error")],

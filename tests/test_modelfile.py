@@ -51,10 +51,13 @@ def same(a, b):
         BoundedClassifier(l1_ratio=0.3, intervals={"c": (-2.0, 2.5), "a": "observed"}),
         BoundedClassifier(intervals=np.array([[-1.0, 1.0], [-2.0, 2.0], [-3.0, 3.0]])),
         BoundedClassifier(intervals=[[-1, 1], [-2, 2], [-3, 3]], tol=1e-6, random_state=3),
+        BoundedClassifier(fit_intercept=False, class_weight={False: 2.0, True: 0.5}),
+        BoundedClassifier("hinge", class_weight="balanced"),
         BoundedRegressor(certificate="ball", intervals="observed"),
         BoundedClassifier("squared_hinge"),
         BoundedClassifier("smoothed_hinge", hinge_width=0.3),
         BoundedRegressor("huber", huber_delta=0.7),
+        BoundedRegressor(fit_intercept=False),
     ],
     ids=lambda estimator: f"{estimator.loss}-{estimator.certificate}-{type(estimator.intervals).__name__}",
 )
@@ -74,6 +77,7 @@ def test_a_loaded_model_predicts_and_bounds_bit_by_bit_as_the_saved_one(table, t
         assert before.radius == after.radius
         assert (before.center == after.center).all()
         assert (before.box == after.box).all()
+        assert before.n_free == after.n_free == int(estimator.fit_intercept)
     complete = frame.iloc[6:]
     method = "predict_bounds" if isinstance(estimator, BoundedRegressor) else "decision_bounds"
     assert (getattr(fitted, method)(complete) == getattr(loaded, method)(complete)).all()
@@ -183,6 +187,21 @@ def test_a_newer_version_says_to_upgrade(model):
         load(path)
 
 
+def test_a_file_from_before_there_were_intercepts_is_read(table, tmp_path):
+    X, t = table
+    fitted = BoundedClassifier(fit_intercept=False, certificate="ball").fit(X, t > 0)
+    save(fitted, tmp_path / "m.ipub")
+
+    def make_old(header):
+        header["version"] = 1
+        del header["parameters"]["class_weight"]
+        for region in header["fitted"]["certificate_"]["fields"]["regions"]["tuple"]:
+            del region["fields"]["n_free"]
+
+    loaded = load(rewritten(tmp_path / "m.ipub", make_old))
+    np.testing.assert_array_equal(loaded.decision_bounds(X[6:]), fitted.decision_bounds(X[6:]))
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -196,6 +215,8 @@ def test_a_newer_version_says_to_upgrade(model):
         lambda header: header["fitted"].update(certificate_={"record": "Popen", "fields": {}}),
         lambda header: header["fitted"].update(certificate_={"surprise": 1}),
         lambda header: header["parameters"].update(colour="red"),
+        lambda header: header["parameters"].update(fit_intercept=False),
+        lambda header: header["fitted"].update(intercept_bounds_=3.0),
         lambda header: header.update(parameters=5),
     ],
 )

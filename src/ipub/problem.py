@@ -35,27 +35,22 @@ class Problem:
             for total in self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w)
         )
         penalised = slice(0, len(w) - self.penalty.n_free)
-        imbalance = self._imbalance(w, gradient, hessian)
+        # A free coordinate b: its slope times a Newton step in b alone says how far the smoothed problem is from its
+        # optimum; the dual point misses the domain of the conjugate by the slope, which pays abs(b) more.
+        slope, curvature = np.abs(gradient[penalised.stop :]), np.diag(hessian)[penalised.stop :]
+        step = np.divide(slope, curvature, out=np.ones_like(slope), where=curvature > 0.0)
+        imbalance = float(slope @ np.abs(w[penalised.stop :]))
+        decrement = float(slope @ step)
         return Evaluation(
             primal=float(value + self.penalty.value(w)),
-            dual=float(-conjugate - self.penalty.conjugate(-gradient)[penalised].sum() - imbalance),
+            dual=float(-conjugate - self.penalty.conjugate(-gradient)[penalised].sum() - decrement - imbalance),
             loss_gap=float(residual),
-            penalty_gap=float(self.penalty.residual(w, -gradient)[penalised].sum() + imbalance),
+            penalty_gap=float(self.penalty.residual(w, -gradient)[penalised].sum() + decrement),
             smooth_value=float(smooth),
             gradient=gradient,
             hessian=hessian,
+            imbalance=imbalance,
         )
-
-    def _imbalance(self, w: Array, gradient: Array, hessian: Array) -> float:
-        """Price the dual point's sum, which a free coordinate b wants to be zero: the slope times a reach of b.
-
-        The reach is ``|b|`` and a Newton step in b alone. If the optimal b is no farther away, the gap with this
-        in it bounds how far the objective is from its minimum (``docs/theory.md``, section 7).
-        """
-        free = self.penalty.is_free(len(w))
-        slope, curvature = np.abs(gradient[free]), np.diag(hessian)[free]
-        step = np.divide(slope, curvature, out=np.ones_like(slope), where=curvature > 0.0)
-        return float(slope @ (np.abs(w[free]) + step))
 
     def objective(self, w: Array, at: Evaluation) -> float:
         """Return the (smoothed) objective that `at`, the evaluation at w, belongs to."""
@@ -82,17 +77,23 @@ class Evaluation:
     penalty_gap: float
     """Fenchel-Young residual of the penalty: how far the smoothed problem is from its optimum.
 
-    A free coordinate has no finite one; it counts its slope times an estimate of how far it is off.
+    A free coordinate has no finite one; it counts its slope times a Newton step.
     """
     smooth_value: float
     gradient: Array
     """Gradient of the mean (smoothed) loss; its negative is the dual point seen by the penalty."""
     hessian: Array
+    imbalance: float = 0.0
+    """Slope in the free coordinates times their size."""
 
     @property
     def gap(self) -> float:
-        """The duality gap, as a sum of non-negative terms (no cancellation)."""
-        return self.loss_gap + self.penalty_gap
+        """The duality gap, as a sum of non-negative terms (no cancellation).
+
+        With a free coordinate b it is an estimate, right if the optimal b is no farther away than abs(b) and a Newton
+        step (``docs/theory.md``, section 7).
+        """
+        return self.loss_gap + self.penalty_gap + self.imbalance
 
     @property
     def relative_gap(self) -> float:

@@ -189,8 +189,8 @@ def test_a_certificate_has_its_name_regions_of_the_right_shape_and_the_gap(name)
         assert (region.box >= 0.0).all()
         assert isinstance(region.radius, float)
         assert region.radius >= 0.0
-    parts = {"sphere": {"sphere"}, "ball": {"ball"}, "curvature": {"ball"}, "tight": {"sphere", "ball", "origin"}}
-    assert {region.name for region in certificate.regions} == parts[name]
+    parts = {"sphere": {"sphere"}, "tight": {"sphere", "ball", "origin"}}
+    assert {region.name for region in certificate.regions} == parts.get(name, {"ball"})
 
 
 @each_certificate
@@ -265,10 +265,21 @@ def test_the_trained_model_is_the_best_point_of_its_region():
 def test_with_too_many_uncertain_cells_the_half_ball_serves_alone(monkeypatch):
     problem = make_problem("log_loss", 0.0, holes=0.05)
     solution = solve(problem)
-    assert CERTIFICATES["curvature"](problem, solution).mean_value is not None
+    assert CERTIFICATES["slope"](problem, solution).slope is not None
     for limit in ("MOST_CELLS", "MOST_NUMBERS"):
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["ipub.certificates.curvature"], limit, 3)
-            certificate = CERTIFICATES["curvature"](problem, solution)
-        assert certificate.mean_value is None
-        assert "mean value" not in repr(certificate)
+            patch.setattr(sys.modules["ipub.certificates.slope"], limit, 3)
+            certificate = CERTIFICATES["slope"](problem, solution)
+        assert certificate.slope is None
+        assert "slope" not in repr(certificate).split(":")[1]
+        assert "half-ball" in certificate.note
+
+
+def test_the_certificate_of_the_curvature_is_that_of_the_slope_where_the_loss_is_smooth(X_test):
+    for loss in LOSSES:
+        problem = make_problem(loss, 0.3, holes=0.05)
+        solution = solve(problem)
+        certificate = CERTIFICATES["curvature"](problem, solution)
+        other = CERTIFICATES["slope" if problem.loss.is_smooth else "ball"](problem, solution)
+        np.testing.assert_array_equal(certificate.score_bounds(X_test), other.score_bounds(X_test))
+        assert bool(certificate.note) == (not problem.loss.is_smooth)

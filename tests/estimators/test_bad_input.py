@@ -336,12 +336,20 @@ def test_a_loss_of_the_other_task_is_refused(estimator, loss, X, y):
         estimator(loss=loss).fit(X, y)
 
 
-@each_estimator
-def test_an_intercept_is_refused_with_the_remedy(estimator, X, y):
-    with pytest.raises(
-        ValueError, match=r"fit_intercept=True is not available yet.*center the data, or add a constant"
-    ):
-        estimator(fit_intercept=True).fit(X, y)
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ("heavy", "The 'class_weight' parameter of BoundedClassifier must be"),
+        ({0: -1.0}, r"The class_weight of 0 is -1.0: it must be from 0"),
+        ({1: np.nan}, r"The class_weight of 1 is nan"),
+        ({7: 1.0}, "are not in class_weight"),
+        ({0: 0.0}, "all rows that count are of one class, 1"),
+        ({0: 0.0, 1: 0.0}, "all rows that count are of one class, none"),
+    ],
+)
+def test_a_bad_class_weight_is_refused(class_weight, message, X, y):
+    with pytest.raises(ValueError, match=message):
+        BoundedClassifier(class_weight=class_weight).fit(X, y)
 
 
 @each_estimator

@@ -6,6 +6,8 @@ import polars as pl
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 
 from ipub import BoundedClassifier, IntervalMatrix
 from ipub.losses import Logistic
@@ -42,8 +44,8 @@ def test_attributes_have_the_promised_shapes(model, data):
     assert clf.coef_bounds_.shape == (4, 2)
     assert (clf.coef_bounds_[:, 0] <= clf.coef_[0]).all()
     assert (clf.coef_[0] <= clf.coef_bounds_[:, 1]).all()
-    np.testing.assert_array_equal(clf.intercept_, [0.0])
-    np.testing.assert_array_equal(clf.intercept_bounds_, [0.0, 0.0])
+    assert clf.intercept_.shape == (1,)
+    assert clf.intercept_bounds_[0] < clf.intercept_[0] < clf.intercept_bounds_[1]
     np.testing.assert_array_equal(clf.classes_, ["no", "yes"])
     assert clf.n_features_in_ == 4
     assert clf.n_iter_ >= 1
@@ -283,11 +285,14 @@ def test_any_cell_of_a_matrix_may_be_an_interval_and_costs_width(data, X_test):
 @each_model
 def test_a_table_without_holes_has_bounds_that_are_points_but_for_rounding(model, data, X_test):
     X, y = data
-    clf = clone(model).set_params(certificate="tight", tol=1e-12).fit(np.nan_to_num(X), y)
+    clf = clone(model).set_params(certificate="tight", tol=1e-11).fit(np.nan_to_num(X), y)
     lam = model.alpha * (1.0 - model.l1_ratio)
     # A duality gap of G leaves the model within sqrt(2 G / lam); 1e-13 more covers the rounding of the sums.
     radius = np.sqrt(2.0 * (clf.dual_gap_ + 1e-13) / lam)
-    assert (np.diff(clf.decision_bounds(X_test), axis=1)[:, 0] <= 2.0 * radius * np.linalg.norm(X_test, axis=1)).all()
+    # The intercept moves no more than the scores of the training rows, and its bracket is good to some percent.
+    farthest = 1.1 * np.linalg.norm(np.nan_to_num(X), axis=1).max()
+    widths = np.diff(clf.decision_bounds(X_test), axis=1)[:, 0]
+    assert (widths <= 2.0 * radius * (np.linalg.norm(X_test, axis=1) + farthest)).all()
 
 
 def test_a_weight_of_k_equals_k_copies_with_given_intervals(data, X_test):
@@ -372,3 +377,78 @@ def test_a_narrow_smoothed_hinge_is_the_hinge(data):
     expected = BoundedClassifier("hinge", tol=1e-12).fit(X, y).coef_
     narrow = BoundedClassifier("smoothed_hinge", hinge_width=1e-7, tol=1e-12).fit(X, y).coef_
     np.testing.assert_allclose(narrow, expected, atol=1e-5)
+
+
+@each_model
+def test_without_intercept_it_is_zero_and_certain(model, data, X_test):
+    clf = clone(model).set_params(fit_intercept=False).fit(*data)
+    np.testing.assert_array_equal(clf.intercept_, [0.0])
+    np.testing.assert_array_equal(clf.intercept_bounds_, [0.0, 0.0])
+    np.testing.assert_array_equal(clf.decision_function(X_test), X_test @ clf.coef_[0])
+    np.testing.assert_array_equal(clf.decision_bounds(np.zeros((1, 4))).round(30), [[0.0, 0.0]])
+
+
+@pytest.mark.parametrize("offset", [0.0, 30.0])
+@pytest.mark.parametrize("weights", ["none", "sample", "class", "balanced", "both"])
+def test_without_holes_the_model_is_the_logistic_regression_of_scikit_learn(weights, offset, data):
+    X, y = np.nan_to_num(data[0]) + offset, data[1]
+    y = np.where(np.arange(150) < 90, "yes", y)  # imbalanced
+    sample_weight = np.random.default_rng(4).integers(0, 4, 150) if weights in ("sample", "both") else None
+    class_weight = {"class": {"yes": 0.3, "no": 5.0}, "balanced": "balanced", "both": "balanced"}.get(weights)
+    clf = BoundedClassifier(alpha=0.05, class_weight=class_weight, tol=1e-12).fit(X, y, sample_weight=sample_weight)
+    total = 150.0 if sample_weight is None else sample_weight.sum()
+    if weights == "class":
+        total = np.where(y == "yes", 0.3, 5.0).sum()
+    reference = LogisticRegression(
+        C=1.0 / (0.05 * total), solver="newton-cholesky", tol=1e-13, class_weight=class_weight
+    ).fit(X, y, sample_weight=sample_weight)
+    np.testing.assert_allclose(clf.coef_, reference.coef_, rtol=1e-6)
+    np.testing.assert_allclose(clf.intercept_, reference.intercept_, rtol=1e-6)
+    np.testing.assert_allclose(clf.predict_proba(X), reference.predict_proba(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_without_holes_the_hinge_is_optimal_in_weights_and_intercept(class_weight, l1_ratio, data):
+    X, y = np.nan_to_num(data[0]), data[1]
+    y = np.where(np.arange(150) < 60, "yes", y)
+    clf = BoundedClassifier("hinge", alpha=0.1, l1_ratio=l1_ratio, class_weight=class_weight, tol=1e-11).fit(X, y)
+    sign = np.where(y == "yes", 1.0, -1.0)
+    share = np.where(sign > 0, 1.0 / (sign > 0).sum(), 1.0 / (sign < 0).sum()) if class_weight else np.ones(150)
+    share = share / share.sum()
+
+    def objective(point):
+        w, b = point[:4], point[4]
+        loss = share @ np.maximum(0.0, 1.0 - sign * (X @ w + b))
+        return loss + 0.1 * ((1.0 - l1_ratio) / 2.0 * w @ w + l1_ratio * np.abs(w).sum())
+
+    best = np.append(clf.coef_[0], clf.intercept_)
+    rng = np.random.default_rng(0)
+    for size in (1e-1, 1e-3, 1e-5):
+        for direction in [*np.eye(5), *-np.eye(5), *rng.normal(size=(200, 5))]:
+            assert objective(best) <= objective(best + size * direction) + 1e-10
+
+
+def test_the_linear_svm_of_scikit_learn_is_the_hinge(data):
+    X, y = np.nan_to_num(data[0]), data[1]
+    clf = BoundedClassifier("hinge", alpha=0.1, tol=1e-11).fit(X, y)
+    svc = SVC(kernel="linear", C=1.0 / (150 * 0.1), tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(clf.coef_, svc.coef_, rtol=1e-5)
+    np.testing.assert_allclose(clf.intercept_, svc.intercept_, rtol=1e-5, atol=1e-6)
+
+
+def test_a_class_weight_is_a_factor_of_the_sample_weights(data, X_test):
+    X, y = data
+    weighted = BoundedClassifier(intervals="observed").fit(X, y, sample_weight=np.where(y == "yes", 3.0, 0.5))
+    clf = BoundedClassifier(intervals="observed", class_weight={"yes": 3.0, "no": 0.5}).fit(X, y)
+    np.testing.assert_array_equal(clf.decision_bounds(X_test), weighted.decision_bounds(X_test))
+    one = BoundedClassifier(intervals="observed", class_weight={"yes": 6.0}).fit(X, y)
+    np.testing.assert_allclose(one.decision_bounds(X_test), weighted.decision_bounds(X_test), rtol=1e-9)
+
+
+def test_moving_all_columns_moves_the_intercept_only(data):
+    X, y = data
+    here = BoundedClassifier(intervals="observed", tol=1e-12).fit(X, y)
+    there = BoundedClassifier(intervals="observed", tol=1e-12).fit(X + 8.0, y)
+    np.testing.assert_allclose(here.coef_, there.coef_, rtol=1e-8)
+    np.testing.assert_allclose(here.intercept_ - 8.0 * here.coef_.sum(), there.intercept_, rtol=1e-8)

@@ -40,8 +40,8 @@ def test_attributes_have_the_promised_shapes(model, data):
     assert reg.coef_bounds_.shape == (4, 2)
     assert (reg.coef_bounds_[:, 0] <= reg.coef_).all()
     assert (reg.coef_ <= reg.coef_bounds_[:, 1]).all()
-    assert reg.intercept_ == 0.0
-    np.testing.assert_array_equal(reg.intercept_bounds_, [0.0, 0.0])
+    assert isinstance(reg.intercept_, float)
+    assert reg.intercept_bounds_[0] < reg.intercept_ < reg.intercept_bounds_[1]
     assert reg.n_features_in_ == 4
     assert reg.certificate_.name == model.certificate
     assert reg.certificate_.gap == reg.dual_gap_
@@ -55,20 +55,29 @@ def test_bounds_hold_the_prediction_and_are_finite(model, data, X_test):
     assert np.isfinite(bounds).all()
     assert (bounds[:, 0] < predictions).all()
     assert (predictions < bounds[:, 1]).all()
-    np.testing.assert_allclose(predictions, X_test @ reg.coef_, rtol=1e-13)
+    np.testing.assert_allclose(predictions, X_test @ reg.coef_ + reg.intercept_, rtol=1e-13)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("alpha", [0.01, 1.0])
-def test_without_holes_the_model_is_ridge_or_elastic_net_of_scikit_learn(alpha, data, X_test):
-    X, y = np.nan_to_num(data[0]), data[1]
-    reg = BoundedRegressor(alpha=alpha, tol=1e-12).fit(X, y)
-    ridge = Ridge(alpha=150 * alpha / 2.0, fit_intercept=False).fit(X, y)
+def test_without_holes_the_model_is_ridge_or_elastic_net_of_scikit_learn(alpha, weighted, fit_intercept, data, X_test):
+    X, y = np.nan_to_num(data[0]) + 2.0, data[1] + 10.0
+    weight = np.random.default_rng(3).integers(0, 4, 150) if weighted else None
+    total = weight.sum() if weighted else 150.0
+    parameters = {"alpha": alpha, "fit_intercept": fit_intercept, "tol": 1e-12}
+    reg = BoundedRegressor(**parameters).fit(X, y, sample_weight=weight)
+    ridge = Ridge(alpha=total * alpha / 2.0, fit_intercept=fit_intercept).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(reg.coef_, ridge.coef_, rtol=1e-9)
-    reg = BoundedRegressor(alpha=alpha, l1_ratio=0.3, tol=1e-12).fit(X, y)
-    net = ElasticNet(alpha=alpha / 2.0, l1_ratio=0.3, fit_intercept=False, tol=1e-12).fit(X, y)
+    assert reg.intercept_ == pytest.approx(ridge.intercept_, rel=1e-9)
+    reg = BoundedRegressor(l1_ratio=0.3, **parameters).fit(X, y, sample_weight=weight)
+    net = ElasticNet(alpha=alpha / 2.0, l1_ratio=0.3, fit_intercept=fit_intercept, tol=1e-13, max_iter=100_000)
+    net.fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(reg.coef_, net.coef_, rtol=1e-6, atol=1e-9)
-    # The gap is a rounding error, G < 1e-13, which leaves sqrt(2 G / lam) |x| on either side.
-    half = np.sqrt(2e-13 / (0.7 * alpha)) * np.linalg.norm(X_test, axis=1)
+    assert reg.intercept_ == pytest.approx(net.intercept_, rel=1e-6)
+    # The gap is a rounding error, below 1e-13 of an objective up to 100, which leaves sqrt(2 G / lam) |x| on either
+    # side; the intercept moves as the scores of the training rows.
+    half = np.sqrt(2e-11 / (0.7 * alpha)) * (np.linalg.norm(X_test, axis=1) + np.linalg.norm(X, axis=1).max())
     assert (np.diff(reg.predict_bounds(X_test), axis=1)[:, 0] <= 2.0 * half).all()
 
 

@@ -1,6 +1,7 @@
 """The estimators are scikit-learn estimators in every habit."""
 
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.exceptions import ConvergenceWarning, UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -38,7 +39,11 @@ NAMES = list("abcd")
 )
 @pytest.mark.filterwarnings("ignore::ipub.IntervalWarning")
 def test_the_checks_of_scikit_learn_pass(estimator, check):
-    check(estimator)
+    with warnings.catch_warnings():
+        if "check_class_weight_classifiers" in str(check):
+            # One class weighs 10^7 times the other: rounding leaves the hinge 1e-6 of an objective of 1e-7.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
 
 
 @pytest.fixture

@@ -117,37 +117,50 @@ def _signs_hold(w, signs, slope, lam, kappa) -> bool:
     return True
 
 
-def _piecewise(rows, labels, shares, lam, kappa, guess, loss) -> ExactModel:
-    """Try pieces of the derivative, one for each row, and signs of weights; the float guess first."""
-    d = len(guess)
+def _piecewise(rows, labels, shares, lam, kappa, guess, loss, n_free=0) -> ExactModel:
+    """Try pieces of the derivative, one for each row, and signs of weights; the float guess first.
+
+    The last `n_free` weights are not penalised. One of them, with a column of ones, has a system that is singular if
+    no row lies on its line; but then some best value of it puts a row on the end of its line.
+    """
     lines = [line_of(loss, label) for label in labels]
+    d = len(guess)
+    strength = [lam] * (d - n_free) + [fmpq(0)] * n_free
     guessed = [line.piece(exact_dot(row, rationals(guess))) for row, line in zip(rows, lines, strict=True)]
     choices = [sorted(line.pieces, key=lambda name, at=at: name != at) for line, at in zip(lines, guessed, strict=True)]
     ranks = sorted(itertools.product(*(range(len(names)) for names in choices)), key=np.count_nonzero)
     for rank in ranks:
         names = [options[k] for options, k in zip(choices, rank, strict=True)]
         pieces = [line.pieces[name] for line, name in zip(lines, names, strict=True)]
-        for signs in _sign_patterns(guess, kappa):
-            w = _piecewise_candidate(rows, shares, lam, kappa, pieces, signs)
+        for signs in _sign_patterns(guess[: d - n_free], kappa):
+            w = _piecewise_candidate(rows, shares, strength, kappa, pieces, signs)
+            if w is None:
+                continue
             slopes = [line.slope(exact_dot(row, w)) for row, line in zip(rows, lines, strict=True)]
             gradient = [sum(s * p * row[j] for s, p, row in zip(shares, slopes, rows, strict=True)) for j in range(d)]
-            if _signs_hold(w, signs, gradient, lam, kappa):
+            is_level = all(slope == 0 for slope in gradient[d - n_free :])
+            if is_level and _signs_hold(w[: d - n_free], signs, gradient[: d - n_free], lam, kappa):
                 return ExactModel(w, fmpq(0))
     raise AssertionError("no pattern of pieces and signs satisfies the optimality conditions")
 
 
-def _piecewise_candidate(rows, shares, lam, kappa, pieces, signs) -> list[fmpq]:
+def _piecewise_candidate(rows, shares, strength, kappa, pieces, signs) -> list[fmpq] | None:
     """Solve the linear system that the optimum obeys if every row lies on its piece."""
-    on = [j for j in range(len(signs)) if signs[j]]
+    free = range(len(signs), len(strength))
+    on = [*(j for j, sign in enumerate(signs) if sign), *free]
     steep = [share * growth for share, (_, growth) in zip(shares, pieces, strict=True)]
     flat = [share * level for share, (level, _) in zip(shares, pieces, strict=True)]
     matrix = [
-        [sum(h * row[j] * row[k] for h, row in zip(steep, rows, strict=True)) + (lam if j == k else 0) for k in on]
+        [sum((h * row[j] * row[k] for h, row in zip(steep, rows, strict=True)), strength[j] * int(j == k)) for k in on]
         for j in on
     ]
-    right = [-sum(p * row[j] for p, row in zip(flat, rows, strict=True)) - kappa * signs[j] for j in on]
-    w = [fmpq(0)] * len(signs)
-    for j, value in zip(on, _solve(matrix, right), strict=True):
+    l1 = [*(kappa * sign for sign in signs), *(fmpq(0) for _ in free)]
+    right = [-sum((p * row[j] for p, row in zip(flat, rows, strict=True)), l1[j]) for j in on]
+    solution = _solve(matrix, right)
+    if solution is None:
+        return None
+    w = [fmpq(0)] * len(strength)
+    for j, value in zip(on, solution, strict=True):
         w[j] = value
     return w
 

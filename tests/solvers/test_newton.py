@@ -13,7 +13,7 @@ from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from ipub import IntervalMatrix
-from ipub.data.blocks import MemoryRows
+from ipub.data.blocks import InterceptRows, MemoryRows
 from ipub.losses import LOSSES, Huber, SmoothedHinge
 from ipub.penalties import ElasticNet as Penalty
 from ipub.problem import Problem
@@ -326,3 +326,37 @@ def test_a_step_that_overflows_is_never_the_best():
     lost = newton._Pair(w, problem.loss, None, dataclasses.replace(at, loss_gap=np.nan))
     assert good.better(lost) is good
     assert lost.better(good) is good
+
+
+@each_combination
+@each_alpha
+@pytest.mark.parametrize("transform", ["plain", "offset", "imbalanced"])
+def test_an_intercept_is_trained_to_the_tolerance_and_balances_the_slopes(loss, l1_ratio, alpha, transform):
+    plain = make_problem(loss, l1_ratio, alpha, holes=0.1)
+    X, y = center_of(plain), plain.rows.y
+    if transform == "offset":
+        X = X + 30.0
+    if transform == "imbalanced":
+        y = np.where(np.arange(len(y)) < 115, np.abs(y), -np.abs(y))
+    penalty = dataclasses.replace(plain.penalty, n_free=1)
+    problem = Problem(InterceptRows(MemoryRows(IntervalMatrix.from_bounds(X, X), y)), LOSSES[loss], penalty)
+    solution = solve(problem)
+    assert solution.converged
+    assert abs(dual_point(problem, solution).mean()) <= 1e-8 * max(1.0, np.abs(y).max())
+    rng, extended = np.random.default_rng(0), np.column_stack([X, np.ones(len(X))])
+
+    def value(w):
+        return LOSSES[loss].value(y, extended @ w).mean() + penalty.value(w)
+
+    best = value(solution.w)
+    for size in (1e-6, 1e-3, 1e-1):
+        for direction in (*np.eye(6), *-np.eye(6), *rng.normal(size=(20, 6))):
+            assert best <= value(solution.w + size * direction) + 1e-7 * max(1.0, best)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+def test_an_intercept_starts_where_nothing_curves(loss):
+    X, y = np.array([[1e3], [-1e3], [2e3]]), np.array([1.0, -1.0, 1.0])
+    rows = InterceptRows(MemoryRows(IntervalMatrix.from_bounds(X, X), y))
+    problem = Problem(rows, LOSSES[loss], dataclasses.replace(penalty_of(0.1, 0.0), n_free=1))
+    assert solve(problem, start=np.array([5.0, 1e4])).converged

@@ -21,9 +21,20 @@ from oracles.active_set import HingePair, hinge_pair, hinge_pair_like
 from oracles.intercept import hinge_ends, intercept_ball, smooth_ends
 from oracles.piecewise import line_of
 from oracles.rationals import rational
-from soundness.cases import FAMILIES, MODELS, Case, Generator, draw_case, draw_solution, train, vary_loss, with_intercept
+from soundness.cases import (
+    FAMILIES,
+    MODELS,
+    Case,
+    Generator,
+    draw_case,
+    draw_solution,
+    train,
+    vary_loss,
+    with_intercept,
+)
 
 ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
+del ATTACKED["curvature"]  # another name for "slope" or "ball"
 PRECISION = 160
 """Bits of the ball arithmetic that proves the error of a retrained model."""
 
@@ -100,8 +111,8 @@ def best_intercept(case: Case, table: np.ndarray, w: list[arb]) -> arb:
     """Enclose a best intercept for the other weights, which come first; the last number is a guess."""
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     scores = arb_mat(table.tolist()) * arb_mat([[value] for value in w[:-1]])
-    slope = SLOPES[case.loss.name]
-    ends = smooth_ends(lambda y, score: slope(y, score, arb(0))[0]) if case.loss.is_smooth else hinge_ends
+    smooth = smooth_ends(lambda y, score: _slope(case.loss, y, score, arb(0))[0])
+    ends = smooth if case.loss.is_smooth else hinge_ends
     labels, shares = case.y.tolist(), [arb(s) for s in weight.tolist()]
     return intercept_ball(ends, labels, shares, [scores[i, 0] for i in range(len(labels))], w[-1])
 

@@ -16,9 +16,10 @@ from ipub import IntervalMatrix
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from oracles.exact import exact_model
+from oracles.intercept import exact_intercept_model
 from oracles.rationals import holds, rational, rational_rows
 from soundness.attacks import ATTACKED
-from soundness.cases import MODELS, Case, draw_solution, intervals, train, vary_loss
+from soundness.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
 
 LOSS_NAMES = tuple(LOSSES)
 TABLES = ("integers", "normal", "tiny scale", "huge scale", "mixed scales", "thin intervals", "weights")
@@ -72,7 +73,8 @@ def prove(case: Case, solutions: list, inner: int) -> tuple[int, list[str]]:
     }
     count, failures = 0, []
     for table in exact_completions(case.matrix, inner):
-        model = exact_model(table, case.y, case.weight, case.loss, case.penalty.lam, case.penalty.kappa)
+        minimise = exact_intercept_model if case.penalty.n_free else exact_model
+        model = minimise(table, case.y, case.weight, case.loss, case.penalty.lam, case.penalty.kappa)
         for row, x in enumerate(case.X_test):
             exact = model.score(x)
             for key, ends in bounds.items():
@@ -101,6 +103,22 @@ def test_bounds_hold_at_every_vertex_and_on_a_grid_exactly(loss_name, penalty, t
 @pytest.mark.parametrize("table_kind", TABLES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
+def test_bounds_with_an_intercept_hold_exactly(loss_name, penalty, table_kind, report_proofs):
+    rng = np.random.default_rng([5, TABLES.index(table_kind), LOSS_NAMES.index(loss_name), len(penalty)])
+    count = 0
+    for cells in (0, 0, 1, 2, 3):
+        case = with_intercept(tiny_case(rng, table_kind, loss_name, penalty, cells))
+        models = rng.choice(MODELS, size=3, replace=False)
+        solutions = [train(case.problem), *(draw_solution(rng, case, model) for model in models)]
+        made, failures = prove(case, solutions, inner={0: 0, 1: 5, 2: 1, 3: 0}[cells])
+        assert failures == []
+        count += made
+    report_proofs(count)
+
+
+@pytest.mark.parametrize("table_kind", TABLES)
+@pytest.mark.parametrize("penalty", ["l2", "elastic net"])
+@pytest.mark.parametrize("loss_name", LOSS_NAMES)
 def test_without_missing_cells_the_bounds_contain_the_exact_optimum(loss_name, penalty, table_kind, report_proofs):
     # Here the width is all gap and rounding: a missing ulp shows.
     rng = np.random.default_rng([9, TABLES.index(table_kind), LOSS_NAMES.index(loss_name), len(penalty)])
@@ -113,10 +131,11 @@ def test_without_missing_cells_the_bounds_contain_the_exact_optimum(loss_name, p
     report_proofs(count)
 
 
+@pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("kind", ["table", "targets", "weights", "penalty"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", [name for name in LOSS_NAMES if name != "log_loss"])
-def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, report_proofs):
+def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, intercept, report_proofs):
     rng = np.random.default_rng([len(kind), LOSS_NAMES.index(loss_name), len(penalty)])
     count = 0
     for _ in range(12):
@@ -134,6 +153,7 @@ def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, report_p
         else:
             lam, kappa = 10.0 ** rng.uniform(-140, 140), case.penalty.kappa * 10.0 ** rng.uniform(-140, 140)
             case = replace(case, penalty=ElasticNet(lam, kappa))
+        case = with_intercept(case) if intercept else case
         with np.errstate(all="ignore"):
             made, failures = prove(case, [train(case.problem), draw_solution(rng, case, "noisy")], inner=1)
         assert failures == []

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from oracles.exact import exact_model
+from oracles.intercept import exact_intercept_model
 from oracles.rationals import holds, rational, rational_rows
 from soundness.attacks import ATTACKED, Tally, attack
-from soundness.cases import Case, intervals, train
+from soundness.cases import Case, intervals, train, with_intercept
 
 SEARCH = settings(
     max_examples=120, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
@@ -44,7 +45,8 @@ def small_cases(draw, max_rows: int = 5, max_columns: int = 3, max_cells: int = 
     lam = draw(st.sampled_from([1.0, 0.5, 0.25, 2.0, 0.1, 1e-3, 10.0]))
     kappa = draw(st.sampled_from([0.0, 0.0, 0.125, 0.5, 0.1]))
     matrix = intervals(grid(n) * scales, radius * scales)
-    return Case(matrix, y, weight, loss, ElasticNet(lam, kappa), grid(2) * scales)
+    case = Case(matrix, y, weight, loss, ElasticNet(lam, kappa), grid(2) * scales)
+    return with_intercept(case) if n > 1 and draw(st.booleans()) else case
 
 
 def draw_model(data, case: Case):
@@ -76,7 +78,8 @@ def test_no_exact_completion_of_a_small_problem_breaks_a_bound(case, data):
     for i, j, center, radius in zip(in_row, columns, centers, radii, strict=True):
         position = data.draw(st.sampled_from([-4, 4, -4, 4, -3, -2, -1, 0, 1, 2, 3]), label="position, in quarters")
         table[i][j] = rational(center) + rational(radius) * position / 4
-    model = exact_model(table, case.y, case.weight, case.loss, case.penalty.lam, case.penalty.kappa)
+    minimise = exact_intercept_model if case.penalty.n_free else exact_model
+    model = minimise(table, case.y, case.weight, case.loss, case.penalty.lam, case.penalty.kappa)
     for name, make in ATTACKED.items():
         bounds = make(case.problem, solution).score_bounds(case.X_test)
         for row, x in enumerate(case.X_test):

@@ -47,8 +47,9 @@ def test_rows_of_another_type_are_bounded_as_their_values(kind):
     X[::5, 0] = np.nan
     model = BoundedRegressor().fit(X, rng.normal(size=30))
     rows = np.array([[100, 3, 1], [127, 0, 100]]).astype(kind)
-    expected = model.certificate_.score_bounds(rows.astype(float))
-    np.testing.assert_array_equal(model.certificate_.score_bounds(rows), expected)
+    expected = model.certificate_.score_bounds(np.column_stack([rows.astype(float), np.ones(2)]))
+    extended = np.column_stack([rows, np.ones(2, dtype=kind)])
+    np.testing.assert_array_equal(model.certificate_.score_bounds(extended), expected)
     np.testing.assert_array_equal(model.predict_bounds(rows), expected)
     assert (expected[:, 0] < expected[:, 1]).all()
 

@@ -11,6 +11,7 @@ from flint import arb, ctx
 from ipub import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES
 from oracles.exact import ExactModel, exact_model
+from oracles.intercept import exact_intercept_model
 from oracles.rationals import holds, rational, rational_rows
 from soundness.enclosures import PRECISION, is_above, is_below, sigmoid_ends
 
@@ -38,15 +39,17 @@ def corner_models(model, lower, upper, y, weight) -> list[ExactModel]:
         table = rational_rows(lower)
         for (i, j), position in zip(cells, positions, strict=True):
             table[i][j] += (rational(upper[i, j]) - rational(lower[i, j])) * position / 2
-        models.append(exact_model(table, y, weight, model._loss, strength * (1 - ratio), strength * ratio))
+        minimise = exact_intercept_model if model.fit_intercept else exact_model
+        models.append(minimise(table, y, weight, model._loss, strength * (1 - ratio), strength * ratio))
     return models
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("certificate", ["tight", "ball", "sphere"])
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.3])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
-def test_published_bounds_hold_at_every_corner_exactly(loss_name, l1_ratio, certificate, report_proofs):
+def test_published_bounds_hold_at_every_corner_exactly(loss_name, l1_ratio, certificate, fit_intercept, report_proofs):
     rng = np.random.default_rng([LOSS_NAMES.index(loss_name), int(10 * l1_ratio), len(certificate)])
     count = 0
     for _ in range(8):
@@ -54,7 +57,8 @@ def test_published_bounds_hold_at_every_corner_exactly(loss_name, l1_ratio, cert
         is_regression = LOSSES[loss_name].task == "regression"
         estimator = BoundedRegressor if is_regression else BoundedClassifier
         alpha = float(10.0 ** rng.uniform(-2, 1))
-        model = estimator(loss=loss_name, alpha=alpha, l1_ratio=l1_ratio, certificate=certificate)
+        parameters = {"l1_ratio": l1_ratio, "certificate": certificate, "fit_intercept": fit_intercept}
+        model = estimator(loss=loss_name, alpha=alpha, **parameters)
         model.set_params(**{"huber_delta" if is_regression else "hinge_width": float(10.0 ** rng.uniform(-2, 1))})
         y = rng.normal(size=len(table)) if is_regression else np.where(np.arange(len(table)) % 2, 1.0, -1.0)
         weight = rng.choice([0.0, 1.0, 2.5], size=len(table))
@@ -62,14 +66,16 @@ def test_published_bounds_hold_at_every_corner_exactly(loss_name, l1_ratio, cert
         model.fit(table, y, sample_weight=weight, X_lower=lower, X_upper=upper)
         X_test = rng.normal(size=(3, table.shape[1]))
         bounds = model.predict_bounds(X_test) if is_regression else model.decision_bounds(X_test)
+        rows = np.column_stack([X_test, np.ones(len(X_test))]) if fit_intercept else X_test
+        weights = [*model.coef_bounds_, *([model.intercept_bounds_] if fit_intercept else [])]
         for exact in corner_models(model, lower, upper, y, weight):
-            assert all(holds(bounds[k], exact.score(x)) for k, x in enumerate(X_test))
-            assert all(holds(model.coef_bounds_[j], exact.score(e)) for j, e in enumerate(np.eye(table.shape[1])))
-            count += len(X_test) + table.shape[1]
+            assert all(holds(bounds[k], exact.score(x)) for k, x in enumerate(rows))
+            assert all(holds(ends, exact.score(e)) for ends, e in zip(weights, np.eye(len(weights)), strict=True))
+            count += len(X_test) + len(weights)
             if loss_name == "log_loss":
-                _prove_probabilities(model.predict_proba_bounds(X_test), exact, X_test)
+                _prove_probabilities(model.predict_proba_bounds(X_test), exact, rows)
             if not is_regression:
-                _prove_labels(model.predict_set(X_test), exact, X_test)
+                _prove_labels(model.predict_set(X_test), exact, rows)
     report_proofs(count)
 
 

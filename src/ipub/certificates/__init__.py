@@ -24,23 +24,43 @@ def tight(problem: Problem, solution: Solution) -> Certificate:
     """
     around_zero = origin(problem, solution)
     around_center = sphere(problem, solution, around_zero)
-    curved = slope(problem, solution, around_center)
+    curved = slope(problem, solution, intersection("known", [around_center, around_zero]))
     parts = [around_center, curved, around_zero]
     if problem.penalty.n_free:
-        # Each part narrowed the bracket of the one before.
+        # The last bracket is the narrowest, and holds whichever region the weights are in.
         bracket = bracket_of(curved)
-        parts = [replace(p, regions=tuple(with_bracket(region, bracket) for region in p.regions)) for p in parts]
+        parts = [replace(part, regions=tuple(with_bracket(r, bracket) for r in part.regions)) for part in parts]
     return intersection("tight", parts)
+
+
+def curvature(problem: Problem, solution: Solution) -> Certificate:
+    """Certify by slopes where the loss is smooth, and by the half-ball alone, with a note, where it is not."""
+    if problem.loss.is_smooth:
+        return replace(slope(problem, solution), name="curvature")
+    note = f"The derivative of {problem.loss.name} jumps: the half-ball serves alone."
+    return replace(ball(problem, solution), name="curvature", note=note)
 
 
 CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {
     "sphere": sphere,
     "ball": ball,
     "slope": slope,
+    "curvature": curvature,
     "tight": tight,
 }
 
 PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, Inverse)
 """The dataclasses a certificate is made of."""
 
-__all__ = ["CERTIFICATES", "PARTS", "Certificate", "Region", "ball", "origin", "slope", "sphere", "tight"]
+__all__ = [
+    "CERTIFICATES",
+    "PARTS",
+    "Certificate",
+    "Region",
+    "ball",
+    "curvature",
+    "origin",
+    "slope",
+    "sphere",
+    "tight",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.certificates.intercept import bracket_of, narrow, reach, with_bracket
+from ipub.certificates.intercept import COARSE, FINE, bracket_of, narrow, reach, with_bracket
 from ipub.certificates.margins import margins
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
@@ -18,8 +18,8 @@ from ipub.solvers import Solution
 PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
 """Prices tried for ADAPT against KEEP, as multiples of abs(w'); at an infinite price every row keeps."""
 
-ROUNDS = 2
-"""How often ball and bracket of the intercept narrow each other."""
+ROUNDS = (COARSE, FINE)
+"""Ball and bracket of the intercept narrow each other twice, to these precisions of the bracket."""
 
 NEGLIGIBLE_CHANGE = 1e-8
 """A row whose derivative differs from its dual coordinate relatively by no more adapts: KEEP pays under a root."""
@@ -38,11 +38,14 @@ def ball(problem: Problem, solution: Solution, known: Certificate | None = None)
     """
     if problem.penalty.n_free == 0:
         return Certificate("ball", tuple(_without_useless(_regions(problem, solution, 0.0))), solution.gap)
-    bracket = bracket_of(origin(problem, solution) if known is None else known)
+    known = origin(problem, solution) if known is None else known
+    bracket = bracket_of(known)
     regions: list[Region] = []
-    for _ in range(ROUNDS):
+    for precision in ROUNDS:
         regions = _without_useless(_regions(problem, solution, reach(solution, bracket)))
-        bracket = narrow(problem, solution, regions, bracket)
+        # One of all these is enough to bound the scores of the training rows.
+        smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
+        bracket = narrow(problem, solution, [smallest, *known.regions], bracket, precision)
     return Certificate("ball", tuple(with_bracket(region, bracket) for region in regions), solution.gap)
 
 

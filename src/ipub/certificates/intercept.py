@@ -18,15 +18,15 @@ from ipub.solvers import Solution
 Bracket = tuple[float, float]
 EVERYTHING: Bracket = (-np.inf, np.inf)
 
-TRIALS = 10
+TRIALS = 7
 """Half the trial intercepts of a pass, for each side of the bracket."""
-RATIO = 8.0
-"""Between distances of the first pass: ten of them span nine orders of magnitude."""
+RATIO = 16.0
+"""Between distances of the first pass: seven of them span seven orders of magnitude."""
 FARTHEST = 1024.0
 """Farthest trial of all, as a multiple of the largest score or target."""
 PASSES = 4
-PRECISE_ENOUGH = 0.01
-"""Share of its width to which an end of a bracket is worth knowing."""
+FINE, COARSE = 0.01, 0.25
+"""Share of its width to which an end of a bracket is worth knowing: at last, and on the way."""
 
 
 def bracket_of(certificate: Certificate) -> Bracket:
@@ -52,15 +52,16 @@ def reach(solution: Solution, bracket: Bracket) -> float:
 
 
 @overflow_passes()
-def narrow(problem: Problem, solution: Solution, regions: Sequence[Region], known: Bracket) -> Bracket:
-    """Narrow a bracket of the intercept by a region of the other weights; the smallest one given is used.
+def narrow(
+    problem: Problem, solution: Solution, regions: Sequence[Region], known: Bracket, precision: float = FINE
+) -> Bracket:
+    """Narrow a bracket of the intercept by regions of the other weights, all of which hold.
 
     A trial b is below every completion's intercept if the slopes of the losses at ``highest score + b`` sum to
     less than 0, and above if those at ``lowest score + b`` sum to more (``docs/theory.md``, Theorem 5). Trials at
     growing distances from the trained intercept come first; then the gap around either end is divided evenly.
     """
-    smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
-    inside = Certificate("inside", (with_bracket(smallest, (0.0, 0.0)),), solution.gap)
+    inside = Certificate("inside", tuple(with_bracket(region, (0.0, 0.0)) for region in regions), solution.gap)
     n = len(solution.w)
     largest_w = np.abs(inside.score_bounds(np.eye(n))).max(axis=1)
     below, above = _first_trials(problem, solution, (inside, largest_w), known)
@@ -76,7 +77,7 @@ def narrow(problem: Problem, solution: Solution, regions: Sequence[Region], know
         doubt_below = min([upper, *below[below > lower]])
         doubt_above = max([lower, *above[above < upper]])
         doubt = max(doubt_below - lower, upper - doubt_above)
-        if not doubt > PRECISE_ENOUGH * (upper - lower) or not np.isfinite([lower, upper]).all():
+        if not doubt > precision * (upper - lower) or not np.isfinite([lower, upper]).all():
             break
         below = np.linspace(lower, doubt_below, 2 * TRIALS + 2)[1:-1]
         above = np.linspace(doubt_above, upper, 2 * TRIALS + 2)[1:-1]
@@ -90,7 +91,10 @@ def _first_trials(
     farthest = reach(solution, known)
     if not np.isfinite(farthest):
         (sizes,) = problem.rows.collect(_largest, *inside)
-        farthest = FARTHEST * sizes.max() + 2.0 * abs(here)
+        farthest = FARTHEST * sizes.max()
+        # A trained intercept out of all proportion, or NaN, is no place to begin.
+        here = here if abs(here) <= farthest else 0.0
+        farthest += abs(here)
     distances = farthest * RATIO ** -np.arange(float(TRIALS))
     trials = np.concatenate([here - distances, [here], here + distances])
     trials = np.sort(trials[np.isfinite(trials)])
@@ -109,8 +113,8 @@ def _score_ends(block: Block, inside: Certificate, largest_w: Array) -> tuple[Ar
 
 
 def _largest(block: Block, inside: Certificate, largest_w: Array) -> Sums:
-    sizes = np.abs([*_score_ends(block, inside, largest_w), block.y])
-    return (sizes.max(axis=(0, 1), keepdims=True)[0],)
+    sizes = np.abs([*_score_ends(block, inside, largest_w), block.y]).max(axis=0)
+    return (sizes[block.weight > 0.0].max(initial=0.0, keepdims=True),)
 
 
 def _slope_sums(block: Block, loss: Loss, inside: Certificate, largest_w: Array, below: Array, above: Array) -> Sums:

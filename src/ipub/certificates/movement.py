@@ -21,7 +21,7 @@ class Movement(Protocol):
 
 
 @dataclass(frozen=True)
-class Nowhere:
+class Nowhere(Movement):
     """The set that holds 0 alone."""
 
     def reach(self, X: Array) -> Array:
@@ -29,7 +29,7 @@ class Nowhere:
 
 
 @dataclass(frozen=True)
-class Ellipsoid:
+class Ellipsoid(Movement):
     """The set ``v.M v <= radius^2``, with the inverse of M enclosed."""
 
     matrix: Array
@@ -41,7 +41,7 @@ class Ellipsoid:
 
 
 @dataclass(frozen=True)
-class WithinRegions:
+class WithinRegions(Movement):
     """What the regions of a certificate leave of v."""
 
     certificate: Certificate
@@ -54,7 +54,7 @@ class WithinRegions:
 
 
 @dataclass(frozen=True)
-class Smallest:
+class Smallest(Movement):
     """What several sets have in common."""
 
     parts: tuple[Movement, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.certificates.intercept import EVERYTHING, narrow, with_bracket
+from ipub.certificates.intercept import COARSE, EVERYTHING, narrow, with_bracket
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
@@ -29,7 +29,7 @@ def origin(problem: Problem, solution: Solution) -> Certificate:
     zero = np.zeros_like(solution.w)
     region = Region("origin", zero, zero, radius)
     if has_intercept:
-        region = with_bracket(region, narrow(problem, solution, [region], EVERYTHING))
+        region = with_bracket(region, narrow(problem, solution, [region], EVERYTHING, COARSE))
     return Certificate("origin", (region,), solution.gap)
 
 

@@ -21,14 +21,16 @@ def sphere(problem: Problem, solution: Solution, known: Certificate | None = Non
 
     ``Delta`` is the greatest primal value of w' minus the least dual value of alpha' over all completions
     (``docs/theory.md``, Theorem 1), so it holds for any w' and any feasible alpha', trained or not. One
-    pass over the rows; O(M) beyond a gradient. Where there is an intercept, it must be bounded first: by a
-    certificate already `known`, or by `origin`.
+    pass over the rows; O(M) beyond a gradient. Where there is an intercept, it must be bounded first: by `origin`,
+    and then once more inside the sphere, or by a certificate already `known`, whose bracket is taken as it is.
     """
     if problem.penalty.n_free == 0:
         return Certificate("sphere", (_region(problem, solution, gap_upper(problem, solution)),), solution.gap)
-    bracket = bracket_of(origin(problem, solution) if known is None else known)
+    around = origin(problem, solution) if known is None else known
+    bracket = bracket_of(around)
     region = _region(problem, solution, gap_upper(problem, solution, reach(solution, bracket)))
-    bracket = narrow(problem, solution, [region], bracket)
+    if known is None:
+        bracket = narrow(problem, solution, [region, *around.regions], bracket)
     return Certificate("sphere", (with_bracket(region, bracket),), solution.gap)
 
 

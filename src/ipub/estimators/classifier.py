@@ -46,9 +46,9 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Share of the l1 part, below 1.
     fit_intercept : bool, default=True
         Whether there is an intercept b. It is not penalised.
-    certificate : {"tight", "sphere", "ball", "curvature"}, default="tight"
-        How bounds are proved: the paper's sphere, the half-ball, the mean-value theorem inside it (smooth losses
-        with the L2 penalty; else the half-ball), or the intersection of all.
+    certificate : {"tight", "sphere", "ball", "slope"}, default="tight"
+        How bounds are proved: the paper's sphere, the half-ball, the slope theorem inside it, or the intersection of
+        all. ``"curvature"`` is ``"slope"`` for all losses but the hinge, which gets the half-ball.
     intervals : "quantile", "observed", mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie; see `ipub.data.holes.column_ranges`. A mapping gives ``{column: (low, high)}``.
         Quantiles are of the rows that count (weight not 0), each once.

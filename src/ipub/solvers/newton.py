@@ -25,6 +25,8 @@ LEAST_WIDTH = 1e-13
 """A smoothed loss narrower than this would see nothing but the rounding of the scores."""
 SETTLED = 1e-3
 """A smoothed problem is solved when this much of the gap is not due to the smoothing."""
+BALANCED = 1e-2
+"""Nor may the slope in an intercept, times the intercept, be more than this much of the gap."""
 FREE_STEP = 10.0
 """Longest step of an intercept b where nothing curves, as a multiple of 1 + abs(b)."""
 PATIENCE = 30
@@ -92,7 +94,7 @@ def solve(
     while n_iter < max_iter and stalled < PATIENCE and polish > 0:
         polish -= best.at.relative_gap <= tol
         n_iter += 1
-        if not problem.loss.is_smooth and here.penalty_gap <= SETTLED * here.loss_gap and width > LEAST_WIDTH:
+        if not problem.loss.is_smooth and _is_settled(here, stalled) and width > LEAST_WIDTH:
             path = [*path[-1:], (width, w)]
             if len(path) == 2:
                 # The hinge's own optimum, with the dual point of the smoothed one: off by O(width^2) only.
@@ -136,6 +138,12 @@ class _Pair:
     def better(self, other: _Pair) -> _Pair:
         """Return the pair with the smaller gap; one that overflowed has none."""
         return other if other.at.gap < self.at.gap or np.isnan(self.at.gap) else self
+
+
+def _is_settled(here: Evaluation, stalled: int) -> bool:
+    """Say whether the gap is due to the smoothing; an imbalance may be rounding, which no step makes smaller."""
+    balanced = here.imbalance <= BALANCED * here.loss_gap or stalled >= 2
+    return here.penalty_gap <= SETTLED * here.loss_gap and balanced
 
 
 def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
