@@ -9,6 +9,7 @@ from ipub.certificates.ball import ball
 from ipub.certificates.definite import Inverse
 from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import origin
+from ipub.certificates.pointwise import pointwise_bounds, why_not
 from ipub.certificates.region import Certificate, Region, intersection
 from ipub.certificates.slope import slope
 from ipub.certificates.slope_bounds import Cells, Groups, SlopeBounds
@@ -41,12 +42,19 @@ def curvature(problem: Problem, solution: Solution) -> Certificate:
     return replace(ball(problem, solution), name="curvature", note=note)
 
 
+def pointwise(problem: Problem, solution: Solution) -> Certificate:
+    """Certify as `tight` does; `pointwise_bounds` starts from there. Where it does not apply, a note says so."""
+    start = tight(problem, solution)
+    return replace(start, name="pointwise", note=" ".join(filter(None, [start.note, why_not(problem)])))
+
+
 CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {
     "sphere": sphere,
     "ball": ball,
     "slope": slope,
     "curvature": curvature,
     "tight": tight,
+    "pointwise": pointwise,
 }
 
 PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, Inverse)
@@ -60,6 +68,8 @@ __all__ = [
     "ball",
     "curvature",
     "origin",
+    "pointwise",
+    "pointwise_bounds",
     "slope",
     "sphere",
     "tight",
