@@ -156,7 +156,7 @@ class CellTerms:
 
     @classmethod
     def of(cls, some: IncompleteRows, loss: Loss, w: Array, farthest: Array) -> CellTerms:
-        """Compute them all (Lemmas 6 to 8)."""
+        """Compute them all (Lemmas 6 and 7)."""
         i, j, R, m, y = some.cell_rows, some.cell_columns, some.cell_radii, some.weight, some.y
         at_jump = ~np.isnan(some.fixed)
         # --- the derivative at the ends of each cell, the row's other cells at their centers -----------------
@@ -258,7 +258,7 @@ class CellTerms:
         return _positive(size)
 
     def grouped(self, inverse: Array, jumps: Array) -> tuple[Groups, Cells]:
-        """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 9)."""
+        """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 8)."""
         some, d = self.some, self.some.center.shape[1]
         keys = 2 * some.cell_columns + self.positive
         order = np.argsort(keys, kind="stable")
@@ -296,7 +296,7 @@ def _positive(weights: Array) -> Array:
 
 
 def _column_form(cells: Cells, group: slice, column: int, size: Array, inverse: Array) -> Array:
-    """Return S with ``sqrt(u.S u)`` at least the sum of a column's terms, whatever D and v (Lemma 9)."""
+    """Return S with ``sqrt(u.S u)`` at least the sum of a column's terms, whatever D and v (Lemma 8)."""
     G, X = cells.generators[group], cells.rows[group]
     pull_row, pull_cell, bend_row, bend_cell = (
         part[group] for part in (cells.pull_row, cells.pull_cell, cells.bend_row, cells.bend_cell)

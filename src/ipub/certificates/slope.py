@@ -1,4 +1,4 @@
-"""The slope certificate (Theorems 5 and 6): where the model of every completion lies, to second order."""
+"""The slope certificate (Theorems 4 and 6): where the model of every completion lies, to second order."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def slope_bounds(
 ) -> tuple[SlopeBounds | None, str]:
     """Return the bounds of Theorem 6, or None and the reason.
 
-    Where Theorem 5 proves no set of moves (a derivative that jumps, or too little curvature), what a certificate to
+    Where Theorem 4 proves no set of moves (a derivative that jumps, or too little curvature), what a certificate to
     `start` from leaves of them is used.
     """
     (n_cells,) = problem.rows.reduce(_count_cells)
@@ -96,7 +96,7 @@ def slope_bounds(
 
 @overflow_passes()
 def enclose(problem: Problem, solution: Solution) -> tuple[Model, Ellipsoid] | None:
-    """Prove an ellipsoid that holds the move of every completion's model (Theorem 5); None if no set closes.
+    """Prove an ellipsoid that holds the move of every completion's model (Theorem 4); None if no set closes.
 
     A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
     turn out strictly inside the set, all of them are.
@@ -176,7 +176,7 @@ class Model:
         return np.where(self.w == 0.0, np.clip(-self.gradient, -kappa, kappa), kappa * np.sign(self.w))
 
     def force_upper(self, matrix: Array) -> float:
-        """Bound ``sqrt(g.M^-1 g)`` over all completions, and all weaker residuals (Theorem 5)."""
+        """Bound ``sqrt(g.M^-1 g)`` over all completions, and all weaker residuals (Theorem 4)."""
         inverse = Inverse.of(matrix)
         if inverse is None:
             return np.inf
@@ -205,7 +205,7 @@ class Model:
         return np.asarray(0.5 * (upper + upper.T) + np.diag(lam + gained_cells + slack))
 
     def ellipsoid(self) -> Ellipsoid | None:
-        """Bound all moves by ``v.L v <= g.L^-1 g``, if they are where the model takes them to be (Theorem 5)."""
+        """Bound all moves by ``v.L v <= g.L^-1 g``, if they are where the model takes them to be (Theorem 4)."""
         least = self.hessian_lower()
         inverse = Inverse.of(least)
         return None if inverse is None else Ellipsoid(least, inverse, self.force_upper(least))

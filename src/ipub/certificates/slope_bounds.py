@@ -172,7 +172,7 @@ class SlopeBounds:
         return total
 
     def _cell_by_cell(self, U: Array, cells: Cells) -> Array:
-        """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 8)."""
+        """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7)."""
         groups, size = self.groups, np.abs(U)
         signs = np.where(U @ groups.generators.T >= 0.0, 1.0, -1.0)
         total = np.zeros(len(U))
