@@ -119,10 +119,11 @@ class SlopeBounds:
             U = X @ self.inverse
             low, high, half = self._common(U)
             half = up(up(half + self._missed(X, U)) + self._grouped(U))
-            return self._with_ellipsoid(X, up(np.maximum(np.abs(low), np.abs(high)) + half))
+            return np.asarray(np.fmin(self._known_reach(X), up(np.maximum(np.abs(low), np.abs(high)) + half)))
 
-    def _with_ellipsoid(self, X: Array, reach: Array) -> Array:
-        """Return the smaller of a bound of ``|x.v|`` and what the ellipsoid says."""
+    def _known_reach(self, X: Array) -> Array:
+        """Bound ``|x.v|`` by what was known of v before: its box, and its ellipsoid."""
+        reach = sum_upper(np.abs(X) @ self.farthest, X.shape[1] + 1)
         if self.ellipsoid is None:
             return reach
         # fmin passes over a NaN: each bounds by itself.
@@ -197,7 +198,7 @@ class SlopeBounds:
         pulls = (signs * U[:, groups.columns]) @ groups.pulls
         for g, column in enumerate(groups.columns):
             pulls[:, column] += signs[:, g] * (U @ groups.pulls[g])
-        with_v = self._with_ellipsoid(pulls, sum_upper(np.abs(pulls) @ self.farthest, U.shape[1] + 1))
+        with_v = self._known_reach(pulls)
         total = up(sum_upper(total, len(cells.pull_row) + 30) + with_v)
         if len(self.generators):
             rows = np.abs(U @ self.generators.T).sum(axis=1)
