@@ -47,8 +47,12 @@ def slope(problem: Problem, solution: Solution, known: Certificate | None = None
     For every loss and penalty. Where there are too many uncertain cells, or nothing can be enclosed, the half-ball
     alone is returned, with a note. A few passes of O(n d^2); then O(M d + d^2) a test row.
     """
-    start = ball(problem, solution, known)
-    bounds, note = slope_bounds(problem, solution, start)
+    bounds, note = slope_bounds(problem, solution) if problem.loss.is_smooth else (None, "")
+    if bounds is not None:
+        start = ball(problem, solution, bracket=bounds.bracket())
+    else:
+        start = ball(problem, solution, known)
+        bounds, note = slope_bounds(problem, solution, start)
     return Certificate("slope", start.regions, start.gap, bounds, note)
 
 
@@ -58,13 +62,13 @@ def slope_bounds(
 ) -> tuple[SlopeBounds | None, str]:
     """Return the bounds of Theorem 6, or None and the reason.
 
-    Where Theorem 4 proves no set of moves (a derivative that jumps, or too little curvature), what a certificate to
-    `start` from leaves of them is used.
+    Theorem 4 says how far models can move. Where it proves nothing (a derivative that jumps, or too little curvature),
+    what a certificate to `start` from leaves is used.
     """
     (n_cells,) = problem.rows.reduce(_count_cells)
     if n_cells > MOST_CELLS or n_cells * len(solution.w) > MOST_NUMBERS:
         return None, f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball serves alone."
-    found = enclose(problem, solution) if problem.loss.is_smooth else None
+    found = enclose(problem, solution) if start is None else None
     movement: Movement
     if found is not None:
         model, movement = found
