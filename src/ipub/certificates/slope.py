@@ -37,7 +37,7 @@ GROWTH = 1.1
 ROUNDS = 4
 """How often bounds are made from the bounds of the round before, at most."""
 
-WORTHWHILE = 0.98
+WORTHWHILE = 0.93
 """Another round must shrink the reach of the weights to less than this."""
 
 
