@@ -143,6 +143,9 @@ def fit(
         float, typer.Option(help="Where huber turns from parabola to lines, in the target's units.")
     ] = 1.0,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
+    no_training_rows: Annotated[
+        bool, typer.Option("--no-training-rows", help="Keep no training row in the model file; bounds are a bit wider.")
+    ] = False,
     certificate: Annotated[str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}.")] = "tight",
     intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
     interval_level: Annotated[float, typer.Option(help="Share of observed values in a quantile interval.")] = 0.9,
@@ -173,7 +176,7 @@ def fit(
     )
     estimator.set_params(**({"hinge_width": hinge_width} if is_classifier(estimator) else {"huber_delta": huber_delta}))
     estimator.fit(X, y)
-    save(estimator, output, {"target": target})
+    save(estimator, output, {"target": target}, training_rows=not no_training_rows)
     _say(f"{train}: {len(y)} rows, {len(names)} features, target {target!r}")
     _say(f"Loss: {loss} ({reason})")
     _show_holes(X, where, interval_level)
