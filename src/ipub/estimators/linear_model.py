@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ipub.attained import attained_bounds
 from ipub.certificates import CERTIFICATES, Certificate, pointwise_bounds
 from ipub.data.blocks import Block, InterceptRows, MemoryRows, Rows, Sums
-from ipub.data.completions import Completion
 from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame, is_missing
 from ipub.data.holes import column_ranges
 from ipub.data.intervals import IntervalMatrix, check_values, column_name
@@ -239,9 +238,7 @@ class BoundedLinearModel(BaseEstimator):
 
     # --- what completions attain -------------------------------------------------------------------
 
-    def attained_bounds(
-        self, X: Any, *, return_completions: bool = False
-    ) -> Array | tuple[Array, list[tuple[Completion, Completion]]]:
+    def attained_bounds(self, X: Any, *, return_completions: bool = False) -> Any:
         """Return (m, 2): a lowest and a highest score that fillings of the training table really give.
 
         Each end is the score of a model trained on one filling, found by a search. So the exact range of the score
