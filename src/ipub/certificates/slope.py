@@ -19,7 +19,7 @@ from ipub.data.blocks import Block, Sums
 from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import EPS, UNDERFLOW, Array, down, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import EPS, LARGEST, UNDERFLOW, Array, down, overflow_passes, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 MOST_CELLS = 200_000
@@ -225,7 +225,7 @@ class Model:
             inverse[np.ix_(on, on)] = np.linalg.inv(curvature[np.ix_(on, on)])
         except np.linalg.LinAlgError:
             return None
-        if not np.isfinite(inverse).all():
+        if not (np.isfinite(inverse).all() and (self.farthest <= LARGEST).all()):
             return None
         farthest = np.where(signs.zero, 0.0, self.farthest)
         # --- what is bounded coordinate by coordinate -------------------------------------------------

@@ -112,6 +112,7 @@ class SlopeBounds:
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
+        X = np.asarray(X, dtype=float)
         with overflow_passes():
             parts = [self._ends(X[rows]) for rows in list(row_slices(len(X), 1, CHUNK_ROWS)) or [slice(0, 0)]]
         low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -119,6 +120,7 @@ class SlopeBounds:
 
     def reach(self, X: Array) -> Array:
         """Bound ``|x.v|`` for each row x: less tight than `ends`, and fast."""
+        X = np.asarray(X, dtype=float)
         with overflow_passes():
             U = X @ self.inverse
             low, high, half = self._common(U)
