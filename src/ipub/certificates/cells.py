@@ -194,8 +194,9 @@ class CellTerms:
         slack = up(numeric + some.coordinate_sums(nothing, crossing_cells + (m * open_)[i] * R))
         # Rounding of the products in `SlopeBounds`, with generators, rows, and pulls of whole groups.
         seen = np.abs(some.center) @ farthest
-        products = some.coordinate_sums(3.0 * pull_row + bend_row, (curved * seen)[i] * R)
-        products = products + np.abs(generators).sum(axis=0)
+        both = pull_cell + bend_cell
+        products = some.coordinate_sums(6.0 * pull_row + 4.0 * bend_row, (curved * seen)[i] * R + both)
+        products = products + 4.0 * np.abs(generators).sum(axis=0)
         slack = up(slack + sum_error(products, some.roundings + 6 * len(w)))
         # For the gradient alone: a cell's bend is (1 - D^2) times a vector, half of which is known (Lemma 6).
         half_bent = 0.5 * m[i] * rise * R

@@ -368,9 +368,11 @@ def _row_sums(
 
 def _incomplete_rows(block: Block, lines: _Lines) -> Sums:
     """Return the rows with uncertain cells, in the order of the fields of `IncompleteRows`."""
-    at, some = lines.at, np.flatnonzero(lines.at.incomplete)
-    counts = np.bincount(block.cell_rows, minlength=len(block.y))[some]
+    at = lines.at
     order = np.argsort(block.cell_rows, kind="stable")
+    counts = np.bincount(block.cell_rows, minlength=len(block.y))
+    some = np.flatnonzero(counts)
+    counts = counts[some]
     parts = (
         block.center,
         block.y,

@@ -13,6 +13,7 @@ import numpy as np
 
 from ipub.certificates.definite import Inverse, root_form_upper
 from ipub.data.intervals import Indices, row_slices
+from ipub.parallel import in_threads
 from ipub.rounding import Array, dot_bounds, down, overflow_passes, sum_error, sum_upper, up
 
 CHUNK_NUMBERS = 1 << 17
@@ -113,8 +114,8 @@ class SlopeBounds:
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
         X = np.asarray(X, dtype=float)
-        with overflow_passes():
-            parts = [self._ends(X[rows]) for rows in list(row_slices(len(X), 1, CHUNK_ROWS)) or [slice(0, 0)]]
+        chunks = [X[rows] for rows in row_slices(len(X), 1, CHUNK_ROWS)] or [X]
+        parts = in_threads(self._ends, chunks)
         low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
         return low, high
 
@@ -141,6 +142,7 @@ class SlopeBounds:
         half = up(half + (self._grouped(U) if self.cells is None else self._cell_by_cell(U, self.cells)))
         return down(low - half), up(high + half)
 
+    @overflow_passes()
     def _ends(self, X: Array) -> tuple[Array, Array]:
         U = X @ self.inverse
         low, high = self.forces(U)
@@ -179,33 +181,38 @@ class SlopeBounds:
         return total
 
     def _cell_by_cell(self, U: Array, cells: Cells) -> Array:
-        """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7)."""
+        """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7).
+
+        A cell with ``t >= n + F`` adds t: its group's generator has it already. Only the others are looked at.
+        """
         groups, size = self.groups, np.abs(U)
-        signs = np.where(U @ groups.generators.T >= 0.0, 1.0, -1.0)
-        total = np.zeros(len(U))
+        whole = U @ groups.generators.T
+        signs = np.where(whole >= 0.0, 1.0, -1.0)
+        total: Array = np.abs(whole).sum(axis=1)
+        doubtful: Array = np.zeros(len(U))
         for g, (column, start, stop) in enumerate(zip(groups.columns, cells.starts, cells.starts[1:], strict=False)):
             some = slice(start, stop)
-            along, across = size[:, column, None], np.abs(U @ cells.rows[some].T)
-            pull = across * cells.pull_row[some]
-            pull += along * cells.pull_cell[some]
-            term = U @ cells.generators[some].T
-            term *= signs[:, g, None]
-            term -= pull
-            np.abs(term, out=term)
-            bend = across
-            bend *= cells.bend_row[some]
-            bend += along * cells.bend_cell[some]
-            bend += term
-            bend *= 0.5
-            np.maximum(term, bend, out=term)
-            term += pull
-            total += term.sum(axis=1)
+            pull_row, pull_cell = cells.pull_row[some], cells.pull_cell[some]
+            bend_row, bend_cell = cells.bend_row[some], cells.bend_cell[some]
+            along, across = size[:, column], np.abs(U @ cells.rows[some].T)
+            term = (U * signs[:, g, None]) @ cells.generators[some].T
+            doubt = across * (pull_row + bend_row)
+            doubt += np.multiply.outer(along, pull_cell + bend_cell)
+            doubt -= term
+            i, k = np.nonzero(~(doubt <= 0.0))
+            t, along, across = term[i, k], along[i], across[i, k]
+            pull = across * pull_row[k] + along * pull_cell[k]
+            bend = across * bend_row[k] + along * bend_cell[k]
+            rest = np.abs(t - pull)
+            more = np.maximum(rest, 0.5 * (rest + bend)) + pull - t
+            doubtful += np.bincount(i, more, minlength=len(U))
+        total = up(total + sum_upper(doubtful, len(cells.pull_row) + 30))
         # What the signed pulls add up to, as a direction in which v may lie.
         pulls = (signs * U[:, groups.columns]) @ groups.pulls
         for g, column in enumerate(groups.columns):
             pulls[:, column] += signs[:, g] * (U @ groups.pulls[g])
         with_v = self._known_reach(pulls)
-        total = up(sum_upper(total, len(cells.pull_row) + 30) + with_v)
+        total = up(sum_upper(total, len(groups.columns) + 2) + with_v)
         if len(self.generators):
             rows = np.abs(U @ self.generators.T).sum(axis=1)
             total = up(total + sum_upper(rows, len(self.generators) + 2))
