@@ -9,7 +9,7 @@ import sys
 import numpy as np
 from rich.console import Console
 
-QUICK = ("tightness", "sphere_cost")
+QUICK = ("tightness", "cost", "sphere_cost")
 ALL = (*QUICK, "pointwise")
 
 
