@@ -62,8 +62,7 @@ def slope_bounds(
 ) -> tuple[SlopeBounds | None, str]:
     """Return the bounds of Theorem 6, or None and the reason.
 
-    Theorem 4 says how far models can move. Where it proves nothing (a derivative that jumps, or too little curvature),
-    what a certificate to `start` from leaves is used.
+    How far models can move is what a certificate to `start` from leaves; without one, what Theorem 4 proves.
     """
     (n_cells,) = problem.rows.reduce(_count_cells)
     if n_cells > MOST_CELLS or n_cells * len(solution.w) > MOST_NUMBERS:
@@ -103,8 +102,10 @@ def enclose(problem: Problem, solution: Solution) -> tuple[Model, Ellipsoid] | N
     """Prove an ellipsoid that holds the move of every completion's model (Theorem 4); None if no set closes.
 
     A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
-    turn out strictly inside the set, all of them are.
+    turn out strictly inside the set, all of them are. A derivative that jumps has no such curvatures.
     """
+    if not problem.loss.is_smooth:
+        return None
     first = model_rows(problem, solution, Nowhere())
     metric = first.curvature
     inverse = Inverse.of(metric)

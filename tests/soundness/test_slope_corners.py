@@ -1,4 +1,4 @@
-"""Overflow and underflow inside the slope certificate: found by reading, out of reach of sampling."""
+"""What sampling does not reach in the slope certificate: overflow, underflow, and derivatives that jump."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ipub.certificates import tight
-from ipub.certificates.slope import enclose
+from ipub.certificates.slope import enclose, slope_bounds
 from ipub.losses import LOSSES, Huber
 from ipub.penalties import ElasticNet
 from oracles.exact import exact_model
@@ -60,3 +60,14 @@ def test_a_form_that_underflows_keeps_its_cells(weight, large, radii, lam, at):
         low, high = certificate.slope.grouped().ends(x)
         assert low[0] <= truth <= high[0]
         assert abs(truth) <= certificate.slope.reach(x)[0]
+
+
+def test_a_derivative_that_jumps_closes_no_set_of_moves():
+    rng = np.random.default_rng(0)
+    table, radius = rng.normal(size=(6, 2)), np.full((6, 2), HOLE)
+    radius[0, 0] = radius[1, 1] = 0.5
+    y = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+    case = Case(intervals(table, radius), y, None, LOSSES["hinge"], ElasticNet(0.1), table)
+    solution = train(case.problem)
+    assert enclose(case.problem, solution) is None
+    assert slope_bounds(case.problem, solution)[0] is None
