@@ -38,7 +38,7 @@ def run(console: Console) -> None:
         X, y, X_test = load(name)
         problem = Problem(MemoryRows(with_holes(X, share, level), y), LOSSES[loss], ElasticNet(lam, kappa))
         solution = solve(problem)
-        attained = np.ptp(attained_bounds(problem, solution, X_test[:N_TEST]), axis=1)
+        attained = np.ptp(attained_bounds(problem, solution, X_test[:N_TEST]).bounds, axis=1)
         ratios = [
             np.median(np.ptp(certify(problem, solution).score_bounds(X_test[:N_TEST]), axis=1) / attained)
             for certify in CERTIFICATES.values()

@@ -11,8 +11,8 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 
-COMBINATIONS = [(loss, l1_ratio) for loss in ("squared_error", "hinge", "log_loss") for l1_ratio in (0.0, 0.5)]
-"""The six combinations of a loss and a penalty."""
+COMBINATIONS = [(loss, l1_ratio) for loss in LOSSES for l1_ratio in (0.0, 0.5)]
+"""All combinations of a loss and a penalty."""
 
 
 def penalty_of(alpha: float, l1_ratio: float) -> ElasticNet:

@@ -238,8 +238,11 @@ def test_without_output_the_first_rows_are_shown(train):
     assert "lower and upper bound the probability of yes" in done.stdout
 
 
-def test_hinge_bounds_the_score(train):
-    fit(*CLASSIFY, "--loss", "hinge")
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "smoothed_hinge"])
+def test_the_hinges_bound_the_score(train, loss):
+    done = fit(*CLASSIFY, "--loss", loss, "--hinge-width", 0.25)
+    assert f"Loss: {loss} (as asked)" in done.stdout
+    assert load("model.ipub").hinge_width == 0.25
     run("predict", "model.ipub", "train.csv", "-o", "bounds.csv")
     bounds = pd.read_csv("bounds.csv")
     assert bounds.columns.tolist() == ["prediction", "score", "lower", "upper", "certain"]
@@ -247,8 +250,10 @@ def test_hinge_bounds_the_score(train):
     close(bounds[["lower", "upper"]][4:], expected)
 
 
-def test_regression_bounds_the_prediction_and_has_no_certain(train):
-    fit("--target", "amount", "--drop", "id", "--drop", "label")
+@pytest.mark.parametrize("loss", ["squared_error", "huber"])
+def test_regression_bounds_the_prediction_and_has_no_certain(train, loss):
+    fit("--target", "amount", "--drop", "id", "--drop", "label", "--loss", loss, "--huber-delta", 0.5)
+    assert load("model.ipub").huber_delta == 0.5
     done = run("predict", "model.ipub", "train.csv", "-o", "bounds.csv")
     bounds = pd.read_csv("bounds.csv")
     assert bounds.columns.tolist() == ["prediction", "lower", "upper"]

@@ -4,26 +4,31 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from ipub.losses import LOSSES, Hinge, Logistic, SmoothedHinge, Squared
+from ipub.losses import LOSSES, Hinge, Huber, Logistic, SmoothedHinge, Squared, SquaredHinge
 
 GRID = np.linspace(-60.0, 60.0, 480_001)
 """Scores for suprema by brute force; the step is 2.5e-4."""
 
-LABELS = {"squared_error": (-2.5, 0.0, 0.75, 3.0), "hinge": (-1.0, 1.0), "log_loss": (-1.0, 1.0)}
+LABELS = {"classification": (-1.0, 1.0), "regression": (-2.5, 0.0, 0.75, 3.0)}
+UNIT = (0.0, 1e-6, 0.25, 0.5, 0.9, 1.0)
 INSIDE = {
     "squared_error": (-7.0, -1.0, 0.0, 0.3, 2.0, 10.0),
-    "hinge": (0.0, 1e-6, 0.25, 0.5, 0.9, 1.0),
-    "log_loss": (0.0, 1e-6, 0.25, 0.5, 0.9, 1.0),
+    "hinge": UNIT,
+    "log_loss": UNIT,
+    "squared_hinge": (*UNIT, 2.5, 10.0),
+    "smoothed_hinge": UNIT,
+    "huber": (-1.0, -0.5, 0.0, 1e-6, 0.3, 1.0),
 }
-"""Values of a (regression) or of a y (classification) in the domain of the conjugate."""
+"""Values of a (regression) or of a y (classification) in the domain of the conjugate; for Huber over delta."""
 
-CASES = [(loss, y) for loss in LOSSES.values() for y in LABELS[loss.name]]
-each_case = pytest.mark.parametrize(("loss", "y"), CASES, ids=lambda v: getattr(v, "name", str(v)))
+ALL = [*LOSSES.values(), SmoothedHinge(3.0), Huber(0.25)]
+CASES = [(loss, y) for loss in ALL for y in LABELS[loss.task]]
+each_case = pytest.mark.parametrize(("loss", "y"), CASES, ids=str)
 
 
 def duals(loss, y):
     """Return dual coordinates in the domain of the conjugate."""
-    inside = np.array(INSIDE[loss.name])
+    inside = np.array(INSIDE[loss.name]) * getattr(loss, "delta", 1.0)
     return inside if loss.task == "regression" else inside * y
 
 
@@ -32,18 +37,38 @@ def brute_conjugate(loss, y, a, scores=GRID):
     return float(np.max(-a * scores - loss.value(y, scores)))
 
 
-def scores_off_kinks(count=400):
-    """Return scores none of which is within 1e-4 of -1 or 1."""
+def kinks(loss, y):
+    """Return the scores at which the loss or its derivative has a kink."""
+    if loss.name == "huber":
+        return [y - loss.delta, y + loss.delta]
+    return [y, y * (1.0 - loss.width)] if loss.name == "smoothed_hinge" else [y] * ("hinge" in loss.name)
+
+
+def scores_off_kinks(loss, y, count=400):
+    """Return scores none of which is within 1e-4 of a kink."""
     t = np.random.default_rng(0).normal(scale=4.0, size=count)
-    return t[(np.abs(t - 1.0) > 1e-4) & (np.abs(t + 1.0) > 1e-4)]
+    for kink in kinks(loss, y):
+        t = t[np.abs(t - kink) > 1e-4]
+    return t
 
 
 @each_case
-def test_value_is_the_formula_of_the_paper(loss, y):
+def test_value_is_its_formula(loss, y):
+    width, delta = getattr(loss, "width", np.nan), getattr(loss, "delta", np.nan)
+
+    def smoothed_hinge(z):
+        return np.select([z < 0.0, z < width], [0.0, z**2 / (2.0 * width)], z - width / 2.0)
+
+    def huber(d):
+        return np.where(d <= delta, d**2 / 2.0, delta * (d - delta / 2.0))
+
     formulas = {
         "squared_error": lambda t: (y - t) ** 2,
         "hinge": lambda t: np.maximum(0.0, 1.0 - y * t),
         "log_loss": lambda t: np.log(1.0 + np.exp(-y * t)),
+        "squared_hinge": lambda t: np.maximum(0.0, 1.0 - y * t) ** 2,
+        "smoothed_hinge": lambda t: smoothed_hinge(1.0 - y * t),
+        "huber": lambda t: huber(np.abs(t - y)),
     }
     t = np.linspace(-30.0, 30.0, 601)
     np.testing.assert_allclose(loss.value(y, t), formulas[loss.name](t), rtol=1e-13, atol=1e-15)
@@ -65,25 +90,34 @@ def test_conjugate_equals_the_supremum_by_brute_force(loss, y):
         assert loss.conjugate(y, a) == pytest.approx(brute_conjugate(loss, y, a), abs=2e-7)
 
 
-@pytest.mark.parametrize("loss", [Hinge(), Logistic()], ids=lambda v: v.name)
+OUTSIDE = [
+    *((loss, b) for loss in (Hinge(), Logistic(), SmoothedHinge()) for b in (-1.0, -1e-3, 1.001, 5.0)),
+    *((SquaredHinge(), b) for b in (-1.0, -1e-3)),
+    *((loss, b * loss.delta) for loss in (Huber(), Huber(0.25)) for b in (-5.0, -1.001, 1.001, 3.0)),
+]
+
+
+@pytest.mark.parametrize(("loss", "b"), OUTSIDE, ids=str)
 @pytest.mark.parametrize("y", [-1.0, 1.0])
-@pytest.mark.parametrize("b", [-1.0, -1e-3, 1.001, 5.0])
-def test_conjugate_is_infinite_outside_its_domain(loss, y, b):
+def test_conjugate_and_residual_are_infinite_outside_the_domain(loss, y, b):
     assert loss.conjugate(y, b * y) == np.inf
+    if loss.name != "log_loss":
+        assert loss.conjugate_upper(np.array(y), np.array(b * y)) == np.inf
+        assert loss.residual_upper(np.array(y), np.array(0.3), np.array(b * y)) == np.inf
     reach = np.array([-1e7, 1e7])
     assert brute_conjugate(loss, y, b * y, reach) > 1e3
 
 
 @each_case
 def test_derivative_equals_a_central_difference(loss, y):
-    t, h = scores_off_kinks(), 1e-5
+    t, h = scores_off_kinks(loss, y), 1e-5
     difference = (loss.value(y, t + h) - loss.value(y, t - h)) / (2.0 * h)
     np.testing.assert_allclose(loss.derivative(y, t), difference, rtol=1e-8, atol=1e-8)
 
 
 @each_case
 def test_curvature_equals_a_central_difference_of_the_derivative(loss, y):
-    t, h = scores_off_kinks(), 1e-5
+    t, h = scores_off_kinks(loss, y), 1e-5
     difference = (loss.derivative(y, t + h) - loss.derivative(y, t - h)) / (2.0 * h)
     np.testing.assert_allclose(loss.curvature(y, t), difference, rtol=1e-7, atol=1e-9)
 
@@ -132,12 +166,6 @@ def test_residual_upper_bounds_the_residual_by_brute_force_and_closely(loss, y):
         assert (bound <= brute + 2e-7).all()
 
 
-@pytest.mark.parametrize("y", [-1.0, 1.0])
-@pytest.mark.parametrize("b", [-0.5, 1.5])
-def test_residual_of_the_hinge_is_infinite_for_an_infeasible_dual_coordinate(y, b):
-    assert Hinge().residual_upper(np.array(y), np.array(0.3), np.array(b * y)) == np.inf
-
-
 @each_case
 def test_value_upper_and_conjugate_upper_are_above_and_close(loss, y):
     t = np.linspace(-20.0, 20.0, 401)
@@ -153,7 +181,8 @@ def test_value_upper_and_conjugate_upper_are_above_and_close(loss, y):
 @each_case
 @pytest.mark.parametrize("width", [0.0, 1e-9, 0.5, 30.0])
 def test_derivative_range_encloses_the_derivative_all_over_the_interval(loss, y, width):
-    starts = np.concatenate([np.linspace(-12.0, 12.0, 49), [y - width, y, y - width / 2.0]])
+    at_kinks = [kink - part * width for kink in [y, *kinks(loss, y)] for part in (1.0, 0.0, 0.5)]
+    starts = np.concatenate([np.linspace(-12.0, 12.0, 49), at_kinks])
     lower, upper = starts, starts + width
     low, high = loss.derivative_range(np.full_like(starts, y), lower, upper)
     inside = lower + np.linspace(0.0, 1.0, 201)[:, None] * (upper - lower)
@@ -170,7 +199,57 @@ def test_derivative_range_is_no_wider_than_the_derivatives_at_the_ends(loss, y):
     np.testing.assert_allclose(high, loss.derivative(y, upper), rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=lambda v: v.name)
+@each_case
+@pytest.mark.parametrize("width", [1e-9, 0.5, 30.0])
+def test_curvature_range_encloses_every_secant_of_the_derivative(loss, y, width):
+    at_kinks = [kink - part * width for kink in [y, *kinks(loss, y)] for part in (1.0, 0.0, 0.5)]
+    lower = np.concatenate([np.linspace(-12.0, 12.0, 49), at_kinks])
+    low, high = loss.curvature_range(np.full_like(lower, y), lower, lower + width)
+    points = lower + np.linspace(0.0, 1.0, 21)[:, None] * width
+    slopes = loss.derivative(y, points)
+    i, j = np.triu_indices(21, 1)
+    secants = (slopes[j] - slopes[i]) / (points[j] - points[i])
+    rounding = 1e-13 * (1.0 + np.abs(slopes).max()) / (points[j] - points[i]) + 1e-12 * np.abs(secants)
+    assert (low <= secants + rounding).all()
+    assert (high >= secants - rounding).all()
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "interval", "expected"),
+    [
+        (SquaredHinge(), 1.0, (-5.0, 0.9), (2.0, 2.0)),
+        (SquaredHinge(), 1.0, (1.1, 9.0), (0.0, 0.0)),
+        (SquaredHinge(), -1.0, (-0.9, 7.0), (2.0, 2.0)),
+        (SquaredHinge(), -1.0, (-9.0, -1.1), (0.0, 0.0)),
+        (SquaredHinge(), -1.0, (-1.1, -0.9), (0.0, 2.0)),
+        (SmoothedHinge(0.5), 1.0, (0.6, 0.9), (2.0, 2.0)),
+        (SmoothedHinge(0.5), 1.0, (-4.0, 0.4), (0.0, 0.0)),
+        (SmoothedHinge(0.5), -1.0, (-0.9, -0.6), (2.0, 2.0)),
+        (SmoothedHinge(0.5), -1.0, (-0.4, 0.0), (0.0, 0.0)),
+        (SmoothedHinge(0.5), 1.0, (0.4, 1.1), (0.0, 2.0)),
+        (Huber(2.0), 3.0, (1.1, 4.9), (1.0, 1.0)),
+        (Huber(2.0), 3.0, (-7.0, 0.9), (0.0, 0.0)),
+        (Huber(2.0), 3.0, (5.1, 6.0), (0.0, 0.0)),
+        (Huber(2.0), 3.0, (0.9, 1.1), (0.0, 1.0)),
+    ],
+    ids=str,
+)
+def test_curvature_range_is_exact_on_one_piece_and_whole_across_a_kink(loss, y, interval, expected):
+    low, high = loss.curvature_range(np.array([y]), *(np.array([end]) for end in interval))
+    np.testing.assert_allclose([low[0], high[0]], expected, rtol=1e-15)
+
+
+@each_case
+@pytest.mark.parametrize("unknown", [(np.nan, np.nan), (np.nan, 50.0), (-50.0, np.nan), (-np.inf, np.inf)])
+def test_curvature_range_of_an_unknown_score_is_the_whole_range(loss, y, unknown):
+    low, high = loss.curvature_range(np.array([y]), *(np.array([end]) for end in unknown))
+    t = np.linspace(-60.0, 60.0, 2_401)
+    curvatures = loss.curvature(y, t)
+    assert low[0] <= curvatures.min()
+    assert high[0] >= curvatures.max()
+
+
+@pytest.mark.parametrize("loss", ALL, ids=str)
 @pytest.mark.parametrize("y", [-1.0, 1.0])
 def test_derivative_range_of_an_unknown_score_claims_nothing(loss, y):
     low, high = loss.derivative_range(np.array([y]), np.array([np.nan]), np.array([np.nan]))
@@ -179,18 +258,24 @@ def test_derivative_range_of_an_unknown_score_claims_nothing(loss, y):
     assert not high[0] < possible[1]
 
 
-def test_link_of_the_squared_loss_is_the_identity():
+@pytest.mark.parametrize("loss", [Squared(), Huber()], ids=str)
+def test_link_of_regression_is_the_identity(loss):
     t = np.array([-3.0, 0.0, 2.5])
-    np.testing.assert_array_equal(Squared().link(t), t)
-    low, high = Squared().link_range(t, t + 1.0)
+    np.testing.assert_array_equal(loss.link(t), t)
+    low, high = loss.link_range(t, t + 1.0)
     np.testing.assert_array_equal(low, t)
     np.testing.assert_array_equal(high, t + 1.0)
 
 
-def test_link_of_the_hinge_is_the_sign_and_zero_is_unknown():
-    np.testing.assert_array_equal(Hinge().link(np.array([-3.0, 0.0, 2.5])), [-1.0, 0.0, 1.0])
+each_hinge = pytest.mark.parametrize("hinge", [Hinge(), SquaredHinge(), SmoothedHinge()], ids=str)
 
 
+@each_hinge
+def test_link_of_the_hinges_is_the_sign_and_zero_is_unknown(hinge):
+    np.testing.assert_array_equal(hinge.link(np.array([-3.0, 0.0, 2.5])), [-1.0, 0.0, 1.0])
+
+
+@each_hinge
 @pytest.mark.parametrize(
     ("scores", "labels"),
     [
@@ -203,8 +288,8 @@ def test_link_of_the_hinge_is_the_sign_and_zero_is_unknown():
         ((-np.inf, np.inf), (-1.0, 1.0)),
     ],
 )
-def test_link_range_of_the_hinge_is_a_sign_only_when_the_sign_is_certain(scores, labels):
-    low, high = Hinge().link_range(np.array([scores[0]]), np.array([scores[1]]))
+def test_link_range_of_the_hinges_is_a_sign_only_when_the_sign_is_certain(hinge, scores, labels):
+    low, high = hinge.link_range(np.array([scores[0]]), np.array([scores[1]]))
     assert (low[0], high[0]) == labels
 
 
@@ -239,7 +324,7 @@ def test_smoothed_hinge_gives_a_dual_point_of_the_hinge_with_a_residual_of_a_qua
 
 @pytest.mark.parametrize("y", [-1.0, 1.0])
 def test_smoothed_hinge_has_the_derivative_and_curvature_of_its_value(y):
-    loss, h = SmoothedHinge(0.5), 1e-6
+    loss, h = SmoothedHinge(), 1e-6
     t = y * np.array([-4.0, 0.2, 0.499, 0.501, 0.6, 0.75, 0.999, 1.001, 3.0])
     slope = (loss.value(y, t + h) - loss.value(y, t - h)) / (2.0 * h)
     np.testing.assert_allclose(loss.derivative(y, t), slope, atol=1e-8)
@@ -256,12 +341,34 @@ def test_smoothed_hinge_is_below_the_hinge_by_half_a_width_at_most(width):
 
 
 def test_only_the_hinge_needs_smoothing():
-    assert {name: loss.is_smooth for name, loss in LOSSES.items()} == {
-        "squared_error": True,
-        "hinge": False,
-        "log_loss": True,
-    }
-    assert LOSSES["log_loss"].smoothed(0.1) is LOSSES["log_loss"]
+    assert [name for name, loss in LOSSES.items() if not loss.is_smooth] == ["hinge"]
+    for loss in LOSSES.values():
+        assert (loss.smoothed(0.1) is loss) == loss.is_smooth
+
+
+def test_two_losses_have_a_second_derivative_everywhere():
+    assert [name for name, loss in LOSSES.items() if loss.twice_differentiable] == ["squared_error", "log_loss"]
+
+
+@pytest.mark.parametrize("kind", [SmoothedHinge, Huber])
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, 1e-101, 1e101])
+def test_a_length_that_could_overflow_is_refused(kind, value):
+    with pytest.raises(ValueError, match=r"must be between 1e-100 and 1e\+100"):
+        kind(value)
+
+
+@pytest.mark.parametrize("kind", [SmoothedHinge, Huber])
+def test_a_length_of_lower_precision_is_taken_at_its_value(kind):
+    loss = kind(np.float32(0.1))
+    assert loss == kind(float(np.float32(0.1)))
+    assert loss.value(np.ones(2), np.zeros(2)).dtype == np.float64
+
+
+@pytest.mark.parametrize(("loss", "wide"), [(Huber(1e6), Squared()), (SmoothedHinge(1e6), SquaredHinge())], ids=str)
+def test_long_lines_give_the_squares(loss, wide):
+    y, t = np.ones(7), np.linspace(-3.0, 3.0, 7)
+    factor = 2.0 * (1.0 if loss.name == "huber" else loss.width)
+    np.testing.assert_allclose(factor * loss.value(y, t), wide.value(y, t), rtol=1e-12, atol=1e-15)
 
 
 def test_only_the_logistic_loss_has_probabilities():

@@ -1,80 +1,100 @@
 """The inner bound: predictions that retrained completions really attain.
 
 A certificate bounds the range of a prediction from outside; this bounds it from inside. The ratio of the two
-widths says how much a certificate can be off. A completion is chosen for one row and one side by pushing every
-uncertain cell to the end of its interval that the derivative of the prediction points to:
+widths says how much a certificate can be off.
 
-    d(x.w) / dX_ij = -m_i (psi_i u_j + psi'_i (x_i.u) w_j),   u = H^-1 x,  H the Hessian of the objective.
+With many uncertain cells a completion is chosen for one row x and one side by pushing every cell to the end of its
+interval where the prediction is farther on that side. To first order in the change of the model, with
+``u = H^-1 x`` and H the Hessian of the objective, row i of the table moves ``x.w`` by
+
+    -m_i psi(x''_i.w) (x''_i.u) + constant,
+
+of which each cell takes the better end, all others staying where they are. The model is retrained there, and the
+cells are pushed again, until nothing is gained. Several rows and both sides share each pass over the training
+rows. If the table is small, flips of single cells follow. With few cells all vertices are compared instead.
+Whatever suggests a completion, the score that counts is that of the model trained on it.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.data.blocks import Block, Rows, Sums
+from ipub.data.blocks import BLOCK_CELLS, Block, InterceptRows, Rows, Sums
+from ipub.data.completions import CompletedRows, Completion, Positions, SharedBlock, SharedRows
+from ipub.data.intervals import Indices, row_slices
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array
+from ipub.rounding import Array, overflow_passes
 from ipub.solvers import Solution, solve
-from ipub.solvers.quadratic import solve_shifted
+from ipub.solvers.quadratic import minimise_quadratic, solve_shifted
+from ipub.solvers.tables import solve_tables
 
-KINK_WIDTH = 0.3
-"""Over which scores the derivative of a kinked loss is taken to change, when a completion is chosen."""
-
-
-class PushedRows(Rows):
-    """Rows with every uncertain cell at one end of its interval: no cell is uncertain any more.
-
-    Which end is a function of the row and of vectors as long as the features; the ends are found when a
-    block is first asked for, and then kept.
-
-    Parameters
-    ----------
-    rows : Rows
-        The rows with their intervals.
-    seen : Rows
-        The same rows at the completion where the derivative is taken.
-    loss : Loss
-    w, u : arrays of shape (n_features,)
-        The model there, and ``H^-1 x``.
-    side : float
-        1 to push the prediction up, -1 to push it down.
-    """
-
-    def __init__(self, rows: Rows, seen: Rows, loss: Loss, w: Array, u: Array, side: float) -> None:
-        super().__init__(rows.n_features, rows.y, rows.weight)
-        self.rows, self.seen, self.loss = rows, seen, loss
-        self.w, self.u, self.side = w, u, side
-        self._ends: dict[int, Array] = {}
-
-    def block(self, rows: slice) -> Block:
-        whole = self.rows.block(rows)
-        if rows.start not in self._ends:
-            self._ends[rows.start] = self._push(whole, self.seen.block(rows))
-        center = whole.center.copy()
-        center[whole.cell_rows, whole.cell_columns] = self._ends[rows.start]
-        nothing = np.zeros(0, dtype=np.intp)
-        return Block(center, nothing, nothing, np.zeros(0), whole.y, self.weight[rows])
-
-    def _push(self, whole: Block, seen: Block) -> Array:
-        slope, curvature = _slopes(self.loss, seen, self.w)
-        i, j = whole.cell_rows, whole.cell_columns
-        derivative = -(slope[i] * self.u[j] + (curvature * (seen.center @ self.u))[i] * self.w[j])
-        return np.asarray(whole.center[i, j] + whole.cell_radii * np.sign(self.side * derivative))
+ROUNDS = 20
+"""How often cells are pushed, at most."""
+LITTLE = 1e-3
+"""Gain of a round, relative to the distance from the center's score, that is not worth another."""
+PATIENCE = 4
+"""How many rounds without gain may follow each other."""
+KINK_WIDTHS = (1.0, 0.1, 0.01, 0.001)
+"""Over which scores the derivative of a kinked loss is taken to change when cells are pushed, in turn."""
+FEW_CELLS = 12
+"""Up to so many uncertain cells, all vertices are compared."""
+COMPARED = 1 << 22
+"""Cells, over all completed tables, that may be trained on to compare all vertices."""
+FLIPS_COMPARED = 1 << 17
+"""Cells, over all completed tables, that may be trained on to compare the flips for one row."""
+FLIPS = 50
+"""How many single cells are flipped, at most, after cells were pushed."""
+RETRAINED = 2
+"""Completions that are trained exactly for each row and side when completions were compared."""
+ROWS_AT_ONCE = 8
+"""Test rows that share the passes over the training rows."""
+BYTES_AT_ONCE = 1 << 27
+"""Memory that test rows searched side by side may take."""
+PASSES = 15
+"""Quasi-Newton steps that are shared before a completion is trained by itself."""
+TOLERANCE = 1e-10
+"""Relative duality gap, or last step relative to the weights, to which completions are trained."""
+FAILED = 1e-6
+"""Relative duality gap beyond which training on a completion has failed."""
 
 
-def attained_bounds(
-    problem: Problem,
-    solution: Solution,
-    X: Array,
-    rounds: int = 2,
-    progress: Callable[[int, int], None] | None = None,
-) -> Array:
-    """Return (m, 2): for each row a lowest and a highest score that some completion's model really gives.
+class Best:
+    """The best score found so far for each test row and side, and the completion that attains it."""
+
+    def __init__(self, X: Array, n_cells: int) -> None:
+        self.X = X
+        self.scores = np.tile([np.inf, -np.inf], (len(X), 1))
+        self.positions = np.zeros((len(X), 2, n_cells), dtype=np.int8)
+
+    def record(self, positions: Positions, models: Array) -> bool:
+        """Look at the models of some completions; return whether one is better for some row and side."""
+        scores, rows = self.X @ models.T, np.arange(len(self.X))
+        improved = False
+        for end, sign in ((0, -1.0), (1, 1.0)):
+            best = np.argmax(np.nan_to_num(sign * scores, nan=-np.inf), axis=1)
+            found = scores[rows, best]
+            gain = sign * (found - self.scores[:, end])
+            better = gain > 0.0
+            improved |= bool((gain > TOLERANCE * (1.0 + np.abs(found))).any())
+            self.scores[better, end] = found[better]
+            self.positions[better, end] = positions[best[better]]
+        return improved
+
+    def promising(self, positions: Positions, models: Array, count: int) -> Positions:
+        """Return those of some completions that approximate models prefer for some row and side."""
+        order = np.argsort(self.X @ models.T, axis=1)
+        return positions[np.unique(np.hstack([order[:, :count], order[:, -count:]]))]
+
+
+class Search:
+    """The search for completions: what all test rows share.
 
     Parameters
     ----------
@@ -82,46 +102,249 @@ def attained_bounds(
         With uncertain cells.
     solution : Solution
         The model trained at the center.
-    X : array of shape (m, n_features)
-    rounds : int
-        How often the derivative is taken again at the completion that was reached.
-    progress : callable, optional
-        Called with the number of rows done and their total.
     """
-    bounds = np.empty((len(X), 2))
-    bounds[:] = (X @ solution.w)[:, None]
-    for k, x in enumerate(X):
-        for end, side in enumerate((-1.0, 1.0)):
-            seen, w = problem.rows, solution.w
-            for _ in range(rounds):
-                seen, w = _push(problem, seen, w, x, side)
-                score = x @ w
-                bounds[k, end] = max(bounds[k, end], score) if side > 0.0 else min(bounds[k, end], score)
-        if progress is not None:
-            progress(k + 1, len(X))
-    return bounds
+
+    def __init__(self, problem: Problem, solution: Solution) -> None:
+        self.problem, self.w = problem, solution.w
+        (counts,) = problem.rows.collect(_cell_counts)
+        self.starts: Indices = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+        self.n_cells = int(self.starts[-1])
+        self._table_cells = problem.rows.n_rows * problem.rows.n_features
+        self._trained: dict[bytes, Array] = {}
+        self._hessians: dict[float, Array] = {}
+        self._vertices: tuple[Positions, Array] | None = None
+        self.w = self._solve(np.zeros(self.n_cells, dtype=np.int8)).w
+        d = len(self.w)
+        self.rows_at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (2 * self.n_cells + 16 * d * d)))
+
+    def completion(self, positions: Positions) -> Completion:
+        """Return the completion with the uncertain cells at these positions, without a column of ones."""
+        rows = self.problem.rows
+        return Completion(rows.rows if isinstance(rows, InterceptRows) else rows, self.starts, positions)
+
+    def steps(self, best: Best) -> Iterator[float]:
+        """Search for the ends of some test rows; yield which share of the work is done."""
+        if self.n_cells <= FEW_CELLS and self._table_cells << self.n_cells <= COMPARED:
+            if self._vertices is None:
+                vertices = np.array(list(itertools.product([-1, 1], repeat=self.n_cells)), dtype=np.int8)
+                self._vertices = vertices, self._compare(vertices)
+            self._retrain(best, best.promising(*self._vertices, RETRAINED))
+        else:
+            for k, _ in enumerate(self._push(best)):
+                yield (k + 1) / (ROUNDS + 1)
+            self._flip(best)
+        best.record(np.zeros((1, self.n_cells), dtype=np.int8), self.w[None])
+
+    def _push(self, best: Best) -> Iterator[None]:
+        """Push cells for each row and side, in rounds, and retrain.
+
+        Where that leads nowhere, only some of the cells that would change are pushed, drawn at random.
+        """
+        loss, aims, sides = self.problem.loss, np.repeat(best.X, 2, axis=0), np.tile([-1.0, 1.0], len(best.X))
+        center = aims @ self.w
+        positions = np.zeros((len(aims), self.n_cells), dtype=np.int8)
+        models, reached = np.repeat(self.w[None], len(aims), axis=0), np.full(len(aims), -np.inf)
+        hessians = np.empty((len(aims), len(self.w), len(self.w)))
+        failures, active = np.zeros(len(aims), dtype=int), np.arange(len(aims))
+        rng = np.random.default_rng(0)
+        for number in range(ROUNDS):
+            width = KINK_WIDTHS[number % len(KINK_WIDTHS)]
+            smooth, ahead = loss.smoothed(width), 0.0 if loss.is_smooth else 0.5 * width
+            if number == 0 or not loss.is_smooth:
+                hessians[:] = self._hessian(smooth, ahead, width)
+            u = np.array([self._inverse(hessians[k], models[k], aims[k]) for k in active])
+            rows = SharedRows(self.problem.rows, self.starts, positions[active])
+            (ends,) = rows.collect(_better_ends, smooth, ahead, models[active].T, u.T, sides[active])
+            chosen = rng.random((len(active), self.n_cells)) < 0.5 ** failures[active, None]
+            pushed = np.where(chosen, ends.T, positions[active])
+            if loss.is_smooth:
+                trained, hessians[active] = self._train_together(pushed, models[active], hessians[active])
+            else:
+                trained = self._train(pushed)
+            best.record(pushed, trained)
+            score = sides[active] * np.einsum("kj,kj->k", aims[active], trained)
+            gain = score - reached[active]
+            better = gain > 0.0
+            moved = active[better]
+            positions[moved], models[moved], reached[moved] = pushed[better], trained[better], score[better]
+            little = gain <= LITTLE * np.abs(score - sides[active] * center[active])
+            failures[active] = np.where(little, failures[active] + 1, 0)
+            done = failures[active] >= PATIENCE
+            if loss.is_smooth:
+                done |= little & better
+            active = active[~done]
+            yield
+            if len(active) == 0:
+                break
+
+    def _flip(self, best: Best) -> None:
+        """Flip single cells as long as that helps, where it is cheap to compare all flips."""
+        if 2 * self.n_cells * self._table_cells > FLIPS_COMPARED:
+            return
+        signs = 1 - 2 * np.eye(self.n_cells, dtype=np.int8)
+        for _ in range(FLIPS):
+            flips = best.positions.reshape(-1, 1, self.n_cells) * signs
+            flips = np.unique(flips.reshape(-1, self.n_cells), axis=0)
+            if not self._retrain(best, best.promising(flips, self._compare(flips), 1)):
+                break
+
+    def _hessian(self, smooth: Loss, ahead: float, width: float) -> Array:
+        """Return the Hessian of the (smoothed) loss at the center."""
+        if width not in self._hessians:
+            (total,) = self.problem.rows.reduce(_hessian_sums, smooth, ahead, self.w)
+            self._hessians[width] = total / self.problem.rows.total_weight
+        return self._hessians[width]
+
+    def _inverse(self, hessian: Array, w: Array, x: Array) -> Array:
+        """Return ``H^-1 x``, with an l1 penalty on the support of w."""
+        penalty = self.problem.penalty
+        free = np.flatnonzero((w != 0.0) | (penalty.kappa_vector(len(w)) == 0.0))
+        u = np.zeros_like(w)
+        u[free] = solve_shifted(hessian[np.ix_(free, free)], penalty.lam_vector(len(w))[free], x[free])
+        return u
+
+    def _train_together(self, positions: Positions, models: Array, hessians: Array) -> tuple[Array, Array]:
+        """Return the models of some completions for a smooth loss: quasi-Newton steps that share their passes.
+
+        Also returned are the Hessians, one for each completion, brought up to date (BFGS).
+        """
+        w, before, gradient = models.copy(), models.copy(), np.zeros_like(models)
+        lam, kappa = (part(w.shape[1]) for part in (self.problem.penalty.lam_vector, self.problem.penalty.kappa_vector))
+        moving = np.arange(len(w))
+        for number in range(PASSES):
+            rows = SharedRows(self.problem.rows, self.starts, positions[moving])
+            (sums,) = rows.reduce(_gradient_sums, self.problem.loss, w[moving].T)
+            for k, now in zip(moving, sums.T / rows.total_weight, strict=True):
+                if number > 0:
+                    _update(hessians[k], w[k] - before[k], now - gradient[k])
+                before[k], gradient[k] = w[k], now
+                linear = np.nan_to_num(hessians[k] @ w[k] - now)
+                w[k] = minimise_quadratic(hessians[k], linear, lam, kappa, w[k])
+            settled = np.abs(w - before)[moving].max(axis=1) <= TOLERANCE * np.abs(w[moving]).max(axis=1)
+            moving = moving[~settled]
+            if len(moving) == 0:
+                break
+        w[moving] = self._train(positions[moving])
+        return w, hessians
+
+    def _train(self, positions: Positions) -> Array:
+        """Return the models of some completions, each trained by itself."""
+        return np.array([self._train_one(each) for each in positions]).reshape(len(positions), len(self.w))
+
+    def _train_one(self, positions: Positions) -> Array:
+        """Return the model of a completion; NaN if training failed, so that no score of it counts."""
+        solution = self._solve(positions)
+        return solution.w if solution.relative_gap <= FAILED else np.full_like(self.w, np.nan)
+
+    def _solve(self, positions: Positions) -> Solution:
+        rows: Rows = CompletedRows(self.completion(positions))
+        if self.problem.penalty.n_free:
+            rows = InterceptRows(rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            problem = Problem(rows, self.problem.loss, self.problem.penalty)
+            return solve(problem, tol=TOLERANCE, start=self.w)
+
+    def _retrain(self, best: Best, positions: Positions) -> bool:
+        """Train some completions of a small table, once for all test rows; return whether one is better."""
+        models = []
+        for each in positions:
+            if each.tobytes() not in self._trained:
+                self._trained[each.tobytes()] = self._train_one(each)
+            models.append(self._trained[each.tobytes()])
+        return best.record(positions, np.array(models))
+
+    def _compare(self, positions: Positions) -> Array:
+        """Return approximate models of completions of a small table."""
+        rows, penalty = self.problem.rows, self.problem.penalty
+        center, columns, radii = rows.collect(_cells)
+        in_row = np.repeat(np.arange(rows.n_rows), np.diff(self.starts))
+        parts = []
+        for some in row_slices(len(positions), self._table_cells, BLOCK_CELLS):
+            tables = np.repeat(center[None], some.stop - some.start, axis=0)
+            tables[:, in_row, columns] += radii * positions[some]
+            parts.append(solve_tables(tables, rows.y, rows.weight, self.problem.loss, penalty, self.w))
+        return np.concatenate(parts)
 
 
-def _push(problem: Problem, seen: Rows, w: Array, x: Array, side: float) -> tuple[Rows, Array]:
-    """Choose a completion at the model w of another one, and retrain there."""
-    free = (w != 0.0) | (problem.penalty.kappa_vector(len(w)) == 0.0)
-    (total,) = seen.reduce(_hessian_sums, problem.loss, w)
-    hessian = total[np.ix_(free, free)] / seen.total_weight
-    u = np.zeros_like(w)
-    u[free] = solve_shifted(hessian, problem.penalty.lam_vector(len(w))[free], x[free])
-    pushed = PushedRows(problem.rows, seen, problem.loss, w, u, side)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return pushed, solve(Problem(pushed, problem.loss, problem.penalty), tol=1e-10, start=w).w
+class Attained(NamedTuple):
+    """Scores that completions attain, and these completions."""
+
+    bounds: Array
+    """The lowest and the highest score of each test row, shape (m, 2)."""
+    completions: list[tuple[Completion, Completion]]
+    """For each test row the completions whose models give them; empty unless asked for."""
 
 
-def _slopes(loss: Loss, block: Block, w: Array) -> tuple[Array, Array]:
-    """Return derivative and curvature of each row's loss, a kink spread evenly over `KINK_WIDTH`."""
-    smooth = loss.smoothed(KINK_WIDTH)
-    score = block.center @ w - (0.0 if loss.is_smooth else 0.5 * KINK_WIDTH) * block.y
-    return smooth.derivative(block.y, score), smooth.curvature(block.y, score)
+@overflow_passes()
+def attained_bounds(
+    problem: Problem,
+    solution: Solution,
+    X: Array,
+    *,
+    keep_completions: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Attained:
+    """Search for each row a lowest and a highest score that the model of some completion really gives.
+
+    Parameters
+    ----------
+    problem : Problem
+    solution : Solution
+        The model trained at the center.
+    X : array of shape (m, n_features)
+    keep_completions : bool
+        Whether to return the completions too; they take two bytes for each row and uncertain cell.
+    progress : callable, optional
+        Called again and again with the share of the work that is done, at last with 1.
+    """
+    tell = progress or (lambda _share: None)
+    search = Search(problem, solution)
+    attained = Attained(np.empty((len(X), 2)), [])
+    for rows in row_slices(len(X), 1, search.rows_at_once):
+        best = Best(X[rows], search.n_cells)
+        for share in search.steps(best):
+            tell((rows.start + share * len(best.X)) / len(X))
+        attained.bounds[rows] = best.scores
+        if keep_completions:
+            attained.completions.extend(
+                (search.completion(low), search.completion(high)) for low, high in best.positions
+            )
+        tell(rows.stop / len(X))
+    return attained
 
 
-def _hessian_sums(block: Block, loss: Loss, w: Array) -> Sums:
-    curvature = block.weight * _slopes(loss, block, w)[1]
+def _update(hessian: Array, step: Array, change: Array) -> None:
+    """Make a Hessian, in place, map the step to the change of the gradient (BFGS)."""
+    image = hessian @ step
+    if change @ step > 0.0 and image @ step > 0.0:
+        hessian += np.outer(change, change) / (change @ step) - np.outer(image, image) / (image @ step)
+
+
+def _cell_counts(block: Block) -> Sums:
+    return (np.bincount(block.cell_rows, minlength=len(block.y)),)
+
+
+def _cells(block: Block) -> Sums:
+    return block.center, block.cell_columns, block.cell_radii
+
+
+def _hessian_sums(block: Block, loss: Loss, ahead: float, w: Array) -> Sums:
+    curvature = block.weight * loss.curvature(block.y, block.center @ w - ahead * block.y)
     return ((block.center * curvature[:, None]).T @ block.center,)
+
+
+def _gradient_sums(block: SharedBlock, loss: Loss, w: Array) -> Sums:
+    slope = loss.derivative(block.y[:, None], block.scores(w))
+    return (block.transposed_dot(block.weight[:, None] * slope),)
+
+
+def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> Sums:
+    """Return for each cell and completion the end of its interval that moves the prediction farther."""
+    i, j, y = block.cell_rows, block.cell_columns, block.y[block.cell_rows, None]
+    score, product = block.scores(w)[i] - ahead * y, block.scores(u)[i]
+    lower, upper = (
+        -loss.derivative(y, score + change * w[j]) * (product + change * u[j])
+        for change in (-block.cell_radii[:, None] - block.shifts, block.cell_radii[:, None] - block.shifts)
+    )
+    return (np.where(sides * (upper - lower) >= 0.0, np.int8(1), np.int8(-1)),)

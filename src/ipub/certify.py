@@ -24,13 +24,13 @@ from ipub.solvers import Solution, solve
 FAR = 1e-3
 """Relative duality gap beyond which a model is said to be badly trained."""
 
-_ANY = ["no_validation"]
+_DATA = ("model", "X", "y", "sample_weight", "X_lower", "X_upper")
 _OPTIONS = ("certificate", "intervals", "interval_level")
 
 
 @validate_params(
     {
-        **dict.fromkeys(("model", "X", "y", "sample_weight", "X_lower", "X_upper"), _ANY),
+        **dict.fromkeys(_DATA, "no_validation"),
         **{name: BoundedClassifier._parameter_constraints[name] for name in _OPTIONS},
     },
     prefer_skip_nested_validation=True,

@@ -138,6 +138,10 @@ def fit(
     loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSSES)}.")] = "auto",
     alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 0.1,
     l1_ratio: Annotated[float, typer.Option(help="Share of the l1 penalty, from 0 to below 1.")] = 0.0,
+    hinge_width: Annotated[float, typer.Option(help="Width of the rounded kink of smoothed_hinge.")] = 0.5,
+    huber_delta: Annotated[
+        float, typer.Option(help="Where huber turns from parabola to lines, in the target's units.")
+    ] = 1.0,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
     certificate: Annotated[str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}.")] = "tight",
     intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
@@ -166,7 +170,9 @@ def fit(
         certificate=certificate,
         intervals=where,
         interval_level=interval_level,
-    ).fit(X, y)
+    )
+    estimator.set_params(**({"hinge_width": hinge_width} if is_classifier(estimator) else {"huber_delta": huber_delta}))
+    estimator.fit(X, y)
     save(estimator, output, {"target": target})
     _say(f"{train}: {len(y)} rows, {len(names)} features, target {target!r}")
     _say(f"Loss: {loss} ({reason})")
@@ -197,7 +203,7 @@ def _choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
         raise TableError(f"The target {target!r} has {len(values)} classes; so far a target must have two.")
     if LOSSES[loss].task == "classification" and len(values) > 2:
         raise TableError(
-            f"--loss {loss} needs a target with two values; {target!r} has {len(values)}: use squared_error."
+            f"--loss {loss} needs a target with two values; {target!r} has {len(values)}: use squared_error or huber."
         )
     if LOSSES[loss].task == "regression" and not is_number:
         raise TableError(f"--loss {loss} needs a target of numbers, but {target!r} holds {y.dtype.name} values.")
@@ -236,9 +242,9 @@ def predict(
 ) -> None:
     """Predict the rows of a table, with bounds that hold whatever the missing training cells were.
 
-    Columns written: prediction; for log_loss also probability (of the second class), for hinge score; lower
-    and upper, the bounds of that number; certain, whether no completion changes the class. Regression has no
-    classes, hence no column certain.
+    Columns written: prediction; for log_loss also probability (of the second class), for the hinges score;
+    lower and upper, the bounds of that number; certain, whether no completion changes the class. Regression has
+    no classes, hence no column certain.
     """
     if output is not None:
         tables.check_table_path(output)

@@ -16,9 +16,19 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
 from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, up
+
+LEAST_LENGTH = 1e-100
+"""Lengths on the axis of scores below it, and beyond its inverse, are refused (F3)."""
+
+STEEPEST = 1e6
+"""Steepest line laid through a jump: more would buy nothing and cost accuracy."""
+
+SHORTEST_MOVE = 1e-3
+"""Secants shorter than this are no flatter than the curve itself, and would cancel."""
 
 
 class Loss(ABC):
@@ -28,7 +38,9 @@ class Loss(ABC):
     task: ClassVar[Literal["classification", "regression"]]
     has_probability: ClassVar[bool] = False
     is_smooth: ClassVar[bool] = True
-    """Whether there is a derivative everywhere."""
+    """Whether there is a derivative everywhere, with bounded secant slopes."""
+    twice_differentiable: ClassVar[bool] = False
+    """Whether the derivative has a derivative everywhere."""
 
     @abstractmethod
     def value(self, y: Array, t: Array) -> Array:
@@ -62,17 +74,30 @@ class Loss(ABC):
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Bound every (sub)derivative at every score in [lower, upper]."""
 
-    def curvature_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Bound the slope of every secant of the derivative between scores in [lower, upper], for either label."""
+    def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (no claim)
+        """Bound the slope of every secant of the derivative between two scores in [lower, upper]."""
         return np.zeros(lower.shape), np.full(upper.shape, np.inf)
 
-    @abstractmethod
-    def link(self, t: Array) -> Array:
-        """Return the prediction g(t) that a score stands for."""
+    def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
+        """Bound the slope of every secant of the derivative from a score in [lower, upper] over at most `move`."""
+        return self.curvature_range(y, down(lower - move), up(upper + move))
 
-    @abstractmethod
+    def jump_line(self, y: Array, score: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
+        """Return c, h >= 0 and e such that every derivative at t in [lower, upper] is ``c + h (t - score) ± e``.
+
+        For the scores at which a derivative jumps and `curvature_range` is infinite.
+        """
+        raise NotImplementedError(f"The derivative of {self.name} has no jump.")
+
+    def link(self, t: Array) -> Array:
+        """Return the prediction g(t) that a score stands for: itself, or a class as its sign, 0 meaning unknown."""
+        return t if self.task == "regression" else np.sign(t)
+
     def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Bound g over scores in [lower, upper]."""
+        if self.task == "regression":
+            return lower, upper
+        return np.where(lower > 0.0, 1.0, -1.0), np.where(upper < 0.0, -1.0, 1.0)
 
     def smoothed(self, width: float) -> Loss:  # noqa: ARG002 (a smooth loss needs no width)
         """Return a differentiable loss whose negated derivative is dual feasible for this one.
@@ -88,6 +113,7 @@ class Squared(Loss):
 
     name = "squared_error"
     task = "regression"
+    twice_differentiable = True
 
     def value(self, y: Array, t: Array) -> Array:
         return (y - t) ** 2
@@ -118,14 +144,8 @@ class Squared(Loss):
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         return 2.0 * down(lower - y), 2.0 * up(upper - y)
 
-    def curvature_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+    def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (constant)
         return np.full_like(lower, 2.0), np.full_like(upper, 2.0)
-
-    def link(self, t: Array) -> Array:
-        return t
-
-    def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        return lower, upper
 
 
 @dataclass(frozen=True)
@@ -169,42 +189,161 @@ class Hinge(Loss):
         highest = np.where(positive, np.where(upper < 1.0, -1.0, 0.0), np.where(upper < -1.0, 0.0, 1.0))
         return lowest, highest
 
-    def link(self, t: Array) -> Array:
-        return np.sign(t)
+    def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        lowest, highest = self.derivative_range(y, lower, upper)
+        return np.zeros(lower.shape), np.where(lowest == highest, 0.0, np.inf)
 
-    def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        return np.where(lower > 0.0, 1.0, -1.0), np.where(upper < 0.0, -1.0, 1.0)
+    def jump_line(self, y: Array, score: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
+        # The derivative minus h (t - y) stays within the jump while h (t - y) is no larger than the jump: 1.
+        farthest = np.maximum(up(upper - y), up(y - lower))
+        h = np.minimum(down(1.0 / np.maximum(farthest, 1.0 / STEEPEST)), STEEPEST)
+        h = np.maximum(0.0, np.nan_to_num(h, nan=0.0))
+        shift = h * (score - y)
+        c = shift - 0.5 * y
+        # Rounding of shift and c (F1, three operations).
+        return c, h, up(0.5 + 4.0 * EPS * (np.abs(shift) + np.abs(c) + h * np.abs(score)))
 
     def smoothed(self, width: float) -> Loss:
         return SmoothedHinge(width)
 
 
-@dataclass(frozen=True)
-class SmoothedHinge(Hinge):
-    """The hinge with its kink rounded over `width`: the solver's way to the hinge, not yet a loss to choose.
+class _Clipped(Loss):
+    """A loss whose derivative is a line cut off at both ends: ``clip((t - y) / width, bottom, top)``.
 
-    Its negated derivative ``y clip((1 - y t) / width, 0, 1)`` lies in the domain of the hinge's conjugate.
+    With ``d = t - y`` it is ``max p d - width p^2 / 2`` over slopes p between the ends, which depend on the label
+    and hold 0 between them; so ``l*(y, -a) = a (width a / 2 - y)`` for -a between them, and 0 at a = 0.
     """
 
-    width: float
+    @property
+    @abstractmethod
+    def _width(self) -> float:
+        """How far the score goes while the derivative rises by one."""
 
-    name = "smoothed_hinge"
-    is_smooth = True
+    @abstractmethod
+    def _ends(self, y: Array) -> tuple[Array, Array]:
+        """Return bottom and top: infinite, or floats whose products with the width are exact."""
 
     def value(self, y: Array, t: Array) -> Array:
-        z = 1.0 - y * t
-        b = np.clip(z / self.width, 0.0, 1.0)
-        return b * (z - 0.5 * self.width * b)
+        slope = self.derivative(y, t)
+        return slope * (t - y - 0.5 * self._width * slope)
 
     def derivative(self, y: Array, t: Array) -> Array:
-        return -y * np.clip((1.0 - y * t) / self.width, 0.0, 1.0)
+        return np.clip((t - y) / self._width, *self._ends(y))
 
     def curvature(self, y: Array, t: Array) -> Array:
-        z = 1.0 - y * t
-        return np.where((z > 0.0) & (z < self.width), 1.0 / self.width, 0.0)
+        bottom, top = self._ends(y)
+        d = t - y
+        return np.where((d > self._width * bottom) & (d < self._width * top), 1.0 / self._width, 0.0)
 
-    def smoothed(self, width: float) -> Loss:  # noqa: ARG002 (smooth already)
-        return self
+    def conjugate(self, y: Array, a: Array) -> Array:
+        return np.where(self._in_domain(y, a), a * (0.5 * self._width * a - y), np.inf)
+
+    def _in_domain(self, y: Array, a: Array) -> NDArray[np.bool_]:
+        bottom, top = self._ends(y)
+        return (bottom <= -a) & (-a <= top)
+
+    def value_upper(self, y: Array, t: Array) -> Array:
+        # The conjugate is 0 at 0, so the value is a residual.
+        return self.residual_upper(y, t, np.zeros_like(t))
+
+    def conjugate_upper(self, y: Array, a: Array) -> Array:
+        half = 0.5 * self._width * a
+        lowest, highest = down(down(half) - y), up(up(half) - y)
+        return np.where(self._in_domain(y, a), up(np.maximum(a * lowest, a * highest)), np.inf)
+
+    def residual_upper(self, y: Array, t: Array, a: Array) -> Array:
+        # With c = d clipped to the line it is (c + width a)^2 / (2 width) + (c / width + a) (d - c): no term is
+        # negative. It is convex in d, which lies between the neighbours of its float.
+        d = t - y
+        highest = np.maximum(self._residual_upper(y, down(d), a), self._residual_upper(y, up(d), a))
+        return np.where(self._in_domain(y, a), highest, np.inf)
+
+    def _residual_upper(self, y: Array, d: Array, a: Array) -> Array:
+        width, (bottom, top) = self._width, self._ends(y)
+        c, shift = np.clip(d, width * bottom, width * top), width * a
+        near = np.maximum(np.abs(up(c + up(shift))), np.abs(down(c + down(shift))))
+        # Beyond the line c / width is an end, exactly.
+        beyond = np.where(d == c, 0.0, up(up(np.abs(c / width + a)) * up(np.abs(d - c))))
+        return up(up(up(near * near) / (2.0 * width)) + beyond)
+
+    def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        # fmax and fmin pass over a NaN, which so becomes an end.
+        bottom, top = self._ends(y)
+        lowest, highest = down(down(lower - y) / self._width), up(up(upper - y) / self._width)
+        return np.minimum(np.fmax(lowest, bottom), top), np.maximum(np.fmin(highest, top), bottom)
+
+    def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        # Both comparisons with a NaN fail, which leaves the whole range.
+        first, last = down(lower - y), up(upper - y)
+        bottom, top = (self._width * end for end in self._ends(y))
+        on_line = (bottom <= first) & (last <= top)
+        beyond = (first <= last) & ((first >= top) | (last <= bottom))
+        steepness = 1.0 / self._width
+        return np.where(on_line, down(steepness), 0.0), np.where(beyond, 0.0, up(steepness))
+
+
+@dataclass(frozen=True)
+class SquaredHinge(_Clipped):
+    """Squared hinge loss ``max(0, 1 - y t)^2``; link: sign, 0 meaning unknown."""
+
+    name = "squared_hinge"
+    task = "classification"
+    _width = 0.5
+
+    def _ends(self, y: Array) -> tuple[Array, Array]:
+        return np.where(y > 0.0, -np.inf, 0.0), np.where(y > 0.0, 0.0, np.inf)
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(_Clipped):
+    """The hinge with its kink rounded over `width`; link: sign, 0 meaning unknown.
+
+    ``z^2 / (2 width)`` for z = 1 - y t between 0 and `width`, 0 below and ``z - width / 2`` above. Its negated
+    derivative ``y clip(z / width, 0, 1)`` lies in the domain of the hinge's conjugate: the solver's way to the hinge.
+    """
+
+    width: float = 0.5
+
+    name = "smoothed_hinge"
+    task = "classification"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", _length(self.width, "width of the smoothed hinge"))
+
+    @property
+    def _width(self) -> float:
+        return self.width
+
+    def _ends(self, y: Array) -> tuple[Array, Array]:
+        return np.where(y > 0.0, -1.0, 0.0), np.where(y > 0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Huber(_Clipped):
+    """Huber's loss of regression; link: identity.
+
+    With ``d = t - y``: ``d^2 / 2`` for abs(d) up to `delta`, ``delta (abs(d) - delta / 2)`` beyond.
+    """
+
+    delta: float = 1.0
+
+    name = "huber"
+    task = "regression"
+    _width = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", _length(self.delta, "delta of Huber's loss"))
+
+    def _ends(self, y: Array) -> tuple[Array, Array]:
+        return np.full(np.shape(y), -self.delta), np.full(np.shape(y), self.delta)
+
+
+def _length(value: float, what: str) -> float:
+    """Return a length on the axis of scores as a Python float, if neither it nor a weight over it can underflow."""
+    value = float(value)
+    if not (LEAST_LENGTH <= value <= 1.0 / LEAST_LENGTH):
+        raise ValueError(f"The {what} is {value:g}; it must be between {LEAST_LENGTH:g} and {1.0 / LEAST_LENGTH:g}.")
+    return value
 
 
 def _sigmoid_range(t_lower: Array, t_upper: Array) -> tuple[Array, Array]:
@@ -225,6 +364,7 @@ class Logistic(Loss):
     name = "log_loss"
     task = "classification"
     has_probability = True
+    twice_differentiable = True
 
     def value(self, y: Array, t: Array) -> Array:
         m = y * t
@@ -267,7 +407,7 @@ class Logistic(Loss):
             np.where(positive, -low_at_upper, high_at_upper),
         )
 
-    def curvature_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+    def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (even)
         # sigma(t) sigma(-t) is even and falls with |t|; a NaN gives the whole range
         farthest = np.maximum(np.abs(lower), np.abs(upper))
         nearest = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)
@@ -276,6 +416,20 @@ class Logistic(Loss):
         most = up(up(expit(nearest) * expit(-nearest) * (1.0 + slack)) + UNDERFLOW)
         return np.nan_to_num(np.maximum(0.0, least), nan=0.0), np.minimum(0.25, np.nan_to_num(most, nan=0.25))
 
+    def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
+        # The curvature is even and falls with |t|. The flattest secant starts at the farthest score and goes out,
+        # the steepest starts at the nearest and goes in (F4).
+        least, most = super().secant_range(y, lower, upper, move)
+        move = np.maximum(move, SHORTEST_MOVE)
+        far = np.maximum(np.abs(lower), np.abs(upper))
+        near = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)
+        outer, inner = up(far + move), down(near - move)
+        flattest = down(_sigmoid_range(-far, -far)[0] - _sigmoid_range(-outer, -outer)[1]) / up(outer - far)
+        steepest = up(_sigmoid_range(-inner, -inner)[1] - _sigmoid_range(-near, -near)[0]) / down(near - inner)
+        # fmax and fmin pass over a NaN.
+        least = np.fmax(least, down(flattest))
+        return least, np.where(inner >= 0.0, np.fmin(most, up(steepest)), most)
+
     def link(self, t: Array) -> Array:
         return np.asarray(expit(t))
 
@@ -283,4 +437,6 @@ class Logistic(Loss):
         return _sigmoid_range(lower, upper)
 
 
-LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Hinge(), Logistic())}
+LOSSES: dict[str, Loss] = {
+    loss.name: loss for loss in (Squared(), Hinge(), Logistic(), SquaredHinge(), SmoothedHinge(), Huber())
+}

@@ -3,7 +3,7 @@
 A model file is a zip archive: ``model.json`` names the class, its parameters, its fitted attributes and any
 metadata, and every array is a ``.npy`` member. Nothing in it is ever executed, so a file from a stranger can
 be loaded. Numbers are stored bit by bit: a loaded model gives the bounds of the saved one. A model with the
-mean-value certificate ("curvature", "tight") holds the training rows that have holes.
+slope certificate ("slope", "tight") holds the training rows that have holes.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from ipub.data.blocks import Block, Rows, Sums
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet
-from ipub.rounding import Array
+from ipub.rounding import UNDERFLOW, Array
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class Evaluation:
 
     @property
     def relative_gap(self) -> float:
-        """The gap over max(abs(primal), abs(dual))."""
+        """The gap over max(abs(primal), abs(dual)); if both are zero, a gap of nothing but underflows is none."""
         scale = max(abs(self.primal), abs(self.dual))
-        return self.gap / scale if scale > 0.0 else (0.0 if self.gap == 0.0 else np.inf)
+        return self.gap / scale if scale > 0.0 else (0.0 if self.gap < UNDERFLOW else np.inf)
 
 
 def _evaluation_sums(block: Block, loss: Loss, dual_loss: Loss, w: Array, dual_w: Array | None) -> Sums:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
@@ -196,7 +195,8 @@ def read_model(model: Any, y: Any) -> FittedModel:
     read = _lookup(MODELS, model, "models")
     check_is_fitted(model)
     objective = read(model, y)
-    coef: Array = np.asarray(model.coef_.toarray() if issparse(model.coef_) else model.coef_, dtype=np.float64)
+    is_sparse = hasattr(model.coef_, "toarray")
+    coef: Array = np.asarray(model.coef_.toarray() if is_sparse else model.coef_, dtype=np.float64)
     if coef.ndim == 2 and len(coef) != 1:
         refuse(model, f"it has {len(coef)} targets. Train one model for each.")
     intercept = float(np.ravel(model.intercept_)[0])

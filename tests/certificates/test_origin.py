@@ -16,7 +16,11 @@ each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_the_radius_is_that_of_the_objective_at_zero(loss, l1_ratio):
     problem = make_problem(loss, l1_ratio, holes=0.1)
     (region,) = origin(problem, solve(problem)).regions
-    at_zero = {"squared_error": float(np.mean(problem.rows.y**2)), "hinge": 1.0, "log_loss": np.log(2.0)}[loss]
+    y = problem.rows.y
+    at_zero = {
+        "squared_error": np.mean(y**2), "huber": np.mean(np.where(np.abs(y) < 1.0, y**2 / 2.0, np.abs(y) - 0.5)),
+        "log_loss": np.log(2.0), "hinge": 1.0, "squared_hinge": 1.0, "smoothed_hinge": 0.75,
+    }[loss]  # fmt: skip
     assert region.radius == pytest.approx(np.sqrt(at_zero / problem.penalty.lam), rel=1e-12)
     assert region.radius >= np.sqrt(at_zero / problem.penalty.lam) * (1.0 - 1e-15)
     np.testing.assert_array_equal(region.center, 0.0)

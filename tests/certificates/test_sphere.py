@@ -7,6 +7,7 @@ import pytest
 
 from ipub.certificates import sphere
 from ipub.certificates.sphere import gap_upper
+from ipub.losses import LOSSES
 from ipub.solvers import solve
 from small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
 
@@ -86,7 +87,7 @@ def test_a_bad_model_costs_width_but_is_taken(loss, l1_ratio):
     assert np.linalg.norm(bad.w - solution.w) <= wide
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "hinge", "log_loss"])
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("size", [np.nan, np.inf, 1e200])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_model_that_overflowed_has_infinite_bounds_and_never_nan(loss, size):

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
@@ -272,7 +273,7 @@ def test_ranges_that_make_no_sense_are_refused_by_name(estimator, intervals, mes
         ("l1_ratio", 1.0),
         ("l1_ratio", -0.1),
         ("l1_ratio", np.nan),
-        ("loss", "huber"),
+        ("loss", "poisson"),
         ("loss", None),
         ("certificate", "cube"),
         ("certificate", None),
@@ -296,9 +297,39 @@ def test_parameters_out_of_range_are_refused_by_name(estimator, name, value, X, 
         estimator(**{name: value}).fit(X, y)
 
 
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, "wide", None])
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [(BoundedClassifier("smoothed_hinge"), "hinge_width"), (BoundedRegressor("huber"), "huber_delta")],
+)
+def test_a_parameter_of_a_loss_out_of_range_is_refused_by_name(estimator, name, value, X, y):
+    with pytest.raises(ValueError, match=rf"The '{name}' parameter of {type(estimator).__name__} must be"):
+        clone(estimator).set_params(**{name: value}).fit(X, y)
+
+
+@pytest.mark.parametrize("value", [1e-120, 1e120])
+@pytest.mark.parametrize(
+    ("estimator", "name", "what"),
+    [
+        (BoundedClassifier("smoothed_hinge"), "hinge_width", "width of the smoothed hinge"),
+        (BoundedRegressor("huber"), "huber_delta", "delta of Huber's loss"),
+    ],
+)
+def test_a_parameter_of_a_loss_that_could_overflow_is_refused(estimator, name, what, value, X, y):
+    with pytest.raises(ValueError, match=rf"The {what} is 1e[-+]120; it must be between"):
+        clone(estimator).set_params(**{name: value}).fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("estimator", "loss"),
-    [(BoundedClassifier, "squared_error"), (BoundedRegressor, "log_loss"), (BoundedRegressor, "hinge")],
+    [
+        (BoundedClassifier, "squared_error"),
+        (BoundedRegressor, "log_loss"),
+        (BoundedRegressor, "hinge"),
+        (BoundedRegressor, "squared_hinge"),
+        (BoundedRegressor, "smoothed_hinge"),
+        (BoundedClassifier, "huber"),
+    ],
 )
 def test_a_loss_of_the_other_task_is_refused(estimator, loss, X, y):
     with pytest.raises(ValueError, match="The 'loss' parameter"):

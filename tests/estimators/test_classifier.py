@@ -17,6 +17,8 @@ MODELS = [
     BoundedClassifier("hinge"),
     BoundedClassifier(l1_ratio=0.5, certificate="sphere"),
     BoundedClassifier("hinge", l1_ratio=0.5, certificate="ball"),
+    BoundedClassifier("squared_hinge"),
+    BoundedClassifier("smoothed_hinge", l1_ratio=0.5),
 ]
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: f"{m.loss}-{m.l1_ratio}-{m.certificate}")
 
@@ -362,6 +364,19 @@ def test_progress_is_printed_only_when_asked_for(data, capsys):
     assert capsys.readouterr().out == ""
     BoundedClassifier(verbose=1).fit(*data)
     assert "relative gap" in capsys.readouterr().out
+
+
+def test_the_width_counts_for_the_smoothed_hinge_only(data, X_test):
+    for loss in ("log_loss", "hinge", "squared_hinge", "smoothed_hinge"):
+        one, other = (BoundedClassifier(loss, hinge_width=h).fit(*data).decision_bounds(X_test) for h in (0.5, 0.05))
+        assert np.array_equal(one, other) == (loss != "smoothed_hinge")
+
+
+def test_a_narrow_smoothed_hinge_is_the_hinge(data):
+    X, y = np.nan_to_num(data[0]), data[1]
+    expected = BoundedClassifier("hinge", tol=1e-12).fit(X, y).coef_
+    narrow = BoundedClassifier("smoothed_hinge", hinge_width=1e-7, tol=1e-12).fit(X, y).coef_
+    np.testing.assert_allclose(narrow, expected, atol=1e-5)
 
 
 @each_model

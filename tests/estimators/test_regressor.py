@@ -9,8 +9,14 @@ from sklearn.linear_model import ElasticNet, Ridge
 
 from ipub import BoundedRegressor, IntervalMatrix
 
-MODELS = [BoundedRegressor(), BoundedRegressor(l1_ratio=0.5), BoundedRegressor(certificate="sphere")]
-each_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: f"{m.l1_ratio}-{m.certificate}")
+MODELS = [
+    BoundedRegressor(),
+    BoundedRegressor(l1_ratio=0.5),
+    BoundedRegressor(certificate="sphere"),
+    BoundedRegressor("huber"),
+    BoundedRegressor("huber", l1_ratio=0.5, huber_delta=0.2),
+]
+each_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: f"{m.loss}-{m.l1_ratio}-{m.certificate}")
 
 
 @pytest.fixture
@@ -163,3 +169,25 @@ def test_the_targets_are_never_written(data):
     before = y.tobytes()
     BoundedRegressor().fit(X, y)
     assert y.tobytes() == before
+
+
+def test_delta_counts_for_huber_only(data, X_test):
+    for loss in ("squared_error", "huber"):
+        one, other = (BoundedRegressor(loss, huber_delta=e).fit(*data).predict_bounds(X_test) for e in (1.0, 0.1))
+        assert np.array_equal(one, other) == (loss != "huber")
+
+
+def test_a_wild_target_moves_huber_little(data):
+    X, y = np.nan_to_num(data[0]), data[1]
+    wild = y.copy()
+    wild[0] += 1e4
+    moved = {
+        loss: np.abs(BoundedRegressor(loss).fit(X, wild).coef_ - BoundedRegressor(loss).fit(X, y).coef_).max()
+        for loss in ("squared_error", "huber")
+    }
+    assert moved["huber"] < 0.1 < 10.0 < moved["squared_error"]
+
+
+def test_targets_that_are_all_zero_give_the_model_zero_without_a_warning(data):
+    for loss in ("squared_error", "huber"):
+        np.testing.assert_array_equal(BoundedRegressor(loss).fit(data[0][:7], np.zeros(7)).coef_, 0.0)

@@ -30,8 +30,11 @@ NAMES = list("abcd")
         BoundedClassifier("hinge", certificate="sphere"),
         BoundedClassifier(l1_ratio=0.5),
         BoundedClassifier("hinge", l1_ratio=0.5),
+        BoundedClassifier("squared_hinge"),
+        BoundedClassifier("smoothed_hinge", l1_ratio=0.5),
         BoundedRegressor(),
         BoundedRegressor(l1_ratio=0.5, certificate="sphere"),
+        BoundedRegressor("huber"),
     ]
 )
 @pytest.mark.filterwarnings("ignore::ipub.IntervalWarning")
@@ -99,7 +102,15 @@ def test_the_html_repr_names_the_estimator_and_its_changed_parameters():
     assert "0.25" in html
 
 
-@pytest.mark.parametrize("model", [BoundedClassifier(), BoundedClassifier("hinge", l1_ratio=0.3), BoundedRegressor()])
+@pytest.mark.parametrize(
+    "model",
+    [
+        BoundedClassifier(),
+        BoundedClassifier("hinge", l1_ratio=0.3),
+        BoundedRegressor(),
+        BoundedRegressor("huber", huber_delta=0.2),
+    ],
+)
 @pytest.mark.parametrize("through", ["pickle", "joblib"])
 def test_a_round_trip_keeps_every_bit(model, through, data, X_test, tmp_path):
     model = clone(model).fit(pd.DataFrame(data[0], columns=NAMES), data[1])

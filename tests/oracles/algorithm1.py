@@ -1,6 +1,7 @@
 """Algorithm 1 of the paper, transcribed line by line: plain loops, the paper's names, no vectorisation.
 
-The row weights ``s_i / sum s`` stand where the paper has 1/n, which they equal when all weights are 1.
+The row weights ``s_i / sum s`` stand where the paper has 1/n, which they equal when all weights are 1. Losses
+that the paper does not have come with their default parameters.
 """
 
 from __future__ import annotations
@@ -14,6 +15,13 @@ def loss_value(loss_name: str, y: float, t: float) -> float:
         return (y - t) * (y - t)
     if loss_name == "hinge":
         return max(0.0, 1.0 - y * t)
+    if loss_name == "squared_hinge":
+        return max(0.0, 1.0 - y * t) ** 2
+    if loss_name == "smoothed_hinge":
+        z = 1.0 - y * t
+        return 0.0 if z < 0.0 else z * z if z < 0.5 else z - 0.25
+    if loss_name == "huber":
+        return (t - y) * (t - y) / 2.0 if abs(t - y) < 1.0 else abs(t - y) - 0.5
     margin = y * t
     return math.log1p(math.exp(-margin)) if margin > 0.0 else -margin + math.log1p(math.exp(margin))
 
@@ -22,9 +30,13 @@ def loss_conjugate(loss_name: str, y: float, a: float) -> float:
     """Return l*(y, -a)."""
     if loss_name == "squared_error":
         return a * a / 4.0 - a * y
+    if loss_name == "huber":
+        return a * a / 2.0 - a * y
     b = a * y
     if loss_name == "hinge":
         return -b
+    if loss_name in ("squared_hinge", "smoothed_hinge"):
+        return -b + b * b / 4.0
     total = 0.0
     if b > 0.0:
         total += b * math.log(b)

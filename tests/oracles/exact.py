@@ -1,6 +1,6 @@
-"""Exact minimisers: rationals for the squared and the hinge loss, ball arithmetic for the logistic loss.
+"""Exact minimisers: ball arithmetic for the logistic loss, rationals for all others.
 
-A float solver only guesses which signs and which sides of the kink are right. The optimality conditions
+A float solver only guesses which signs and which pieces of the loss are right. The optimality conditions
 are then solved and verified exactly; where the guess is wrong, every other pattern is tried.
 """
 
@@ -17,10 +17,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
 from ipub.data.blocks import MemoryRows
-from ipub.losses import LOSSES
+from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
+from oracles.piecewise import line_of
 from oracles.rationals import Enclosure, ball_ends, exact_dot, rational, rational_rows, rationals
 
 PRECISION = 320
@@ -43,11 +44,12 @@ class ExactModel:
         return value - reach, value + reach
 
 
-def exact_model(X, y, weight, loss_name: str, lam: float, kappa: float) -> ExactModel:
+def exact_model(X, y, weight, loss: Loss | str, lam: float, kappa: float) -> ExactModel:
     """Minimise ``sum s_i loss(y_i, x_i.w) / sum s_i + lam/2 |w|^2 + kappa |w|_1`` exactly.
 
-    Entries are floats or rationals; floats stand for the exact rationals they are.
+    A loss may be given by its name. Entries are floats or rationals; floats stand for the exact rationals they are.
     """
+    loss = LOSSES[loss] if isinstance(loss, str) else loss
     rows, labels = rational_rows(X), rationals(y)
     shares = rationals(np.ones(len(labels)) if weight is None else weight)
     total = sum(shares, fmpq(0))
@@ -55,13 +57,15 @@ def exact_model(X, y, weight, loss_name: str, lam: float, kappa: float) -> Exact
     rows, labels, shares = ([part[i] for i in kept] for part in (rows, labels, shares))
     shares = [share / total for share in shares]
     parts = (rows, labels, shares, rational(lam), rational(kappa))
-    guess = _float_minimiser(*parts, loss_name)
-    return {"squared_error": _squared, "hinge": _hinge, "log_loss": _logistic}[loss_name](*parts, guess)
+    guess = _float_minimiser(*parts, loss)
+    if loss.name in ("hinge", "log_loss"):
+        return {"hinge": _hinge, "log_loss": _logistic}[loss.name](*parts, guess)
+    return _piecewise(*parts, guess, loss)
 
 
-def exact_scores(X, y, weight, loss_name: str, lam: float, kappa: float, X_test) -> list[Enclosure]:
+def exact_scores(X, y, weight, loss: Loss | str, lam: float, kappa: float, X_test) -> list[Enclosure]:
     """Enclose the score of every test row under the exact minimiser."""
-    model = exact_model(X, y, weight, loss_name, lam, kappa)
+    model = exact_model(X, y, weight, loss, lam, kappa)
     return [model.score(x) for x in X_test]
 
 
@@ -69,11 +73,11 @@ def _as_float(value: fmpq) -> float:
     return int(value.p) / int(value.q)
 
 
-def _float_minimiser(rows, labels, shares, lam, kappa, loss_name) -> np.ndarray:
+def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
     table = np.array([[_as_float(entry) for entry in row] for row in rows])
     y, weight = np.array([_as_float(v) for v in labels]), np.array([_as_float(v) for v in shares])
     penalty = ElasticNet(_as_float(lam), _as_float(kappa))
-    problem = Problem(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight), LOSSES[loss_name], penalty)
+    problem = Problem(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight), loss, penalty)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return solve(problem, tol=1e-14, max_iter=20).w
@@ -113,26 +117,52 @@ def _signs_hold(w, signs, slope, lam, kappa) -> bool:
     return True
 
 
-def _squared(rows, labels, shares, lam, kappa, guess) -> ExactModel:
-    n, d = len(rows), len(guess)
-    for signs in _sign_patterns(guess, kappa):
-        on = [j for j in range(d) if signs[j]]
-        matrix = [
-            [2 * sum(shares[i] * rows[i][j] * rows[i][k] for i in range(n)) + (lam if j == k else 0) for k in on]
-            for j in on
-        ]
-        right = [2 * sum(shares[i] * rows[i][j] * labels[i] for i in range(n)) - kappa * signs[j] for j in on]
-        solution = _solve(matrix, right)
-        if solution is None:
-            continue
-        w = [fmpq(0)] * d
-        for j, value in zip(on, solution, strict=True):
-            w[j] = value
-        residuals = [exact_dot(row, w) - label for row, label in zip(rows, labels, strict=True)]
-        slope = [2 * sum(shares[i] * residuals[i] * rows[i][j] for i in range(n)) for j in range(d)]
-        if _signs_hold(w, signs, slope, lam, kappa):
-            return ExactModel(w, fmpq(0))
-    raise AssertionError("no pattern of signs satisfies the optimality conditions")
+def _piecewise(rows, labels, shares, lam, kappa, guess, loss, n_free=0) -> ExactModel:
+    """Try pieces of the derivative, one for each row, and signs of weights; the float guess first.
+
+    The last `n_free` weights are not penalised. One of them, with a column of ones, has a system that is singular if
+    no row lies on its line; but then some best value of it puts a row on the end of its line.
+    """
+    lines = [line_of(loss, label) for label in labels]
+    d = len(guess)
+    strength = [lam] * (d - n_free) + [fmpq(0)] * n_free
+    guessed = [line.piece(exact_dot(row, rationals(guess))) for row, line in zip(rows, lines, strict=True)]
+    choices = [sorted(line.pieces, key=lambda name, at=at: name != at) for line, at in zip(lines, guessed, strict=True)]
+    ranks = sorted(itertools.product(*(range(len(names)) for names in choices)), key=np.count_nonzero)
+    for rank in ranks:
+        names = [options[k] for options, k in zip(choices, rank, strict=True)]
+        pieces = [line.pieces[name] for line, name in zip(lines, names, strict=True)]
+        for signs in _sign_patterns(guess[: d - n_free], kappa):
+            w = _piecewise_candidate(rows, shares, strength, kappa, pieces, signs)
+            if w is None:
+                continue
+            slopes = [line.slope(exact_dot(row, w)) for row, line in zip(rows, lines, strict=True)]
+            gradient = [sum(s * p * row[j] for s, p, row in zip(shares, slopes, rows, strict=True)) for j in range(d)]
+            is_level = all(slope == 0 for slope in gradient[d - n_free :])
+            if is_level and _signs_hold(w[: d - n_free], signs, gradient[: d - n_free], lam, kappa):
+                return ExactModel(w, fmpq(0))
+    raise AssertionError("no pattern of pieces and signs satisfies the optimality conditions")
+
+
+def _piecewise_candidate(rows, shares, strength, kappa, pieces, signs) -> list[fmpq] | None:
+    """Solve the linear system that the optimum obeys if every row lies on its piece."""
+    free = range(len(signs), len(strength))
+    on = [*(j for j, sign in enumerate(signs) if sign), *free]
+    steep = [share * growth for share, (_, growth) in zip(shares, pieces, strict=True)]
+    flat = [share * level for share, (level, _) in zip(shares, pieces, strict=True)]
+    matrix = [
+        [sum((h * row[j] * row[k] for h, row in zip(steep, rows, strict=True)), strength[j] * int(j == k)) for k in on]
+        for j in on
+    ]
+    l1 = [*(kappa * sign for sign in signs), *(fmpq(0) for _ in free)]
+    right = [-sum((p * row[j] for p, row in zip(flat, rows, strict=True)), l1[j]) for j in on]
+    solution = _solve(matrix, right)
+    if solution is None:
+        return None
+    w = [fmpq(0)] * len(strength)
+    for j, value in zip(on, solution, strict=True):
+        w[j] = value
+    return w
 
 
 def _hinge(rows, labels, shares, lam, kappa, guess) -> ExactModel:

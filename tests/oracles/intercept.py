@@ -17,11 +17,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
 from ipub.data.blocks import InterceptRows, MemoryRows
-from ipub.losses import LOSSES
+from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
-from oracles.exact import PRECISION, ExactModel, _as_float, _sign_patterns, _signs_hold, _solve, exact_model
+from oracles.exact import PRECISION, ExactModel, _as_float, _piecewise, _sign_patterns, _signs_hold, _solve
 from oracles.rationals import ball_ends, exact_dot, rational, rational_rows, rationals
 
 Ends = tuple[arb, arb]
@@ -72,11 +72,12 @@ def _newton(total: Callable[[arb], Ends], b: arb) -> arb:
     return b
 
 
-def exact_intercept_model(X, y, weight, loss_name: str, lam: float, kappa: float) -> ExactModel:
+def exact_intercept_model(X, y, weight, loss: Loss | str, lam: float, kappa: float) -> ExactModel:
     """Minimise ``sum s_i loss(y_i, x_i.w + b) / sum s_i + lam/2 |w|^2 + kappa |w|_1`` exactly.
 
-    Where several b are optimal, one of them is returned.
+    Where several b are optimal, one of them is returned. A loss may be given by its name.
     """
+    loss = LOSSES[loss] if isinstance(loss, str) else loss
     rows, labels = rational_rows(X), rationals(y)
     shares = rationals(np.ones(len(labels)) if weight is None else weight)
     total = sum(shares, fmpq(0))
@@ -84,36 +85,29 @@ def exact_intercept_model(X, y, weight, loss_name: str, lam: float, kappa: float
     rows, labels, shares = ([part[i] for i in kept] for part in (rows, labels, shares))
     shares = [share / total for share in shares]
     parts = (rows, labels, shares, rational(lam), rational(kappa))
-    return {"squared_error": _squared, "hinge": _hinge, "log_loss": _logistic}[loss_name](*parts)
+    guess = _float_minimiser(*parts, loss)
+    if loss.name in ("hinge", "log_loss"):
+        return {"hinge": _hinge, "log_loss": _logistic}[loss.name](*parts, guess)
+    return _piecewise([[*row, fmpq(1)] for row in rows], *parts[1:], guess, loss, n_free=1)
 
 
-def _squared(rows, labels, shares, lam, kappa) -> ExactModel:
-    """The best intercept makes the mean residual zero: subtract the means, exactly."""
-    means = [sum((s * row[j] for s, row in zip(shares, rows, strict=True)), fmpq(0)) for j in range(len(rows[0]))]
-    mean = sum((s * label for s, label in zip(shares, labels, strict=True)), fmpq(0))
-    centered = [[entry - middle for entry, middle in zip(row, means, strict=True)] for row in rows]
-    model = exact_model(centered, [label - mean for label in labels], shares, "squared_error", lam, kappa)
-    return ExactModel([*model.w, mean - exact_dot(means, model.w)], fmpq(0))
-
-
-def _float_minimiser(rows, labels, shares, lam, kappa, loss_name) -> np.ndarray:
+def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
     table = np.array([[_as_float(entry) for entry in row] for row in rows])
     y, weight = np.array([_as_float(v) for v in labels]), np.array([_as_float(v) for v in shares])
     data = InterceptRows(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight))
     penalty = ElasticNet(_as_float(lam), _as_float(kappa), n_free=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return solve(Problem(data, LOSSES[loss_name], penalty), tol=1e-14, max_iter=100).w
+        return solve(Problem(data, loss, penalty), tol=1e-14, max_iter=100).w
 
 
-def _hinge(rows, labels, shares, lam, kappa) -> ExactModel:
+def _hinge(rows, labels, shares, lam, kappa, guess) -> ExactModel:
     """Try states of rows and signs of weights, as without intercept.
 
     The best intercepts form an interval whose ends put a row on the kink; there some pattern with at least one free
     row, and linearly independent ones, is optimal.
     """
     margins = [[label * entry for entry in [*row, fmpq(1)]] for row, label in zip(rows, labels, strict=True)]
-    guess = _float_minimiser(rows, labels, shares, lam, kappa, "hinge")
     for state in _states(margins, guess):
         for signs in _sign_patterns(guess[:-1], kappa):
             w = _hinge_candidate(margins, shares, lam, kappa, state, signs)
@@ -164,9 +158,8 @@ def _hinge_candidate(margins, shares, lam, kappa, state, signs) -> list[fmpq] | 
     return w if slope[d] == 0 and _signs_hold(w[:d], signs, slope[:d], lam, kappa) else None
 
 
-def _logistic(rows, labels, shares, lam, kappa) -> ExactModel:
+def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
     """Newton's method in high precision, then the distance from the minimiser by the gradient of Phi."""
-    guess = _float_minimiser(rows, labels, shares, lam, kappa, "log_loss")
     with ctx.workprec(PRECISION):
         y = [_as_float(label) for label in labels]
         table, weight = [[arb(entry) for entry in row] for row in rows], [arb(share) for share in shares]

@@ -6,17 +6,22 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from scipy.optimize import minimize
+from scipy.special import huber
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from ipub import IntervalMatrix
 from ipub.data.blocks import InterceptRows, MemoryRows
-from ipub.losses import LOSSES
+from ipub.losses import LOSSES, Huber, SmoothedHinge
+from ipub.penalties import ElasticNet as Penalty
 from ipub.problem import Problem
 from ipub.solvers import newton, solve
 from real_data import load_default
 from small_problems import COMBINATIONS, center_of, draw_table, dual_value, make_problem, objective, penalty_of
+from soundness.cases import vary_loss
+from soundness.test_exact import tiny_case
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 each_alpha = pytest.mark.parametrize("alpha", [1e-3, 0.1, 1.0])
@@ -126,14 +131,63 @@ def test_logistic_loss_with_elastic_net_is_logistic_regression_with_elastic_net(
 
 
 @each_alpha
-def test_hinge_loss_with_l2_is_linear_svc(alpha):
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_both_hinges_with_l2_are_linear_svc(loss, alpha):
     X, y = draw_table()
     model = LinearSVC(
-        loss="hinge", C=1.0 / (len(X) * alpha), dual=True, fit_intercept=False, tol=1e-8, max_iter=1_000_000,
+        loss=loss, C=1.0 / (len(X) * alpha), dual=True, fit_intercept=False, tol=1e-8, max_iter=1_000_000,
         random_state=0,
     )  # fmt: skip
-    solution = solve(problem_on(X, y, "hinge", alpha=alpha), tol=1e-12)
+    solution = solve(problem_on(X, y, loss, alpha=alpha), tol=1e-12)
     np.testing.assert_allclose(solution.w, model.fit(X, y).coef_[0], rtol=1e-6, atol=1e-7)
+
+
+@each_alpha
+def test_huber_with_l2_is_what_a_general_minimiser_finds(alpha):
+    # HuberRegressor of scikit-learn estimates a scale as well: another objective.
+    X, y = draw_table(task="regression")
+    penalty = lambda w: alpha / 2.0 * w @ w  # noqa: E731
+    found = minimize(lambda w: huber(1.0, X @ w - y).mean() + penalty(w), np.zeros(5), method="BFGS", tol=1e-9)
+    solution = solve(problem_on(X, y, "huber", alpha=alpha), tol=1e-12)
+    np.testing.assert_allclose(solution.w, found.x, atol=1e-6)
+    assert solution.primal == pytest.approx(huber(1.0, X @ solution.w - y).mean() + penalty(solution.w), rel=1e-12)
+
+
+@each_alpha
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+@pytest.mark.parametrize("pair", [(Huber(1e4), "squared_error"), (SmoothedHinge(1e4), "squared_hinge")], ids=str)
+def test_a_line_that_is_never_left_gives_the_model_of_the_squares(pair, l1_ratio, alpha):
+    X, y = draw_table(task=pair[0].task)
+    expected = solve(problem_on(X, y, pair[1], l1_ratio, alpha), tol=1e-13).w
+    factor = 2.0 if pair[1] == "squared_error" else 2.0 * pair[0].width
+    rows = MemoryRows(IntervalMatrix.from_bounds(X, X), y)
+    solution = solve(Problem(rows, pair[0], penalty_of(alpha / factor, l1_ratio)), tol=1e-13)
+    np.testing.assert_allclose(solution.w, expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("length", [1e-4, 1e-2, 1.0, 100.0])
+@pytest.mark.parametrize("kappa", [0.0, 0.01])
+@pytest.mark.parametrize("lam", [1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("kind", [SmoothedHinge, Huber])
+def test_lines_of_any_length_reach_the_tolerance(kind, lam, kappa, length):
+    # Short lines are flat nearly everywhere: there a step is much too long, and pieces change all the time.
+    for n, d, seed in ((400, 12, 1), (15, 20, 2), (400, 12, 3)):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, d))
+        y = X @ rng.normal(size=d) + rng.standard_t(2, size=n)
+        y = y if kind.task == "regression" else np.where(y > 0.0, 1.0, -1.0)
+        rows = MemoryRows(IntervalMatrix.from_bounds(X, X), y)
+        assert solve(Problem(rows, kind(length), Penalty(lam, kappa)), tol=1e-8).converged
+
+
+@pytest.mark.parametrize("penalty", ["l2", "elastic net"])
+@pytest.mark.parametrize("table_kind", ["integers", "normal", "tiny scale", "thin intervals", "weights"])
+@pytest.mark.parametrize("loss", ["squared_hinge", "smoothed_hinge", "huber"])
+def test_tiny_problems_with_rows_on_the_kinks_reach_the_tolerance(loss, table_kind, penalty):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        case = vary_loss(rng, tiny_case(rng, table_kind, loss, penalty, cells=1))
+        assert solve(case.problem, tol=1e-8).converged
 
 
 # --- habits ----------------------------------------------------------------------------------------------------------

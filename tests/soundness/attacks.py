@@ -14,14 +14,27 @@ from flint import arb, arb_mat, ctx
 
 from ipub import IntervalMatrix
 from ipub.certificates import CERTIFICATES, Certificate, origin
+from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.solvers import Solution
 from oracles.active_set import HingePair, hinge_pair, hinge_pair_like
 from oracles.intercept import hinge_ends, intercept_ball, smooth_ends
+from oracles.piecewise import line_of
 from oracles.rationals import rational
-from soundness.cases import FAMILIES, MODELS, Case, Generator, draw_case, draw_solution, train, with_intercept
+from soundness.cases import (
+    FAMILIES,
+    MODELS,
+    Case,
+    Generator,
+    draw_case,
+    draw_solution,
+    train,
+    vary_loss,
+    with_intercept,
+)
 
 ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
+del ATTACKED["curvature"]  # another name for "slope" or "ball"
 PRECISION = 160
 """Bits of the ball arithmetic that proves the error of a retrained model."""
 
@@ -98,8 +111,8 @@ def best_intercept(case: Case, table: np.ndarray, w: list[arb]) -> arb:
     """Enclose a best intercept for the other weights, which come first; the last number is a guess."""
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     scores = arb_mat(table.tolist()) * arb_mat([[value] for value in w[:-1]])
-    slope = SLOPES[case.loss.name]
-    ends = smooth_ends(lambda y, score: slope(y, score, arb(0))[0]) if case.loss.is_smooth else hinge_ends
+    smooth = smooth_ends(lambda y, score: _slope(case.loss, y, score, arb(0))[0])
+    ends = smooth if case.loss.is_smooth else hinge_ends
     labels, shares = case.y.tolist(), [arb(s) for s in weight.tolist()]
     return intercept_ball(ends, labels, shares, [scores[i, 0] for i in range(len(labels))], w[-1])
 
@@ -152,7 +165,7 @@ def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]
     scores = rows * arb_mat([[value] for value in w])
     slopes, residual = [], arb(0)
     for i, (y, s) in enumerate(zip(case.y.tolist(), weight.tolist(), strict=True)):
-        slope, paid = SLOPES[case.loss.name](y, scores[i, 0], dual[i])
+        slope, paid = _slope(case.loss, y, scores[i, 0], dual[i])
         slopes.append(slope * s / total)
         residual += paid * s / total
     gradient = rows.transpose() * arb_mat([[slope] for slope in slopes])
@@ -175,21 +188,15 @@ def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]
     return arb((norm / (2 * lam) + root).upper())
 
 
-def _squared_slope(y: float, score: arb, b: arb) -> tuple[arb, arb]:
-    return 2 * (score - y), arb(0)
-
-
-def _logistic_slope(y: float, score: arb, b: arb) -> tuple[arb, arb]:
-    return -arb(y) / (1 + (y * score).exp()), arb(0)
-
-
-def _hinge_slope(y: float, score: arb, b: arb) -> tuple[arb, arb]:
-    """Return the negated dual coordinate and its Fenchel-Young residual."""
+def _slope(loss: Loss, y: float, score: arb, b: arb) -> tuple[arb, arb]:
+    """Return a negated dual coordinate and its Fenchel-Young residual, which is zero where the loss is smooth."""
+    line = line_of(loss, y)
+    if line is not None:
+        return line.slope_ball(score), arb(0)
+    if loss.name == "log_loss":
+        return -y / (1 + (y * score).exp()), arb(0)
     z = 1 - y * score
     return -b * y, arb.max(z * (1 - b), -b * z)
-
-
-SLOPES = {"squared_error": _squared_slope, "log_loss": _logistic_slope, "hinge": _hinge_slope}
 
 
 def derivatives(rng: Generator, case: Case, table: np.ndarray, model: Retrained, x: np.ndarray) -> np.ndarray:
@@ -282,7 +289,7 @@ def attack_family(
     rng = np.random.default_rng([seed, list(FAMILIES).index(family), len(loss_name), len(penalty)])
     tally = Tally()
     for _ in range(problems):
-        case = draw_case(rng, family, loss_name, penalty)
+        case = vary_loss(rng, draw_case(rng, family, loss_name, penalty))
         case = with_intercept(case) if intercept else case
         solution = draw_solution(rng, case, str(rng.choice(MODELS)))
         attack(rng, case, solution, tally, rounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -59,6 +59,12 @@ def train(problem: Problem, tol: float = 1e-14, max_iter: int = 40, start: np.nd
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return solve(problem, tol=tol, max_iter=max_iter, start=start)
+
+
+def vary_loss(rng: Generator, case: Case) -> Case:
+    """Give a loss that has a parameter another value of it."""
+    other = {field.name: float(rng.choice([0.25, 1.0, 10.0 ** rng.uniform(-3, 2)])) for field in fields(case.loss)}
+    return replace(case, loss=replace(case.loss, **other))
 
 
 def draw_solution(rng: Generator, case: Case, model: str) -> Solution:

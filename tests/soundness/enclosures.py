@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ from flint import arb, ctx, fmpq
 
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet
+from oracles.piecewise import line_of
 from oracles.rationals import ball_ends, rational
 
 PRECISION = 1200
@@ -25,9 +27,14 @@ def scores(rng: np.random.Generator, huge: bool = False) -> np.ndarray:
 
 
 def duals(rng: np.random.Generator, loss: Loss) -> np.ndarray:
-    """Return ``b = a y`` in [0, 1] with both ends in detail; for regression any a."""
-    if loss.task == "regression":
+    """Return ``b = a y`` in [0, 1] with both ends in detail; any a, or any ``b >= 0``, or a up to delta."""
+    if loss.name == "squared_error":
         return scores(rng)
+    if loss.name == "squared_hinge":
+        return np.abs(scores(rng))
+    if loss.name == "huber":
+        inside = scores(rng) * loss.delta
+        return np.append(inside[np.abs(inside) <= loss.delta], [loss.delta, -loss.delta])
     small = [size for size in EDGES if size <= 0.5]
     near_one = [1.0 - 2.0**-k for k in (1, 2, 10, 30, 52, 53)]
     drawn = np.concatenate(
@@ -44,23 +51,31 @@ def exact_value(loss: Loss, y: float, t: float) -> arb | fmpq:
     if loss.name == "log_loss":
         margin = arb(y) * arb(t)
         return arb.max(-margin, arb(0)) + (-abs(margin)).exp().log1p()
-    z = rational(y) - rational(t) if loss.name == "squared_error" else 1 - rational(y) * rational(t)
-    return z * z if loss.name == "squared_error" else max(fmpq(0), z)
+    d, z = rational(t) - rational(y), 1 - rational(y) * rational(t)
+    if loss.name == "squared_error":
+        return d * d
+    if loss.name == "huber":
+        delta = rational(loss.delta)
+        return d * d / 2 if abs(d) <= delta else delta * (abs(d) - delta / 2)
+    if loss.name == "smoothed_hinge":
+        width = rational(loss.width)
+        return z - width / 2 if z > width else max(fmpq(0), z) ** 2 / (2 * width)
+    return max(fmpq(0), z) ** (2 if loss.name == "squared_hinge" else 1)
 
 
 def exact_conjugate(loss: Loss, y: float, a: float) -> arb | fmpq:
     """Return l*(y, -a)."""
-    if loss.name == "squared_error":
-        return rational(a) * (rational(a) - 4 * rational(y)) / 4
-    if loss.name == "hinge":
-        return -rational(a) * rational(y)
-    b = arb(a) * arb(y)
-    total = arb(0)
-    if b > 0:
-        total += b * b.log()
-    if b < 1:
-        total += (1 - b) * (-b).log1p()
-    return total
+    if loss.name == "log_loss":
+        b = arb(a) * arb(y)
+        total = arb(0)
+        if b > 0:
+            total += b * b.log()
+        if b < 1:
+            total += (1 - b) * (-b).log1p()
+        return total
+    half_width = {"squared_error": fmpq(1, 4), "squared_hinge": fmpq(1, 4), "huber": fmpq(1, 2), "hinge": fmpq(0)}
+    bend = rational(loss.width) / 2 if loss.name == "smoothed_hinge" else half_width[loss.name]
+    return bend * rational(a) ** 2 - rational(a) * rational(y)
 
 
 def exact_residual(loss: Loss, y: float, t: float, a: float) -> arb | fmpq:
@@ -70,8 +85,9 @@ def exact_residual(loss: Loss, y: float, t: float, a: float) -> arb | fmpq:
 
 def exact_slopes(loss: Loss, y: float, t: float) -> list[arb | fmpq]:
     """Return numbers that enclose the derivative: the ends of the subdifferential at a kink."""
-    if loss.name == "squared_error":
-        return [2 * (rational(t) - rational(y))]
+    line = line_of(loss, y)
+    if line is not None:
+        return [line.slope(rational(t))]
     if loss.name == "log_loss":
         return [-rational(y) * end for end in sigmoid_ends(-arb(y) * arb(t))]
     margin = rational(y) * rational(t)
@@ -138,6 +154,34 @@ def wrong_slopes(loss: Loss) -> Iterator[str]:
                     for slope in [s for at in (lower[k], middle, upper[k]) for s in exact_slopes(loss, y, at)]:
                         if not (is_below(low[k], slope) and is_above(high[k], slope)):
                             yield f"slope {slope} of {loss.name} outside [{low[k]!r}, {high[k]!r}]"
+
+
+def wrong_curvatures(loss: Loss) -> Iterator[str]:
+    """Yield every interval with a secant of the derivative, between its ends or inside, outside `curvature_range`."""
+    rng = np.random.default_rng(6)
+    for y in targets(rng, loss):
+        near = kinks(loss, y)
+        t = np.unique(np.concatenate([scores(rng), near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf)]))
+        for lower, upper in ((t[:-1], t[1:]), tuple(np.sort(rng.choice(t, size=(2, 400)), axis=0))):
+            low, high = loss.curvature_range(np.full_like(lower, y), lower, upper)
+            with ctx.workprec(PRECISION):
+                for k in np.flatnonzero(lower < upper):
+                    ends = rational(lower[k]), rational(upper[k])
+                    within = [ends[0] + (ends[1] - ends[0]) * fmpq(part, 1000) for part in (0, 1, 300, 999, 1000)]
+                    slopes = [exact_slopes(loss, y, point) for point in within]
+                    for i, j in itertools.combinations(range(len(within)), 2):
+                        length = within[j] - within[i]
+                        least = (min(slopes[j]) - max(slopes[i])) / length
+                        most = (max(slopes[j]) - min(slopes[i])) / length
+                        if not (is_below(low[k], most) and is_above(high[k], least)):
+                            yield f"secant {least} to {most} of {loss.name} outside [{low[k]!r}, {high[k]!r}]"
+
+
+def kinks(loss: Loss, y: float) -> np.ndarray:
+    """Return floats at or next to the scores where the derivative of the loss bends."""
+    line = line_of(loss, y)
+    ends = [] if line is None else [end for end in (line.bottom, line.top) if end is not None]
+    return np.array([y + float((end * line.width).p) / float((end * line.width).q) for end in ends])
 
 
 def wrong_penalties(penalty: ElasticNet) -> Iterator[str]:

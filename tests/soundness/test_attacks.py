@@ -7,10 +7,11 @@ import pytest
 
 from ipub.certificates import tight
 from ipub.data import blocks
+from ipub.losses import LOSSES
 from soundness.attacks import ATTACKED, attack_family
 from soundness.cases import FAMILIES, MODELS, draw_case, draw_solution, with_intercept
 
-LOSS_NAMES = ("squared_error", "hinge", "log_loss")
+LOSS_NAMES = tuple(LOSSES)
 
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])

@@ -7,7 +7,7 @@ import pytest
 from flint import arb, ctx, fmpq
 
 from ipub.data.intervals import midpoint_and_radius
-from ipub.losses import LOSSES
+from ipub.losses import LOSSES, Huber, SmoothedHinge
 from ipub.penalties import ElasticNet
 from ipub.rounding import dot_bounds, norm_upper, sum_error, sum_upper
 from oracles.rationals import exact_dot, rational, rationals
@@ -18,6 +18,7 @@ from soundness.enclosures import (
     scores,
     sigmoid_ends,
     wrong_conjugates,
+    wrong_curvatures,
     wrong_penalties,
     wrong_residuals,
     wrong_slopes,
@@ -25,8 +26,10 @@ from soundness.enclosures import (
 )
 
 
-@pytest.mark.parametrize("check", [wrong_values, wrong_conjugates, wrong_residuals, wrong_slopes])
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=lambda loss: loss.name)
+@pytest.mark.parametrize("check", [wrong_values, wrong_conjugates, wrong_residuals, wrong_slopes, wrong_curvatures])
+@pytest.mark.parametrize(
+    "loss", [*LOSSES.values(), *map(SmoothedHinge, (1.0, 0.1, 3e-14)), Huber(0.1), Huber(1e6)], ids=repr
+)
 def test_losses_are_rounded_outward(loss, check):
     assert list(check(loss)) == []
 

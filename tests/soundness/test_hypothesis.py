@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
@@ -33,6 +33,8 @@ def small_cases(draw, max_rows: int = 5, max_columns: int = 3, max_cells: int = 
 
     scales = np.array(draw(st.lists(scale, min_size=d, max_size=d)))
     loss = LOSSES[draw(st.sampled_from(sorted(LOSSES)))]
+    if fields(loss):
+        loss = type(loss)(draw(st.sampled_from([0.5, 1.0, 0.25, 4.0, 0.1])))
     label = st.sampled_from([-1.0, 1.0]) if loss.task == "classification" else dyadic
     y = np.array(draw(st.lists(label, min_size=n, max_size=n)))
     radius = np.full((n, d), np.nan)
@@ -77,7 +79,7 @@ def test_no_exact_completion_of_a_small_problem_breaks_a_bound(case, data):
         position = data.draw(st.sampled_from([-4, 4, -4, 4, -3, -2, -1, 0, 1, 2, 3]), label="position, in quarters")
         table[i][j] = rational(center) + rational(radius) * position / 4
     minimise = exact_intercept_model if case.penalty.n_free else exact_model
-    model = minimise(table, case.y, case.weight, case.loss.name, case.penalty.lam, case.penalty.kappa)
+    model = minimise(table, case.y, case.weight, case.loss, case.penalty.lam, case.penalty.kappa)
     for name, make in ATTACKED.items():
         bounds = make(case.problem, solution).score_bounds(case.X_test)
         for row, x in enumerate(case.X_test):

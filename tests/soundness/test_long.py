@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ipub.losses import LOSSES
 from soundness.attacks import attack_family
 from soundness.cases import FAMILIES
 
@@ -13,7 +14,7 @@ from soundness.cases import FAMILIES
 @pytest.mark.parametrize("seed", range(1, 6))
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
-@pytest.mark.parametrize("loss_name", ["squared_error", "hinge", "log_loss"])
+@pytest.mark.parametrize("loss_name", LOSSES)
 def test_no_completion_breaks_a_bound_in_a_long_attack(loss_name, penalty, family, seed, intercept, report_attack):
     tally = attack_family(seed, family, loss_name, penalty, problems=10, intercept=intercept)
     report_attack(tally)

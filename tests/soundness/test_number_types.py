@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from ipub import BoundedClassifier, BoundedRegressor
 from ipub.data.intervals import midpoint_and_radius
@@ -22,6 +23,21 @@ def test_a_parameter_of_another_type_gives_the_bounds_of_its_value(estimator, ce
     expected = estimator(alpha=float(alpha), l1_ratio=float(l1_ratio), certificate=certificate).fit(X, y)
     np.testing.assert_array_equal(given.coef_bounds_, expected.coef_bounds_)
     assert given.coef_bounds_.dtype == np.float64
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(BoundedClassifier("smoothed_hinge"), "hinge_width"), (BoundedRegressor("huber"), "huber_delta")],
+)
+def test_a_parameter_of_a_loss_of_another_type_gives_the_bounds_of_its_value(model, name, kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), rng.integers(0, 2, size=30)
+    X[::7, 1] = np.nan
+    given, expected = (
+        clone(model).set_params(**{name: value}).fit(X, y).coef_bounds_ for value in (kind(0.1), float(kind(0.1)))
+    )
+    np.testing.assert_array_equal(given, expected)
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.float16, np.float32, bool])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +18,14 @@ from ipub.penalties import ElasticNet
 from ipub.rounding import EPS
 from soundness.attacks import Tally, attack
 from soundness.cases import Case, draw_case, draw_solution, intervals, train
-from soundness.enclosures import wrong_conjugates, wrong_penalties, wrong_slopes, wrong_values
+from soundness.enclosures import (
+    wrong_conjugates,
+    wrong_curvatures,
+    wrong_penalties,
+    wrong_residuals,
+    wrong_slopes,
+    wrong_values,
+)
 from soundness.test_enclosures import wrong_midpoints, wrong_products
 from soundness.test_exact import prove, tiny_case
 from soundness.test_sphere_oracle import loop_gap
@@ -57,6 +65,62 @@ def test_missing_steps_to_the_next_float_are_caught_in_losses_and_penalties(monk
     assert_caught(check, plant_error)
     assert list(wrong_penalties(ElasticNet(0.1, 0.3))) != []
     assert list(wrong_conjugates(LOSSES["squared_error"])) != []
+
+
+CLIPPED = ("squared_hinge", "smoothed_hinge", "huber")
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        *itertools.product(CLIPPED, [wrong_values, wrong_conjugates, wrong_residuals, wrong_slopes]),
+        # That of the squared hinge is exact without a step: 1 / width is 2, and a score less 1 is exact near the kink.
+        *itertools.product(CLIPPED[1:], [wrong_curvatures]),
+    ],
+)
+def test_missing_steps_to_the_next_float_are_caught_in_clipped_losses(monkeypatch, name, check):
+    # Widths and deltas of no special value: a power of two hides the rounding of a product.
+    loss = {"smoothed_hinge": losses.SmoothedHinge(0.3), "huber": losses.Huber(0.3)}.get(name, LOSSES[name])
+
+    def plant_error():
+        plant(monkeypatch, "up", same)
+        plant(monkeypatch, "down", same)
+
+    assert_caught(lambda: list(check(loss)), plant_error)
+
+
+@pytest.mark.parametrize("name", CLIPPED)
+def test_a_residual_without_its_part_beyond_the_line_is_caught(monkeypatch, name):
+    honest = losses._Clipped._residual_upper
+
+    def on_the_line(self, y, d, a):
+        bottom, top = self._ends(y)
+        return honest(self, y, np.clip(d, self._width * bottom, self._width * top), a)
+
+    assert_caught(
+        lambda: list(wrong_residuals(LOSSES[name])),
+        lambda: monkeypatch.setattr(losses._Clipped, "_residual_upper", on_the_line),
+    )
+
+
+@pytest.mark.parametrize("name", CLIPPED)
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_curvature_that_takes_the_line_for_endless_or_flat_is_caught(monkeypatch, name, end):
+    honest = losses._Clipped.curvature_range
+
+    def one_end_for_both(self, y, lower, upper):
+        return (honest(self, y, lower, upper)[end],) * 2
+
+    def check():
+        failures = []
+        for seed in range(40):
+            case = tiny_case(np.random.default_rng(seed), "normal", name, "l2", cells=2)
+            failures += prove(case, [train(case.problem)], inner=0)[1]
+        return failures
+
+    assert list(wrong_curvatures(LOSSES[name])) == []
+    assert_caught(check, lambda: monkeypatch.setattr(losses._Clipped, "curvature_range", one_end_for_both))
+    assert list(wrong_curvatures(LOSSES[name])) != []
 
 
 def test_a_missing_step_in_the_radius_of_an_interval_is_caught(monkeypatch):

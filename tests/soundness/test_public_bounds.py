@@ -9,12 +9,13 @@ import pytest
 from flint import arb, ctx
 
 from ipub import BoundedClassifier, BoundedRegressor
+from ipub.losses import LOSSES
 from oracles.exact import ExactModel, exact_model
 from oracles.intercept import exact_intercept_model
 from oracles.rationals import holds, rational, rational_rows
 from soundness.enclosures import PRECISION, is_above, is_below, sigmoid_ends
 
-LOSS_NAMES = ("squared_error", "hinge", "log_loss")
+LOSS_NAMES = tuple(LOSSES)
 
 
 def draw_table(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -39,7 +40,7 @@ def corner_models(model, lower, upper, y, weight) -> list[ExactModel]:
         for (i, j), position in zip(cells, positions, strict=True):
             table[i][j] += (rational(upper[i, j]) - rational(lower[i, j])) * position / 2
         minimise = exact_intercept_model if model.fit_intercept else exact_model
-        models.append(minimise(table, y, weight, model.loss, strength * (1 - ratio), strength * ratio))
+        models.append(minimise(table, y, weight, model._loss, strength * (1 - ratio), strength * ratio))
     return models
 
 
@@ -53,20 +54,18 @@ def test_published_bounds_hold_at_every_corner_exactly(loss_name, l1_ratio, cert
     count = 0
     for _ in range(8):
         table, lower, upper = draw_table(rng)
-        estimator = BoundedRegressor if loss_name == "squared_error" else BoundedClassifier
+        is_regression = LOSSES[loss_name].task == "regression"
+        estimator = BoundedRegressor if is_regression else BoundedClassifier
         alpha = float(10.0 ** rng.uniform(-2, 1))
         parameters = {"l1_ratio": l1_ratio, "certificate": certificate, "fit_intercept": fit_intercept}
         model = estimator(loss=loss_name, alpha=alpha, **parameters)
-        y = (
-            rng.normal(size=len(table))
-            if loss_name == "squared_error"
-            else np.where(np.arange(len(table)) % 2, 1.0, -1.0)
-        )
+        model.set_params(**{"huber_delta" if is_regression else "hinge_width": float(10.0 ** rng.uniform(-2, 1))})
+        y = rng.normal(size=len(table)) if is_regression else np.where(np.arange(len(table)) % 2, 1.0, -1.0)
         weight = rng.choice([0.0, 1.0, 2.5], size=len(table))
         weight[:2] = 1.0
         model.fit(table, y, sample_weight=weight, X_lower=lower, X_upper=upper)
         X_test = rng.normal(size=(3, table.shape[1]))
-        bounds = model.predict_bounds(X_test) if loss_name == "squared_error" else model.decision_bounds(X_test)
+        bounds = model.predict_bounds(X_test) if is_regression else model.decision_bounds(X_test)
         rows = np.column_stack([X_test, np.ones(len(X_test))]) if fit_intercept else X_test
         weights = [*model.coef_bounds_, *([model.intercept_bounds_] if fit_intercept else [])]
         for exact in corner_models(model, lower, upper, y, weight):
@@ -75,7 +74,7 @@ def test_published_bounds_hold_at_every_corner_exactly(loss_name, l1_ratio, cert
             count += len(X_test) + len(weights)
             if loss_name == "log_loss":
                 _prove_probabilities(model.predict_proba_bounds(X_test), exact, rows)
-            if loss_name != "squared_error":
+            if not is_regression:
                 _prove_labels(model.predict_set(X_test), exact, rows)
     report_proofs(count)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ipub.certificates.sphere import gap_upper, sphere
+from ipub.losses import LOSSES
 from oracles.algorithm1 import algorithm1_delta, duality_gap
 from soundness.cases import draw_case, draw_solution
 
@@ -31,7 +32,7 @@ def loop_gap(case, solution) -> tuple[float, float]:
 @pytest.mark.parametrize("model", ["trained", "loose", "noisy", "garbage"])
 @pytest.mark.parametrize("family", ["plain", "weights", "one column", "degenerate", "kink"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
-@pytest.mark.parametrize("loss_name", ["squared_error", "hinge", "log_loss"])
+@pytest.mark.parametrize("loss_name", LOSSES)
 def test_sphere_equals_the_papers_algorithm_plus_the_gap(loss_name, penalty, family, model):
     for seed in range(5):
         rng = np.random.default_rng(seed)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ipub.certificates.ball import ball
-from ipub.certificates.curvature import curvature
-from ipub.certificates.enclosed_inverse import EnclosedInverse
+from ipub.certificates.definite import Inverse
 from ipub.certificates.intercept import bracket_of, with_bracket
-from ipub.certificates.mean_value import IncompleteRows, MeanValue
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region, intersection
+from ipub.certificates.slope import slope
+from ipub.certificates.slope_bounds import Cells, Groups, SlopeBounds
 from ipub.certificates.sphere import sphere
 from ipub.problem import Problem
 from ipub.solvers import Solution
@@ -24,7 +24,7 @@ def tight(problem: Problem, solution: Solution) -> Certificate:
     """
     around_zero = origin(problem, solution)
     around_center = sphere(problem, solution, around_zero)
-    curved = curvature(problem, solution, intersection("known", [around_center, around_zero]))
+    curved = slope(problem, solution, intersection("known", [around_center, around_zero]))
     parts = [around_center, curved, around_zero]
     if problem.penalty.n_free:
         # The last bracket is the narrowest, and holds whichever region the weights are in.
@@ -33,14 +33,34 @@ def tight(problem: Problem, solution: Solution) -> Certificate:
     return intersection("tight", parts)
 
 
+def curvature(problem: Problem, solution: Solution) -> Certificate:
+    """Certify by slopes where the loss is smooth, and by the half-ball alone, with a note, where it is not."""
+    if problem.loss.is_smooth:
+        return replace(slope(problem, solution), name="curvature")
+    note = f"The derivative of {problem.loss.name} jumps: the half-ball serves alone."
+    return replace(ball(problem, solution), name="curvature", note=note)
+
+
 CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {
     "sphere": sphere,
     "ball": ball,
+    "slope": slope,
     "curvature": curvature,
     "tight": tight,
 }
 
-PARTS: tuple[type, ...] = (Certificate, Region, MeanValue, EnclosedInverse, IncompleteRows)
+PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, Inverse)
 """The dataclasses a certificate is made of."""
 
-__all__ = ["CERTIFICATES", "PARTS", "Certificate", "Region", "ball", "curvature", "origin", "sphere", "tight"]
+__all__ = [
+    "CERTIFICATES",
+    "PARTS",
+    "Certificate",
+    "Region",
+    "ball",
+    "curvature",
+    "origin",
+    "slope",
+    "sphere",
+    "tight",
+]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.mean_value import MeanValue
+from ipub.certificates.slope_bounds import SlopeBounds
 from ipub.data.intervals import row_slices
 from ipub.rounding import Array, dot_bounds, down, norm_upper, overflow_passes, sum_upper, up
 
@@ -47,14 +47,17 @@ class Certificate:
         All with the same `n_free`.
     gap : float
         Duality gap of the trained model at the center.
-    mean_value : MeanValue or None
-        The mean-value certificate, where there is one; it is intersected with the regions.
+    slope : SlopeBounds or None
+        The slope certificate, where there is one; it is intersected with the regions.
+    note : str
+        What could not be certified as asked, and what serves instead.
     """
 
     name: str
     regions: tuple[Region, ...]
     gap: float
-    mean_value: MeanValue | None = None
+    slope: SlopeBounds | None = None
+    note: str = ""
 
     def score_bounds(self, X: Array) -> Array:
         """Return (m, 2): the lowest and highest score that any completion's model may give each row.
@@ -69,9 +72,9 @@ class Certificate:
     def shares(self, X: Array) -> dict[str, float]:
         """Return for each theorem the share of ends (lower and upper) on which it gave the bound."""
         *_, lower_from, upper_from = self._intersect(X)
-        names = np.array([*(region.name for region in self.regions), "mean value"])
+        names = np.array([*(region.name for region in self.regions), "slope"])
         winners = names[np.concatenate([lower_from, upper_from])]
-        parts = dict.fromkeys(names if self.mean_value is not None else names[:-1])
+        parts = dict.fromkeys(names if self.slope is not None else names[:-1])
         return {str(name): float(np.mean(winners == name)) for name in parts}
 
     def _intersect(self, X: Array) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
@@ -92,9 +95,9 @@ class Certificate:
             low, high = dot_bounds(X, centers)
             half = up(sum_upper(np.abs(X) @ boxes, X.shape[1] + 1) + up(norm_upper(penalised)[:, None] * radii))
             low, high = down(low - half), up(high + half)
-            if self.mean_value is not None:
-                mean_low, mean_high = self.mean_value.ends(X)
-                low, high = np.column_stack([low, mean_low]), np.column_stack([high, mean_high])
+            if self.slope is not None:
+                slope_low, slope_high = self.slope.ends(X)
+                low, high = np.column_stack([low, slope_low]), np.column_stack([high, slope_high])
         # A bound that overflowed to NaN says nothing: it becomes infinite, never a number.
         low = np.nan_to_num(low, nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
         high = np.nan_to_num(high, nan=np.inf, posinf=np.inf, neginf=np.inf)
@@ -102,12 +105,12 @@ class Certificate:
 
     def __repr__(self) -> str:
         names = dict.fromkeys(region.name for region in self.regions)
-        parts = ", ".join([*names, *(["mean value"] if self.mean_value is not None else [])])
+        parts = ", ".join([*names, *(["slope"] if self.slope is not None else [])])
         return f"Certificate({self.name!r}: {parts}; gap={self.gap:.1e})"
 
 
 def intersection(name: str, parts: Sequence[Certificate]) -> Certificate:
     """Return the certificate that uses all regions of several."""
     regions = tuple(region for part in parts for region in part.regions)
-    mean_value = next((part.mean_value for part in parts if part.mean_value is not None), None)
-    return Certificate(name, regions, parts[0].gap, mean_value)
+    slope = next((part.slope for part in parts if part.slope is not None), None)
+    return Certificate(name, regions, parts[0].gap, slope, " ".join(part.note for part in parts if part.note))

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ BLOCK_ROWS = 4096
 """Rows in one block, at most: rounding errors grow with them (F2)."""
 
 Sums = tuple[Any, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +97,30 @@ class Rows(ABC):
         *args
             Handed to the kernel.
         """
-        parts = (kernel(self.block(rows), *args) for rows in self._slices)
-        with overflow_passes():
-            total = next(parts)
-            for part in parts:
-                total = tuple(a + b for a, b in zip(total, part, strict=True))
-        return total
+        return self.reduce_and_collect(_nothing_to_keep, kernel, *args)[0]
 
     def collect(self, kernel: Kernel, *args: Any) -> Sums:
         """Join, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns of some rows."""
+        return self.reduce_and_collect(_nothing_to_add, kernel, *args)[1]
+
+    def reduce_and_collect(self, kernel: Callable[..., tuple[Sums, Sums]], *args: Any) -> tuple[Sums, Sums]:
+        """Add up the first of what ``kernel(block, *args)`` returns, and join the second, arrays of some rows."""
+        total: Sums = ()
+        kept: list[Sums] = []
         with overflow_passes():
-            parts = [kernel(self.block(rows), *args) for rows in self._slices]
-        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+            for rows in self._slices:
+                sums, parts = kernel(self.block(rows), *args)
+                total = tuple(a + b for a, b in zip(total, sums, strict=True)) if kept else sums
+                kept.append(parts)
+        return total, tuple(np.concatenate(arrays) for arrays in zip(*kept, strict=True))
+
+
+def _nothing_to_add(block: Block, kernel: Kernel, *args: Any) -> tuple[Sums, Sums]:
+    return (), kernel(block, *args)
+
+
+def _nothing_to_keep(block: Block, kernel: Kernel, *args: Any) -> tuple[Sums, Sums]:
+    return kernel(block, *args), ()
 
 
 def _scaled(weight: Array) -> Array:
@@ -163,16 +176,13 @@ class InterceptRows(Rows):
     def block(self, rows: slice) -> Block:
         return _with_ones(self.rows.block(rows))
 
-    def reduce(self, kernel: Kernel, *args: Any) -> Sums:
-        return self.rows.reduce(_see_ones, kernel, *args)
-
-    def collect(self, kernel: Kernel, *args: Any) -> Sums:
-        return self.rows.collect(_see_ones, kernel, *args)
+    def reduce_and_collect(self, kernel: Callable[..., tuple[Sums, Sums]], *args: Any) -> tuple[Sums, Sums]:
+        return self.rows.reduce_and_collect(_see_ones, kernel, *args)
 
 
 def _with_ones(block: Block) -> Block:
     return replace(block, center=np.column_stack([block.center, np.ones(len(block.y))]))
 
 
-def _see_ones(block: Block, kernel: Kernel, *args: Any) -> Sums:
+def _see_ones(block: Block, kernel: Callable[..., T], *args: Any) -> T:
     return kernel(_with_ones(block), *args)

@@ -42,6 +42,12 @@ def midpoint_and_radius(lower: Array, upper: Array) -> tuple[Array, Array]:
     return midpoint, np.where(lower == upper, 0.0, radius)
 
 
+def completed_cells(centers: Array, radii: Array, positions: ArrayLike) -> Array:
+    """Return ``centers + positions * radii`` for positions in [-1, 1]; rounding never leaves the exact intervals."""
+    lowest, highest = np.minimum(up(centers - radii), centers), np.maximum(down(centers + radii), centers)
+    return np.clip(centers + np.asarray(positions, dtype=float) * radii, lowest, highest)
+
+
 @dataclass(frozen=True, eq=False)
 class IntervalMatrix:
     """A table in which any cell may be an interval ``center ± radius``.
@@ -187,11 +193,9 @@ class IntervalMatrix:
 
         Positions lie in [-1, 1]; rounding never leaves the exact interval.
         """
-        where = np.asarray(positions, dtype=float)
         full = self.center_rows(slice(0, self.shape[0])).copy()
         in_row, columns, centers, radii = self.cells(slice(0, self.shape[0]))
-        lowest, highest = np.minimum(up(centers - radii), centers), np.maximum(down(centers + radii), centers)
-        full[in_row, columns] = np.clip(centers + where * radii, lowest, highest)
+        full[in_row, columns] = completed_cells(centers, radii, positions)
         return full
 
 

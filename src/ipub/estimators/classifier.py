@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils import Tags, assert_all_finite
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from ipub.data.blocks import Rows
 from ipub.estimators.linear_model import BoundedLinearModel
-from ipub.losses import LOSSES
+from ipub.losses import LOSSES, Loss, SmoothedHinge
 from ipub.rounding import LARGEST, Array
 
 
@@ -35,18 +36,20 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
     Parameters
     ----------
-    loss : {"log_loss", "hinge"}, default="log_loss"
-        ``log(1 + exp(-y t))`` or ``max(0, 1 - y t)``.
+    loss : {"log_loss", "hinge", "squared_hinge", "smoothed_hinge"}, default="log_loss"
+        ``log(1 + exp(-y t))``; ``max(0, z)`` with z = 1 - y t; ``max(0, z)^2``; or the hinge with its kink rounded
+        off: ``z^2 / (2 h)`` for z between 0 and h = `hinge_width`, ``z - h / 2`` beyond, 0 below.
     alpha : float, default=0.1
         Strength of the penalty. ``LogisticRegression(C=C)`` has ``alpha = 1 / (n C)``, as has ``SVC(kernel="linear",
-        C=C)`` with ``loss="hinge"`` (and ``LinearSVC``, but it penalises its intercept).
+        C=C)`` with ``loss="hinge"``; ``LinearSVC(C=C)``, with the hinge or the
+        squared hinge, penalises its intercept.
     l1_ratio : float, default=0.0
         Share of the l1 part, below 1.
     fit_intercept : bool, default=True
         Whether there is an intercept b. It is not penalised.
-    certificate : {"tight", "sphere", "ball", "curvature"}, default="tight"
-        How bounds are proved: the paper's sphere, the half-ball, the mean-value theorem inside it (smooth losses
-        with the L2 penalty; else the half-ball), or the intersection of all.
+    certificate : {"tight", "sphere", "ball", "slope"}, default="tight"
+        How bounds are proved: the paper's sphere, the half-ball, the slope theorem inside it, or the intersection of
+        all. ``"curvature"`` is ``"slope"`` for all losses but the hinge, which gets the half-ball.
     intervals : "quantile", "observed", mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie; see `ipub.data.holes.column_ranges`. A mapping gives ``{column: (low, high)}``.
         Quantiles are of the rows that count (weight not 0), each once.
@@ -60,6 +63,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Relative duality gap at which training stops. Bounds are valid whatever it is.
     max_iter : int, default=1000
         Greatest number of Newton steps.
+    hinge_width : float, default=0.5
+        Width of the rounded kink of ``loss="smoothed_hinge"``, in units of the score; other losses do not use it.
     random_state : int, RandomState or None, default=None
         For certificates that draw numbers; those that exist do not.
     verbose : int, default=0
@@ -105,6 +110,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoundedLinearModel._parameter_constraints,
         "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "classification"})],
+        "hinge_width": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [Mapping, StrOptions({"balanced"}), None],
     }
 
@@ -122,6 +128,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         class_weight: Any = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
+        hinge_width: float = 0.5,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -136,8 +143,13 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.hinge_width = hinge_width
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _loss(self) -> Loss:
+        return SmoothedHinge(self.hinge_width) if self.loss == SmoothedHinge.name else super()._loss
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

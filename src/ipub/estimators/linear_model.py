@@ -8,13 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from rich.progress import Progress
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ipub.attained import attained_bounds
 from ipub.certificates import CERTIFICATES, Certificate
 from ipub.data.blocks import Block, InterceptRows, MemoryRows, Rows, Sums
+from ipub.data.completions import Completion
 from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame, is_missing
 from ipub.data.holes import column_ranges
 from ipub.data.intervals import IntervalMatrix, check_values, column_name
@@ -79,6 +83,7 @@ class BoundedLinearModel(BaseEstimator):
         """Certify from a solution; return its weights and its intercept."""
         check_arithmetic()
         self.certificate_: Certificate = CERTIFICATES[self.certificate](problem, solution)
+        self._training: tuple[Problem, Solution] = problem, solution
         self.n_iter_ = solution.n_iter
         self.dual_gap_ = solution.gap
         d = self.n_features_in_
@@ -209,8 +214,8 @@ class BoundedLinearModel(BaseEstimator):
         check_values(table, self._names(), what="X, scaled,")
         return table
 
-    def _score_bounds(self, X: Any) -> Array:
-        """Bound the score of rows without holes."""
+    def _read_complete_rows(self, X: Any) -> Array:
+        """Read rows to bound, scaled, which must have no holes; an intercept sees a last column of ones."""
         check_is_fitted(self, "certificate_")
         table = np.ascontiguousarray(self._read_table(X, reset=False), dtype=float)
         holes = np.isnan(table)
@@ -222,9 +227,89 @@ class BoundedLinearModel(BaseEstimator):
                 "Bounds for rows with holes are not available yet: fill or leave out these rows. `predict` takes them."
             )
         table = self._scaled(table)
-        return self.certificate_.score_bounds(
-            np.column_stack([table, np.ones(len(table))]) if self.fit_intercept else table
-        )
+        return np.column_stack([table, np.ones(len(table))]) if self.fit_intercept else table
+
+    def _score_bounds(self, X: Any) -> Array:
+        """Bound the score of rows without holes."""
+        return self.certificate_.score_bounds(self._read_complete_rows(X))
+
+    # --- what completions attain -------------------------------------------------------------------
+
+    def attained_bounds(
+        self, X: Any, *, return_completions: bool = False
+    ) -> Array | tuple[Array, list[tuple[Completion, Completion]]]:
+        """Return (m, 2): a lowest and a highest score that fillings of the training table really give.
+
+        Each end is the score of a model trained on one filling, found by a search. So the exact range of the score
+        contains these bounds, and is contained in the certified ones: where both are close, both are nearly exact.
+        With at most 12 holes in a small table all fillings with every hole at an end of its interval are looked at.
+
+        It retrains many times, and needs the training table: it looks at the one given to `fit`, not at a copy. A
+        model that was pickled or comes from a model file has none. Progress is shown if `verbose` is positive.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (m, n_features)
+            Rows without holes.
+        return_completions : bool, default=False
+            Whether to return the fillings too.
+
+        Returns
+        -------
+        bounds : array of shape (m, 2)
+        completions : list of m pairs
+            Only if asked for: the fillings that give the lower and the upper end of each row. ``table()`` of one is
+            the filled training table, ``positions`` is -1, 0 or 1 for each hole, row by row: at the lower end, the
+            middle or the upper end of its interval. If there is a `scaling_`, the table is scaled.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ipub import BoundedRegressor
+        >>> X, y = np.array([[0.0, 1.0], [1.0, np.nan], [2.0, 1.5], [3.0, 0.5]]), [1.0, 2.0, 3.0, 4.0]
+        >>> reg = BoundedRegressor(alpha=1.0, intervals={1: (0.5, 1.5)}).fit(X, y)
+        >>> bounds, completions = reg.attained_bounds([[1.5, 1.0]], return_completions=True)
+        >>> lowest, highest = completions[0]
+        >>> highest.table()[1]
+        array([1. , 1.5])
+        >>> again = BoundedRegressor(alpha=1.0).fit(highest.table(), y)
+        >>> bool(np.isclose(again.predict([[1.5, 1.0]])[0], bounds[0, 1]))
+        True
+        """
+        table = self._read_complete_rows(X)
+        problem, solution = self._same_training()
+        with Progress(disable=not self.verbose) as bar:
+            task = bar.add_task("Retraining on completions", total=1.0)
+            attained = attained_bounds(
+                problem,
+                solution,
+                table,
+                keep_completions=return_completions,
+                progress=lambda share: bar.update(task, completed=share),
+            )
+        # The exact score of each completion is inside the certified bounds, so what is outside is rounding.
+        low, high = self.certificate_.score_bounds(table).T
+        bounds = np.clip(attained.bounds, low[:, None], high[:, None])
+        return (bounds, attained.completions) if return_completions else bounds
+
+    def _same_training(self) -> tuple[Problem, Solution]:
+        """Return what `fit` trained on and found, if it is still there as it was."""
+        if not hasattr(self, "_training"):
+            raise NotFittedError(
+                "attained_bounds needs the training table, and a model that was loaded from a file, unpickled or "
+                "copied has none: call fit again."
+            )
+        problem, solution = self._training
+        now = problem.evaluate(solution.w, solution.dual_loss, solution.dual_w).primal
+        if not np.isclose(now, solution.primal, rtol=1e-9, atol=0.0, equal_nan=True):
+            raise ValueError(
+                "The training table has been changed since fit, which keeps no copy of it: call fit again."
+            )
+        return problem, solution
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the training table out of pickles, as out of model files."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_training"}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

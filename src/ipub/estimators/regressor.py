@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import check_array
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.data.blocks import Rows
 from ipub.data.intervals import check_values
 from ipub.estimators.linear_model import BoundedLinearModel
-from ipub.losses import LOSSES
+from ipub.losses import LOSSES, Huber, Loss
 from ipub.rounding import Array
 
 
 class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     """Linear regression with certified bounds over all fillings of the holes in its training table.
 
-    Minimises ``sum_i s_i (y_i - x_i.w - b)^2 / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
+    Minimises ``sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
     with every hole at the middle of its interval, and bounds the prediction of the model trained on *any*
     filling of the holes inside their intervals.
 
     Parameters
     ----------
-    loss : {"squared_error"}, default="squared_error"
-        ``(y - t)^2``.
+    loss : {"squared_error", "huber"}, default="squared_error"
+        ``(y - t)^2``; or, with d = abs(y - t), ``d^2 / 2`` for d up to `huber_delta` and
+        ``huber_delta (d - huber_delta / 2)`` beyond: a target far off pulls no more than by `huber_delta`.
     alpha : float, default=0.1
         Strength of the penalty. ``Ridge(alpha=a)`` has ``alpha = 2 a / n``; ``ElasticNet(alpha=a)`` has
-        ``alpha = 2 a``, with the same `l1_ratio`.
+        ``alpha = 2 a``, with the same `l1_ratio`. ``HuberRegressor`` of scikit-learn estimates a scale of the noise
+        as well, so it minimises something else.
     l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, tol, max_iter, random_state, verbose
         As in `BoundedClassifier`.
+    huber_delta : float, default=1.0
+        Where ``loss="huber"`` turns from a parabola into lines, in units of y; other losses do not use it.
 
     Attributes
     ----------
@@ -68,6 +73,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoundedLinearModel._parameter_constraints,
         "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "regression"})],
+        "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -83,6 +89,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         scale: str | None = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
+        huber_delta: float = 1.0,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -96,8 +103,13 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
+        self.huber_delta = huber_delta
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _loss(self) -> Loss:
+        return Huber(self.huber_delta) if self.loss == Huber.name else super()._loss
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

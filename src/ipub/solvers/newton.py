@@ -30,7 +30,9 @@ BALANCED = 1e-2
 FREE_STEP = 10.0
 """Longest step of an intercept b where nothing curves, as a multiple of 1 + abs(b)."""
 PATIENCE = 30
-"""How many steps may pass at one width without a smaller gap before rounding is taken to be the limit."""
+"""How many steps may pass at one width without a smaller gap or objective before rounding is taken to be the limit."""
+PROGRESS = 1e-10
+"""A relative fall of the objective that counts as progress."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def solve(
     path: list[tuple[float, Array]] = []
     here = problem.evaluate(w, dual_loss)
     best, best_at_width = _Pair(w, dual_loss, None, here), here.penalty_gap
+    lowest = problem.objective(w, here)
     stalled = n_iter = 0
     polish = 1 if problem.loss.is_smooth else 3
     while n_iter < max_iter and stalled < PATIENCE and polish > 0:
@@ -102,11 +105,12 @@ def solve(
             starts = [w, _extrapolate(path, width)] if len(path) == 2 else [w]
             evaluated = [(point, problem.evaluate(point, dual_loss)) for point in starts]
             w, here = min(evaluated, key=lambda pair: problem.objective(*pair))
-            best_at_width = np.inf
+            best_at_width = lowest = np.inf
         else:
             w, here = _step(problem, dual_loss, w, here)
-        stalled = 0 if here.penalty_gap < best_at_width else stalled + 1
-        best_at_width = min(best_at_width, here.penalty_gap)
+        objective = problem.objective(w, here)
+        stalled = 0 if here.penalty_gap < best_at_width or objective < (1.0 - PROGRESS) * lowest else stalled + 1
+        best_at_width, lowest = min(best_at_width, here.penalty_gap), min(lowest, objective)
         best = best.better(_Pair(w, dual_loss, None, here))
         if verbose:
             print(f"step {n_iter}: objective {best.at.primal:.9g}, relative gap {best.at.relative_gap:.1e}")

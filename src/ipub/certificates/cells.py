@@ -1,0 +1,302 @@
+"""The uncertain cells: what each adds to the gradient, to the Hessian and to their remainders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, eigh
+
+from ipub.certificates.definite import greatest_ratio_upper
+from ipub.certificates.slope_bounds import Cells, Groups
+from ipub.data.intervals import Indices, midpoint_and_radius
+from ipub.losses import Loss
+from ipub.rounding import EPS, UNDERFLOW, Array, down, sum_error, sum_upper, up
+
+WEIGHT_ROUNDS = 12
+"""How often the weights of the generators are improved."""
+
+WEIGHT_STEP = 0.3
+"""How far, each time."""
+
+
+@dataclass(frozen=True)
+class IncompleteRows:
+    """The rows with uncertain cells, with what is known of their scores and derivatives."""
+
+    center: Array
+    y: Array
+    weight: Array
+    """Weights over the total weight, with two roundings."""
+    score_lower: Array
+    score_upper: Array
+    """Bounds of the score of the center under w'."""
+    lower: Array
+    upper: Array
+    """Bounds of the score of every completion under w'."""
+    least: Array
+    most: Array
+    """Bounds of the slope of the derivative between scores of w' and of w''."""
+    slope: Array
+    looseness: Array
+    """h and kappa: h lies within kappa of every such slope."""
+    fixed: Array
+    """The derivative c of a row at a jump, NaN for others."""
+    loose: Array
+    """How far its derivative may be off: e."""
+    row_move: Array
+    """Bounds of ``|x_i.v|``."""
+    cell_move: Array
+    """Bounds of ``|d_i.v|``."""
+    cell_counts: Indices
+    """Number of uncertain cells of each row, at least one."""
+    cell_columns: Indices
+    cell_radii: Array
+
+    @cached_property
+    def cell_rows(self) -> Indices:
+        """Row of each uncertain cell."""
+        return np.repeat(np.arange(len(self.y)), self.cell_counts)
+
+    def column_sums(self, values: Array) -> Array:
+        """Bound from above, for each column, the sum of non-negative values of its cells."""
+        sums = np.bincount(self.cell_columns, values, minlength=self.center.shape[1])
+        return sum_upper(sums.astype(float, copy=False), self.roundings)
+
+    def row_sums(self, values: Array) -> Array:
+        """Bound from above, for each row, the sum of non-negative values of its cells."""
+        sums = np.bincount(self.cell_rows, values, minlength=len(self.y))
+        return sum_upper(sums.astype(float, copy=False), self.roundings)
+
+    def coordinate_sums(self, rows: Array, cells: Array) -> Array:
+        """Bound ``sum_k rows_k |x_i| + cells_k e_j`` over the cells, for non-negative values, from above."""
+        along_rows = sum_upper(self.row_sums(rows) @ np.abs(self.center), self.roundings)
+        return up(along_rows + self.column_sums(cells))
+
+    def signed_sums(self, rows: Array, cells: Array) -> Array:
+        """Return ``sum_k rows_k x_i + cells_k e_j`` over the cells."""
+        across = np.bincount(self.cell_rows, rows, minlength=len(self.y))
+        return np.asarray(across @ self.center + np.bincount(self.cell_columns, cells, minlength=self.center.shape[1]))
+
+    def form(self, values: Array) -> Array:
+        """Return ``sum_i values_i x_i x_i^T``."""
+        return np.asarray((self.center * values[:, None]).T @ self.center)
+
+    @property
+    def roundings(self) -> int:
+        """Of a sum over cells or rows, with what is multiplied in each term."""
+        return len(self.cell_columns) + len(self.y) + 20
+
+    def hessian_loss(self, metric: Array) -> tuple[Array, Array, Array]:
+        """Return what uncertain cells can take from the Hessian (Lemma 4): a form, a diagonal, a size for rounding."""
+        m, R, j = self.weight, self.cell_radii, self.cell_columns
+        price = self._prices(metric)
+        share = self.row_sums(R * price[j])
+        kept = self.least > 2.0 * self.most * share
+        row_least = np.where(kept, down(self.least - up(self.most * share)), 0.0)
+        lost = up(m * up(up(self.slope - self.looseness) - row_least))
+        cells = np.where(kept[self.cell_rows], (m * self.most)[self.cell_rows] * R / price[j], 0.0)
+        return self.form(lost), self.column_sums(cells), np.abs(lost) @ self.center**2
+
+    def _prices(self, metric: Array) -> Array:
+        """Choose for each column how a cross term is shared between row and cell; any positive numbers are valid.
+
+        The best share balances both in the metric of the Hessian: the square root of (H^-1)_jj over the mean
+        leverage of the rows with a hole in the column.
+        """
+        try:
+            inverse = np.linalg.pinv(metric, hermitian=True)
+        except np.linalg.LinAlgError:
+            return np.ones(len(metric))
+        leverage = np.einsum("ij,ij->i", self.center @ inverse, self.center)
+        cells = self.weight[self.cell_rows] * self.cell_radii
+        weighted, plain = self.column_sums(cells * leverage[self.cell_rows]), self.column_sums(cells)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            price = np.sqrt(np.diag(inverse) * plain / weighted)
+        return np.clip(np.where(np.isfinite(price), price, 1.0), 1e-140, 1e140)
+
+
+@dataclass(frozen=True)
+class CellTerms:
+    """The terms of Theorem 6 that come from uncertain cells."""
+
+    some: IncompleteRows
+    generators: Array
+    """G: half the difference that the two ends of a cell make to the gradient."""
+    positive: NDArray[np.bool_]
+    """Whether the loss's derivative is positive at each cell."""
+    shift: Array
+    """By how much the ends of all cells move the middle of the gradient."""
+    slack: Array
+    """Everything that is bounded coordinate by coordinate."""
+    force_shift: Array
+    force_slack: Array
+    """The same for the gradient alone: everything but the generators."""
+    crossing: Array
+    """Form of what cells of one row do to each other through the bend of the derivative."""
+    pull_row: Array
+    pull_cell: Array
+    bend_row: Array
+    bend_cell: Array
+
+    @classmethod
+    def of(cls, some: IncompleteRows, loss: Loss, w: Array, farthest: Array) -> CellTerms:
+        """Compute them all (Lemmas 6 to 8)."""
+        i, j, R, m, y = some.cell_rows, some.cell_columns, some.cell_radii, some.weight, some.y
+        at_jump = ~np.isnan(some.fixed)
+        # --- the derivative at the ends of each cell, the row's other cells at their centers -----------------
+        q = R * w[j]
+        ends = []
+        for low, high in ((down(q), up(q)), (down(-q), up(-q)), (np.zeros_like(q), np.zeros_like(q))):
+            lowest, highest = down(some.score_lower[i] + low), up(some.score_upper[i] + high)
+            middle, half = midpoint_and_radius(*loss.derivative_range(y[i], lowest, highest))
+            ends.append((np.where(at_jump[i], some.fixed[i], middle), np.where(at_jump[i], 0.0, half)))
+        (above, above_doubt), (below, below_doubt), (here, here_doubt) = ends
+        rise, level = 0.5 * above - 0.5 * below, 0.5 * above + 0.5 * below
+        generators = some.center[i] * (m[i] * rise)[:, None]
+        generators[np.arange(len(i)), j] += m[i] * level * R
+        shift = some.signed_sums(m[i] * (level - here), m[i] * rise * R)
+        doubt = above_doubt + below_doubt + here_doubt + 32.0 * EPS * (np.abs(above) + np.abs(below) + np.abs(here))
+        doubt = m[i] * doubt
+        numeric = some.coordinate_sums(2.0 * doubt, 2.0 * doubt * R)
+        shift_size = some.coordinate_sums(m[i] * np.abs(level - here), m[i] * np.abs(rise) * R)
+        numeric = up(numeric + sum_error(shift_size, some.roundings))
+        # --- Lemma 6: the bend of one cell's term, and the crossing of several in one row -------------------
+        flattest, steepest = loss.curvature_range(y, some.lower, some.upper)
+        flattest, steepest = np.where(at_jump, 0.0, flattest), np.where(at_jump, 0.0, steepest)
+        bending, reach = up(steepest - flattest), up(np.abs(q))
+        row_reach = some.row_sums(reach)
+        several = some.cell_counts > 1
+        crossing = up(m * np.where(several, up(bending * row_reach), 0.0))
+        crossing_cells = np.where(several[i], m[i] * R * steepest[i] * (row_reach[i] - reach), 0.0)
+        bend_row = up(m[i] * up(reach * bending[i]))
+        bend_cell = up(m[i] * up(up(reach * R) * up(3.0 * steepest - flattest)[i]))
+        # --- Lemma 7: products of a cell with v, and what the lines leave open in rows with cells -----------
+        curved = up(m * some.slope)
+        pull_row, pull_cell = up(R * up(curved[i] * farthest[j])), up(R * up(curved[i] * some.row_move[i]))
+        open_ = some.slope * some.cell_move + some.looseness * (some.row_move + some.cell_move) + some.loose
+        nothing = np.zeros_like(R)
+        slack = up(numeric + some.coordinate_sums(nothing, crossing_cells + (m * open_)[i] * R))
+        # Rounding of the products in `SlopeBounds`, with generators, rows, and pulls of whole groups.
+        seen = np.abs(some.center) @ farthest
+        products = some.coordinate_sums(3.0 * pull_row + bend_row, (curved * seen)[i] * R)
+        products = products + np.abs(generators).sum(axis=0)
+        slack = up(slack + sum_error(products, some.roundings + 6 * len(w)))
+        # For the gradient alone: a cell's bend is (1 - D^2) times a vector, half of which is known (Lemma 6).
+        half_bent = 0.5 * m[i] * rise * R
+        force_shift = shift - some.signed_sums(nothing, half_bent)
+        bent = np.abs(half_bent) + 0.5 * m[i] * (reach * bending[i]) * R + 2.0 * doubt * R
+        force_slack = up(numeric + some.coordinate_sums(0.5 * bend_row, crossing_cells + bent))
+        force_slack = up(force_slack + sum_upper(crossing @ np.abs(some.center), some.roundings))
+        force_slack = up(force_slack + sum_error(shift_size, some.roundings))
+        return cls(
+            some,
+            generators,
+            level >= 0.0,
+            shift,
+            slack,
+            force_shift,
+            force_slack,
+            rounded_up(float(sum_upper(crossing.sum(), some.roundings)) * some.form(crossing), some.roundings),
+            pull_row,
+            pull_cell,
+            bend_row,
+            bend_cell,
+        )
+
+    def zonotope_upper(self, matrix: Array, box: Array) -> float:
+        """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k D_k G_k`` plus a vector in a box, with abs(D_k) <= 1.
+
+        ``z z^T <= (sum_k o_k) sum_k G_k G_k^T / o_k = Q`` for any positive weights o, and ``z.M^-1 z <= mu`` where
+        ``mu M - Q >= 0``. The weights are made larger, step by step, where the worst direction meets large generators.
+        """
+        inverse = np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=float)
+        sides = np.flatnonzero(box)
+        G = np.concatenate([self.generators, np.diag(box)[sides]])
+        weights = np.concatenate([self._own_size(inverse), (box * np.sqrt(np.maximum(np.diag(inverse), 0.0)))[sides]])
+        weights = np.where(weights > UNDERFLOW, weights, UNDERFLOW)
+        best, best_ratio = None, np.inf
+        for _ in range(WEIGHT_ROUNDS if len(G) else 0):
+            weights = weights / weights.sum()
+            form = (G / weights[:, None]).T @ G
+            try:
+                values, vectors = eigh(form, matrix)
+            except (LinAlgError, ValueError):
+                return np.inf
+            if values[-1] < best_ratio:
+                best, best_ratio = form, values[-1]
+            seen = np.abs(G @ vectors[:, -1])
+            weights = (1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum()
+        if best is None:
+            return 0.0
+        return float(up(np.sqrt(greatest_ratio_upper(rounded_up(best, self.some.roundings), matrix))))
+
+    def _own_size(self, inverse: Array) -> Array:
+        """Choose a positive weight for each cell: the size of its term in a typical direction."""
+        some, j = self.some, self.some.cell_columns
+        own = np.sqrt(np.maximum(np.diag(inverse), 0.0))
+        whole = np.sqrt(np.maximum(np.einsum("ij,ij->i", self.generators @ inverse, self.generators), 0.0))
+        across = np.sqrt(np.maximum(np.einsum("ij,ij->i", some.center @ inverse, some.center), 0.0))[some.cell_rows]
+        size = own[j] * np.abs(self.generators[np.arange(len(j)), j]) + 0.1 * whole
+        size += own[j] * (self.pull_cell + self.bend_cell) + across * (self.pull_row + self.bend_row)
+        return np.where(np.isfinite(size) & (size > UNDERFLOW), size, 1.0)
+
+    def grouped(self, inverse: Array, jumps: Array) -> tuple[Groups, Cells]:
+        """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 9)."""
+        some, d = self.some, self.some.center.shape[1]
+        keys = 2 * some.cell_columns + self.positive
+        order = np.argsort(keys, kind="stable")
+        found, starts = np.unique(keys[order], return_index=True)
+        starts = np.append(starts, len(order)).astype(np.intp)
+        columns = (found // 2).astype(np.intp)
+        rows = some.center[some.cell_rows[order]]
+        curved = (some.weight * some.slope)[some.cell_rows[order]] * some.cell_radii[order]
+        cells = Cells(
+            starts,
+            self.generators[order],
+            rows,
+            self.pull_row[order],
+            self.pull_cell[order],
+            self.bend_row[order],
+            self.bend_cell[order],
+        )
+        sizes = self._own_size(inverse)[order]
+        groups = [slice(first, last) for first, last in pairwise(starts)]
+        generators = np.array([cells.generators[g].sum(axis=0) for g in groups]).reshape(-1, d)
+        pulls = np.array([curved[g] @ rows[g] for g in groups]).reshape(-1, d)
+        first = np.append(np.flatnonzero(np.diff(columns, prepend=-1)), len(columns))
+        whole = [slice(starts[a], starts[b]) for a, b in pairwise(first)]
+        forms = [_column_form(cells, g, columns[k], sizes[g], inverse) for g, k in zip(whole, first[:-1], strict=True)]
+        if jumps.any():
+            forms.append(jumps)
+        return Groups(columns, generators, pulls, np.array(forms).reshape(-1, d, d)), cells
+
+
+def _column_form(cells: Cells, group: slice, column: int, size: Array, inverse: Array) -> Array:
+    """Return S with ``sqrt(u.S u)`` at least the sum of a column's terms, whatever D and v (Lemma 9)."""
+    G, X = cells.generators[group], cells.rows[group]
+    pull_row, pull_cell, bend_row, bend_cell = (
+        part[group] for part in (cells.pull_row, cells.pull_cell, cells.bend_row, cells.bend_cell)
+    )
+    total = size.sum()
+    moving = (
+        np.einsum("ij,ij,i->", X @ inverse, X, pull_row**2 / size)
+        + inverse[column, column] * (pull_cell**2 / size).sum()
+    )
+    fixed = np.einsum("ij,ij,i->", G @ inverse, G, 1.0 / size)
+    share = np.sqrt(2.0 * moving / fixed) if fixed > 0.0 and moving > 0.0 else 1.0
+    share = float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))
+    across = 2.0 * (1.0 + 1.0 / share) * pull_row**2 + 0.5 * bend_row**2
+    along = 2.0 * (1.0 + 1.0 / share) * pull_cell**2 + 0.5 * bend_cell**2
+    form = (1.0 + share) * (G * (total / size)[:, None]).T @ G + (X * (across * total / size)[:, None]).T @ X
+    form[column, column] += (along * total / size).sum()
+    return rounded_up(form, len(size) + 20)
+
+
+def rounded_up(form: Array, roundings: int) -> Array:
+    """Add to a sum of squares what rounding can have taken away, as a diagonal (F7)."""
+    diagonal = np.diag(form)
+    return np.asarray(0.5 * (form + form.T) + np.diag(up((4.0 * roundings * EPS * len(form)) * diagonal) + UNDERFLOW))

@@ -1,0 +1,64 @@
+"""How far the model of a completion can be from the trained one, as seen by a row: ``|x.v|``, v = w'' - w'."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ipub.certificates.definite import Inverse
+from ipub.certificates.region import Certificate
+from ipub.rounding import Array, dot_bounds, up
+
+
+class Movement(Protocol):
+    """A set that holds v for every completion."""
+
+    def reach(self, X: Array) -> Array:
+        """Bound ``|x.v|`` for each row x."""
+        ...
+
+
+@dataclass(frozen=True)
+class Nowhere(Movement):
+    """The set that holds 0 alone."""
+
+    def reach(self, X: Array) -> Array:
+        return np.zeros(len(X))
+
+
+@dataclass(frozen=True)
+class Ellipsoid(Movement):
+    """The set ``v.M v <= radius^2``, with the inverse of M enclosed."""
+
+    matrix: Array
+    inverse: Inverse
+    radius: float
+
+    def reach(self, X: Array) -> Array:
+        return up(self.inverse.norm_upper(X) * self.radius)
+
+
+@dataclass(frozen=True)
+class WithinRegions(Movement):
+    """What the regions of a certificate leave of v."""
+
+    certificate: Certificate
+    w: Array
+
+    def reach(self, X: Array) -> Array:
+        bounds = self.certificate.score_bounds(X)
+        low, high = dot_bounds(X, self.w)
+        return np.maximum(up(bounds[:, 1] - low), up(high - bounds[:, 0]))
+
+
+@dataclass(frozen=True)
+class Smallest(Movement):
+    """What several sets have in common."""
+
+    parts: tuple[Movement, ...]
+
+    def reach(self, X: Array) -> Array:
+        # fmin passes over a NaN: each part bounds by itself.
+        return np.asarray(np.fmin.reduce([part.reach(X) for part in self.parts]))

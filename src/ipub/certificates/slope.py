@@ -1,0 +1,367 @@
+"""The slope certificate (Theorems 5 and 6): where the model of every completion lies, to second order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigh
+
+from ipub.certificates.ball import ball
+from ipub.certificates.cells import CellTerms, IncompleteRows, rounded_up
+from ipub.certificates.definite import Inverse, definiteness, greatest_ratio_upper
+from ipub.certificates.margins import Margins, margins
+from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
+from ipub.certificates.region import Certificate
+from ipub.certificates.signs import Signs
+from ipub.certificates.slope_bounds import SlopeBounds
+from ipub.data.blocks import Block, Sums
+from ipub.data.intervals import midpoint_and_radius
+from ipub.losses import Loss
+from ipub.problem import Problem
+from ipub.rounding import EPS, UNDERFLOW, Array, down, overflow_passes, sum_error, sum_upper, up
+from ipub.solvers import Solution
+
+MOST_CELLS = 200_000
+"""With more uncertain cells than this the half-ball serves alone: each bound would look at every cell."""
+
+MOST_NUMBERS = 1 << 25
+"""Nor may the rows with uncertain cells, which are kept, hold more numbers than this (256 MiB)."""
+
+INFLATIONS = 12
+"""How often a set that was too small to close is made larger."""
+
+GROWTH = 1.1
+"""By which factor at least, beyond what was just found."""
+
+ROUNDS = 4
+"""How often bounds are made from the bounds of the round before, at most."""
+
+WORTHWHILE = 0.98
+"""Another round must shrink the reach of the weights to less than this."""
+
+
+def slope(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
+    """Certify by slopes of the loss's derivative (``docs/theory.md``, Theorem 6), inside what the half-ball leaves.
+
+    For every loss and penalty. Where there are too many uncertain cells, or nothing can be enclosed, the half-ball
+    alone is returned, with a note. A few passes of O(n d^2); then O(M d + d^2) a test row.
+    """
+    start = ball(problem, solution, known)
+    bounds, note = _slope_bounds(problem, solution, start)
+    return Certificate("slope", start.regions, start.gap, bounds, note)
+
+
+@overflow_passes()
+def _slope_bounds(problem: Problem, solution: Solution, start: Certificate) -> tuple[SlopeBounds | None, str]:
+    (n_cells,) = problem.rows.reduce(_count_cells)
+    if n_cells > MOST_CELLS or n_cells * len(solution.w) > MOST_NUMBERS:
+        return None, f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball serves alone."
+    found = enclose(problem, solution) if problem.loss.is_smooth else None
+    ellipsoid: Ellipsoid | None = None
+    known: Movement = WithinRegions(start, solution.w)
+    if found is None:
+        model = model_rows(problem, solution, known)
+    else:
+        model, ellipsoid = found
+        known = ellipsoid
+    signs, best = Signs.undecided(solution.w), None
+    for round_ in range(ROUNDS):
+        if best is not None:
+            model = model_rows(problem, solution, Smallest((known, best)))
+            if ellipsoid is not None:
+                known = ellipsoid = model.ellipsoid() or ellipsoid
+        signs = signs.within(solution.w, model.farthest)
+        bounds = model.bounds(signs, ellipsoid)
+        if bounds is None:
+            break
+        signs, farthest = signs.decided_by(bounds, problem.penalty)
+        low, high = bounds.ends(np.eye(len(solution.w)))
+        reach = np.maximum(up(high - solution.w), up(solution.w - low))
+        farthest = np.fmin(bounds.farthest, np.fmin(reach, farthest))
+        settled = best is not None and not (farthest.sum() < WORTHWHILE * best.farthest.sum())
+        best = replace(bounds, farthest=farthest)
+        if settled or (round_ == 0 and not farthest.any()):
+            break
+    if best is None:
+        return None, "The curvature could not be enclosed: the half-ball serves alone."
+    return best, ""
+
+
+@overflow_passes()
+def enclose(problem: Problem, solution: Solution) -> tuple[Model, Ellipsoid] | None:
+    """Prove an ellipsoid that holds the move of every completion's model (Theorem 5); None if no set closes.
+
+    A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
+    turn out strictly inside the set, all of them are.
+    """
+    first = model_rows(problem, solution, Nowhere())
+    metric = first.curvature
+    inverse = Inverse.of(metric)
+    if inverse is None:
+        return None
+    radius = GROWTH * first.force_upper(metric)
+    for _ in range(INFLATIONS):
+        if not np.isfinite(radius):
+            return None
+        model = model_rows(problem, solution, Ellipsoid(metric, inverse, radius))
+        found = model.ellipsoid()
+        if found is None:
+            radius *= 2.0
+            continue
+        # Moves v obey v.L v <= force^2; so v.M v < radius^2 if L - (force/radius)^2 M is positive definite.
+        least, force = found.matrix, found.radius
+        share = up(up(force / radius) ** 2) * (1.0 + 8.0 * EPS)
+        rounding = 8.0 * EPS * len(metric) * (np.diag(least) + share * np.diag(metric))
+        if definiteness(least - share * metric - np.diag(rounding)) is not None:
+            return model, found
+        radius = GROWTH * max(radius, force / np.sqrt(_least_ratio(least, metric)))
+    return None
+
+
+def _least_ratio(matrix: Array, metric: Array) -> float:
+    """Estimate the least of ``z.M z / z.metric z``."""
+    try:
+        return float(max(eigh(matrix, metric, eigvals_only=True)[0], 1e-12))
+    except LinAlgError:
+        return 1e-12
+
+
+@dataclass(frozen=True)
+class Model:
+    """Each row's derivative as a line: ``psi(t'') = phi(x''.w') + h x''.v ± (kappa |x''.v| or e)``, and its sums."""
+
+    problem: Problem
+    w: Array
+    farthest: Array
+    """Bounds of ``|v_j|`` it relies on."""
+    gram: Array
+    """``sum_i m_i h_i x_i x_i^T``."""
+    gram_size: Array
+    """Its diagonal, to which rounding errors are relative."""
+    loose: Array
+    """``sum_i m_i kappa_i x_i x_i^T``, from above."""
+    row_energy: float
+    """``sum_i m_i kappa_i (x_i.v)^2``, from above."""
+    cell_energy: float
+    """``sum_i m_i kappa_i (d_i.v)^2``, from above."""
+    gradient: Array
+    """Gradient at w' and at the center, the penalty's l1 part apart."""
+    error: Array
+    """Its rounding."""
+    jumps: Array
+    """``(sum_i m_i e_i) sum_i m_i e_i x_i x_i^T`` over the rows at a jump, from above."""
+    jump_rows: Array
+    """Their ``m_i e_i x_i``, one by one."""
+    jump_slack: Array
+    """Rounding of these."""
+    some: IncompleteRows
+    cells: CellTerms
+    roundings: int
+
+    @property
+    def curvature(self) -> Array:
+        """A, without what an l1 penalty adds."""
+        return self.gram + np.diag(self.problem.penalty.lam_vector(len(self.w)))
+
+    def l1_choice(self) -> Array:
+        """Return a subgradient of the l1 part at w' that leaves as little gradient as it can."""
+        kappa = self.problem.penalty.kappa_vector(len(self.w))
+        return np.where(self.w == 0.0, np.clip(-self.gradient, -kappa, kappa), kappa * np.sign(self.w))
+
+    def force_upper(self, matrix: Array) -> float:
+        """Bound ``sqrt(g.M^-1 g)`` over all completions, and all weaker residuals (Theorem 5)."""
+        inverse = Inverse.of(matrix)
+        if inverse is None:
+            return np.inf
+        choice = self.l1_choice()
+        center = self.gradient + choice
+        box = up(self.error + up(2.0 * EPS * (np.abs(self.gradient) + np.abs(choice))))
+        box = up(up(box + self.cells.force_slack) + UNDERFLOW)
+        parts = inverse.norm_upper(np.array([center, self.cells.force_shift]))
+        return float(up(up(parts[0] + parts[1]) + self.cells.zonotope_upper(matrix, box)))
+
+    def hessian_lower(self) -> Array:
+        """Bound the mean Hessian between w' and w'' from below, for all completions (Lemma 4)."""
+        lost_rows, lost_cells, size = self.some.hessian_loss(self.curvature)
+        lam = self.problem.penalty.lam_vector(len(self.w))
+        d = len(self.w)
+        slack = up((self.roundings * EPS * d) * (self.gram_size + size + lam + lost_cells)) + UNDERFLOW
+        lower = self.gram - self.loose - lost_rows
+        return np.asarray(0.5 * (lower + lower.T) + np.diag(lam - lost_cells - slack))
+
+    def ellipsoid(self) -> Ellipsoid | None:
+        """Bound all moves by ``v.L v <= g.L^-1 g``, if they are where the model takes them to be (Theorem 5)."""
+        least = self.hessian_lower()
+        inverse = Inverse.of(least)
+        return None if inverse is None else Ellipsoid(least, inverse, self.force_upper(least))
+
+    def bounds(self, signs: Signs, ellipsoid: Ellipsoid | None) -> SlopeBounds | None:
+        """Put everything together (Theorem 6); None if the curvature has no inverse."""
+        penalty, w, d = self.problem.penalty, self.w, len(self.w)
+        l1_slope, l1_middle, l1_spread = signs.line(penalty, w)
+        curvature = self.curvature + np.diag(l1_slope)
+        on = np.flatnonzero(~signs.zero)
+        inverse = np.zeros((d, d))
+        try:
+            inverse[np.ix_(on, on)] = np.linalg.inv(curvature[np.ix_(on, on)])
+        except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(inverse).all():
+            return None
+        farthest = np.where(signs.zero, 0.0, self.farthest)
+        # --- what is bounded coordinate by coordinate -------------------------------------------------
+        size = np.sqrt(self.gram_size + np.diag(curvature))
+        rounding = up((self.roundings * EPS) * size) * sum_upper(size @ farthest, d + 1)
+        slack = up(self.error + self.cells.slack + self.jump_slack + l1_spread + rounding) * (1.0 + 16.0 * EPS)
+        gradient = self.gradient + l1_middle + self.cells.shift
+        slack = up(slack + up(4.0 * EPS * (np.abs(self.gradient) + np.abs(l1_middle) + np.abs(self.cells.shift))))
+        # --- what is bounded by forms ------------------------------------------------------------------
+        energy = self.row_energy
+        if ellipsoid is not None:
+            ratio = greatest_ratio_upper(self.loose, ellipsoid.matrix)
+            energy = np.fmin(energy, up(up(ratio * ellipsoid.radius) * ellipsoid.radius))
+        swing = up(np.sqrt(energy) + up(np.sqrt(self.cell_energy)))
+        forms = np.array([rounded_up(up(swing * swing) * self.loose, 8), self.cells.crossing])
+        groups, cells = self.cells.grouped(inverse, self.jumps)
+        return SlopeBounds(
+            w,
+            curvature,
+            inverse,
+            gradient,
+            slack,
+            forms,
+            farthest,
+            None if ellipsoid is None else ellipsoid.inverse,
+            np.inf if ellipsoid is None else ellipsoid.radius,
+            groups,
+            self.jump_rows,
+            cells,
+        )
+
+
+@overflow_passes()
+def model_rows(problem: Problem, solution: Solution, movement: Movement) -> Model:
+    """Lay a line through the derivative of every row, for all moves in a set; one pass over the rows."""
+    rows, penalty, loss, w = problem.rows, problem.penalty, problem.loss, solution.w
+    d, total = len(w), rows.total_weight
+    farthest = movement.reach(np.eye(d))
+    known = loss, solution, movement, farthest
+    sums, parts = rows.reduce_and_collect(_row_sums, *known)
+    gram, loose, gram_size, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums)
+    some = IncompleteRows(*parts[1:])
+    some, jump_rows = replace(some, weight=some.weight / total), parts[0] / total
+    roundings = rows.depth + 2 * d + 20
+    lam = penalty.lam_vector(d)
+    error = sum_error(size + np.abs(lam * w), roundings)
+    return Model(
+        problem,
+        w,
+        farthest,
+        0.5 * (gram + gram.T),
+        sum_upper(gram_size, roundings),
+        rounded_up(loose, roundings),
+        float(sum_upper(row_energy, roundings)),
+        float(sum_upper(cell_energy, roundings)),
+        gradient + lam * w,
+        up(error + sum_upper(doubt, roundings)),
+        rounded_up(float(sum_upper(jump, roundings)) * jump_form, roundings) if len(jump_rows) else np.zeros((d, d)),
+        jump_rows,
+        sum_error(np.abs(jump_rows).sum(axis=0), 3 * d + len(jump_rows) + 8),
+        some,
+        CellTerms.of(some, loss, w, farthest),
+        roundings + len(some.y),
+    )
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The line of each row of a block."""
+
+    at: Margins
+    least: Array
+    most: Array
+    slope: Array
+    looseness: Array
+    fixed: Array
+    loose: Array
+    row_move: Array
+    cell_move: Array
+
+
+def _lines(block: Block, loss: Loss, solution: Solution, movement: Movement, farthest: Array) -> _Lines:
+    at = margins(block, solution)
+    row_move = movement.reach(block.center)
+    cell_move = np.where(at.incomplete, sum_upper(block.row_spread(farthest), block.center.shape[1] + 1), 0.0)
+    move = up(row_move + cell_move)
+    least, most = loss.secant_range(block.y, at.lower, at.upper, move)
+    slope, looseness = midpoint_and_radius(least, most)
+    fixed, loose = np.full(len(slope), np.nan), np.zeros(len(slope))
+    jumps = np.flatnonzero(~(most < np.inf))
+    if len(jumps):
+        # Rows with uncertain cells get a level line, others one that leans on the jump.
+        score, score_doubt = midpoint_and_radius(at.score_lower[jumps], at.score_upper[jumps])
+        lower, upper = down(at.lower - move)[jumps], up(at.upper + move)[jumps]
+        c, h, e = loss.jump_line(block.y[jumps], score, lower, upper)
+        level, _, half = loss.jump_line(
+            block.y[jumps], score, np.full(len(jumps), -np.inf), np.full(len(jumps), np.inf)
+        )
+        some = at.incomplete[jumps]
+        fixed[jumps], loose[jumps] = np.where(some, level, c), np.where(some, half, up(e + up(h * score_doubt)))
+        slope[jumps], looseness[jumps] = np.where(some, 0.0, h), 0.0
+    return _Lines(at, least, most, slope, looseness, fixed, loose, row_move, cell_move)
+
+
+def _row_sums(block: Block, loss: Loss, solution: Solution, movement: Movement, farthest: Array) -> tuple[Sums, Sums]:
+    """Return what is added up over all rows, and what is kept of some."""
+    lines = _lines(block, loss, solution, movement, farthest)
+    X, size, weight = block.center, np.abs(block.center), block.weight
+    low, high = loss.derivative_range(block.y, lines.at.score_lower, lines.at.score_upper)
+    middle, half = midpoint_and_radius(low, high)
+    is_fixed = ~np.isnan(lines.fixed)
+    middle, half = np.where(is_fixed, lines.fixed, middle), np.where(is_fixed, 0.0, half)
+    curved, loose = weight * lines.slope, weight * lines.looseness
+    open_ = weight * lines.loose
+    at_jump = np.flatnonzero(open_)
+    sums = (
+        (X * curved[:, None]).T @ X,
+        (X * loose[:, None]).T @ X,
+        curved @ X**2,
+        (weight * middle) @ X,
+        (weight * np.abs(middle)) @ size,
+        (weight * half) @ size,
+        loose @ lines.row_move**2,
+        loose @ lines.cell_move**2,
+        open_.sum(),
+        (X[at_jump] * open_[at_jump, None]).T @ X[at_jump],
+    )
+    return sums, (X[at_jump] * open_[at_jump, None], *_incomplete_rows(block, lines))
+
+
+def _incomplete_rows(block: Block, lines: _Lines) -> Sums:
+    """Return the rows with uncertain cells, in the order of the fields of `IncompleteRows`."""
+    at, some = lines.at, np.flatnonzero(lines.at.incomplete)
+    counts = np.bincount(block.cell_rows, minlength=len(block.y))[some]
+    order = np.argsort(block.cell_rows, kind="stable")
+    parts = (
+        block.center,
+        block.y,
+        block.weight,
+        at.score_lower,
+        at.score_upper,
+        at.lower,
+        at.upper,
+        lines.least,
+        lines.most,
+        lines.slope,
+        lines.looseness,
+        lines.fixed,
+        lines.loose,
+        lines.row_move,
+        lines.cell_move,
+    )
+    return (*(part[some] for part in parts), counts, block.cell_columns[order], block.cell_radii[order])
+
+
+def _count_cells(block: Block) -> Sums:
+    return (len(block.cell_radii),)

@@ -1,0 +1,200 @@
+"""Bounds of a score from the slope theorem (Theorem 6): first order exactly, the rest as small remainders.
+
+A model w'' = w' + v of a completion satisfies ``A v = -(g + r)``, with A the curvature of the table's center, g the
+gradient of the completion at w', and r everything of higher order. So ``x.v = -u.(g + r)`` for ``u = A^-1 x``. The part
+of u.g that moves is a sum over the uncertain cells, each between two values that a product of matrices gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ipub.certificates.definite import Inverse, root_form_upper
+from ipub.data.intervals import Indices, row_slices
+from ipub.rounding import Array, dot_bounds, down, overflow_passes, sum_error, sum_upper, up
+
+CHUNK_NUMBERS = 1 << 17
+"""Numbers of one chunk of products with the forms of all columns."""
+
+CHUNK_ROWS = 256
+"""Test rows that are looked at in one go, so that what is computed for the cells of a group stays in the cache."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The uncertain cells by column and sign of the loss's derivative, and by column: nothing as long as the table.
+
+    Attributes
+    ----------
+    columns : array of shape (n_groups,)
+    generators : array of shape (n_groups, n_features)
+        Sum of the generators of the cells of each group.
+    pulls : array of shape (n_groups, n_features)
+        Sum of ``m_i R_ij h_i x_i`` over the cells of each group.
+    forms : array of shape (n_forms, n_features, n_features)
+        Matrices S with ``sqrt(u.S u)`` at least what the cells of one column can add, remainders included. One more
+        stands for the rows at a jump.
+    """
+
+    columns: Indices
+    generators: Array
+    pulls: Array
+    forms: Array
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The uncertain cells one by one, sorted by their groups.
+
+    The term of cell k is ``D (G.u + n) + (1 - D^2) F / 2`` for a D in [-1, 1], with ``|n| <= |x.u| pull_row + |u_j|
+    pull_cell`` and ``|F| <= |x.u| bend_row + |u_j| bend_cell``.
+    """
+
+    starts: Indices
+    """First cell of each group, and the number of cells."""
+    generators: Array
+    rows: Array
+    pull_row: Array
+    pull_cell: Array
+    bend_row: Array
+    bend_cell: Array
+
+
+@dataclass(frozen=True)
+class SlopeBounds:
+    """Bounds of ``x.w''`` from Theorem 6, for any x.
+
+    Attributes
+    ----------
+    w : array of shape (n_features,)
+        The reference w'.
+    curvature, inverse : arrays of shape (n_features, n_features)
+        A, and an approximate inverse; any will do. Zero for coordinates that are zero in every completion's model.
+    gradient : array of shape (n_features,)
+        The middle of g over all completions.
+    slack : array of shape (n_features,)
+        What is bounded coordinate by coordinate: ``|u|.slack`` is part of every bound.
+    forms : array of shape (n_forms, n_features, n_features)
+        What is bounded by ``sqrt(u.Q u)``, one for each Q.
+    farthest : array of shape (n_features,)
+        Bounds of ``|v_j|``.
+    ellipsoid, radius : Inverse or None, and float
+        ``v.L v <= radius^2``, if L is known, with its inverse.
+    groups : Groups
+    generators : array of shape (n, n_features)
+        Rows z with a term of any size up to ``|z.u|``: those at the jump of a derivative.
+    cells : Cells or None
+        Without them bounds use the groups alone; they then need nothing of the size of the training table.
+    """
+
+    w: Array
+    curvature: Array
+    inverse: Array
+    gradient: Array
+    slack: Array
+    forms: Array
+    farthest: Array
+    ellipsoid: Inverse | None
+    radius: float
+    groups: Groups
+    generators: Array
+    cells: Cells | None
+
+    def grouped(self) -> SlopeBounds:
+        """Return the form that is free of training rows: wider by some per cent."""
+        return replace(self, cells=None, generators=self.generators[:0])
+
+    def ends(self, X: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds of the score of each row of X."""
+        with overflow_passes():
+            parts = [self._ends(X[rows]) for rows in list(row_slices(len(X), 1, CHUNK_ROWS)) or [slice(0, 0)]]
+        low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return low, high
+
+    def reach(self, X: Array) -> Array:
+        """Bound ``|x.v|`` for each row x: less tight than `ends`, and fast."""
+        with overflow_passes():
+            U = X @ self.inverse
+            low, high, half = self._common(U)
+            half = up(up(half + self._missed(X, U)) + self._grouped(U))
+            return up(np.maximum(np.abs(low), np.abs(high)) + half)
+
+    def forces(self, U: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds of ``u.(g + r)`` for each row u, over all completions."""
+        low, high, half = self._common(U)
+        half = up(half + (self._grouped(U) if self.cells is None else self._cell_by_cell(U, self.cells)))
+        return down(low - half), up(high + half)
+
+    def _ends(self, X: Array) -> tuple[Array, Array]:
+        U = X @ self.inverse
+        low, high = self.forces(U)
+        missed = self._missed(X, U)
+        score_low, score_high = dot_bounds(X, self.w)
+        return down(down(score_low - high) - missed), up(up(score_high - low) + missed)
+
+    def _missed(self, X: Array, U: Array) -> Array:
+        """Bound ``|(x - A u).v|``: what an inverse that is not exact leaves."""
+        d = X.shape[1]
+        missed = np.abs(X - U @ self.curvature)
+        missed = up(missed + sum_error(np.abs(X) + np.abs(U) @ np.abs(self.curvature), d + 3))
+        return sum_upper(missed @ self.farthest, d + 1)
+
+    def _common(self, U: Array) -> tuple[Array, Array, Array]:
+        """Bound u.g in the middle, and all that is not a matter of single cells."""
+        low, high = dot_bounds(U, self.gradient)
+        half = sum_upper(np.abs(U) @ self.slack, U.shape[1] + 1)
+        for form in self.forms:
+            half = up(half + root_form_upper(form, U))
+        return low, high, half
+
+    def _grouped(self, U: Array) -> Array:
+        """Bound the cells' part by one form for each column."""
+        forms, d = self.groups.forms, U.shape[1]
+        side_by_side = np.ascontiguousarray(forms.transpose(1, 0, 2)).reshape(d, -1)
+        # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
+        roots = up(np.sqrt(np.einsum("gjj->gj", forms)))
+        total = np.zeros(len(U))
+        for rows in row_slices(len(U), forms.size // d + 1, CHUNK_NUMBERS):
+            some = U[rows]
+            value = np.einsum("igj,ij->ig", (some @ side_by_side).reshape(len(some), -1, d), some)
+            size = sum_upper(np.abs(some) @ roots.T, d + 1)
+            value = up(value + sum_error(size * size, 2 * d + 4))
+            total[rows] = sum_upper(np.sqrt(np.maximum(0.0, value)).sum(axis=1), len(forms) + 2)
+        return total
+
+    def _cell_by_cell(self, U: Array, cells: Cells) -> Array:
+        """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 8)."""
+        groups, size = self.groups, np.abs(U)
+        signs = np.where(U @ groups.generators.T >= 0.0, 1.0, -1.0)
+        total = np.zeros(len(U))
+        for g, (column, start, stop) in enumerate(zip(groups.columns, cells.starts, cells.starts[1:], strict=False)):
+            some = slice(start, stop)
+            along, across = size[:, column, None], np.abs(U @ cells.rows[some].T)
+            pull = across * cells.pull_row[some]
+            pull += along * cells.pull_cell[some]
+            term = U @ cells.generators[some].T
+            term *= signs[:, g, None]
+            term -= pull
+            np.abs(term, out=term)
+            bend = across
+            bend *= cells.bend_row[some]
+            bend += along * cells.bend_cell[some]
+            bend += term
+            bend *= 0.5
+            np.maximum(term, bend, out=term)
+            term += pull
+            total += term.sum(axis=1)
+        # What the signed pulls add up to, as a direction in which v may lie.
+        pulls = (signs * U[:, groups.columns]) @ groups.pulls
+        for g, column in enumerate(groups.columns):
+            pulls[:, column] += signs[:, g] * (U @ groups.pulls[g])
+        with_v = sum_upper(np.abs(pulls) @ self.farthest, U.shape[1] + 1)
+        if self.ellipsoid is not None:
+            with_v = np.fmin(with_v, up(self.ellipsoid.norm_upper(pulls) * self.radius))
+        total = up(sum_upper(total, len(cells.pull_row) + 30) + with_v)
+        if len(self.generators):
+            rows = np.abs(U @ self.generators.T).sum(axis=1)
+            total = up(total + sum_upper(rows, len(self.generators) + 2))
+        return total
