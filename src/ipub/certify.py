@@ -100,7 +100,7 @@ def certify(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([10.0, 200.0, 0.0], [1.0, 50.0, 3.0], size=(300, 3))
     >>> y = X[:, 0] + X[:, 1] / 50.0 > 14.0
-    >>> X[:5, 2] = np.nan
+    >>> X[:15, 2] = np.nan
     >>> model = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.1)).fit(X, y)
     >>> clf = certify(model, X, y)
     >>> clf.predict_set([[12.0, 250.0, 0.0], [10.0, 200.0, 0.0]])
