@@ -43,7 +43,7 @@ def table(seed=0, offset=0.0):
     full = rng.normal(size=(N, D)) + offset
     score = (full - offset) @ [1.5, -1.0, 0.5] + 0.4 + rng.normal(size=N)
     holes = full.copy()
-    holes[rng.random((N, D)) < 0.03] = np.nan
+    holes[rng.random((N, D)) < 0.01] = np.nan
     holes[0, 0], holes[1, 1] = np.nan, np.nan
     return full, holes, np.where(score > 0.0, "yes", "no"), score
 
@@ -192,9 +192,7 @@ def test_bounds_contain_the_models_of_other_fillings(name, certificate):
     model = clone(MODELS[name])
     y, sample_weight = target(model, labels, score), weights_of("sample" if "balanced" in name else "none")
     model.fit(mean_filled(holes), y, sample_weight=sample_weight)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        bounded = certify(model, holes, y, sample_weight=sample_weight, intervals="observed", certificate=certificate)
+    bounded = certify(model, holes, y, sample_weight=sample_weight, intervals="observed", certificate=certificate)
     assert bounded.certificate_.name == certificate
     assert_holds(bounded, model, holes, y, sample_weight, slack=1e-5 if "SVC" in name else 1e-6)
 
@@ -205,9 +203,7 @@ def test_bounds_are_about_those_of_our_own_training(name):
     model = clone(MODELS[name])
     y = target(model, labels, score)
     model.fit(mean_filled(holes), y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        bounded = certify(model, holes, y, intervals="observed")
+    bounded = certify(model, holes, y, intervals="observed")
     trained = clone(bounded).fit(holes, y)
     here, there = (np.ptp(score_bounds(one, TEST), axis=1).mean() for one in (bounded, trained))
     assert here <= 1.5 * there
@@ -228,9 +224,10 @@ def test_a_loosely_trained_model_gives_wide_bounds_that_hold(model):
     y = target(model, labels, score)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        loose = clone(model).fit(mean_filled(holes), y)
+        pipeline = make_pipeline(SimpleImputer(), clone(model)).fit(holes, y)
+    loose = pipeline[-1]
     with pytest.warns(ConvergenceWarning, match=r"not the optimum of its training problem.*smaller tol"):
-        bounded = certify(loose, holes, y, intervals="observed")
+        bounded = certify(pipeline, holes, y, intervals="observed")
     exact = clone(model).set_params(max_iter=1_000_000, tol=1e-9)
     assert_holds(bounded, exact, holes, y, slack=1e-5)
     np.testing.assert_array_equal(np.ravel(bounded.coef_), np.ravel(loose.coef_))
@@ -238,11 +235,11 @@ def test_a_loosely_trained_model_gives_wide_bounds_that_hold(model):
 
 def test_any_weights_at_all_give_bounds_that_hold():
     _, holes, labels, _ = table(2)
-    model = LogisticRegression(C=0.5, solver="newton-cholesky", tol=1e-12).fit(mean_filled(holes), labels)
+    model = LogisticRegression(C=0.05, solver="newton-cholesky", tol=1e-12).fit(mean_filled(holes), labels)
     wrong = clone(model).fit(mean_filled(holes), labels)
-    wrong.coef_, wrong.intercept_ = np.array([[3.0, 3.0, -2.0]]), np.array([1.0])
+    wrong.coef_, wrong.intercept_ = np.array([[0.5, 1.0, -1.0]]), np.array([1.0])
     with pytest.warns(ConvergenceWarning, match="wider by about") as caught:
-        bounded = certify(wrong, holes, labels, intervals="observed")
+        bounded = certify(make_pipeline(SimpleImputer().fit(holes), wrong), holes, labels, intervals="observed")
     assert caught[0].filename == __file__
     assert_holds(bounded, model, holes, labels)
 
@@ -297,3 +294,247 @@ def test_a_pipeline_is_bounded_in_the_units_of_its_input(model, scaler):
         t = clone(model).fit(fixed(full), y).decision_function(fixed(rows))
         assert (t >= low - 1e-5).all()
         assert (t <= high + 1e-5).all()
+
+
+@pytest.mark.parametrize(
+    "imputer",
+    [SimpleImputer(strategy="median"), KNNImputer(), IterativeImputer(random_state=0, max_iter=20, tol=1e-2)],
+    ids=["simple", "nearest", "iterative"],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_an_imputer_may_stand_anywhere(imputer, first):
+    _, holes, _, score = table(4)
+    steps = [clone(imputer), StandardScaler()] if first else [StandardScaler(), clone(imputer)]
+    pipeline = make_pipeline(*steps, Ridge(alpha=5.0)).fit(holes, score)
+    bounded = certify(pipeline, holes, score, intervals="observed")
+    assert type(bounded) is BoundedRegressor
+    np.testing.assert_allclose(bounded.predict(TEST), pipeline.predict(TEST), rtol=1e-12)
+    low, high = bounded.predict_bounds(TEST).T
+    scaler = pipeline["standardscaler"]
+    for full in [
+        steps[0].transform(holes) if first else scaler.inverse_transform(steps[1].transform(scaler.transform(holes))),
+        *fillings(*observed_bounds(holes)),
+    ]:
+        t = Ridge(alpha=5.0).fit(scaler.transform(full), score).predict(scaler.transform(TEST))
+        assert (t >= low - 1e-9).all()
+        assert (t <= high + 1e-9).all()
+
+
+def test_the_filling_of_training_tells_how_well_the_model_is_trained():
+    _, holes, y, _ = table(4)
+    holes[:10, 0] = np.nan
+    model = LogisticRegression(C=0.1, solver="newton-cholesky", tol=1e-12)
+    pipeline = make_pipeline(SimpleImputer(strategy="constant", fill_value=3.0), model).fit(holes, y)
+    intervals = dict.fromkeys(range(D), (-3.0, 3.0))
+    for given in (pipeline, pipeline[-1]):
+        bounded = certify(given, holes, y, intervals=intervals)
+        assert bounded.dual_gap_ > 1e-3  # at the middle of the intervals
+    with pytest.warns(ConvergenceWarning, match=r"relative duality gap is [^ ]*\. Its weights"):
+        certify(pipeline, holes, y[::-1], intervals=intervals)
+    narrow = dict.fromkeys(range(D), (-0.01, 0.01))
+    with pytest.warns(ConvergenceWarning, match="no filling inside them gives its weights"):
+        certify(pipeline[-1], holes, y, intervals=narrow)
+
+
+def test_a_value_filled_in_outside_its_interval_is_told():
+    _, holes, y, _ = table(4)
+    frame = pd.DataFrame(holes, columns=["a", "b", "c"])
+    pipeline = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value=9.0), StandardScaler(), LogisticRegression(C=0.1)
+    ).fit(frame, y)
+    row, column = np.argwhere(np.isnan(holes))[0]
+    with pytest.warns(
+        IntervalWarning, match=rf"outside their interval \(the first: row {row}, column '{'abc'[column]}'"
+    ) as caught:
+        certify(pipeline, frame, y)
+    assert caught[0].filename == __file__
+
+
+# --- what comes back, what goes in ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certified():
+    _, holes, y, _ = table(5)
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.03, tol=1e-8)).fit(holes, y)
+    return pipeline, holes, y, certify(pipeline, holes, y, intervals="observed")
+
+
+def test_what_comes_back_has_all_methods(certified):
+    pipeline, holes, _, clf = certified
+    np.testing.assert_allclose(clf.predict_proba(TEST), pipeline.predict_proba(TEST), rtol=1e-12)
+    low, high = clf.predict_proba_bounds(TEST).T
+    assert (low <= clf.predict_proba(TEST)[:, 1]).all()
+    assert (high >= clf.predict_proba(TEST)[:, 1]).all()
+    assert clf.predict_set(TEST).any(axis=1).all()
+    assert clf.score(mean_filled(holes), pipeline.predict(mean_filled(holes))) == 1.0
+    assert clf.n_iter_ == 0
+    assert clf.alpha == pytest.approx(1.0 / (0.03 * N), rel=1e-15)
+    inner, outer = clf.attained_bounds(TEST[:2]), clf.decision_bounds(TEST[:2])
+    assert (outer[:, 0] <= inner[:, 0]).all()
+    assert (inner[:, 1] <= outer[:, 1]).all()
+    assert (np.ptp(inner, axis=1) > 0.3 * np.ptp(outer, axis=1)).all()
+
+
+def test_holes_of_a_test_row_take_the_middle_before_they_are_scaled(certified):
+    *_, clf = certified
+    row = np.array([[np.nan, 1.0, 1.0]])
+    np.testing.assert_array_equal(clf.decision_function(row), clf.decision_function([[clf.fill_values_[0], 1.0, 1.0]]))
+    with pytest.raises(ValueError, match="missing value in column 0"):
+        clf.decision_bounds(row)
+
+
+def test_files_and_pickles_keep_the_scaling(certified, tmp_path):
+    *_, clf = certified
+    save(clf, tmp_path / "model.ipub")
+    for again in (load(tmp_path / "model.ipub"), pickle.loads(pickle.dumps(clf))):
+        np.testing.assert_array_equal(again.decision_bounds(TEST), clf.decision_bounds(TEST))
+        np.testing.assert_array_equal(again.decision_function(TEST), clf.decision_function(TEST))
+
+
+def test_fitting_it_again_leaves_the_scaling_behind(certified):
+    pipeline, holes, y, _ = certified
+    clf = certify(pipeline, holes, y, intervals="observed").fit(holes, y)
+    assert clf.scaling_ is None
+    np.testing.assert_array_equal(clf.coef_, clone(clf).fit(holes, y).coef_)
+
+
+def test_bounds_of_cells_are_in_the_units_of_the_input(certified, tmp_path):
+    pipeline, holes, y, clf = certified
+    lower, upper = observed_bounds(holes)
+    expected = clf.decision_bounds(TEST)
+    given = certify(pipeline, holes, y, X_lower=lower, X_upper=upper)
+    np.testing.assert_array_equal(given.decision_bounds(TEST), expected)
+    matrix = certify(pipeline, IntervalMatrix.from_bounds(lower, upper), y)
+    np.testing.assert_allclose(matrix.decision_bounds(TEST), expected, rtol=1e-12)
+    np.save(tmp_path / "X.npy", holes)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    from_file = certify(pipeline, mapped, y, intervals="observed")
+    np.testing.assert_array_equal(from_file.decision_bounds(TEST), expected)
+    alone = LogisticRegression(C=0.03, tol=1e-8).fit(mean_filled(holes), y)
+    streamed, in_memory = (certify(alone, X, y, intervals="observed") for X in (mapped, holes))
+    np.testing.assert_array_equal(streamed.decision_bounds(TEST), in_memory.decision_bounds(TEST))
+
+
+def test_frames_are_compared_with_the_features_of_the_model():
+    _, holes, y, _ = table(5)
+    frame = pd.DataFrame(holes, columns=["a", "b", "c"])
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression()).fit(frame, y)
+    clf = certify(pipeline, frame, y, intervals={"a": (-2.0, 2.0)})
+    assert list(clf.feature_names_in_) == ["a", "b", "c"]
+    rows = pd.DataFrame(TEST, columns=["a", "b", "c"])
+    np.testing.assert_array_equal(clf.predict(rows), pipeline.predict(rows))
+    with pytest.raises(ValueError, match="feature names"):
+        certify(pipeline, frame[["b", "a", "c"]], y)
+    with pytest.raises(ValueError, match="feature names"):
+        certify(pipeline, frame[["a", "b"]], y)
+    with pytest.raises(ValueError, match="X has 2 features, but BoundedClassifier is expecting 3 features"):
+        certify(LogisticRegression().fit(mean_filled(holes), y), holes[:, :2], y)
+
+
+def test_labels_and_parameters_are_checked(certified):
+    pipeline, holes, y, _ = certified
+    with pytest.raises(ValueError, match=r"trained on the classes \['no' 'yes'\], but y has \[0 1\]"):
+        certify(pipeline, holes, (y == "yes").astype(int))
+    with pytest.raises(ValueError, match="'certificate' parameter of certify"):
+        certify(pipeline, holes, y, certificate="magic")
+    with pytest.raises(ValueError, match="intervals='wide' is not known"):
+        certify(pipeline, holes, y, intervals="wide")
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        certify(pipeline, holes, y[:-1])
+
+
+def test_warnings_point_at_the_line_of_the_call():
+    _, holes, y, _ = table(5)
+    holes[:, 1] = np.where(np.isnan(holes[:, 1]), np.nan, 1.0)
+    model = LogisticRegression(C=0.1).fit(mean_filled(holes), y)
+    with pytest.warns(IntervalWarning, match="zero length") as caught:
+        certify(model, holes, y)
+    assert caught[0].filename == __file__
+
+
+def test_a_column_that_was_never_observed_has_no_scale():
+    _, holes, y, _ = table(5)
+    holes[:, 1] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline = make_pipeline(StandardScaler(), SimpleImputer(keep_empty_features=True), LogisticRegression()).fit(
+            holes, y
+        )
+    with pytest.raises(ValueError, match="Column 1 has no scale"):
+        certify(pipeline, holes, y, intervals={1: (0.0, 1.0)})
+
+
+# --- what is refused -------------------------------------------------------------------------------------
+
+
+class OtherRegression(LogisticRegression):
+    pass
+
+
+def no_penalty():
+    return (
+        LogisticRegression(C=np.inf)
+        if LogisticRegression().penalty == "deprecated"
+        else LogisticRegression(penalty=None)
+    )
+
+
+FULL, HOLES, LABELS, SCORES = table(6)
+THREE = np.where(FULL[:, 0] > 1.0, "maybe", LABELS)
+REFUSED = [
+    (LinearRegression(), SCORES, "LinearRegression cannot be certified: its penalty has no L2 part.*Train Ridge"),
+    (Lasso(), SCORES, "no L2 part.*ElasticNet"),
+    (ElasticNet(l1_ratio=1.0), SCORES, "no L2 part"),
+    (elastic_logistic(1.0), LABELS, "no L2 part"),
+    (no_penalty(), LABELS, "no penalty"),
+    (Ridge(alpha=0.0), SCORES, "no penalty"),
+    (Ridge(positive=True), SCORES, "positive=True"),
+    (Ridge(), np.column_stack([SCORES, SCORES]), "2 targets"),
+    (RidgeClassifier(), LABELS, "Train Ridge on labels"),
+    (HuberRegressor(), SCORES, "scale of the noise"),
+    (LinearSVR(), SCORES, "insensitive"),
+    (SGDClassifier(), LABELS, "stops before its optimum"),
+    (LogisticRegression(solver="liblinear"), LABELS, "liblinear penalises its intercept.*another solver"),
+    (LinearSVC(), LABELS, "liblinear penalises its intercept.*SVC"),
+    (LinearSVC(penalty="l1", fit_intercept=False), LABELS, "no L2 part"),
+    (LinearSVC(multi_class="crammer_singer", fit_intercept=False), LABELS, "another model"),
+    (SVC(), LABELS, "kernel is 'rbf'"),
+    (LogisticRegression(), THREE, "3 classes, and only two are supported"),
+    (SVC(kernel="linear"), THREE, "3 classes, and only two are supported"),
+    (OtherRegression(), LABELS, "OtherRegression cannot be certified: the models supported"),
+    (RandomForestClassifier(n_estimators=2), LABELS, "the models supported, all of scikit-learn, are ElasticNet"),
+    (GridSearchCV(Ridge(), {"alpha": [1.0]}), SCORES, "best_estimator_"),
+    (make_pipeline(SelectKBest(k=1), LogisticRegression()), LABELS, "SelectKBest cannot be certified: the steps"),
+    (make_pipeline(PolynomialFeatures(), Ridge()), SCORES, "PolynomialFeatures cannot be certified"),
+    (make_pipeline(ColumnTransformer([("a", "passthrough", [0])]), Ridge()), SCORES, "groups of columns"),
+    (make_pipeline(SimpleImputer(missing_values=-1.0), Ridge()), SCORES, "missing_values are -1"),
+    (make_pipeline(SimpleImputer(add_indicator=True), Ridge()), SCORES, "adds or drops columns"),
+    (make_pipeline(StandardScaler(), "passthrough"), SCORES, "str cannot be certified"),
+]
+
+
+@pytest.mark.parametrize(("model", "y", "message"), REFUSED, ids=[repr(case[0])[:60] for case in REFUSED])
+def test_what_is_not_exact_is_refused_with_a_reason(model, y, message):
+    X = HOLES if "add_indicator" in repr(model) else FULL
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(model).fit(X, y)
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        certify(model, X, y)
+
+
+def test_a_search_over_penalties_is_refused():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LogisticRegressionCV(Cs=2).fit(FULL, LABELS)
+    with pytest.raises(ValueError, match=r"search over models\. Train LogisticRegression"):
+        certify(model, FULL, LABELS)
+
+
+@pytest.mark.parametrize(
+    "model", [LogisticRegression(), make_pipeline(StandardScaler(), Ridge())], ids=["model", "pipeline"]
+)
+def test_a_model_that_is_not_fitted_is_refused(model):
+    with pytest.raises(NotFittedError):
+        certify(model, FULL, LABELS)

@@ -84,8 +84,8 @@ def certify(
     Warns
     -----
     ConvergenceWarning
-        If the model is far from the optimum of its training problem. If X has holes and no imputer in the pipeline
-        tells how they were filled, the problem with every hole at the middle of its interval is taken for it.
+        If the model is far from the optimum of its training problem (relative duality gap above 0.001). If X has holes
+        and no imputer in the pipeline tells how they were filled: if it is far from that of any filling.
     IntervalWarning
         If an imputer has filled a hole with a value outside its interval: the bounds do not speak of such fillings.
 
@@ -139,8 +139,8 @@ def certify(
     if filling is not None:
         trained = estimator._problem(filling)
         at = _evaluation(trained, w, _reference(trained, w))
-    if at.relative_gap > FAR:
-        guessed = filling is None and any(rows.reduce(_count_cells))
+    guessed = filling is None and any(rows.reduce(_count_cells))
+    if at.relative_gap > FAR and (not guessed or _is_outside(estimator)):
         _warn_far(estimator, w, at, guessed)
     return estimator  # type: ignore[no-any-return]
 
@@ -190,6 +190,13 @@ def _filling(estimator: Any, steps: Steps, X: Any, rows: Rows) -> Rows | None:
     return MemoryRows(IntervalMatrix.from_bounds(filled, filled), rows.y, rows.weight)
 
 
+def _is_outside(estimator: Any) -> bool:
+    """Whether the weights are clearly outside their bounds, so that no filling inside the intervals gives them."""
+    coef, (low, high) = np.ravel(estimator.coef_), estimator.coef_bounds_.T
+    beyond = np.maximum(coef - high, low - coef)
+    return bool(beyond.max() > FAR * np.linalg.norm(coef))
+
+
 def _warn_far(estimator: Any, w: Array, at: Evaluation, guessed: bool) -> None:
     penalty = estimator._penalty()
     distance = np.sqrt(2.0 * at.gap / penalty.lam)
@@ -200,12 +207,11 @@ def _warn_far(estimator: Any, w: Array, at: Evaluation, guessed: bool) -> None:
         if estimator._loss.is_smooth
         else "Bounds start from a model trained here, and may not contain what this one predicts."
     )
-    where = " at the middle of the intervals, since nothing tells how the holes were filled" if guessed else ""
-    remedy = " Give a pipeline with the imputer, if the filling was another." if guessed else ""
+    where = " at the middle of the intervals, and no filling inside them gives its weights" if guessed else ""
     warnings.warn(
         f"The model is not the optimum of its training problem: its relative duality gap is {at.relative_gap:.1e}"
-        f"{where}, and its weights, of norm {size:.2g}, may be {distance:.1g} away from the optimal ones. {effect} "
-        f"Train it with a smaller tol and a larger max_iter, on the same X, y and sample_weight.{remedy}",
+        f"{where}. Its weights, of norm {size:.2g}, may be {distance:.1g} away from the optimal ones. {effect} "
+        f"Train it with a smaller tol and a larger max_iter, on the same X, y and sample_weight.",
         ConvergenceWarning,
         stacklevel=4,
     )
