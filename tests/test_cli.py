@@ -300,6 +300,8 @@ def test_demo_tells_the_story_and_saves_the_figure(quick):
     n_certain = int(re.search(r"(\d+) of 150 test predictions are certain", done.stdout)[1])
     assert 50 <= n_certain < 150
     assert f"The other {150 - n_certain} are open" in done.stdout
+    n_changed = int(re.search(r"For (\d+) of these, retraining found", done.stdout)[1])
+    assert 0 < n_changed <= 150 - n_certain
     rows = demo_rows(done)
     assert sum(row.rstrip().endswith("certain") for row in rows) == 6
     assert len(rows) == 12

@@ -7,18 +7,27 @@ from pathlib import Path
 
 import numpy as np
 
+from ipub import BoundedClassifier
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_python_of_the_readme_runs_and_shows_what_it_says():
-    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    *statements, proba_bounds, label_set = code.strip().splitlines()
+    first, second = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    *statements, proba_bounds, label_set = first.strip().splitlines()
     scope: dict[str, object] = {}
     exec("\n".join(statements), scope)
     (low, high) = eval(proba_bounds, scope)[0]
     assert 0.5 < low < high < 1.0
     assert np.array_equal(eval(label_set, scope), [[False, True]])
+    row, certified, attained, table = second.strip().splitlines()
+    exec("\n".join([row, attained]), scope)
+    for bounds, line in ((eval(certified, scope), certified), (scope["attained"], attained)):
+        said = [float(number) for number in re.search(r"\[([\d.]+), ([\d.]+)\]", line.split("#")[1]).groups()]
+        np.testing.assert_allclose(bounds[0], said, atol=0.006)
+    again = BoundedClassifier(alpha=0.1).fit(eval(table, scope), scope["y"][:900])
+    np.testing.assert_allclose(again.decision_function(scope["row"]), scope["attained"][0, 1], atol=1e-6)
 
 
 def test_every_path_the_readme_names_exists():

@@ -38,11 +38,11 @@ from ipub.solvers.tables import solve_tables
 ROUNDS = 20
 """How often cells are pushed, at most."""
 LITTLE = 1e-3
-"""Gain of a round, relative to the distance from the center's score, that is not worth another."""
+"""Change by a round, relative to the distance from the center's score, that is not worth another."""
 PATIENCE = 4
 """How many rounds without gain may follow each other."""
-KINK_WIDTHS = (1.0, 0.1, 0.01, 0.001)
-"""Over which scores the derivative of a kinked loss is taken to change when cells are pushed, in turn."""
+KINK_WIDTHS = (1.0, 0.1, 0.01)
+"""Over which scores the derivative of a kinked loss is taken to change when cells are pushed; then the last."""
 FEW_CELLS = 12
 """Up to so many uncertain cells, all vertices are compared."""
 COMPARED = 1 << 22
@@ -115,7 +115,7 @@ class Search:
         self._vertices: tuple[Positions, Array] | None = None
         self.w = self._solve(np.zeros(self.n_cells, dtype=np.int8)).w
         d = len(self.w)
-        self.rows_at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (2 * self.n_cells + 16 * d * d)))
+        self.rows_at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (16 * self.n_cells + 16 * d * d)))
 
     def completion(self, positions: Positions) -> Completion:
         """Return the completion with the uncertain cells at these positions, without a column of ones."""
@@ -148,14 +148,14 @@ class Search:
         failures, active = np.zeros(len(aims), dtype=int), np.arange(len(aims))
         rng = np.random.default_rng(0)
         for number in range(ROUNDS):
-            width = KINK_WIDTHS[number % len(KINK_WIDTHS)]
+            width = KINK_WIDTHS[min(number, len(KINK_WIDTHS) - 1)]
             smooth, ahead = loss.smoothed(width), 0.0 if loss.is_smooth else 0.5 * width
             if number == 0 or not loss.is_smooth:
                 hessians[:] = self._hessian(smooth, ahead, width)
             u = np.array([self._inverse(hessians[k], models[k], aims[k]) for k in active])
             rows = SharedRows(self.problem.rows, self.starts, positions[active])
             (ends,) = rows.collect(_better_ends, smooth, ahead, models[active].T, u.T, sides[active])
-            chosen = rng.random((len(active), self.n_cells)) < 0.5 ** failures[active, None]
+            chosen = rng.random((len(active), self.n_cells), dtype=np.float32) < 0.5 ** failures[active, None]
             pushed = np.where(chosen, ends.T, positions[active])
             if loss.is_smooth:
                 trained, hessians[active] = self._train_together(pushed, models[active], hessians[active])
@@ -167,12 +167,10 @@ class Search:
             better = gain > 0.0
             moved = active[better]
             positions[moved], models[moved], reached[moved] = pushed[better], trained[better], score[better]
-            little = gain <= LITTLE * np.abs(score - sides[active] * center[active])
-            failures[active] = np.where(little, failures[active] + 1, 0)
-            done = failures[active] >= PATIENCE
-            if loss.is_smooth:
-                done |= little & better
-            active = active[~done]
+            little = LITTLE * np.abs(score - sides[active] * center[active])
+            failures[active] = np.where(gain > little, 0, failures[active] + 1)
+            settled = (np.abs(gain) <= little) & (loss.is_smooth or number + 1 >= len(KINK_WIDTHS))
+            active = active[~settled & (failures[active] < PATIENCE)]
             yield
             if len(active) == 0:
                 break

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
@@ -30,18 +30,24 @@ PRECISION = 320
 
 @dataclass(frozen=True)
 class ExactModel:
-    """The minimiser: within `error` (zero for rational ones) of the rational point `w`."""
+    """The minimiser: each weight within `error` (zero for rational ones) of that of the rational point `w`."""
 
     w: list[fmpq]
     error: fmpq
+    zeros: frozenset[int] = frozenset()
+    """Weights that are zero exactly."""
 
     def score(self, x: Sequence[float]) -> Enclosure:
         """Enclose x.w between two rationals (equal ones where the minimiser is known exactly)."""
         row = rationals(x)
         value = exact_dot(row, self.w)
         # |x|_1 >= |x|_2
-        reach = self.error * sum((abs(entry) for entry in row), fmpq(0))
+        reach = self.error * sum((abs(entry) for j, entry in enumerate(row) if j not in self.zeros), fmpq(0))
         return value - reach, value + reach
+
+    def weight(self, j: int) -> Enclosure:
+        """Enclose a weight."""
+        return self.score([float(j == k) for k in range(len(self.w))])
 
 
 def exact_model(X, y, weight, loss: Loss | str, lam: float, kappa: float) -> ExactModel:
@@ -235,8 +241,21 @@ def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
                 best = ExactModel([ball_ends(entry)[0] for entry in w], error)
             size = max(abs(value) for value in best.w)
             if best.error <= max(size / 2**150, nothing):
-                return best
+                gradient = _logistic_slopes(table, weight, [arb(value) for value in best.w])[2]
+                return replace(best, zeros=proven_zeros(rows, shares, best, gradient, kappa))
     raise AssertionError("no pattern of signs gives the minimiser to high precision")
+
+
+def proven_zeros(rows, shares, model: ExactModel, gradient: Sequence[arb], kappa: fmpq) -> frozenset[int]:
+    """Return the weights at which the slope of the mean logistic loss stays below kappa wherever the minimiser is."""
+    moves = [sum((abs(entry) for entry in row), fmpq(0)) * model.error for row in rows]
+    zeros = set()
+    for j, slope in enumerate(gradient):
+        # The curvature is at most 1/4.
+        change = sum((s * abs(row[j]) * move / 4 for s, row, move in zip(shares, rows, moves, strict=True)), fmpq(0))
+        if model.w[j] == 0 and abs(slope) + arb(change) < arb(kappa):
+            zeros.add(j)
+    return frozenset(zeros)
 
 
 def _logistic_slopes(table, weight, w) -> tuple[list[arb], list[arb], list[arb]]:

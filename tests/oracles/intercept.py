@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq
@@ -21,7 +22,16 @@ from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
-from oracles.exact import PRECISION, ExactModel, _as_float, _piecewise, _sign_patterns, _signs_hold, _solve
+from oracles.exact import (
+    PRECISION,
+    ExactModel,
+    _as_float,
+    _piecewise,
+    _sign_patterns,
+    _signs_hold,
+    _solve,
+    proven_zeros,
+)
 from oracles.rationals import ball_ends, exact_dot, rational, rational_rows, rationals
 
 Ends = tuple[arb, arb]
@@ -172,9 +182,10 @@ def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
             except AssertionError:
                 continue
             slopes = [s * _logistic_slope(label, t + b) for label, t, s in zip(y, scores, weight, strict=True)]
-            squares = arb(0)
+            squares, gradient = arb(0), []
             for j, value in enumerate(w):
                 slope = sum((c * row[j] for c, row in zip(slopes, table, strict=True)), arb(0))
+                gradient.append(slope)
                 if kappa == 0 or not value.is_zero():
                     part = slope + arb(lam) * value + arb(kappa) * (1 if value > 0 else -1)
                 else:
@@ -183,7 +194,9 @@ def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
             error = arb(squares.upper()).sqrt() / arb(lam)
             both = ball_ends(arb.max(error, largest * error + b.rad()))[1]
             if both < fmpq(1, 2**80):
-                return ExactModel([ball_ends(value)[0] for value in [*w, b.mid()]], both)
+                model = ExactModel([ball_ends(value)[0] for value in [*w, b.mid()]], both)
+                ones = [[*row, fmpq(1)] for row in rows]
+                return replace(model, zeros=proven_zeros(ones, shares, model, gradient, kappa))
     raise AssertionError("no pattern of signs gives the minimiser to high precision")
 
 

@@ -34,7 +34,7 @@ from soundness.cases import (
 )
 
 ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
-del ATTACKED["curvature"]  # another name for "slope" or "ball"
+del ATTACKED["curvature"], ATTACKED["pointwise"]  # other names for "slope" or "ball", and for "tight"
 PRECISION = 160
 """Bits of the ball arithmetic that proves the error of a retrained model."""
 

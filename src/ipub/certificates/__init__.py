@@ -9,6 +9,7 @@ from ipub.certificates.ball import ball
 from ipub.certificates.definite import Inverse
 from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import origin
+from ipub.certificates.pointwise import pointwise_bounds, why_not
 from ipub.certificates.region import Certificate, Region, intersection
 from ipub.certificates.slope import slope
 from ipub.certificates.slope_bounds import Cells, Groups, SlopeBounds
@@ -22,15 +23,18 @@ def tight(problem: Problem, solution: Solution) -> Certificate:
 
     (With an intercept, whose bracket is found to a hundredth of its width: by no more than that.)
     """
+    if problem.loss.is_smooth or not problem.penalty.n_free:
+        # The slope theorem bounds an intercept best, and the others take its word.
+        curved = slope(problem, solution)
+        bracket = bracket_of(curved) if problem.penalty.n_free else None
+        return intersection("tight", [sphere(problem, solution, curved), curved, origin(problem, solution, bracket)])
     around_zero = origin(problem, solution)
     around_center = sphere(problem, solution, around_zero)
     curved = slope(problem, solution, intersection("known", [around_center, around_zero]))
-    parts = [around_center, curved, around_zero]
-    if problem.penalty.n_free:
-        # The last bracket is the narrowest, and holds whichever region the weights are in.
-        bracket = bracket_of(curved)
-        parts = [replace(part, regions=tuple(with_bracket(r, bracket) for r in part.regions)) for part in parts]
-    return intersection("tight", parts)
+    # The last bracket is the narrowest, and holds whichever region the weights are in.
+    parts = (around_center, curved, around_zero)
+    regions = (replace(p, regions=tuple(with_bracket(r, bracket_of(curved)) for r in p.regions)) for p in parts)
+    return intersection("tight", list(regions))
 
 
 def curvature(problem: Problem, solution: Solution) -> Certificate:
@@ -41,12 +45,19 @@ def curvature(problem: Problem, solution: Solution) -> Certificate:
     return replace(ball(problem, solution), name="curvature", note=note)
 
 
+def pointwise(problem: Problem, solution: Solution) -> Certificate:
+    """Certify as `tight` does; `pointwise_bounds` starts from there. Where it does not apply, a note says so."""
+    start = tight(problem, solution)
+    return replace(start, name="pointwise", note=" ".join(filter(None, [start.note, why_not(problem)])))
+
+
 CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {
     "sphere": sphere,
     "ball": ball,
     "slope": slope,
     "curvature": curvature,
     "tight": tight,
+    "pointwise": pointwise,
 }
 
 PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, Inverse)
@@ -60,6 +71,8 @@ __all__ = [
     "ball",
     "curvature",
     "origin",
+    "pointwise",
+    "pointwise_bounds",
     "slope",
     "sphere",
     "tight",

@@ -16,8 +16,11 @@ from ipub.data.intervals import Indices, midpoint_and_radius
 from ipub.losses import Loss
 from ipub.rounding import EPS, UNDERFLOW, Array, down, sum_error, sum_upper, up
 
-WEIGHT_ROUNDS = 12
+WEIGHT_ROUNDS = 6
 """How often the weights of the generators are improved."""
+
+LEADING = 0.6
+"""Directions count as bad from this share of the worst."""
 
 WEIGHT_STEP = 0.3
 """How far, each time."""
@@ -101,6 +104,15 @@ class IncompleteRows:
         cells = np.where(kept[self.cell_rows], (m * self.most)[self.cell_rows] * R / price[j], 0.0)
         return self.form(lost), self.column_sums(cells), np.abs(lost) @ self.center**2
 
+    def hessian_gain(self, metric: Array) -> tuple[Array, Array, Array]:
+        """Return what they can add to it (Lemma 4), in the same way."""
+        m, R, j = self.weight, self.cell_radii, self.cell_columns
+        price = self._prices(metric)
+        share = self.row_sums(R * price[j])
+        gained = up(m * up(up(self.most * up(1.0 + share)) - down(self.slope + self.looseness)))
+        cells = (m * self.most * (1.0 + share))[self.cell_rows] * R / price[j]
+        return self.form(gained), self.column_sums(cells), np.abs(gained) @ self.center**2
+
     def _prices(self, metric: Array) -> Array:
         """Choose for each column how a cross term is shared between row and cell; any positive numbers are valid.
 
@@ -144,7 +156,7 @@ class CellTerms:
 
     @classmethod
     def of(cls, some: IncompleteRows, loss: Loss, w: Array, farthest: Array) -> CellTerms:
-        """Compute them all (Lemmas 6 to 8)."""
+        """Compute them all (Lemmas 6 and 7)."""
         i, j, R, m, y = some.cell_rows, some.cell_columns, some.cell_radii, some.weight, some.y
         at_jump = ~np.isnan(some.fixed)
         # --- the derivative at the ends of each cell, the row's other cells at their centers -----------------
@@ -217,7 +229,7 @@ class CellTerms:
         sides = np.flatnonzero(box)
         G = np.concatenate([self.generators, np.diag(box)[sides]])
         weights = np.concatenate([self._own_size(inverse), (box * np.sqrt(np.maximum(np.diag(inverse), 0.0)))[sides]])
-        weights = np.where(weights > UNDERFLOW, weights, UNDERFLOW)
+        weights = _positive(weights)
         best, best_ratio = None, np.inf
         for _ in range(WEIGHT_ROUNDS if len(G) else 0):
             weights = weights / weights.sum()
@@ -228,8 +240,9 @@ class CellTerms:
                 return np.inf
             if values[-1] < best_ratio:
                 best, best_ratio = form, values[-1]
-            seen = np.abs(G @ vectors[:, -1])
-            weights = (1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum()
+            worst = np.maximum(values - LEADING * values[-1], 0.0)
+            seen = np.sqrt((G @ vectors) ** 2 @ worst)
+            weights = _positive((1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum())
         if best is None:
             return 0.0
         return float(up(np.sqrt(greatest_ratio_upper(rounded_up(best, self.some.roundings), matrix))))
@@ -242,10 +255,10 @@ class CellTerms:
         across = np.sqrt(np.maximum(np.einsum("ij,ij->i", some.center @ inverse, some.center), 0.0))[some.cell_rows]
         size = own[j] * np.abs(self.generators[np.arange(len(j)), j]) + 0.1 * whole
         size += own[j] * (self.pull_cell + self.bend_cell) + across * (self.pull_row + self.bend_row)
-        return np.where(np.isfinite(size) & (size > UNDERFLOW), size, 1.0)
+        return _positive(size)
 
     def grouped(self, inverse: Array, jumps: Array) -> tuple[Groups, Cells]:
-        """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 9)."""
+        """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 8)."""
         some, d = self.some, self.some.center.shape[1]
         keys = 2 * some.cell_columns + self.positive
         order = np.argsort(keys, kind="stable")
@@ -275,8 +288,15 @@ class CellTerms:
         return Groups(columns, generators, pulls, np.array(forms).reshape(-1, d, d)), cells
 
 
+def _positive(weights: Array) -> Array:
+    """Make weights positive: any are valid, and those of terms that vanish should be small."""
+    weights = np.where(np.isfinite(weights), weights, 0.0)
+    greatest = float(weights.max(initial=0.0))
+    return np.maximum(weights, 1e-12 * greatest if greatest > UNDERFLOW else 1.0)
+
+
 def _column_form(cells: Cells, group: slice, column: int, size: Array, inverse: Array) -> Array:
-    """Return S with ``sqrt(u.S u)`` at least the sum of a column's terms, whatever D and v (Lemma 9)."""
+    """Return S with ``sqrt(u.S u)`` at least the sum of a column's terms, whatever D and v (Lemma 8)."""
     G, X = cells.generators[group], cells.rows[group]
     pull_row, pull_cell, bend_row, bend_cell = (
         part[group] for part in (cells.pull_row, cells.pull_cell, cells.bend_row, cells.bend_cell)

@@ -67,6 +67,30 @@ class Inverse:
         return up(np.sqrt(up(form_upper(self.center, X) + sum_upper(X**2 @ self.error, X.shape[1] + 2))))
 
 
+@dataclass(frozen=True)
+class EnclosedInverse:
+    """Symmetric C and E with ``-E <= H^-1 - C <= E`` in the order of matrices, for all H between L and U."""
+
+    center: Array
+    spread: Array
+
+    @classmethod
+    def between(cls, lower: Array, upper: Array) -> EnclosedInverse | None:
+        """Enclose the inverses of all symmetric H with ``lower <= H <= upper``; None if that fails."""
+        large, small = Inverse.of(lower), Inverse.of(upper)
+        if large is None or small is None:
+            return None
+        center, spread = 0.5 * large.center + 0.5 * small.center, 0.5 * large.center - 0.5 * small.center
+        # Rounding of both, entry by entry, and then as a diagonal (F7).
+        scale = np.sqrt(np.diag(large.center) + np.diag(small.center))
+        size = np.abs(large.center) + np.abs(small.center)
+        worst = float((size / np.outer(scale, scale)).max())
+        rounding = (8.0 * EPS * len(scale) * worst) * scale**2
+        diagonal = up(np.maximum(large.error, small.error) + up(rounding))
+        spread[np.diag_indices(len(scale))] += up(diagonal * (1.0 + 8.0 * EPS))
+        return cls(center, spread) if np.isfinite(spread).all() else None
+
+
 def form_upper(matrix: Array, X: Array) -> Array:
     """Bound ``max(0, x.M x)`` for each row x, for a symmetric matrix of floats (F2)."""
     value = np.einsum("ij,ij->i", X @ matrix, X)

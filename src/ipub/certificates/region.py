@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,10 @@ class Certificate:
         """
         low, high, _, _ = self._intersect(X)
         return np.column_stack([low, high])
+
+    def grouped(self) -> Certificate:
+        """Return the certificate free of training rows: uncertain cells are bounded by column, not one by one."""
+        return self if self.slope is None else replace(self, slope=self.slope.grouped())
 
     def shares(self, X: Array) -> dict[str, float]:
         """Return for each theorem the share of ends (lower and upper) on which it gave the bound."""

@@ -65,7 +65,7 @@ class Signs:
         return slope, middle, up(spread + np.where(active, rounding, 0.0))
 
     def decided_by(self, bounds: SlopeBounds, penalty: ElasticNet) -> tuple[Signs, Array]:
-        """Eliminate all weights but one, each in turn, and read off its sign (Lemma 10).
+        """Eliminate all weights but one, each in turn, and read off its sign (Lemma 9).
 
         Returns the signs, and bounds of ``|v_j|``.
         """

@@ -1,4 +1,4 @@
-"""The slope certificate (Theorems 5 and 6): where the model of every completion lies, to second order."""
+"""The slope certificate (Theorems 4 and 6): where the model of every completion lies, to second order."""
 
 from __future__ import annotations
 
@@ -47,30 +47,42 @@ def slope(problem: Problem, solution: Solution, known: Certificate | None = None
     For every loss and penalty. Where there are too many uncertain cells, or nothing can be enclosed, the half-ball
     alone is returned, with a note. A few passes of O(n d^2); then O(M d + d^2) a test row.
     """
-    start = ball(problem, solution, known)
-    bounds, note = _slope_bounds(problem, solution, start)
+    bounds, note = slope_bounds(problem, solution) if problem.loss.is_smooth else (None, "")
+    if bounds is not None:
+        start = ball(problem, solution, bracket=bounds.bracket())
+    else:
+        start = ball(problem, solution, known)
+        bounds, note = slope_bounds(problem, solution, start)
     return Certificate("slope", start.regions, start.gap, bounds, note)
 
 
 @overflow_passes()
-def _slope_bounds(problem: Problem, solution: Solution, start: Certificate) -> tuple[SlopeBounds | None, str]:
+def slope_bounds(
+    problem: Problem, solution: Solution, start: Certificate | None = None
+) -> tuple[SlopeBounds | None, str]:
+    """Return the bounds of Theorem 6, or None and the reason.
+
+    Theorem 4 says how far models can move. Where it proves nothing (a derivative that jumps, or too little curvature),
+    what a certificate to `start` from leaves is used.
+    """
     (n_cells,) = problem.rows.reduce(_count_cells)
     if n_cells > MOST_CELLS or n_cells * len(solution.w) > MOST_NUMBERS:
         return None, f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball serves alone."
-    found = enclose(problem, solution) if problem.loss.is_smooth else None
-    ellipsoid: Ellipsoid | None = None
-    known: Movement = WithinRegions(start, solution.w)
-    if found is None:
-        model = model_rows(problem, solution, known)
+    found = enclose(problem, solution) if start is None else None
+    movement: Movement
+    if found is not None:
+        model, movement = found
+    elif start is not None:
+        movement = WithinRegions(start, solution.w)
+        model = model_rows(problem, solution, movement)
     else:
-        model, ellipsoid = found
-        known = ellipsoid
+        return None, "No set of moves could be proved."
+    ellipsoid = None if found is None else found[1]
     signs, best = Signs.undecided(solution.w), None
-    for round_ in range(ROUNDS):
+    for _ in range(ROUNDS):
         if best is not None:
-            model = model_rows(problem, solution, Smallest((known, best)))
-            if ellipsoid is not None:
-                known = ellipsoid = model.ellipsoid() or ellipsoid
+            model = model_rows(problem, solution, Smallest((movement, best)) if ellipsoid is None else best)
+            ellipsoid = ellipsoid and (model.ellipsoid() or ellipsoid)
         signs = signs.within(solution.w, model.farthest)
         bounds = model.bounds(signs, ellipsoid)
         if bounds is None:
@@ -81,16 +93,14 @@ def _slope_bounds(problem: Problem, solution: Solution, start: Certificate) -> t
         farthest = np.fmin(bounds.farthest, np.fmin(reach, farthest))
         settled = best is not None and not (farthest.sum() < WORTHWHILE * best.farthest.sum())
         best = replace(bounds, farthest=farthest)
-        if settled or (round_ == 0 and not farthest.any()):
+        if settled or not farthest.any():
             break
-    if best is None:
-        return None, "The curvature could not be enclosed: the half-ball serves alone."
-    return best, ""
+    return best, "" if best is not None else "The curvature could not be enclosed: the half-ball serves alone."
 
 
 @overflow_passes()
 def enclose(problem: Problem, solution: Solution) -> tuple[Model, Ellipsoid] | None:
-    """Prove an ellipsoid that holds the move of every completion's model (Theorem 5); None if no set closes.
+    """Prove an ellipsoid that holds the move of every completion's model (Theorem 4); None if no set closes.
 
     A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
     turn out strictly inside the set, all of them are.
@@ -170,7 +180,7 @@ class Model:
         return np.where(self.w == 0.0, np.clip(-self.gradient, -kappa, kappa), kappa * np.sign(self.w))
 
     def force_upper(self, matrix: Array) -> float:
-        """Bound ``sqrt(g.M^-1 g)`` over all completions, and all weaker residuals (Theorem 5)."""
+        """Bound ``sqrt(g.M^-1 g)`` over all completions, and all weaker residuals (Theorem 4)."""
         inverse = Inverse.of(matrix)
         if inverse is None:
             return np.inf
@@ -190,8 +200,16 @@ class Model:
         lower = self.gram - self.loose - lost_rows
         return np.asarray(0.5 * (lower + lower.T) + np.diag(lam - lost_cells - slack))
 
+    def hessian_upper(self) -> Array:
+        """Bound it from above."""
+        gained_rows, gained_cells, size = self.some.hessian_gain(self.curvature)
+        lam = self.problem.penalty.lam_vector(len(self.w))
+        slack = up((self.roundings * EPS * len(self.w)) * (self.gram_size + size + lam + gained_cells)) + UNDERFLOW
+        upper = self.gram + self.loose + gained_rows
+        return np.asarray(0.5 * (upper + upper.T) + np.diag(lam + gained_cells + slack))
+
     def ellipsoid(self) -> Ellipsoid | None:
-        """Bound all moves by ``v.L v <= g.L^-1 g``, if they are where the model takes them to be (Theorem 5)."""
+        """Bound all moves by ``v.L v <= g.L^-1 g``, if they are where the model takes them to be (Theorem 4)."""
         least = self.hessian_lower()
         inverse = Inverse.of(least)
         return None if inverse is None else Ellipsoid(least, inverse, self.force_upper(least))
@@ -241,12 +259,15 @@ class Model:
 
 
 @overflow_passes()
-def model_rows(problem: Problem, solution: Solution, movement: Movement) -> Model:
-    """Lay a line through the derivative of every row, for all moves in a set; one pass over the rows."""
+def model_rows(problem: Problem, solution: Solution, movement: Movement, *, everywhere: bool = False) -> Model:
+    """Lay a line through the derivative of every row, for all moves in a set; one pass over the rows.
+
+    With `everywhere`, slopes are those between any two scores that a row may have; else one of them is w''s.
+    """
     rows, penalty, loss, w = problem.rows, problem.penalty, problem.loss, solution.w
     d, total = len(w), rows.total_weight
     farthest = movement.reach(np.eye(d))
-    known = loss, solution, movement, farthest
+    known = loss, solution, movement, farthest, everywhere
     sums, parts = rows.reduce_and_collect(_row_sums, *known)
     gram, loose, gram_size, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums)
     some = IncompleteRows(*parts[1:])
@@ -289,12 +310,17 @@ class _Lines:
     cell_move: Array
 
 
-def _lines(block: Block, loss: Loss, solution: Solution, movement: Movement, farthest: Array) -> _Lines:
+def _lines(
+    block: Block, loss: Loss, solution: Solution, movement: Movement, farthest: Array, everywhere: bool
+) -> _Lines:
     at = margins(block, solution)
     row_move = movement.reach(block.center)
     cell_move = np.where(at.incomplete, sum_upper(block.row_spread(farthest), block.center.shape[1] + 1), 0.0)
     move = up(row_move + cell_move)
-    least, most = loss.secant_range(block.y, at.lower, at.upper, move)
+    if everywhere:
+        least, most = loss.curvature_range(block.y, down(at.lower - move), up(at.upper + move))
+    else:
+        least, most = loss.secant_range(block.y, at.lower, at.upper, move)
     slope, looseness = midpoint_and_radius(least, most)
     fixed, loose = np.full(len(slope), np.nan), np.zeros(len(slope))
     jumps = np.flatnonzero(~(most < np.inf))
@@ -312,9 +338,11 @@ def _lines(block: Block, loss: Loss, solution: Solution, movement: Movement, far
     return _Lines(at, least, most, slope, looseness, fixed, loose, row_move, cell_move)
 
 
-def _row_sums(block: Block, loss: Loss, solution: Solution, movement: Movement, farthest: Array) -> tuple[Sums, Sums]:
+def _row_sums(
+    block: Block, loss: Loss, solution: Solution, movement: Movement, farthest: Array, everywhere: bool
+) -> tuple[Sums, Sums]:
     """Return what is added up over all rows, and what is kept of some."""
-    lines = _lines(block, loss, solution, movement, farthest)
+    lines = _lines(block, loss, solution, movement, farthest, everywhere)
     X, size, weight = block.center, np.abs(block.center), block.weight
     low, high = loss.derivative_range(block.y, lines.at.score_lower, lines.at.score_upper)
     middle, half = midpoint_and_radius(low, high)

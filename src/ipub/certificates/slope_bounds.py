@@ -106,6 +106,10 @@ class SlopeBounds:
         """Return the form that is free of training rows: wider by some per cent."""
         return replace(self, cells=None, generators=self.generators[:0])
 
+    def bracket(self) -> tuple[float, float]:
+        """Return bounds of the last weight, the intercept if there is one."""
+        return float(down(self.w[-1] - self.farthest[-1])), float(up(self.w[-1] + self.farthest[-1]))
+
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
         with overflow_passes():
@@ -119,7 +123,15 @@ class SlopeBounds:
             U = X @ self.inverse
             low, high, half = self._common(U)
             half = up(up(half + self._missed(X, U)) + self._grouped(U))
-            return up(np.maximum(np.abs(low), np.abs(high)) + half)
+            return np.asarray(np.fmin(self._known_reach(X), up(np.maximum(np.abs(low), np.abs(high)) + half)))
+
+    def _known_reach(self, X: Array) -> Array:
+        """Bound ``|x.v|`` by what was known of v before: its box, and its ellipsoid."""
+        reach = sum_upper(np.abs(X) @ self.farthest, X.shape[1] + 1)
+        if self.ellipsoid is None:
+            return reach
+        # fmin passes over a NaN: each bounds by itself.
+        return np.asarray(np.fmin(reach, up(self.ellipsoid.norm_upper(X) * self.radius)))
 
     def forces(self, U: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of ``u.(g + r)`` for each row u, over all completions."""
@@ -165,7 +177,7 @@ class SlopeBounds:
         return total
 
     def _cell_by_cell(self, U: Array, cells: Cells) -> Array:
-        """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 8)."""
+        """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7)."""
         groups, size = self.groups, np.abs(U)
         signs = np.where(U @ groups.generators.T >= 0.0, 1.0, -1.0)
         total = np.zeros(len(U))
@@ -190,9 +202,7 @@ class SlopeBounds:
         pulls = (signs * U[:, groups.columns]) @ groups.pulls
         for g, column in enumerate(groups.columns):
             pulls[:, column] += signs[:, g] * (U @ groups.pulls[g])
-        with_v = sum_upper(np.abs(pulls) @ self.farthest, U.shape[1] + 1)
-        if self.ellipsoid is not None:
-            with_v = np.fmin(with_v, up(self.ellipsoid.norm_upper(pulls) * self.radius))
+        with_v = self._known_reach(pulls)
         total = up(sum_upper(total, len(cells.pull_row) + 30) + with_v)
         if len(self.generators):
             rows = np.abs(U @ self.generators.T).sum(axis=1)

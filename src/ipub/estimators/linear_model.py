@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -16,9 +17,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ipub.attained import attained_bounds
-from ipub.certificates import CERTIFICATES, Certificate
+from ipub.certificates import CERTIFICATES, Certificate, pointwise_bounds
 from ipub.data.blocks import Block, InterceptRows, MemoryRows, Rows, Sums
-from ipub.data.completions import Completion
 from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame, is_missing
 from ipub.data.holes import column_ranges
 from ipub.data.intervals import IntervalMatrix, check_values, column_name
@@ -31,6 +31,9 @@ from ipub.rounding import LARGEST, Array, check_arithmetic
 from ipub.solvers import Solution, solve
 
 Table = NDArray[np.generic]
+
+RETRAINING_ERROR = 1e-7
+"""What rounding may add to the score of a retrained model, at most."""
 
 
 class BoundedLinearModel(BaseEstimator):
@@ -231,13 +234,27 @@ class BoundedLinearModel(BaseEstimator):
 
     def _score_bounds(self, X: Any) -> Array:
         """Bound the score of rows without holes."""
-        return self.certificate_.score_bounds(self._read_complete_rows(X))
+        table = self._read_complete_rows(X)
+        if self.certificate_.name != "pointwise" or self.certificate_.note:
+            return self.certificate_.score_bounds(table)
+        if not hasattr(self, "_training"):
+            warnings.warn(
+                "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
+                "has none, so these are the bounds of 'tight'. Call fit again for pointwise bounds.",
+                UserWarning,
+                stacklevel=3,
+            )
+            return self.certificate_.score_bounds(table)
+        problem, solution = self._same_training()
+        with Progress(disable=not self.verbose) as bar:
+            task = bar.add_task("Retraining for each row", total=len(table))
+            return pointwise_bounds(
+                problem, solution, self.certificate_, table, lambda done, _: bar.update(task, completed=done)
+            )
 
     # --- what completions attain -------------------------------------------------------------------
 
-    def attained_bounds(
-        self, X: Any, *, return_completions: bool = False
-    ) -> Array | tuple[Array, list[tuple[Completion, Completion]]]:
+    def attained_bounds(self, X: Any, *, return_completions: bool = False) -> Any:
         """Return (m, 2): a lowest and a highest score that fillings of the training table really give.
 
         Each end is the score of a model trained on one filling, found by a search. So the exact range of the score
@@ -287,9 +304,11 @@ class BoundedLinearModel(BaseEstimator):
                 keep_completions=return_completions,
                 progress=lambda share: bar.update(task, completed=share),
             )
-        # The exact score of each completion is inside the certified bounds, so what is outside is rounding.
+        # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
         low, high = self.certificate_.score_bounds(table).T
-        bounds = np.clip(attained.bounds, low[:, None], high[:, None])
+        inside = np.clip(attained.bounds, low[:, None], high[:, None])
+        rounding = np.abs(attained.bounds - inside) <= RETRAINING_ERROR * (1.0 + np.abs(inside))
+        bounds = np.where(rounding, inside, attained.bounds)
         return (bounds, attained.completions) if return_completions else bounds
 
     def _same_training(self) -> tuple[Problem, Solution]:

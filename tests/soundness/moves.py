@@ -1,0 +1,252 @@
+"""What the slope certificate claims of a training problem, for comparison with exact arithmetic.
+
+Two claims are separate. One is about minimisers: where the models of all completions lie. The other holds for every
+completion and every move v in a set, minimiser or not: what the forces ``u.(gradient at w' + v) - u.A v`` can be.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from unittest import mock
+
+import numpy as np
+from flint import arb, ctx, fmpq
+
+from ipub.certificates.movement import Movement
+from ipub.certificates.signs import Signs
+from ipub.certificates.slope import enclose, model_rows, slope
+from ipub.certificates.slope_bounds import SlopeBounds
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
+from ipub.rounding import sum_upper
+from ipub.solvers import Solution
+from oracles.exact import ExactModel, exact_model
+from oracles.intercept import exact_intercept_model
+from oracles.piecewise import line_of
+from oracles.rationals import Enclosure, ball_ends, exact_dot, holds, rational, rationals
+from soundness.cases import Case, draw_solution, intervals, train, vary_loss, with_intercept
+from soundness.test_exact import exact_completions
+
+PRECISION = 240
+KINDS = ("plain", "wide", "strong penalty", "weak penalty", "weights", "one row", "collinear", "kinks")
+
+
+@dataclass(frozen=True)
+class Key:
+    """Names a drawn problem and the way its model came about."""
+
+    loss: str
+    penalty: str = "l2"
+    kind: str = "plain"
+    intercept: bool = False
+    model: str = "trained"
+    seed: int = 0
+
+
+def draw(key: Key) -> Case:
+    """Draw a tiny problem with at most three holes."""
+    rng = np.random.default_rng([KINDS.index(key.kind), len(key.loss), len(key.penalty), key.intercept, key.seed])
+    n, d = int(rng.integers(2, 6)), int(rng.integers(1, 4))
+    table, radius = rng.normal(size=(n, d)), np.full((n, d), np.nan)
+    if key.kind == "kinks":
+        table = rng.integers(-2, 3, size=(n, d)).astype(float)
+    if key.kind == "collinear":
+        table[:, -1] = table[:, 0]
+    cells = min(int(rng.integers(1, 4)), n * d)
+    places = np.arange(min(cells, d)) if key.kind == "one row" else rng.choice(n * d, size=cells, replace=False)
+    size = {"wide": rng.uniform(-0.5, 0.7), "kinks": 0.0}.get(key.kind, rng.uniform(-3.0, -0.3))
+    radius.flat[places] = (
+        rng.choice([0.25, 0.5]) if key.kind == "kinks" else 10.0**size * rng.uniform(0.3, 1.0, cells)[: len(places)]
+    )
+    loss = LOSSES[key.loss]
+    is_regression = loss.task == "regression"
+    y = np.round(2.0 * rng.normal(size=n)) / 2.0 if is_regression else rng.choice([-1.0, 1.0], size=n)
+    weight = rng.choice([0.5, 1.0, 3.0], size=n) if key.kind == "weights" else None
+    strength = {"strong penalty": (0.5, 2.0), "weak penalty": (-6.0, -3.0)}.get(key.kind, (-2.0, 0.5))
+    lam = 0.25 if key.kind == "kinks" else 10.0 ** rng.uniform(*strength)
+    largest = float(np.abs(table.T @ y).max()) / n
+    kappa = 0.0
+    if key.penalty != "l2":
+        kappa = 0.125 if key.kind == "kinks" else (largest or 1.0) * 10.0 ** rng.uniform(-2.0, 0.0)
+    X_test = rng.normal(size=(2, d))
+    case = vary_loss(rng, Case(intervals(table, radius), y, weight, loss, ElasticNet(lam, kappa), X_test))
+    return with_intercept(case) if key.intercept else case
+
+
+@cache
+def drawn(key: Key) -> tuple[Case, Solution]:
+    case = draw(key)
+    rng = np.random.default_rng(key.seed)
+    return case, train(case.problem) if key.model == "trained" else draw_solution(rng, case, key.model)
+
+
+@cache
+def exact_models(key: Key) -> list[ExactModel]:
+    """Return the exact model of every vertex, and of points between."""
+    case, penalty = draw(key), draw(key).penalty
+    minimise = exact_intercept_model if penalty.n_free else exact_model
+    inner = {1: 3, 2: 1}.get(case.matrix.n_uncertain, 0)
+    return [
+        minimise(table, case.y, case.weight, case.loss, penalty.lam, penalty.kappa)
+        for table in exact_completions(case.matrix, inner)
+    ]
+
+
+# --- minimisers --------------------------------------------------------------------------------------------------
+
+
+def wrong_models(key: Key) -> tuple[int, list[str]]:
+    """Compare everything that is claimed of the models of completions with exact ones."""
+    case, solution = drawn(key)
+    decided: list[tuple[Signs, np.ndarray]] = []
+    decide = Signs.decided_by
+
+    def recorded(self: Signs, bounds: SlopeBounds, penalty: ElasticNet) -> tuple[Signs, np.ndarray]:
+        decided.append(decide(self, bounds, penalty))
+        return decided[-1]
+
+    with mock.patch.object(Signs, "decided_by", recorded), np.errstate(all="ignore"):
+        part = slope(case.problem, solution).slope
+    found = enclose(case.problem, solution) if case.loss.is_smooth else None
+    if part is None:
+        return 0, []
+    X = np.vstack([case.X_test, np.eye(len(solution.w))])
+    bounds = {
+        "ends": np.column_stack(part.ends(X)),
+        "grouped ends": np.column_stack(part.grouped().ends(X)),
+        # Any approximate inverse will do.
+        "ends, another inverse": np.column_stack(replace(part, inverse=0.9 * part.inverse).ends(X)),
+    }
+    here = [exact_dot(rationals(x), rationals(solution.w)) for x in X]
+    reach = {"reach": part.reach(X), "grouped reach": part.grouped().reach(X)}
+    reach["farthest"] = np.append(np.full(len(case.X_test), np.inf), part.farthest)
+    for number, (_, farthest) in enumerate(decided):
+        reach[f"decided farthest {number}"] = np.append(np.full(len(case.X_test), np.inf), farthest)
+    count, wrong = 0, []
+    for model in exact_models(replace(key, model="any")):
+        scores = [model.score(x) for x in X]
+        for name, ends in bounds.items():
+            count += len(X)
+            wrong += [f"{name}: {ends[k]}, {key}" for k in range(len(X)) if not holds(ends[k], scores[k])]
+        for name, size in reach.items():
+            moves = [(low - at, high - at) for (low, high), at in zip(scores, here, strict=True)]
+            wrong += [f"{name}: {size[k]}, {key}" for k in range(len(X)) if not holds((-size[k], size[k]), moves[k])]
+        wrong += [f"{problem}, {key}" for signs, _ in decided for problem in _wrong_signs(signs, model)]
+        if found is not None and not _is_inside(found[1].matrix, found[1].radius, solution.w, model):
+            wrong.append(f"ellipsoid, {key}")
+    return count, wrong
+
+
+def _wrong_signs(signs: Signs, model: ExactModel) -> Iterator[str]:
+    for j in range(len(model.w)):
+        low, high = model.weight(j)
+        if signs.zero[j] and not low == 0 == high:
+            yield f"weight {j} is not zero"
+        if low > 0 and not signs.lower[j] <= 1.0 <= signs.upper[j]:
+            yield f"weight {j} is positive"
+        if high < 0 and not signs.lower[j] <= -1.0 <= signs.upper[j]:
+            yield f"weight {j} is negative"
+        if not holds((-signs.largest[j], signs.largest[j]), (low, high)):
+            yield f"weight {j} is larger"
+
+
+def _is_inside(matrix: np.ndarray, radius: float, w: np.ndarray, model: ExactModel) -> bool:
+    with ctx.workprec(PRECISION):
+        v = [arb(value - rational(at), arb(model.error)) for value, at in zip(model.w, w, strict=True)]
+        form = sum((v[j] * v[k] * matrix[j, k] for j in range(len(v)) for k in range(len(v))), arb(0))
+        return not np.isfinite(radius) or bool(form <= arb(radius) ** 2)
+
+
+# --- all moves ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Box(Movement):
+    """The moves with ``|v_j| <= farthest_j``."""
+
+    farthest: np.ndarray
+
+    def reach(self, X: np.ndarray) -> np.ndarray:
+        return sum_upper(np.abs(X) @ self.farthest, X.shape[1] + 1)
+
+
+def wrong_forces(key: Key, size: float, moves: int = 6) -> tuple[int, list[str]]:
+    """Compare bounds of forces with exact ones, for all vertices and corners of a box of moves, and points inside.
+
+    `size` is that of the box, compared with the weights.
+    """
+    case, solution = drawn(key)
+    rng = np.random.default_rng([key.seed, 1])
+    w, d = solution.w, len(solution.w)
+    farthest = size * (np.abs(w).max() or 1.0) * rng.uniform(0.2, 1.0, size=d)
+    signs = Signs.undecided(w).within(w, farthest)
+    bounds = model_rows(case.problem, solution, Box(farthest)).bounds(signs, None)
+    if bounds is None:
+        return 0, []
+    U = np.vstack([np.eye(d), case.X_test @ bounds.inverse, rng.normal(size=(2, d))])
+    with np.errstate(all="ignore"):
+        ends = {"forces": bounds.forces(U), "grouped forces": bounds.grouped().forces(U)}
+    corners = [np.array(corner) for corner in itertools.product([-1.0, 1.0], repeat=d)]
+    shares = [np.zeros(d), *corners[:: max(1, len(corners) // moves)], *rng.uniform(-1.0, 1.0, size=(2, d))]
+    count, wrong = 0, []
+    grid = {1: 3, 2: 1}.get(case.matrix.n_uncertain, 0)
+    for table, share in itertools.product(exact_completions(case.matrix, grid), shares):
+        v = [rational(value) for value in np.clip(share * farthest, -farthest, farthest)]
+        if share.any() and rng.random() < 0.5:
+            # Exactly on the edge of a kink, if that is possible.
+            v = _onto_a_kink(case, table, w, v, farthest)
+        for u, k in zip(U, range(len(U)), strict=True):
+            exact = _force(case, table, w, v, rationals(u), bounds.curvature)
+            for name, (low, high) in ends.items():
+                count += 1
+                if not (np.isnan(low[k]) or np.isnan(high[k]) or holds((low[k], high[k]), exact)):
+                    wrong.append(f"{name}: ({low[k]}, {high[k]}), {[float(e.p) / float(e.q) for e in exact]}, {key}")
+    return count, wrong
+
+
+def _onto_a_kink(case: Case, table, w: np.ndarray, v: list[fmpq], farthest: np.ndarray) -> list[fmpq]:
+    """Scale a move so that the score of a row is its label, if it stays inside the box."""
+    rows = [[*row, fmpq(1)] for row in table] if case.penalty.n_free else table
+    for row, y in zip(rows, rationals(case.y), strict=True):
+        along = exact_dot(row, v)
+        if along != 0:
+            share = (y - exact_dot(row, rationals(w))) / along
+            if abs(share) <= 1:
+                return [share * value for value in v]
+    return v
+
+
+def _force(case: Case, table, w: np.ndarray, v: list[fmpq], u: list[fmpq], curvature: np.ndarray) -> Enclosure:
+    """Enclose ``u.(gradient of the completion's objective at w + v) - u.A v`` over all subgradients."""
+    there = [rational(a) + b for a, b in zip(w, v, strict=True)]
+    d, n_free = len(v), case.penalty.n_free
+    lam, kappa = (rationals(part(d)) for part in (case.penalty.lam_vector, case.penalty.kappa_vector))
+    low = sum((u[j] * lam[j] * there[j] for j in range(d)), fmpq(0))
+    low -= sum((u[j] * rational(curvature[j, k]) * v[k] for j in range(d) for k in range(d)), fmpq(0))
+    high = low
+    for j in range(d):
+        ends = (-1, 1) if there[j] == 0 else ((1, 1) if there[j] > 0 else (-1, -1))
+        low += min(u[j] * kappa[j] * end for end in ends)
+        high += max(u[j] * kappa[j] * end for end in ends)
+    weight = rationals(np.ones(len(case.y)) if case.weight is None else case.weight)
+    total = sum(weight, fmpq(0))
+    for row, y, s in zip(table, case.y.tolist(), weight, strict=True):
+        x = [*row, *[fmpq(1)] * n_free]
+        factor = s / total * exact_dot(x, u)
+        slopes = [factor * slope for slope in _slope_ends(case, y, exact_dot(x, there))]
+        low, high = low + min(slopes), high + max(slopes)
+    return low, high
+
+
+def _slope_ends(case: Case, y: float, t: fmpq) -> tuple[fmpq, fmpq]:
+    line = line_of(case.loss, y)
+    if line is not None:
+        return (line.slope(t),) * 2
+    if case.loss.name == "log_loss":
+        with ctx.workprec(PRECISION):
+            return ball_ends(-arb(y) / (1 + (arb(y) * arb(t)).exp()))
+    margin, y = rational(y) * t, rational(y)
+    return (-y if margin <= 1 else fmpq(0)), (-y if margin < 1 else fmpq(0))
