@@ -62,7 +62,7 @@ class Scaling:
     def intervals(self, matrix: IntervalMatrix) -> IntervalMatrix:
         """Scale a table of intervals, rounded outward.
 
-        Each interval contains its unscaled values scaled exactly, and scaled in floats (F9). Certain cells are scaled
+        Each interval contains its unscaled values scaled exactly, and scaled in floats (F10). Certain cells are scaled
         in floats.
         """
         centers, radii, columns = matrix.centers, matrix.radii, matrix.columns
