@@ -144,9 +144,11 @@ class CellTerms:
     """By how much the ends of all cells move the middle of the gradient."""
     slack: Array
     """Everything that is bounded coordinate by coordinate."""
+    gradient_slack: Array
+    """The same for ``u.g`` alone."""
     force_shift: Array
     force_slack: Array
-    """The same for the gradient alone: everything but the generators."""
+    """For the gradient as a vector: everything but the generators."""
     crossing: Array
     """Form of what cells of one row do to each other through the bend of the derivative."""
     pull_row: Array
@@ -197,7 +199,9 @@ class CellTerms:
         both = pull_cell + bend_cell
         products = some.coordinate_sums(6.0 * pull_row + 4.0 * bend_row, (curved * seen)[i] * R + both)
         products = products + 4.0 * np.abs(generators).sum(axis=0)
-        slack = up(slack + sum_error(products, some.roundings + 6 * len(w)))
+        rounding = sum_error(products, some.roundings + 6 * len(w))
+        slack = up(slack + rounding)
+        gradient_slack = up(up(numeric + some.coordinate_sums(nothing, crossing_cells)) + rounding)
         # For the gradient alone: a cell's bend is (1 - D^2) times a vector, half of which is known (Lemma 6).
         half_bent = 0.5 * m[i] * rise * R
         force_shift = shift - some.signed_sums(nothing, half_bent)
@@ -211,6 +215,7 @@ class CellTerms:
             level >= 0.0,
             shift,
             slack,
+            gradient_slack,
             force_shift,
             force_slack,
             rounded_up(float(sum_upper(crossing.sum(), some.roundings)) * some.form(crossing), some.roundings),

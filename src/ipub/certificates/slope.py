@@ -9,12 +9,18 @@ from scipy.linalg import LinAlgError, eigh
 
 from ipub.certificates.ball import ball
 from ipub.certificates.cells import CellTerms, IncompleteRows, rounded_up
-from ipub.certificates.definite import Inverse, definiteness, greatest_ratio_upper
+from ipub.certificates.definite import (
+    EnclosedInverse,
+    Inverse,
+    definiteness,
+    greatest_ratio_upper,
+    root_form_upper,
+)
 from ipub.certificates.margins import Margins, margins
 from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
 from ipub.certificates.region import Certificate
 from ipub.certificates.signs import Signs
-from ipub.certificates.slope_bounds import SlopeBounds
+from ipub.certificates.slope_bounds import MeanValue, SlopeBounds
 from ipub.data.blocks import Block, Sums
 from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import Loss
@@ -255,8 +261,25 @@ class Model:
             np.inf if ellipsoid is None else ellipsoid.radius,
             groups,
             self.jump_rows,
+            self._mean_value() if ellipsoid is not None and penalty.kappa == 0.0 else None,
             cells,
         )
+
+    def _mean_value(self) -> MeanValue | None:
+        """Enclose the inverse of the mean Hessian, and what it is applied to (Theorem 4 (c))."""
+        enclosed = EnclosedInverse.between(self.hessian_lower(), self.hessian_upper())
+        if enclosed is None:
+            return None
+        slack = up(up(self.error + self.cells.gradient_slack) * (1.0 + 16.0 * EPS))
+        slack = up(slack + up(4.0 * EPS * (np.abs(self.gradient) + np.abs(self.cells.shift))))
+        # g itself: its center, its generators, and everything else as a box.
+        size = sum_upper(np.abs(self.cells.generators).sum(axis=0), self.some.roundings)
+        box = up(up(up(slack + self.cells.force_slack) + size) + np.abs(self.cells.force_shift))
+        spread, d = enclosed.spread, len(box)
+        form = sum_upper(sum_upper(np.abs(spread) @ box, d + 1) @ box, d + 1)
+        force = up(root_form_upper(spread, self.gradient[None])[0] + up(np.sqrt(form)))
+        reach = up(np.abs(self.gradient) + box)
+        return MeanValue(enclosed.center, spread, slack, reach, float(force))
 
 
 @overflow_passes()

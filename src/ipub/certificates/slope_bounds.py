@@ -64,6 +64,29 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class MeanValue:
+    """What ``v = -H^-1 g`` says, with H between two matrices (Theorem 4 (c)): better where intervals are wide.
+
+    Attributes
+    ----------
+    center, spread : arrays of shape (n_features, n_features)
+        C and E with ``-E <= H^-1 - C <= E`` in the order of matrices.
+    slack : array of shape (n_features,)
+        What is bounded coordinate by coordinate in ``c.g``.
+    reach : array of shape (n_features,)
+        Bounds of ``|g_j|``.
+    force : float
+        Bound of ``sqrt(g.E g)``.
+    """
+
+    center: Array
+    spread: Array
+    slack: Array
+    reach: Array
+    force: float
+
+
+@dataclass(frozen=True)
 class SlopeBounds:
     """Bounds of ``x.w''`` from Theorem 6, for any x.
 
@@ -86,6 +109,8 @@ class SlopeBounds:
     groups : Groups
     generators : array of shape (n, n_features)
         Rows z with a term of any size up to ``|z.u|``: those at the jump of a derivative.
+    mean_value : MeanValue or None
+        For smooth losses and the L2 penalty.
     cells : Cells or None
         Without them bounds use the groups alone; they then need nothing of the size of the training table.
     """
@@ -101,6 +126,7 @@ class SlopeBounds:
     radius: float
     groups: Groups
     generators: Array
+    mean_value: MeanValue | None
     cells: Cells | None
 
     def grouped(self) -> SlopeBounds:
@@ -147,8 +173,29 @@ class SlopeBounds:
         U = X @ self.inverse
         low, high = self.forces(U)
         missed = self._missed(X, U)
+        low, high = down(low - missed), up(high + missed)
+        if self.mean_value is not None:
+            other_low, other_high = self._by_mean_value(X, self.mean_value)
+            # Each bounds by itself, so a NaN is passed over.
+            low, high = np.fmax(low, other_low), np.fmin(high, other_high)
         score_low, score_high = dot_bounds(X, self.w)
-        return down(down(score_low - high) - missed), up(up(score_high - low) + missed)
+        return down(score_low - high), up(score_high - low)
+
+    def _by_mean_value(self, X: Array, mean: MeanValue) -> tuple[Array, Array]:
+        """Bound ``-x.v`` by the gradient alone: no term of a cell depends on v."""
+        C = X @ mean.center
+        error = sum_error(np.abs(X) @ np.abs(mean.center), X.shape[1] + 1)
+        cells, groups = self.cells, self.groups
+        if cells is not None:
+            nothing = np.zeros_like(cells.pull_row)
+            cells, groups = (
+                replace(cells, pull_row=nothing, pull_cell=nothing),
+                replace(groups, pulls=np.zeros_like(groups.pulls)),
+            )
+        alone = replace(self, slack=mean.slack, forms=self.forms[1:], groups=groups, cells=cells)
+        low, high = alone.forces(C)
+        loose = up(sum_upper(error @ mean.reach, X.shape[1] + 1) + up(root_form_upper(mean.spread, X) * mean.force))
+        return down(low - loose), up(high + loose)
 
     def _missed(self, X: Array, U: Array) -> Array:
         """Bound ``|(x - A u).v|``: what an inverse that is not exact leaves."""
