@@ -22,7 +22,7 @@ X_TEST = np.random.default_rng(1).normal(size=(3, 5))
 
 
 def make(loss: str = "log_loss", l1_ratio: float = 0.0, **parameters):
-    kind = BoundedRegressor if loss == "squared_error" else BoundedClassifier
+    kind = BoundedRegressor if loss in ("squared_error", "huber") else BoundedClassifier
     return kind(loss, l1_ratio=l1_ratio, **parameters)
 
 
