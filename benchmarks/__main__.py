@@ -1,4 +1,4 @@
-"""Run all benchmarks, or those named: ``python -m benchmarks [tightness] [sphere_cost]``."""
+"""Run benchmarks: ``python -m benchmarks [tightness] [pointwise] [cost] [sphere_cost]``, all but pointwise if none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import sys
 import numpy as np
 from rich.console import Console
 
-ALL = ("tightness", "sphere_cost")
+QUICK = ("tightness", "cost", "sphere_cost")
+ALL = (*QUICK, "pointwise")
 
 
 def main() -> None:
@@ -20,7 +21,7 @@ def main() -> None:
     console.print(
         f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}"
     )
-    for name in sys.argv[1:] or ALL:
+    for name in sys.argv[1:] or QUICK:
         importlib.import_module(f"benchmarks.{name}").run(console)
 
 

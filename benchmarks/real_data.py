@@ -17,7 +17,7 @@ def load(name: str, seed: int = 0) -> tuple[Array, Array, Array]:
     """Return training table, labels -1/+1 and test table: 90/10 split, clipped, min-max scaled."""
     if not DATA.exists():
         raise SystemExit(f"The real data sets are not at {DATA}: put {name}.parquet there.")
-    X, y = {"default": _default, "higgs_51k": _higgs, "drive_partial": _drive}[name]()
+    X, y = {"default": _default, "default23": _default_raw, "higgs_51k": _higgs, "drive_partial": _drive}[name]()
     order = np.random.default_rng(seed).permutation(len(X))
     X, y = X[order], y[order]
     n_train = len(X) - len(X) // 10
@@ -55,6 +55,13 @@ def _default() -> tuple[Array, Array]:
     marriage = np.where(marriage == 0, 3, marriage)
     one_hot = [education == k for k in (1, 2, 3, 4)] + [marriage == k for k in (1, 2, 3)]
     return np.column_stack([*columns.values(), *one_hot]).astype(float), np.where(y > 0, 1.0, -1.0)
+
+
+def _default_raw() -> tuple[Array, Array]:
+    """The 23 raw columns as numbers."""
+    columns = _columns("default")
+    y = columns.pop("default")
+    return np.column_stack(list(columns.values())), np.where(y > 0, 1.0, -1.0)
 
 
 def _higgs() -> tuple[Array, Array]:

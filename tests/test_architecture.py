@@ -17,7 +17,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 
 LAYERS = [
-    {"rounding"},
+    {"rounding", "parallel"},
     {"losses", "penalties"},
     {"data"},
     {"problem"},
@@ -25,6 +25,8 @@ LAYERS = [
     {"certificates"},
     {"attained"},
     {"estimators"},
+    {"sklearn_models"},
+    {"certify"},
     {"modelfile", "plots", "tables", "datasets"},
     {"cli"},
 ]
@@ -77,7 +79,7 @@ def test_imports_go_one_way(path):
     for module in imports_of(path):
         imported = unit_of(module)
         if importer == "":
-            assert LEVEL.get(imported, 0) <= LEVEL["estimators"], f"ipub imports {module} on every start"
+            assert LEVEL.get(imported, 0) <= LEVEL["certify"], f"ipub imports {module} on every start"
         elif imported in LEVEL and imported != importer:
             same_level = LEVEL[imported] == LEVEL[importer]
             shows_results = LEVEL[importer] == LEVEL["tables"]
@@ -154,7 +156,7 @@ def test_the_examples_in_docstrings_run(name):
 
 def test_the_estimators_and_the_matrix_have_examples():
     finder = doctest.DocTestFinder(recurse=False)
-    for thing in (ipub.BoundedClassifier, ipub.BoundedRegressor, ipub.IntervalMatrix):
+    for thing in (ipub.BoundedClassifier, ipub.BoundedRegressor, ipub.IntervalMatrix, ipub.certify):
         assert any(test.examples for test in finder.find(thing))
 
 
@@ -201,4 +203,4 @@ def test_what_shows_results_imports_without_matplotlib(name):
 def test_all_names_of_the_package_exist():
     for name in ipub.__all__:
         assert hasattr(ipub, name)
-    assert {"BoundedClassifier", "BoundedRegressor", "IntervalMatrix"} <= set(ipub.__all__)
+    assert {"BoundedClassifier", "BoundedRegressor", "IntervalMatrix", "certify"} <= set(ipub.__all__)

@@ -14,7 +14,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_python_of_the_readme_runs_and_shows_what_it_says():
-    first, second = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    first, second, third = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     *statements, proba_bounds, label_set = first.strip().splitlines()
     scope: dict[str, object] = {}
     exec("\n".join(statements), scope)
@@ -28,6 +28,9 @@ def test_the_python_of_the_readme_runs_and_shows_what_it_says():
         np.testing.assert_allclose(bounds[0], said, atol=0.006)
     again = BoundedClassifier(alpha=0.1).fit(eval(table, scope), scope["y"][:900])
     np.testing.assert_allclose(again.decision_function(scope["row"]), scope["attained"][0, 1], atol=1e-6)
+    *statements, label_set = third.strip().splitlines()
+    exec("\n".join(statements), scope)
+    assert np.array_equal(eval(label_set, scope), [[False, True]])
 
 
 def test_every_path_the_readme_names_exists():

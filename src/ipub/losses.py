@@ -79,7 +79,11 @@ class Loss(ABC):
         return np.zeros(lower.shape), np.full(upper.shape, np.inf)
 
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
-        """Bound the slope of every secant of the derivative from a score in [lower, upper] over at most `move`."""
+        """Bound the slope of every secant of the derivative from a score in [lower, upper] over at most `move`.
+
+        A loss whose derivative is constant somewhere must bound all secants between scores that near, as this does:
+        the proof of Theorem 4 uses it to tell that an intercept is unique.
+        """
         return self.curvature_range(y, down(lower - move), up(upper + move))
 
     def jump_line(self, y: Array, score: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import ipub
 from ipub.certificates import PARTS, Certificate
+from ipub.data.scaling import Scaling
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES
 from ipub.tables import whole_file
@@ -32,7 +33,7 @@ VERSION = 2
 """Raised whenever a file of the new kind would be misread by the code before."""
 
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
-RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*PARTS, *map(type, LOSSES.values()))}
+RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*PARTS, Scaling, *map(type, LOSSES.values()))}
 """Dataclasses that may stand in a model file."""
 
 HEADER = "model.json"
@@ -189,6 +190,8 @@ def _check_consistent(estimator: Any) -> None:
         raise TypeError("the certificate is missing")
     if np.size(estimator.intercept_) != 1 or estimator.intercept_bounds_.shape != (2,):
         raise ValueError("the intercept is not one number")
+    if estimator.scaling_ is not None and estimator.scaling_.rows(np.zeros((1, d))).shape != (1, d):
+        raise ValueError("the scaling does not fit the number of features")
     estimator.certificate_.score_bounds(np.zeros((1, d + estimator.fit_intercept)))
 
 

@@ -12,7 +12,7 @@ from ipub.certificates.origin import origin
 from ipub.certificates.pointwise import pointwise_bounds, why_not
 from ipub.certificates.region import Certificate, Region, intersection
 from ipub.certificates.slope import slope
-from ipub.certificates.slope_bounds import Cells, Groups, SlopeBounds
+from ipub.certificates.slope_bounds import Cells, Groups, MeanValue, SlopeBounds
 from ipub.certificates.sphere import sphere
 from ipub.problem import Problem
 from ipub.solvers import Solution
@@ -60,7 +60,7 @@ CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {
     "pointwise": pointwise,
 }
 
-PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, Inverse)
+PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, MeanValue, Inverse)
 """The dataclasses a certificate is made of."""
 
 __all__ = [

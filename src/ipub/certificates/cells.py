@@ -144,9 +144,11 @@ class CellTerms:
     """By how much the ends of all cells move the middle of the gradient."""
     slack: Array
     """Everything that is bounded coordinate by coordinate."""
+    gradient_slack: Array
+    """The same for ``u.g`` alone."""
     force_shift: Array
     force_slack: Array
-    """The same for the gradient alone: everything but the generators."""
+    """For the gradient as a vector: everything but the generators."""
     crossing: Array
     """Form of what cells of one row do to each other through the bend of the derivative."""
     pull_row: Array
@@ -194,9 +196,12 @@ class CellTerms:
         slack = up(numeric + some.coordinate_sums(nothing, crossing_cells + (m * open_)[i] * R))
         # Rounding of the products in `SlopeBounds`, with generators, rows, and pulls of whole groups.
         seen = np.abs(some.center) @ farthest
-        products = some.coordinate_sums(3.0 * pull_row + bend_row, (curved * seen)[i] * R)
-        products = products + np.abs(generators).sum(axis=0)
-        slack = up(slack + sum_error(products, some.roundings + 6 * len(w)))
+        both = pull_cell + bend_cell
+        products = some.coordinate_sums(6.0 * pull_row + 4.0 * bend_row, (curved * seen)[i] * R + both)
+        products = products + 4.0 * np.abs(generators).sum(axis=0)
+        rounding = sum_error(products, some.roundings + 6 * len(w))
+        slack = up(slack + rounding)
+        gradient_slack = up(up(numeric + some.coordinate_sums(nothing, crossing_cells)) + rounding)
         # For the gradient alone: a cell's bend is (1 - D^2) times a vector, half of which is known (Lemma 6).
         half_bent = 0.5 * m[i] * rise * R
         force_shift = shift - some.signed_sums(nothing, half_bent)
@@ -210,6 +215,7 @@ class CellTerms:
             level >= 0.0,
             shift,
             slack,
+            gradient_slack,
             force_shift,
             force_slack,
             rounded_up(float(sum_upper(crossing.sum(), some.roundings)) * some.form(crossing), some.roundings),
@@ -228,10 +234,12 @@ class CellTerms:
         inverse = np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=float)
         sides = np.flatnonzero(box)
         G = np.concatenate([self.generators, np.diag(box)[sides]])
+        if len(G) == 0:
+            return 0.0
         weights = np.concatenate([self._own_size(inverse), (box * np.sqrt(np.maximum(np.diag(inverse), 0.0)))[sides]])
         weights = _positive(weights)
         best, best_ratio = None, np.inf
-        for _ in range(WEIGHT_ROUNDS if len(G) else 0):
+        for _ in range(WEIGHT_ROUNDS):
             weights = weights / weights.sum()
             form = (G / weights[:, None]).T @ G
             try:
@@ -243,9 +251,10 @@ class CellTerms:
             worst = np.maximum(values - LEADING * values[-1], 0.0)
             seen = np.sqrt((G @ vectors) ** 2 @ worst)
             weights = _positive((1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum())
-        if best is None:
-            return 0.0
-        return float(up(np.sqrt(greatest_ratio_upper(rounded_up(best, self.some.roundings), matrix))))
+        if best is None:  # every ratio overflowed
+            return np.inf
+        form = rounded_up(best, self.some.roundings + len(matrix))
+        return float(up(np.sqrt(greatest_ratio_upper(form, matrix))))
 
     def _own_size(self, inverse: Array) -> Array:
         """Choose a positive weight for each cell: the size of its term in a typical direction."""
@@ -309,11 +318,15 @@ def _column_form(cells: Cells, group: slice, column: int, size: Array, inverse: 
     fixed = np.einsum("ij,ij,i->", G @ inverse, G, 1.0 / size)
     share = np.sqrt(2.0 * moving / fixed) if fixed > 0.0 and moving > 0.0 else 1.0
     share = float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))
-    across = 2.0 * (1.0 + 1.0 / share) * pull_row**2 + 0.5 * bend_row**2
-    along = 2.0 * (1.0 + 1.0 / share) * pull_cell**2 + 0.5 * bend_cell**2
-    form = (1.0 + share) * (G * (total / size)[:, None]).T @ G + (X * (across * total / size)[:, None]).T @ X
-    form[column, column] += (along * total / size).sum()
-    return rounded_up(form, len(size) + 20)
+    # Roots first and squares last, so that nothing underflows that a cell then enlarges (F9).
+    root = np.sqrt(total / size)
+    pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / share)) * root, np.sqrt(0.5) * root
+    parts = (G, np.sqrt(1.0 + share) * root), (X, pull * pull_row), (X, bend * bend_row)
+    form = sum(
+        ((rows * factor[:, None]).T @ (rows * factor[:, None]) for rows, factor in parts), np.zeros_like(inverse)
+    )
+    form[column, column] += ((pull * pull_cell) ** 2 + (bend * bend_cell) ** 2).sum()
+    return rounded_up(form, len(size) + 30)
 
 
 def rounded_up(form: Array, roundings: int) -> Array:

@@ -20,7 +20,7 @@ def definiteness(matrix: Array) -> float | None:
     """Return s with ``M >= (s/2) diag(M)``, proved by a Cholesky factorisation with a finite factor (Lemma 5)."""
     d = len(matrix)
     diagonal = np.diag(matrix)
-    if not (np.isfinite(matrix).all() and (diagonal > 0.0).all()):
+    if not (np.isfinite(matrix).all() and (diagonal > UNDERFLOW).all()):
         return None
     for margin in MARGINS:
         if margin < 16.0 * d * (d + 2) * EPS:

@@ -56,7 +56,7 @@ class Signs:
         """
         kappa = penalty.kappa_vector(len(w))
         width = np.maximum(self.upper - self.lower, 0.0)
-        steepness = down(width / np.maximum(self.largest, NARROWEST))
+        steepness = np.maximum(0.0, down(width / np.maximum(self.largest, NARROWEST)))
         active = (kappa > 0.0) & ~self.zero
         slope = np.where(active, kappa * steepness, 0.0)
         middle = np.where(active, kappa * (0.5 * (self.lower + self.upper)) + slope * w, 0.0)

@@ -9,17 +9,23 @@ from scipy.linalg import LinAlgError, eigh
 
 from ipub.certificates.ball import ball
 from ipub.certificates.cells import CellTerms, IncompleteRows, rounded_up
-from ipub.certificates.definite import Inverse, definiteness, greatest_ratio_upper
+from ipub.certificates.definite import (
+    EnclosedInverse,
+    Inverse,
+    definiteness,
+    greatest_ratio_upper,
+    root_form_upper,
+)
 from ipub.certificates.margins import Margins, margins
 from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
 from ipub.certificates.region import Certificate
 from ipub.certificates.signs import Signs
-from ipub.certificates.slope_bounds import SlopeBounds
+from ipub.certificates.slope_bounds import MeanValue, SlopeBounds
 from ipub.data.blocks import Block, Sums
 from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import EPS, UNDERFLOW, Array, down, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import EPS, LARGEST, UNDERFLOW, Array, down, overflow_passes, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 MOST_CELLS = 200_000
@@ -37,7 +43,7 @@ GROWTH = 1.1
 ROUNDS = 4
 """How often bounds are made from the bounds of the round before, at most."""
 
-WORTHWHILE = 0.98
+WORTHWHILE = 0.93
 """Another round must shrink the reach of the weights to less than this."""
 
 
@@ -62,8 +68,7 @@ def slope_bounds(
 ) -> tuple[SlopeBounds | None, str]:
     """Return the bounds of Theorem 6, or None and the reason.
 
-    Theorem 4 says how far models can move. Where it proves nothing (a derivative that jumps, or too little curvature),
-    what a certificate to `start` from leaves is used.
+    How far models can move is what a certificate to `start` from leaves; without one, what Theorem 4 proves.
     """
     (n_cells,) = problem.rows.reduce(_count_cells)
     if n_cells > MOST_CELLS or n_cells * len(solution.w) > MOST_NUMBERS:
@@ -103,8 +108,10 @@ def enclose(problem: Problem, solution: Solution) -> tuple[Model, Ellipsoid] | N
     """Prove an ellipsoid that holds the move of every completion's model (Theorem 4); None if no set closes.
 
     A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
-    turn out strictly inside the set, all of them are.
+    turn out strictly inside the set, all of them are. A derivative that jumps has no such curvatures.
     """
+    if not problem.loss.is_smooth:
+        return None
     first = model_rows(problem, solution, Nowhere())
     metric = first.curvature
     inverse = Inverse.of(metric)
@@ -225,7 +232,7 @@ class Model:
             inverse[np.ix_(on, on)] = np.linalg.inv(curvature[np.ix_(on, on)])
         except np.linalg.LinAlgError:
             return None
-        if not np.isfinite(inverse).all():
+        if not (np.isfinite(inverse).all() and (self.farthest <= LARGEST).all()):
             return None
         farthest = np.where(signs.zero, 0.0, self.farthest)
         # --- what is bounded coordinate by coordinate -------------------------------------------------
@@ -254,8 +261,25 @@ class Model:
             np.inf if ellipsoid is None else ellipsoid.radius,
             groups,
             self.jump_rows,
+            self._mean_value() if ellipsoid is not None and penalty.kappa == 0.0 else None,
             cells,
         )
+
+    def _mean_value(self) -> MeanValue | None:
+        """Enclose the inverse of the mean Hessian, and what it is applied to (Theorem 4 (c))."""
+        enclosed = EnclosedInverse.between(self.hessian_lower(), self.hessian_upper())
+        if enclosed is None:
+            return None
+        slack = up(up(self.error + self.cells.gradient_slack) * (1.0 + 16.0 * EPS))
+        slack = up(slack + up(4.0 * EPS * (np.abs(self.gradient) + np.abs(self.cells.shift))))
+        # g itself: its center, its generators, and everything else as a box.
+        size = sum_upper(np.abs(self.cells.generators).sum(axis=0), self.some.roundings)
+        box = up(up(up(slack + self.cells.force_slack) + size) + np.abs(self.cells.force_shift))
+        spread, d = enclosed.spread, len(box)
+        form = sum_upper(sum_upper(np.abs(spread) @ box, d + 1) @ box, d + 1)
+        force = up(root_form_upper(spread, self.gradient[None])[0] + up(np.sqrt(form)))
+        reach = up(np.abs(self.gradient) + box)
+        return MeanValue(enclosed.center, spread, slack, reach, float(force))
 
 
 @overflow_passes()
@@ -368,9 +392,11 @@ def _row_sums(
 
 def _incomplete_rows(block: Block, lines: _Lines) -> Sums:
     """Return the rows with uncertain cells, in the order of the fields of `IncompleteRows`."""
-    at, some = lines.at, np.flatnonzero(lines.at.incomplete)
-    counts = np.bincount(block.cell_rows, minlength=len(block.y))[some]
+    at = lines.at
     order = np.argsort(block.cell_rows, kind="stable")
+    counts = np.bincount(block.cell_rows, minlength=len(block.y))
+    some = np.flatnonzero(counts)
+    counts = counts[some]
     parts = (
         block.center,
         block.y,

@@ -13,6 +13,7 @@ import numpy as np
 
 from ipub.certificates.definite import Inverse, root_form_upper
 from ipub.data.intervals import Indices, row_slices
+from ipub.parallel import in_threads
 from ipub.rounding import Array, dot_bounds, down, overflow_passes, sum_error, sum_upper, up
 
 CHUNK_NUMBERS = 1 << 17
@@ -63,6 +64,29 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class MeanValue:
+    """What ``v = -H^-1 g`` says, with H between two matrices (Theorem 4 (c)): better where intervals are wide.
+
+    Attributes
+    ----------
+    center, spread : arrays of shape (n_features, n_features)
+        C and E with ``-E <= H^-1 - C <= E`` in the order of matrices.
+    slack : array of shape (n_features,)
+        What is bounded coordinate by coordinate in ``c.g``.
+    reach : array of shape (n_features,)
+        Bounds of ``|g_j|``.
+    force : float
+        Bound of ``sqrt(g.E g)``.
+    """
+
+    center: Array
+    spread: Array
+    slack: Array
+    reach: Array
+    force: float
+
+
+@dataclass(frozen=True)
 class SlopeBounds:
     """Bounds of ``x.w''`` from Theorem 6, for any x.
 
@@ -85,6 +109,8 @@ class SlopeBounds:
     groups : Groups
     generators : array of shape (n, n_features)
         Rows z with a term of any size up to ``|z.u|``: those at the jump of a derivative.
+    mean_value : MeanValue or None
+        For smooth losses and the L2 penalty.
     cells : Cells or None
         Without them bounds use the groups alone; they then need nothing of the size of the training table.
     """
@@ -100,6 +126,7 @@ class SlopeBounds:
     radius: float
     groups: Groups
     generators: Array
+    mean_value: MeanValue | None
     cells: Cells | None
 
     def grouped(self) -> SlopeBounds:
@@ -112,13 +139,15 @@ class SlopeBounds:
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
-        with overflow_passes():
-            parts = [self._ends(X[rows]) for rows in list(row_slices(len(X), 1, CHUNK_ROWS)) or [slice(0, 0)]]
+        X = np.asarray(X, dtype=float)
+        chunks = [X[rows] for rows in row_slices(len(X), 1, CHUNK_ROWS)] or [X]
+        parts = in_threads(self._ends, chunks)
         low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
         return low, high
 
     def reach(self, X: Array) -> Array:
         """Bound ``|x.v|`` for each row x: less tight than `ends`, and fast."""
+        X = np.asarray(X, dtype=float)
         with overflow_passes():
             U = X @ self.inverse
             low, high, half = self._common(U)
@@ -139,12 +168,34 @@ class SlopeBounds:
         half = up(half + (self._grouped(U) if self.cells is None else self._cell_by_cell(U, self.cells)))
         return down(low - half), up(high + half)
 
+    @overflow_passes()
     def _ends(self, X: Array) -> tuple[Array, Array]:
         U = X @ self.inverse
         low, high = self.forces(U)
         missed = self._missed(X, U)
+        low, high = down(low - missed), up(high + missed)
+        if self.mean_value is not None:
+            other_low, other_high = self._by_mean_value(X, self.mean_value)
+            # Each bounds by itself, so a NaN is passed over.
+            low, high = np.fmax(low, other_low), np.fmin(high, other_high)
         score_low, score_high = dot_bounds(X, self.w)
-        return down(down(score_low - high) - missed), up(up(score_high - low) + missed)
+        return down(score_low - high), up(score_high - low)
+
+    def _by_mean_value(self, X: Array, mean: MeanValue) -> tuple[Array, Array]:
+        """Bound ``-x.v`` by the gradient alone: no term of a cell depends on v."""
+        C = X @ mean.center
+        error = sum_error(np.abs(X) @ np.abs(mean.center), X.shape[1] + 1)
+        cells, groups = self.cells, self.groups
+        if cells is not None:
+            nothing = np.zeros_like(cells.pull_row)
+            cells, groups = (
+                replace(cells, pull_row=nothing, pull_cell=nothing),
+                replace(groups, pulls=np.zeros_like(groups.pulls)),
+            )
+        alone = replace(self, slack=mean.slack, forms=self.forms[1:], groups=groups, cells=cells)
+        low, high = alone.forces(C)
+        loose = up(sum_upper(error @ mean.reach, X.shape[1] + 1) + up(root_form_upper(mean.spread, X) * mean.force))
+        return down(low - loose), up(high + loose)
 
     def _missed(self, X: Array, U: Array) -> Array:
         """Bound ``|(x - A u).v|``: what an inverse that is not exact leaves."""
@@ -177,33 +228,38 @@ class SlopeBounds:
         return total
 
     def _cell_by_cell(self, U: Array, cells: Cells) -> Array:
-        """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7)."""
+        """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7).
+
+        A cell with ``t >= n + F`` adds t: its group's generator has it already. Only the others are looked at.
+        """
         groups, size = self.groups, np.abs(U)
-        signs = np.where(U @ groups.generators.T >= 0.0, 1.0, -1.0)
-        total = np.zeros(len(U))
+        whole = U @ groups.generators.T
+        signs = np.where(whole >= 0.0, 1.0, -1.0)
+        total: Array = np.abs(whole).sum(axis=1)
+        doubtful: Array = np.zeros(len(U))
         for g, (column, start, stop) in enumerate(zip(groups.columns, cells.starts, cells.starts[1:], strict=False)):
             some = slice(start, stop)
-            along, across = size[:, column, None], np.abs(U @ cells.rows[some].T)
-            pull = across * cells.pull_row[some]
-            pull += along * cells.pull_cell[some]
-            term = U @ cells.generators[some].T
-            term *= signs[:, g, None]
-            term -= pull
-            np.abs(term, out=term)
-            bend = across
-            bend *= cells.bend_row[some]
-            bend += along * cells.bend_cell[some]
-            bend += term
-            bend *= 0.5
-            np.maximum(term, bend, out=term)
-            term += pull
-            total += term.sum(axis=1)
+            pull_row, pull_cell = cells.pull_row[some], cells.pull_cell[some]
+            bend_row, bend_cell = cells.bend_row[some], cells.bend_cell[some]
+            along, across = size[:, column], np.abs(U @ cells.rows[some].T)
+            term = (U * signs[:, g, None]) @ cells.generators[some].T
+            doubt = across * (pull_row + bend_row)
+            doubt += np.multiply.outer(along, pull_cell + bend_cell)
+            doubt -= term
+            i, k = np.nonzero(~(doubt <= 0.0))
+            t, along, across = term[i, k], along[i], across[i, k]
+            pull = across * pull_row[k] + along * pull_cell[k]
+            bend = across * bend_row[k] + along * bend_cell[k]
+            rest = np.abs(t - pull)
+            more = np.maximum(rest, 0.5 * (rest + bend)) + pull - t
+            doubtful += np.bincount(i, more, minlength=len(U))
+        total = up(total + sum_upper(doubtful, len(cells.pull_row) + 30))
         # What the signed pulls add up to, as a direction in which v may lie.
         pulls = (signs * U[:, groups.columns]) @ groups.pulls
         for g, column in enumerate(groups.columns):
             pulls[:, column] += signs[:, g] * (U @ groups.pulls[g])
         with_v = self._known_reach(pulls)
-        total = up(sum_upper(total, len(cells.pull_row) + 30) + with_v)
+        total = up(sum_upper(total, len(groups.columns) + 2) + with_v)
         if len(self.generators):
             rows = np.abs(U @ self.generators.T).sum(axis=1)
             total = up(total + sum_upper(rows, len(self.generators) + 2))

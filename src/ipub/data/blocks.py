@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ipub.data.intervals import Indices, IntervalMatrix, row_slices
+from ipub.parallel import in_threads
 from ipub.rounding import LARGEST, Array, overflow_passes
 
 BLOCK_CELLS = 1 << 17
@@ -107,9 +108,13 @@ class Rows(ABC):
         """Add up the first of what ``kernel(block, *args)`` returns, and join the second, arrays of some rows."""
         total: Sums = ()
         kept: list[Sums] = []
+
+        def apply(rows: slice) -> tuple[Sums, Sums]:
+            with overflow_passes():
+                return kernel(self.block(rows), *args)
+
         with overflow_passes():
-            for rows in self._slices:
-                sums, parts = kernel(self.block(rows), *args)
+            for sums, parts in in_threads(apply, self._slices):
                 total = tuple(a + b for a, b in zip(total, sums, strict=True)) if kept else sums
                 kept.append(parts)
         return total, tuple(np.concatenate(arrays) for arrays in zip(*kept, strict=True))

@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from ipub.data.blocks import Rows
 from ipub.estimators.linear_model import BoundedLinearModel
 from ipub.losses import LOSSES, Loss, SmoothedHinge
 from ipub.rounding import LARGEST, Array
@@ -83,6 +84,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         What was certified, and how.
     fill_values_ : array of shape (n_features,)
         What holes of a test row take in `predict`.
+    scaling_ : Scaling or None
+        How rows are scaled before the model sees them; None unless `ipub.certify` read it off a pipeline.
     dual_gap_ : float
         Duality gap at the center. An intercept has none: it adds its slope times its size and a Newton step of it,
         an estimate of the same thing.
@@ -169,7 +172,21 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
             Bounds of each cell; equal to X where X is observed.
         """
-        data = self._read_training_data(X, X_lower, X_upper)
+        problem = self._problem(self._read_rows(X, y, sample_weight, X_lower, X_upper)[0])
+        self._keep(*self._certify(problem, self._train(problem)))
+        return self
+
+    def _read_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        X_lower: ArrayLike | None,
+        X_upper: ArrayLike | None,
+        reset: bool = True,
+    ) -> tuple[Rows, Array]:
+        """Read what `fit` takes; return the rows and their weights, those of the classes included."""
+        data = self._read_training_data(X, X_lower, X_upper, reset)
         labels = self._read_labels(y, data.shape[0])
         weight = self._read_weights(sample_weight, data.shape[0])
         if labels.dtype.kind == "f":
@@ -188,9 +205,10 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
             which = ", ".join(map(str, self.classes_[counted])) or "none"
             raise ValueError(f"y must have two classes, but all rows that count are of one class, {which}.")
         signs = np.where(numbers == 1, 1.0, -1.0)
-        coef, intercept = self._train_and_certify(X, data, signs, weight)
+        return self._rows(X, data, signs, weight), weight
+
+    def _keep(self, coef: Array, intercept: float) -> None:
         self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
-        return self
 
     def _class_factors(self, numbers: NDArray[np.intp], weight: Array) -> Array:
         """Return the factor of each class, as scikit-learn has it; "balanced" is of the weighted rows."""

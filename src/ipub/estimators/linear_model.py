@@ -23,6 +23,7 @@ from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_f
 from ipub.data.holes import column_ranges
 from ipub.data.intervals import IntervalMatrix, check_values, column_name
 from ipub.data.mapped import MappedRows
+from ipub.data.scaling import Scaling
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -65,6 +66,8 @@ class BoundedLinearModel(BaseEstimator):
     max_iter: int
     verbose: int
 
+    scaling_: Scaling | None = None
+
     @property
     def _loss(self) -> Loss:
         return LOSSES[self.loss]
@@ -73,44 +76,49 @@ class BoundedLinearModel(BaseEstimator):
         alpha, l1_ratio = float(self.alpha), float(self.l1_ratio)
         return ElasticNet(alpha * (1.0 - l1_ratio), alpha * l1_ratio, n_free=int(self.fit_intercept))
 
-    def _train_and_certify(self, X: Any, data: Table | IntervalMatrix, y: Array, weight: Array) -> tuple[Array, float]:
-        """Train at the center and certify; return the weights and the intercept."""
-        rows = self._rows(data, y, weight, column_labels(X) if is_frame(X) else None)
-        d = rows.n_features
-        if self.fit_intercept:
-            rows = InterceptRows(rows)
-        problem = Problem(rows, self._loss, self._penalty())
-        solution = solve(problem, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+    def _problem(self, rows: Rows) -> Problem:
+        return Problem(InterceptRows(rows) if self.fit_intercept else rows, self._loss, self._penalty())
+
+    def _train(self, problem: Problem) -> Solution:
+        return solve(problem, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+
+    def _certify(self, problem: Problem, solution: Solution) -> tuple[Array, float]:
+        """Certify from a solution; return its weights and its intercept."""
         check_arithmetic()
         self.certificate_: Certificate = CERTIFICATES[self.certificate](problem, solution)
         self._training: tuple[Problem, Solution] = problem, solution
         self.n_iter_ = solution.n_iter
         self.dual_gap_ = solution.gap
-        bounds = self.certificate_.score_bounds(np.eye(rows.n_features))
+        d = self.n_features_in_
+        bounds = self.certificate_.score_bounds(np.eye(problem.rows.n_features))
         self.coef_bounds_ = bounds[:d]
         self.intercept_bounds_ = bounds[d] if self.fit_intercept else np.zeros(2)
         return solution.w[:d], float(solution.w[d]) if self.fit_intercept else 0.0
 
-    def _rows(self, data: Table | IntervalMatrix, y: Array, weight: Array, labels: Sequence[Any] | None) -> Rows:
-        """Turn holes into intervals and choose the engine."""
+    def _rows(self, X: Any, data: Table | IntervalMatrix, y: Array, weight: Array) -> Rows:
+        """Turn holes into intervals, scale, and choose the engine."""
         if isinstance(data, IntervalMatrix):
             rows = MemoryRows(data, y, weight)
             (total,) = rows.reduce(_center_sums)
             self.fill_values_ = np.asarray(total / rows.total_weight)
-            return rows
+            return rows if self.scaling_ is None else MemoryRows(self.scaling_.intervals(data), y, weight)
         counted = None if (weight > 0.0).all() else weight > 0.0
+        labels = column_labels(X) if is_frame(X) else None
         ranges = column_ranges(data, self.intervals, self.interval_level, labels, counted)
         self.fill_values_ = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
-        if isinstance(data, np.memmap):
+        if isinstance(data, np.memmap) and self.scaling_ is None:
             return MappedRows(data, y, ranges, weight)
-        return MemoryRows(IntervalMatrix.from_table(data, ranges), y, weight)
+        matrix = IntervalMatrix.from_table(data, ranges)
+        return MemoryRows(matrix if self.scaling_ is None else self.scaling_.intervals(matrix), y, weight)
 
     # --- reading what the user gave ----------------------------------------------------------------
 
     def _read_training_data(
-        self, X: Any, X_lower: ArrayLike | None, X_upper: ArrayLike | None
+        self, X: Any, X_lower: ArrayLike | None, X_upper: ArrayLike | None, reset: bool
     ) -> Table | IntervalMatrix:
-        """Check parameters and training data; remember the features."""
+        """Check parameters and training data; remember the features, or with `reset` False compare them."""
+        if reset:
+            self.scaling_ = None
         self._refuse_what_does_not_exist_yet()
         self._penalty()
         has_bounds = X_lower is not None or isinstance(X, IntervalMatrix)
@@ -121,10 +129,10 @@ class BoundedLinearModel(BaseEstimator):
         if isinstance(X, IntervalMatrix):
             if X_lower is not None:
                 raise ValueError("X is an IntervalMatrix and has its own bounds: leave out X_lower and X_upper.")
-            validate_data(self, X.table, reset=True, dtype="numeric", ensure_all_finite=False)
+            validate_data(self, X.table, reset=reset, dtype="numeric", ensure_all_finite=False)
             X.check()
             return X
-        table = self._read_table(X, reset=True)
+        table = self._read_table(X, reset=reset)
         if X_lower is None or X_upper is None:
             return table
         for bound, what in ((X_lower, "X_lower"), (X_upper, "X_upper")):
@@ -197,13 +205,20 @@ class BoundedLinearModel(BaseEstimator):
         return weight
 
     def _read_filled_rows(self, X: Any) -> Array:
-        """Read rows to predict; holes take the center of their column."""
+        """Read rows to predict, scaled; holes take the center of their column."""
         check_is_fitted(self, "certificate_")
         table = np.ascontiguousarray(self._read_table(X, reset=False), dtype=float)
-        return np.where(np.isnan(table), self.fill_values_, table)
+        return self._scaled(np.where(np.isnan(table), self.fill_values_, table))
+
+    def _scaled(self, table: Array) -> Array:
+        if self.scaling_ is None:
+            return table
+        table = self.scaling_.rows(table)
+        check_values(table, self._names(), what="X, scaled,")
+        return table
 
     def _read_complete_rows(self, X: Any) -> Array:
-        """Read rows to bound, which must have no holes; an intercept sees a last column of ones."""
+        """Read rows to bound, scaled, which must have no holes; an intercept sees a last column of ones."""
         check_is_fitted(self, "certificate_")
         table = np.ascontiguousarray(self._read_table(X, reset=False), dtype=float)
         holes = np.isnan(table)
@@ -214,6 +229,7 @@ class BoundedLinearModel(BaseEstimator):
                 f"Row {i} has a missing value in column {column_name(j, self._names())} ({n_rows} row(s) have one). "
                 "Bounds for rows with holes are not available yet: fill or leave out these rows. `predict` takes them."
             )
+        table = self._scaled(table)
         return np.column_stack([table, np.ones(len(table))]) if self.fit_intercept else table
 
     def _score_bounds(self, X: Any) -> Array:
@@ -261,7 +277,7 @@ class BoundedLinearModel(BaseEstimator):
         completions : list of m pairs
             Only if asked for: the fillings that give the lower and the upper end of each row. ``table()`` of one is
             the filled training table, ``positions`` is -1, 0 or 1 for each hole, row by row: at the lower end, the
-            middle or the upper end of its interval.
+            middle or the upper end of its interval. If there is a `scaling_`, the table is scaled.
 
         Examples
         --------

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ipub.data.blocks import Rows
 from ipub.data.intervals import check_values
 from ipub.estimators.linear_model import BoundedLinearModel
 from ipub.losses import LOSSES, Huber, Loss
@@ -50,6 +51,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         What was certified, and how.
     fill_values_ : array of shape (n_features,)
         What holes of a test row take in `predict`.
+    scaling_ : Scaling or None
+        As in `BoundedClassifier`.
     dual_gap_ : float
         Duality gap at the center; see `BoundedClassifier`.
     n_iter_ : int
@@ -129,13 +132,29 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
             Bounds of each cell; equal to X where X is observed.
         """
-        data = self._read_training_data(X, X_lower, X_upper)
+        problem = self._problem(self._read_rows(X, y, sample_weight, X_lower, X_upper)[0])
+        self._keep(*self._certify(problem, self._train(problem)))
+        return self
+
+    def _read_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        X_lower: ArrayLike | None,
+        X_upper: ArrayLike | None,
+        reset: bool = True,
+    ) -> tuple[Rows, Array]:
+        """Read what `fit` takes; return the rows and their weights."""
+        data = self._read_training_data(X, X_lower, X_upper, reset)
         labels = self._read_labels(y, data.shape[0])
         targets = check_array(labels, dtype=float, ensure_2d=False, input_name="y")
         check_values(targets[:, None], ["y"], what="y")
         weight = self._read_weights(sample_weight, data.shape[0])
-        self.coef_, self.intercept_ = self._train_and_certify(X, data, targets, weight)
-        return self
+        return self._rows(X, data, targets, weight), weight
+
+    def _keep(self, coef: Array, intercept: float) -> None:
+        self.coef_, self.intercept_ = coef, intercept
 
     def predict(self, X: Any) -> Array:
         """Return the prediction of the model trained at the center; holes take the center."""

@@ -1,0 +1,43 @@
+"""A table that is printed line by line, so that what was measured is seen even if what follows fails."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+LEAST_WIDTH = 7
+
+
+class Lines:
+    """Right-aligned columns, each as wide as its title or its first cell.
+
+    Parameters
+    ----------
+    console : Console
+    title : str
+    *columns : str
+        Titles; the first column is aligned to the left.
+    """
+
+    def __init__(self, console: Console, title: str, *columns: str) -> None:
+        self._console = console
+        self._columns, self._widths = columns, [max(len(column), LEAST_WIDTH) for column in columns]
+        self._is_empty = True
+        self._print(f"\n{title}")
+
+    def add(self, *cells: str) -> None:
+        """Print one line, and the titles before the first."""
+        if self._is_empty:
+            self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, cells, strict=True)]
+            self._line(self._columns)
+            self._is_empty = False
+        self._line(cells)
+
+    def _line(self, cells: tuple[str, ...]) -> None:
+        first, *others = (
+            cell.ljust(width) if k == 0 else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(cells, self._widths, strict=True))
+        )
+        self._print("  ".join([first, *others]).rstrip())
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,44 @@
+"""Pointwise bounds over attained bounds, on real data: some retrainings for each row, so few rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Console
+
+from benchmarks.lines import Lines
+from benchmarks.tightness import COLUMNS, SETTINGS, Setting, shown, target_cell, timed, width
+from ipub.attained import attained_bounds
+from ipub.certificates import pointwise_bounds, tight
+from ipub.solvers import solve
+
+N_TEST = 5
+"""The first of the test rows of `benchmarks.tightness`."""
+
+
+def run(console: Console) -> None:
+    title = f"pointwise: certified / attained width of the score over the same {N_TEST} test rows"
+    measured = ("tight, median", "pointwise, median", "worst row", "target", "s / row", "trainings / row")
+    lines = Lines(console, title, *COLUMNS, *measured)
+    for settings in SETTINGS.values():
+        for setting in settings:
+            if setting.pointwise_target is not None:
+                _measure(lines, setting, setting.pointwise_target)
+
+
+def _measure(lines: Lines, setting: Setting, target: float) -> None:
+    problem, X_test = setting.problem()
+    X_test = X_test[:N_TEST]
+    solution, training = timed(solve, problem)
+    certificate = tight(problem, solution)
+    attained = width(attained_bounds(problem, solution, X_test).bounds)
+    bounds, spent = timed(pointwise_bounds, problem, solution, certificate, X_test)
+    ratios = width(bounds) / attained
+    lines.add(
+        *setting.cells(),
+        f"{np.median(width(certificate.score_bounds(X_test)) / attained):.3f}",
+        shown(float(np.median(ratios)), target),
+        f"{ratios.max():.4f}",
+        target_cell(target),
+        f"{spent / N_TEST:.2f}",
+        f"{spent / N_TEST / training:.0f}",
+    )
