@@ -75,14 +75,14 @@ def exact_scores(X, y, weight, loss: Loss | str, lam: float, kappa: float, X_tes
     return [model.score(x) for x in X_test]
 
 
-def _as_float(value: fmpq) -> float:
+def as_float(value: fmpq) -> float:
     return int(value.p) / int(value.q)
 
 
 def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
-    table = np.array([[_as_float(entry) for entry in row] for row in rows])
-    y, weight = np.array([_as_float(v) for v in labels]), np.array([_as_float(v) for v in shares])
-    penalty = ElasticNet(_as_float(lam), _as_float(kappa))
+    table = np.array([[as_float(entry) for entry in row] for row in rows])
+    y, weight = np.array([as_float(v) for v in labels]), np.array([as_float(v) for v in shares])
+    penalty = ElasticNet(as_float(lam), as_float(kappa))
     problem = Problem(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight), loss, penalty)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -178,7 +178,7 @@ def _hinge(rows, labels, shares, lam, kappa, guess) -> ExactModel:
     patterns with a singular system may be skipped.
     """
     margins = [[label * entry for entry in row] for row, label in zip(rows, labels, strict=True)]
-    guessed = [_as_float(exact_dot(row, rationals(guess))) for row in margins]
+    guessed = [as_float(exact_dot(row, rationals(guess))) for row in margins]
     order = [_states_by_likelihood(margin) for margin in guessed]
     states = sorted(itertools.product(range(3), repeat=len(rows)), key=sum)
     for ranks in states:

@@ -25,11 +25,11 @@ from ipub.solvers import solve
 from oracles.exact import (
     PRECISION,
     ExactModel,
-    _as_float,
     _piecewise,
     _sign_patterns,
     _signs_hold,
     _solve,
+    as_float,
     proven_zeros,
 )
 from oracles.rationals import ball_ends, exact_dot, rational, rational_rows, rationals
@@ -102,10 +102,10 @@ def exact_intercept_model(X, y, weight, loss: Loss | str, lam: float, kappa: flo
 
 
 def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
-    table = np.array([[_as_float(entry) for entry in row] for row in rows])
-    y, weight = np.array([_as_float(v) for v in labels]), np.array([_as_float(v) for v in shares])
+    table = np.array([[as_float(entry) for entry in row] for row in rows])
+    y, weight = np.array([as_float(v) for v in labels]), np.array([as_float(v) for v in shares])
     data = InterceptRows(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight))
-    penalty = ElasticNet(_as_float(lam), _as_float(kappa), n_free=1)
+    penalty = ElasticNet(as_float(lam), as_float(kappa), n_free=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return solve(Problem(data, loss, penalty), tol=1e-14, max_iter=100).w
@@ -129,7 +129,7 @@ def _hinge(rows, labels, shares, lam, kappa, guess) -> ExactModel:
 def _states(margins, guess) -> Iterator[list[str]]:
     order = []
     for row in margins:
-        margin = _as_float(exact_dot(row, rationals(guess)))
+        margin = as_float(exact_dot(row, rationals(guess)))
         side = ("one", "zero") if margin < 1.0 else ("zero", "one")
         order.append(("free", *side) if abs(margin - 1.0) < 1e-5 else (side[0], "free", side[1]))
     for ranks in sorted(itertools.product(range(3), repeat=len(margins)), key=sum):
@@ -171,7 +171,7 @@ def _hinge_candidate(margins, shares, lam, kappa, state, signs) -> list[fmpq] | 
 def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
     """Newton's method in high precision, then the distance from the minimiser by the gradient of Phi."""
     with ctx.workprec(PRECISION):
-        y = [_as_float(label) for label in labels]
+        y = [as_float(label) for label in labels]
         table, weight = [[arb(entry) for entry in row] for row in rows], [arb(share) for share in shares]
         largest = max(sum((entry**2 for entry in row), arb(0)).sqrt().upper() for row in table)
         for signs in _sign_patterns(guess[:-1], kappa):

@@ -7,31 +7,33 @@ completion and every move v in a set, minimiser or not: what the forces ``u.(gra
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from unittest import mock
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, arb_mat, ctx, fmpq
 
-from ipub.certificates.movement import Movement
+from ipub.certificates import pointwise_bounds, slope
+from ipub.certificates.movement import Movement, Nowhere
 from ipub.certificates.signs import Signs
-from ipub.certificates.slope import enclose, model_rows, slope
 from ipub.certificates.slope_bounds import SlopeBounds
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.rounding import sum_upper
 from ipub.solvers import Solution
-from oracles.exact import ExactModel, exact_model
+from oracles.exact import ExactModel, as_float, exact_model
 from oracles.intercept import exact_intercept_model
 from oracles.piecewise import line_of
 from oracles.rationals import Enclosure, ball_ends, exact_dot, holds, rational, rationals
 from soundness.cases import Case, draw_solution, intervals, train, vary_loss, with_intercept
 from soundness.test_exact import exact_completions
 
+slope_module = sys.modules["ipub.certificates.slope"]
 PRECISION = 240
-KINDS = ("plain", "wide", "strong penalty", "weak penalty", "weights", "one row", "collinear", "kinks")
+KINDS = ("plain", "wide", "strong penalty", "weak penalty", "weights", "one row", "collinear", "kinks", "certain")
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Key:
 
 def draw(key: Key) -> Case:
     """Draw a tiny problem with at most three holes."""
-    rng = np.random.default_rng([KINDS.index(key.kind), len(key.loss), len(key.penalty), key.intercept, key.seed])
+    rng = np.random.default_rng([KINDS.index(key.kind), len(key.loss), key.intercept, key.seed])
     n, d = int(rng.integers(2, 6)), int(rng.integers(1, 4))
     table, radius = rng.normal(size=(n, d)), np.full((n, d), np.nan)
     if key.kind == "kinks":
@@ -57,10 +59,9 @@ def draw(key: Key) -> Case:
         table[:, -1] = table[:, 0]
     cells = min(int(rng.integers(1, 4)), n * d)
     places = np.arange(min(cells, d)) if key.kind == "one row" else rng.choice(n * d, size=cells, replace=False)
-    size = {"wide": rng.uniform(-0.5, 0.7), "kinks": 0.0}.get(key.kind, rng.uniform(-3.0, -0.3))
-    radius.flat[places] = (
-        rng.choice([0.25, 0.5]) if key.kind == "kinks" else 10.0**size * rng.uniform(0.3, 1.0, cells)[: len(places)]
-    )
+    size = {"wide": rng.uniform(-0.5, 0.7)}.get(key.kind, rng.uniform(-3.0, -0.3))
+    drawn_radii = 10.0**size * rng.uniform(0.3, 1.0, len(places))
+    radius.flat[places] = {"kinks": 0.5, "certain": np.nan}.get(key.kind, drawn_radii)
     loss = LOSSES[key.loss]
     is_regression = loss.task == "regression"
     y = np.round(2.0 * rng.normal(size=n)) / 2.0 if is_regression else rng.choice([-1.0, 1.0], size=n)
@@ -109,8 +110,9 @@ def wrong_models(key: Key) -> tuple[int, list[str]]:
         return decided[-1]
 
     with mock.patch.object(Signs, "decided_by", recorded), np.errstate(all="ignore"):
-        part = slope(case.problem, solution).slope
-    found = enclose(case.problem, solution) if case.loss.is_smooth else None
+        certificate = slope(case.problem, solution)
+    part = certificate.slope
+    found = slope_module.enclose(case.problem, solution) if case.loss.is_smooth else None
     if part is None:
         return 0, []
     X = np.vstack([case.X_test, np.eye(len(solution.w))])
@@ -120,6 +122,8 @@ def wrong_models(key: Key) -> tuple[int, list[str]]:
         # Any approximate inverse will do.
         "ends, another inverse": np.column_stack(replace(part, inverse=0.9 * part.inverse).ends(X)),
     }
+    if case.loss.is_smooth and case.penalty.kappa == 0.0:
+        bounds["pointwise"] = pointwise_bounds(case.problem, solution, certificate, X)
     here = [exact_dot(rationals(x), rationals(solution.w)) for x in X]
     reach = {"reach": part.reach(X), "grouped reach": part.grouped().reach(X)}
     reach["farthest"] = np.append(np.full(len(case.X_test), np.inf), part.farthest)
@@ -183,10 +187,10 @@ def wrong_forces(key: Key, size: float, moves: int = 6) -> tuple[int, list[str]]
     w, d = solution.w, len(solution.w)
     farthest = size * (np.abs(w).max() or 1.0) * rng.uniform(0.2, 1.0, size=d)
     signs = Signs.undecided(w).within(w, farthest)
-    bounds = model_rows(case.problem, solution, Box(farthest)).bounds(signs, None)
+    bounds = slope_module.model_rows(case.problem, solution, Box(farthest)).bounds(signs, None)
     if bounds is None:
         return 0, []
-    U = np.vstack([np.eye(d), case.X_test @ bounds.inverse, rng.normal(size=(2, d))])
+    U = np.vstack([np.eye(d), case.X_test @ bounds.inverse, *_hardly_moved(bounds)])
     with np.errstate(all="ignore"):
         ends = {"forces": bounds.forces(U), "grouped forces": bounds.grouped().forces(U)}
     corners = [np.array(corner) for corner in itertools.product([-1.0, 1.0], repeat=d)]
@@ -203,8 +207,85 @@ def wrong_forces(key: Key, size: float, moves: int = 6) -> tuple[int, list[str]]
             for name, (low, high) in ends.items():
                 count += 1
                 if not (np.isnan(low[k]) or np.isnan(high[k]) or holds((low[k], high[k]), exact)):
-                    wrong.append(f"{name}: ({low[k]}, {high[k]}), {[float(e.p) / float(e.q) for e in exact]}, {key}")
+                    wrong.append(f"{name}: ({low[k]}, {high[k]}), {[as_float(end) for end in exact]}, {key}")
     return count, wrong
+
+
+def _hardly_moved(bounds: SlopeBounds) -> Iterator[np.ndarray]:
+    """Yield directions in which the ends of a cell are nearly the same: what is between them counts."""
+    for z, x in zip(bounds.cells.generators, bounds.cells.rows, strict=True):
+        if z.any() and len(z) > 1:
+            yield x - (x @ z / (z @ z)) * z
+
+
+def wrong_norms(key: Key) -> tuple[int, list[str]]:
+    """Compare bounds of ``sqrt(g.M^-1 g)``, g the gradient at w', with exact ones for vertices and points inside."""
+    case, solution = drawn(key)
+    with np.errstate(all="ignore"):
+        model = slope_module.model_rows(case.problem, solution, Nowhere())
+        matrix = model.curvature
+        bound, choice = model.force_upper(matrix), rationals(model.l1_choice())
+    if not np.isfinite(bound):
+        return 0, []
+    nowhere, d, wrong = [fmpq(0)] * len(solution.w), len(solution.w), []
+    plain = replace(case, penalty=replace(case.penalty, kappa=0.0))
+    tables = exact_completions(case.matrix, {1: 7, 2: 3}.get(case.matrix.n_uncertain, 1))
+    with ctx.workprec(PRECISION):
+        for table in tables:
+            gradient = []
+            for j in range(d):
+                unit = [fmpq(int(j == k)) for k in range(d)]
+                low, high = _force(plain, table, solution.w, nowhere, unit, np.zeros((d, d)))
+                gradient.append([arb((low + high) / 2 + choice[j], arb((high - low) / 2))])
+            g = arb_mat(gradient)
+            norm = (g.transpose() * arb_mat(matrix.tolist()).solve(g))[0, 0]
+            if not norm <= arb(bound) ** 2:
+                wrong.append(f"norm: {bound}, {key}")
+    return len(tables), wrong
+
+
+def wrong_hessians(key: Key, size: float) -> tuple[int, list[str]]:
+    """Compare bounds of secant Hessians with exact ones in their worst direction: from w', and between two moves."""
+    case, solution = drawn(key)
+    rng = np.random.default_rng([key.seed, 2])
+    w, d = solution.w, len(solution.w)
+    farthest = size * (np.abs(w).max() or 1.0) * rng.uniform(0.2, 1.0, size=d)
+    here, between = (
+        slope_module.model_rows(case.problem, solution, Box(farthest), everywhere=all_) for all_ in (False, True)
+    )
+    count, wrong = 0, []
+    for table in exact_completions(case.matrix, {1: 3, 2: 1}.get(case.matrix.n_uncertain, 0)):
+        for _ in range(6):
+            one, other = (rationals(np.sign(rng.normal(size=d)) * rng.uniform(0.0, 1.0) * farthest) for _ in range(2))
+            for model, start in ((here, [fmpq(0)] * d), (between, other)):
+                hessian = _secant_hessian(case, table, w, start, one)
+                for name, bound, sign in (("lower", model.hessian_lower(), 1), ("upper", model.hessian_upper(), -1)):
+                    difference = [[sign * (hessian[j][k] - rational(bound[j, k])) for k in range(d)] for j in range(d)]
+                    floats = np.array([[as_float(entry) for entry in row] for row in difference])
+                    z = rationals(np.linalg.eigh(floats)[1][:, 0])
+                    count += 1
+                    if sum(z[j] * z[k] * difference[j][k] for j in range(d) for k in range(d)) < 0:
+                        wrong.append(f"{name} hessian, {key}")
+    return count, wrong
+
+
+def _secant_hessian(case: Case, table, w: np.ndarray, start: list[fmpq], end: list[fmpq]) -> list[list[fmpq]]:
+    """Return the penalty's Hessian and secant slopes of the loss; those of the logistic to high precision."""
+    d = len(w)
+    lam = rationals(case.penalty.lam_vector(d))
+    weight = rationals(np.ones(len(case.y)) if case.weight is None else case.weight)
+    total = sum(weight, fmpq(0))
+    hessian = [[lam[j] if j == k else fmpq(0) for k in range(d)] for j in range(d)]
+    for row, y, s in zip(table, case.y.tolist(), weight, strict=True):
+        x = [*row, *[fmpq(1)] * case.penalty.n_free]
+        here = exact_dot(x, rationals(w))
+        first, last = here + exact_dot(x, start), here + exact_dot(x, end)
+        if first == last:
+            last += fmpq(1, 10**20) * (1 if sum(x) > 0 else -1)
+        slope = (_slope_ends(case, y, last)[0] - _slope_ends(case, y, first)[0]) / (last - first)
+        for j, k in itertools.product(range(d), repeat=2):
+            hessian[j][k] += s / total * slope * x[j] * x[k]
+    return hessian
 
 
 def _onto_a_kink(case: Case, table, w: np.ndarray, v: list[fmpq], farthest: np.ndarray) -> list[fmpq]:
