@@ -116,14 +116,10 @@ def wrong_models(key: Key) -> tuple[int, list[str]]:
     if part is None:
         return 0, []
     X = np.vstack([case.X_test, np.eye(len(solution.w))])
-    bounds = {
-        "ends": np.column_stack(part.ends(X)),
-        "grouped ends": np.column_stack(part.grouped().ends(X)),
-        # Any approximate inverse will do.
-        "ends, another inverse": np.column_stack(replace(part, inverse=0.9 * part.inverse).ends(X)),
-    }
+    bounds = {name: np.column_stack(form.ends(X)) for name, form in _forms(part).items()}
     if case.loss.is_smooth and case.penalty.kappa == 0.0:
-        bounds["pointwise"] = pointwise_bounds(case.problem, solution, certificate, X)
+        known = pointwise_bounds(case.problem, solution, certificate, case.X_test)
+        bounds["pointwise"] = np.vstack([known, np.tile([-np.inf, np.inf], (len(solution.w), 1))])
     here = [exact_dot(rationals(x), rationals(solution.w)) for x in X]
     reach = {"reach": part.reach(X), "grouped reach": part.grouped().reach(X)}
     reach["farthest"] = np.append(np.full(len(case.X_test), np.inf), part.farthest)
@@ -142,6 +138,17 @@ def wrong_models(key: Key) -> tuple[int, list[str]]:
         if found is not None and not _is_inside(found[1].matrix, found[1].radius, solution.w, model):
             wrong.append(f"ellipsoid, {key}")
     return count, wrong
+
+
+def _forms(part: SlopeBounds) -> dict[str, SlopeBounds]:
+    """Return the slope theorem and the mean-value theorem, each by itself, cell by cell and by groups."""
+    alone = replace(part, mean_value=None)
+    forms = {"ends": alone, "grouped ends": alone.grouped()}
+    forms["ends, another inverse"] = replace(alone, inverse=0.9 * part.inverse)
+    if part.mean_value is not None:
+        mean = replace(part, inverse=0.0 * part.inverse, farthest=np.full_like(part.farthest, 1e300))
+        forms |= {"mean value": mean, "grouped mean value": mean.grouped()}
+    return forms
 
 
 def _wrong_signs(signs: Signs, model: ExactModel) -> Iterator[str]:
@@ -214,7 +221,7 @@ def wrong_forces(key: Key, size: float, moves: int = 6) -> tuple[int, list[str]]
 def _hardly_moved(bounds: SlopeBounds) -> Iterator[np.ndarray]:
     """Yield directions in which the ends of a cell are nearly the same: what is between them counts."""
     for z, x in zip(bounds.cells.generators, bounds.cells.rows, strict=True):
-        if z.any() and len(z) > 1:
+        if z @ z > 0.0 and len(z) > 1:
             yield x - (x @ z / (z @ z)) * z
 
 

@@ -469,6 +469,35 @@ PLANTED = {
             Key("log_loss", "elastic net", "plain", False, "one step", 1),
         ],
     ),
+    "no slack of the mean value": (
+        altered(slope_module.Model, "_mean_value", slack=nothing),
+        wrong_models,
+        [
+            Key("squared_hinge", "l2", "strong penalty", False, "one step", 2),
+            Key("smoothed_hinge", "l2", "certain", True),
+        ],
+    ),
+    "no spread of the mean value": (
+        altered(slope_module.Model, "_mean_value", spread=nothing),
+        wrong_models,
+        [
+            Key("squared_error", "l2", "weak penalty", seed=2),
+            Key("smoothed_hinge", "l2", "strong penalty", False, "one step"),
+        ],
+    ),
+    "half the force of the mean value": (
+        altered(slope_module.Model, "_mean_value", force=half),
+        wrong_models,
+        [
+            Key("smoothed_hinge", "l2", "one row", False, "garbage"),
+            Key("log_loss", "l2", "collinear", False, "garbage", 3),
+        ],
+    ),
+    "another center of the mean value": (
+        altered(slope_module.Model, "_mean_value", center=lambda center: 0.97 * center),
+        wrong_models,
+        [Key("squared_error", "l2", "weak penalty", seed=2), Key("log_loss", "l2", "collinear", False, "garbage", 3)],
+    ),
     "trends reversed": (
         trends_reversed,
         wrong_models,
