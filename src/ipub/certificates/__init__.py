@@ -23,18 +23,15 @@ def tight(problem: Problem, solution: Solution) -> Certificate:
 
     (With an intercept, whose bracket is found to a hundredth of its width: by no more than that.)
     """
-    if problem.loss.is_smooth or not problem.penalty.n_free:
-        # The slope theorem bounds an intercept best, and the others take its word.
-        curved = slope(problem, solution)
-        bracket = bracket_of(curved) if problem.penalty.n_free else None
-        return intersection("tight", [sphere(problem, solution, curved), curved, origin(problem, solution, bracket)])
     around_zero = origin(problem, solution)
     around_center = sphere(problem, solution, around_zero)
     curved = slope(problem, solution, intersection("known", [around_center, around_zero]))
-    # The last bracket is the narrowest, and holds whichever region the weights are in.
-    parts = (around_center, curved, around_zero)
-    regions = (replace(p, regions=tuple(with_bracket(r, bracket_of(curved)) for r in p.regions)) for p in parts)
-    return intersection("tight", list(regions))
+    parts = [around_center, curved, around_zero]
+    if problem.penalty.n_free:
+        # The last bracket is the narrowest, and holds whichever region the weights are in.
+        bracket = bracket_of(curved)
+        parts = [replace(part, regions=tuple(with_bracket(r, bracket) for r in part.regions)) for part in parts]
+    return intersection("tight", parts)
 
 
 def curvature(problem: Problem, solution: Solution) -> Certificate:

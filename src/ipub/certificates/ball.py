@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.certificates.intercept import COARSE, FINE, Bracket, bracket_of, narrow, reach, with_bracket
+from ipub.certificates.intercept import COARSE, FINE, bracket_of, narrow, reach, with_bracket
 from ipub.certificates.margins import margins
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
@@ -26,9 +26,7 @@ NEGLIGIBLE_CHANGE = 1e-8
 
 
 @overflow_passes()
-def ball(
-    problem: Problem, solution: Solution, known: Certificate | None = None, bracket: Bracket | None = None
-) -> Certificate:
+def ball(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
     """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
 
     Each row either keeps the dual coordinate of the center and pays its Fenchel-Young residual in eps, or
@@ -36,16 +34,13 @@ def ball(
     Any choice is valid. A row adapts where its residual exceeds a price times the norm of that change; the
     best price is the radius itself (Remark 2), so several are tried, and all that they give is used. One pass.
     Where there is an intercept, it must be bounded first, by a certificate already `known` or by `origin`; what
-    the ball says of the weights then narrows that bracket, and the bracket the ball. A `bracket` that is given is
-    taken as it is.
+    the ball says of the weights then narrows that bracket, and the bracket the ball.
     """
     if problem.penalty.n_free == 0:
         return Certificate("ball", tuple(_without_useless(_regions(problem, solution, 0.0))), solution.gap)
-    if bracket is not None:
-        regions = _without_useless(_regions(problem, solution, reach(solution, bracket)))
-        return Certificate("ball", tuple(with_bracket(region, bracket) for region in regions), solution.gap)
     known = origin(problem, solution) if known is None else known
     bracket = bracket_of(known)
+    regions: list[Region] = []
     for precision in ROUNDS:
         regions = _without_useless(_regions(problem, solution, reach(solution, bracket)))
         # One of all these is enough to bound the scores of the training rows.

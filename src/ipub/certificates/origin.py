@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.certificates.intercept import COARSE, EVERYTHING, Bracket, narrow, with_bracket
+from ipub.certificates.intercept import COARSE, EVERYTHING, narrow, with_bracket
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
@@ -14,10 +14,10 @@ from ipub.solvers import Solution
 
 
 @overflow_passes()
-def origin(problem: Problem, solution: Solution, bracket: Bracket | None = None) -> Certificate:
+def origin(problem: Problem, solution: Solution) -> Certificate:
     """Certify ``|w''| <= sqrt(P(0) / lambda)``: P(0) does not depend on the table at all.
 
-    With an intercept, P(0) is that of the best constant tried, and its bracket follows (Theorem 5), if none is given.
+    With an intercept, P(0) is that of the best constant tried, and its bracket follows (Theorem 5).
     """
     rows, has_intercept = problem.rows, problem.penalty.n_free > 0
     mean = np.average(rows.y, weights=rows.weight) if has_intercept else 0.0
@@ -29,7 +29,7 @@ def origin(problem: Problem, solution: Solution, bracket: Bracket | None = None)
     zero = np.zeros_like(solution.w)
     region = Region("origin", zero, zero, radius)
     if has_intercept:
-        region = with_bracket(region, bracket or narrow(problem, solution, [region], EVERYTHING, COARSE))
+        region = with_bracket(region, narrow(problem, solution, [region], EVERYTHING, COARSE))
     return Certificate("origin", (region,), solution.gap)
 
 

@@ -56,11 +56,9 @@ def slope(problem: Problem, solution: Solution, known: Certificate | None = None
     For every loss and penalty. Where there are too many uncertain cells, or nothing can be enclosed, the half-ball
     alone is returned, with a note. A few passes of O(n d^2); then O(M d + d^2) a test row.
     """
-    bounds, note = slope_bounds(problem, solution) if problem.loss.is_smooth else (None, "")
-    if bounds is not None:
-        start = ball(problem, solution, bracket=bounds.bracket())
-    else:
-        start = ball(problem, solution, known)
+    start = ball(problem, solution, known)
+    bounds, note = slope_bounds(problem, solution)
+    if bounds is None:
         bounds, note = slope_bounds(problem, solution, start)
     return Certificate("slope", start.regions, start.gap, bounds, note)
 

@@ -133,10 +133,6 @@ class SlopeBounds:
         """Return the form that is free of training rows: wider by some per cent."""
         return replace(self, cells=None, generators=self.generators[:0])
 
-    def bracket(self) -> tuple[float, float]:
-        """Return bounds of the last weight, the intercept if there is one."""
-        return float(down(self.w[-1] - self.farthest[-1])), float(up(self.w[-1] + self.farthest[-1]))
-
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
         X = np.asarray(X, dtype=float)
