@@ -248,7 +248,7 @@ class CellTerms:
                 return np.inf
             if values[-1] < best_ratio:
                 best, best_ratio = form, values[-1]
-            worst = np.maximum(values - LEADING * values[-1], 0.0)
+            worst = np.maximum(values / values[-1] - LEADING, 0.0)
             seen = np.sqrt((G @ vectors) ** 2 @ worst)
             weights = _positive((1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum())
         if best is None:  # every ratio overflowed
