@@ -55,10 +55,9 @@ def test_reduce_equals_the_sums_over_all_rows_at_once(rows, matrix):
 def test_blocks_are_consecutive_and_hold_every_row_once(rows):
     seen = []
     rows.reduce(lambda block: seen.append(block) or (0,))
-    np.testing.assert_array_equal(np.concatenate([block.y for block in seen]), rows.y)
-    np.testing.assert_array_equal(np.concatenate([block.weight for block in seen]), rows.weight)
-    center = rows.matrix.center_rows(slice(0, 41))
-    np.testing.assert_array_equal(np.concatenate([block.center for block in seen]), center)
+    joined = rows.collect(lambda block: (block.y, block.weight, block.center))
+    for found, expected in zip(joined, (rows.y, rows.weight, rows.matrix.center_rows(slice(0, 41))), strict=True):
+        np.testing.assert_array_equal(found, expected)
     assert sum(len(block.cell_radii) for block in seen) == rows.matrix.n_uncertain
     assert len(seen) == {1: 41, 12: 11, 30: 5, 1 << 17: 1}[blocks.BLOCK_CELLS]
 
@@ -125,3 +124,17 @@ def test_an_intercept_is_one_more_column_of_certain_ones(rows):
     np.testing.assert_allclose(spread[:3], expected[4], rtol=1e-13)
     (collected,) = extended.collect(lambda block: (block.center[:, 3],))
     np.testing.assert_array_equal(collected, np.ones(41))
+
+
+def test_sums_and_parts_of_one_pass_are_those_of_two(rows):
+    def both(block, w):
+        holed = np.unique(block.cell_rows)
+        return sums(block, w), (block.y[holed], block.center[holed] @ w)
+
+    for engine, w in ((rows, np.array([0.5, -2.0, 1.0])), (InterceptRows(rows), np.array([0.5, -2.0, 1.0, 9.0]))):
+        added, kept = engine.reduce_and_collect(both, w)
+        for one, other in zip(added, engine.reduce(sums, w), strict=True):
+            np.testing.assert_array_equal(one, other)
+        for one, other in zip(kept, engine.collect(lambda block, w: both(block, w)[1], w), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert len(kept[0]) == len(np.unique(rows.block(slice(0, 41)).cell_rows))
