@@ -109,8 +109,6 @@ def certify(
     """
     before, last = split(model)
     fitted, steps = read_model(last, y), read_steps(before)
-    if fitted.loss not in LOSSES:
-        refuse(last, f"loss={fitted.loss!r} is not available.")
     kind: Any = BoundedClassifier if LOSSES[fitted.loss].task == "classification" else BoundedRegressor
     estimator = kind(
         fitted.loss,

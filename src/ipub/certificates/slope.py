@@ -43,7 +43,10 @@ GROWTH = 1.1
 ROUNDS = 4
 """How often bounds are made from the bounds of the round before, at most."""
 
-WORTHWHILE = 0.93
+GAIN = 0.98
+"""The mean value must make the bounds of the weights narrower than this, or it is left out."""
+
+WORTHWHILE = 0.95
 """Another round must shrink the reach of the weights to less than this."""
 
 
@@ -94,6 +97,11 @@ def slope_bounds(
             break
         signs, farthest = signs.decided_by(bounds, problem.penalty)
         low, high = bounds.ends(np.eye(len(solution.w)))
+        # The mean value doubles the work for each test row, and must be worth it.
+        alone = replace(bounds, mean_value=None)
+        low_alone, high_alone = alone.ends(np.eye(len(solution.w)))
+        if not ((high - low).sum() < GAIN * (high_alone - low_alone).sum()):
+            bounds = alone
         reach = np.maximum(up(high - solution.w), up(solution.w - low))
         farthest = np.fmin(bounds.farthest, np.fmin(reach, farthest))
         settled = best is not None and not (farthest.sum() < WORTHWHILE * best.farthest.sum())
