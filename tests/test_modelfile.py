@@ -1,5 +1,7 @@
+import dataclasses
 import json
 import os
+import sys
 import zipfile
 
 import numpy as np
@@ -84,6 +86,46 @@ def test_a_loaded_model_predicts_and_bounds_bit_by_bit_as_the_saved_one(table, t
     assert (fitted.predict(frame) == loaded.predict(frame)).all()
     assert repr(loaded) == repr(fitted)
     clone(loaded).fit(frame, y)
+
+
+def assert_same_parts(a, b):
+    """Compare two certificates part by part, down to the bits of their arrays."""
+    assert type(a) is type(b)
+    if dataclasses.is_dataclass(a):
+        for field in dataclasses.fields(a):
+            assert_same_parts(getattr(a, field.name), getattr(b, field.name))
+    elif isinstance(a, tuple):
+        assert len(a) == len(b)
+        for one, other in zip(a, b, strict=True):
+            assert_same_parts(one, other)
+    elif isinstance(a, np.ndarray):
+        assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+    else:
+        assert a == b
+
+
+@pytest.mark.parametrize("training_rows", [True, False])
+@pytest.mark.parametrize("certificate", ["sphere", "slope", "curvature", "tight"])
+@pytest.mark.parametrize(("loss", "l1_ratio"), [("log_loss", 0.0), ("log_loss", 0.3), ("hinge", 0.0), ("huber", 0.0)])
+def test_every_part_of_a_certificate_is_stored(
+    table, tmp_path, loss, l1_ratio, certificate, training_rows, monkeypatch
+):
+    # The mean value is there even where it gains nothing.
+    monkeypatch.setattr(sys.modules["ipub.certificates.slope"], "GAIN", np.inf)
+    X, t = table
+    kind = BoundedRegressor if loss == "huber" else BoundedClassifier
+    fitted = kind(loss, l1_ratio=l1_ratio, certificate=certificate).fit(X, t if kind is BoundedRegressor else t > 0)
+    save(fitted, tmp_path / "m.ipub", training_rows=training_rows)
+    stored, parts = load(tmp_path / "m.ipub").certificate_, fitted.certificate_
+    assert_same_parts(stored, parts if training_rows else parts.grouped())
+    if stored.slope is not None:
+        assert (stored.slope.cells is not None) == training_rows
+        assert (stored.slope.mean_value is not None) == (loss != "hinge" and l1_ratio == 0.0)
+        low, high = parts.score_bounds(np.eye(4)).T
+        stored_low, stored_high = stored.score_bounds(np.eye(4)).T
+        assert (stored_low <= low).all()
+        assert (high <= stored_high).all()
+    assert (stored.slope is None) == (certificate == "sphere" or (loss == "hinge" and certificate == "curvature"))
 
 
 @pytest.mark.parametrize(

@@ -124,3 +124,17 @@ def test_an_intercept_is_one_more_column_of_certain_ones(rows):
     np.testing.assert_allclose(spread[:3], expected[4], rtol=1e-13)
     (collected,) = extended.collect(lambda block: (block.center[:, 3],))
     np.testing.assert_array_equal(collected, np.ones(41))
+
+
+def test_sums_and_parts_of_one_pass_are_those_of_two(rows):
+    def both(block, w):
+        holed = np.unique(block.cell_rows)
+        return sums(block, w), (block.y[holed], block.center[holed] @ w)
+
+    for engine, w in ((rows, np.array([0.5, -2.0, 1.0])), (InterceptRows(rows), np.array([0.5, -2.0, 1.0, 9.0]))):
+        added, kept = engine.reduce_and_collect(both, w)
+        for one, other in zip(added, engine.reduce(sums, w), strict=True):
+            np.testing.assert_array_equal(one, other)
+        for one, other in zip(kept, engine.collect(lambda block, w: both(block, w)[1], w), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert len(kept[0]) == len(np.unique(rows.block(slice(0, 41)).cell_rows))

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.certificates import CERTIFICATES
+from ipub.losses import LOSSES
 from ipub.modelfile import load, save
 from small_problems import COMBINATIONS, draw_table
 
@@ -22,7 +23,7 @@ X_TEST = np.random.default_rng(1).normal(size=(3, 5))
 
 
 def make(loss: str = "log_loss", l1_ratio: float = 0.0, **parameters):
-    kind = BoundedRegressor if loss in ("squared_error", "huber") else BoundedClassifier
+    kind = BoundedRegressor if LOSSES[loss].task == "regression" else BoundedClassifier
     return kind(loss, l1_ratio=l1_ratio, **parameters)
 
 

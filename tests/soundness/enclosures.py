@@ -177,6 +177,49 @@ def wrong_curvatures(loss: Loss) -> Iterator[str]:
                             yield f"secant {least} to {most} of {loss.name} outside [{low[k]!r}, {high[k]!r}]"
 
 
+def wrong_secants(loss: Loss) -> Iterator[str]:
+    """Yield every secant of the derivative that starts in an interval, goes no farther, and is not in its range."""
+    rng = np.random.default_rng(7)
+    for y in targets(rng, loss):
+        t = np.concatenate([rng.normal(size=20) * 10.0 ** rng.uniform(-3.0, 1.5, size=20), kinks(loss, y), [y, 0.0]])
+        lower, upper = np.sort(rng.choice(t, size=(2, 60)), axis=0)
+        upper = np.where(rng.random(60) < 0.3, lower, upper)
+        move = rng.choice([0.0, 1e-300, 1e-9, 1e-4, 0.002, 0.1, 1.0, 7.0, 300.0], size=60)
+        low, high = loss.secant_range(np.full(60, y), lower, upper, move)
+        if not (loss.is_smooth or np.isfinite(high).any()):
+            continue
+        with ctx.workprec(PRECISION):
+            for k, start in itertools.product(range(60), (fmpq(0), fmpq(1, 3), fmpq(1))):
+                first = rational(lower[k]) + start * (rational(upper[k]) - rational(lower[k]))
+                for share in (fmpq(-1), fmpq(-1, 2), fmpq(1, 1000), fmpq(1)):
+                    last = first + share * rational(move[k])
+                    if first == last:
+                        continue
+                    ends = exact_slopes(loss, y, first), exact_slopes(loss, y, last)
+                    slopes = [(b - a) / (last - first) for a in ends[0] for b in ends[1]]
+                    if not all(is_below(low[k], slope) and is_above(high[k], slope) for slope in slopes):
+                        yield f"secant of {loss.name} from {lower[k]}, {upper[k]} over {move[k]}: [{low[k]}, {high[k]}]"
+
+
+def wrong_lines(loss: Loss) -> Iterator[str]:
+    """Yield every score at which a derivative is off a line laid through its jump by more than is said."""
+    rng = np.random.default_rng(8)
+    for y in (-1.0, 1.0):
+        t = np.concatenate([rng.normal(size=40) * 10.0 ** rng.uniform(-9.0, 3.0, size=40), np.full(5, y), [1e150]])
+        lower, upper = np.sort(rng.choice(t, size=(2, 150)), axis=0)
+        lower[::10], upper[::15] = -np.inf, np.inf
+        score = rng.choice(t, size=150)
+        c, h, e = loss.jump_line(np.full(150, y), score, lower, upper)
+        for k in range(150):
+            first, last = rational(np.maximum(lower[k], -1e6)), rational(np.minimum(upper[k], 1e6))
+            points = [first + (last - first) * fmpq(part, 8) for part in range(9)] if first <= last else []
+            points += [rational(y)] if first <= rational(y) <= last else []
+            for point, slope in [(p, s) for p in points for s in exact_slopes(loss, y, p)]:
+                line = rational(c[k]) + rational(h[k]) * (point - rational(score[k]))
+                if not (h[k] >= 0.0 and abs(line - slope) <= rational(e[k])):
+                    yield f"line {c[k]}, {h[k]}, {e[k]} of {loss.name} on [{lower[k]}, {upper[k]}], score {score[k]}"
+
+
 def kinks(loss: Loss, y: float) -> np.ndarray:
     """Return floats at or next to the scores where the derivative of the loss bends."""
     line = line_of(loss, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
+from scipy.special import expit
 
 from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import LOSSES, Huber, SmoothedHinge
@@ -19,19 +20,44 @@ from soundness.enclosures import (
     sigmoid_ends,
     wrong_conjugates,
     wrong_curvatures,
+    wrong_lines,
     wrong_penalties,
     wrong_residuals,
+    wrong_secants,
     wrong_slopes,
     wrong_values,
 )
 
 
-@pytest.mark.parametrize("check", [wrong_values, wrong_conjugates, wrong_residuals, wrong_slopes, wrong_curvatures])
+@pytest.mark.parametrize(
+    "check", [wrong_values, wrong_conjugates, wrong_residuals, wrong_slopes, wrong_curvatures, wrong_secants]
+)
 @pytest.mark.parametrize(
     "loss", [*LOSSES.values(), *map(SmoothedHinge, (1.0, 0.1, 3e-14)), Huber(0.1), Huber(1e6)], ids=repr
 )
 def test_losses_are_rounded_outward(loss, check):
     assert list(check(loss)) == []
+
+
+def test_lines_through_a_jump_hold_its_derivatives():
+    assert list(wrong_lines(LOSSES["hinge"])) == []
+
+
+def test_a_smooth_loss_has_no_jump():
+    with pytest.raises(NotImplementedError):
+        LOSSES["huber"].jump_line(*np.ones((4, 1)))
+
+
+@pytest.mark.parametrize("move", [0.002, 0.5, 5.0])
+def test_secants_of_the_logistic_are_no_wider_than_need_be(move):
+    t = np.linspace(-6.0, 6.0, 25)
+    low, high = LOSSES["log_loss"].secant_range(np.ones(25), t, t, np.full(25, move))
+    ends = t[:, None] + np.linspace(-move, move, 401)
+    secants = (expit(ends) - expit(t)[:, None]) / np.where(ends == t[:, None], np.nan, ends - t[:, None])
+    assert (low <= np.nanmin(secants, axis=1) + 1e-9).all()
+    assert (low >= np.nanmin(secants, axis=1) - 1e-3).all()
+    far = np.abs(t) > move
+    np.testing.assert_allclose(high[far], np.nanmax(secants, axis=1)[far], atol=1e-3)
 
 
 @pytest.mark.parametrize("kappa", [0.0, 1e-8, 0.1, 3.0])

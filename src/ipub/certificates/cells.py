@@ -14,7 +14,7 @@ from ipub.certificates.definite import greatest_ratio_upper
 from ipub.certificates.slope_bounds import Cells, Groups
 from ipub.data.intervals import Indices, midpoint_and_radius
 from ipub.losses import Loss
-from ipub.rounding import EPS, UNDERFLOW, Array, down, sum_error, sum_upper, up
+from ipub.rounding import EPS, TINY, UNDERFLOW, Array, down, sum_error, sum_upper, up
 
 WEIGHT_ROUNDS = 6
 """How often the weights of the generators are improved."""
@@ -248,7 +248,7 @@ class CellTerms:
                 return np.inf
             if values[-1] < best_ratio:
                 best, best_ratio = form, values[-1]
-            worst = np.maximum(values - LEADING * values[-1], 0.0)
+            worst = np.maximum(values / max(values[-1], TINY) - LEADING, 0.0)
             seen = np.sqrt((G @ vectors) ** 2 @ worst)
             weights = _positive((1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum())
         if best is None:  # every ratio overflowed

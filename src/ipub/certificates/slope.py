@@ -125,7 +125,7 @@ def enclose(problem: Problem, solution: Solution) -> tuple[Model, Ellipsoid] | N
         return None
     radius = GROWTH * first.force_upper(metric)
     for _ in range(INFLATIONS):
-        if not np.isfinite(radius):
+        if not 0.0 < radius < np.inf:
             return None
         model = model_rows(problem, solution, Ellipsoid(metric, inverse, radius))
         found = model.ellipsoid()
