@@ -8,13 +8,14 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from ipub.certificates.ball import ball
-from ipub.certificates.cells import CellTerms, IncompleteRows, rounded_up
+from ipub.certificates.cells import CellTerms, IncompleteRows
 from ipub.certificates.definite import (
     EnclosedInverse,
     Inverse,
     definiteness,
     greatest_ratio_upper,
     root_form_upper,
+    rounded_up,
 )
 from ipub.certificates.margins import Margins, margins
 from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
@@ -94,10 +95,10 @@ def slope_bounds(
         if bounds is None:
             break
         signs, farthest = signs.decided_by(bounds, problem.penalty)
-        low, high = bounds.ends(np.eye(len(solution.w)))
         # The mean value doubles the work for each test row, and must be worth it.
-        alone = replace(bounds, mean_value=None)
-        low_alone, high_alone = alone.ends(np.eye(len(solution.w)))
+        alone, each = replace(bounds, mean_value=None), np.eye(len(solution.w))
+        low_alone, high_alone = alone.ends(each)
+        low, high = bounds.narrowed_by_mean_value(each, low_alone, high_alone)
         if not ((high - low).sum() < GAIN * (high_alone - low_alone).sum()):
             bounds = alone
         reach = np.maximum(up(high - solution.w), up(solution.w - low))
@@ -299,7 +300,7 @@ def model_rows(problem: Problem, solution: Solution, movement: Movement, *, ever
     farthest = movement.reach(np.eye(d))
     known = loss, solution, movement, farthest, everywhere
     sums, parts = rows.reduce_and_collect(_row_sums, *known)
-    gram, loose, gram_size, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums)
+    gram, loose, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums)
     some = IncompleteRows(*parts[1:])
     some, jump_rows = replace(some, weight=some.weight / total), parts[0] / total
     roundings = rows.depth + 2 * d + 20
@@ -310,7 +311,7 @@ def model_rows(problem: Problem, solution: Solution, movement: Movement, *, ever
         w,
         farthest,
         0.5 * (gram + gram.T),
-        sum_upper(gram_size, roundings),
+        sum_upper(np.diag(gram), roundings),
         rounded_up(loose, roundings),
         float(sum_upper(row_energy, roundings)),
         float(sum_upper(cell_energy, roundings)),
@@ -384,7 +385,6 @@ def _row_sums(
     sums = (
         (X * curved[:, None]).T @ X,
         (X * loose[:, None]).T @ X,
-        curved @ X**2,
         (weight * middle) @ X,
         (weight * np.abs(middle)) @ size,
         (weight * half) @ size,
@@ -400,7 +400,8 @@ def _incomplete_rows(block: Block, lines: _Lines) -> Sums:
     """Return the rows with uncertain cells, in the order of the fields of `IncompleteRows`."""
     at = lines.at
     order = np.argsort(block.cell_rows, kind="stable")
-    counts = np.bincount(block.cell_rows, minlength=len(block.y))
+    order = order[block.cell_radii[order] > 0.0]
+    counts = np.bincount(block.cell_rows[order], minlength=len(block.y))
     some = np.flatnonzero(counts)
     counts = counts[some]
     parts = (
@@ -424,4 +425,4 @@ def _incomplete_rows(block: Block, lines: _Lines) -> Sums:
 
 
 def _count_cells(block: Block) -> Sums:
-    return (len(block.cell_radii),)
+    return (np.count_nonzero(block.cell_radii),)
