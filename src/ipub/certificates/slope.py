@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh
 
 from ipub.certificates.ball import ball
 from ipub.certificates.cells import CellTerms, IncompleteRows
@@ -39,7 +38,7 @@ INFLATIONS = 12
 """How often a set that was too small to close is made larger."""
 
 GROWTH = 1.1
-"""By which factor at least, beyond what was just found."""
+"""By which factor, beyond what was just found."""
 
 ROUNDS = 4
 """How often bounds are made from the bounds of the round before, at most."""
@@ -115,40 +114,32 @@ def enclose(problem: Problem, solution: Solution) -> tuple[Model, Ellipsoid] | N
     """Prove an ellipsoid that holds the move of every completion's model (Theorem 4); None if no set closes.
 
     A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
-    turn out strictly inside the set, all of them are. A derivative that jumps has no such curvatures.
+    turn out strictly inside the set, all of them are. If not, what they are inside of, made a little larger, is the
+    next set. A derivative that jumps has no such curvatures.
     """
     if not problem.loss.is_smooth:
         return None
     first = model_rows(problem, solution, Nowhere())
-    metric = first.curvature
-    inverse = Inverse.of(metric)
+    inverse = Inverse.of(first.curvature)
     if inverse is None:
         return None
-    radius = GROWTH * first.force_upper(metric)
+    inside = Ellipsoid(first.curvature, inverse, first.force_upper(first.curvature))
     for _ in range(INFLATIONS):
-        if not 0.0 < radius < np.inf:
+        around = replace(inside, radius=GROWTH * inside.radius)
+        if not 0.0 < around.radius < np.inf:
             return None
-        model = model_rows(problem, solution, Ellipsoid(metric, inverse, radius))
+        model = model_rows(problem, solution, around)
         found = model.ellipsoid()
         if found is None:
-            radius *= 2.0
-            continue
+            return None
         # Moves v obey v.L v <= force^2; so v.M v < radius^2 if L - (force/radius)^2 M is positive definite.
-        least, force = found.matrix, found.radius
-        share = up(up(force / radius) ** 2) * (1.0 + 8.0 * EPS)
+        least, metric = found.matrix, around.matrix
+        share = up(up(found.radius / around.radius) ** 2) * (1.0 + 8.0 * EPS)
         rounding = 8.0 * EPS * len(metric) * (np.diag(least) + share * np.diag(metric))
         if definiteness(least - share * metric - np.diag(rounding)) is not None:
             return model, found
-        radius = GROWTH * max(radius, force / np.sqrt(_least_ratio(least, metric)))
+        inside = found
     return None
-
-
-def _least_ratio(matrix: Array, metric: Array) -> float:
-    """Estimate the least of ``z.M z / z.metric z``."""
-    try:
-        return float(max(eigh(matrix, metric, eigvals_only=True)[0], 1e-12))
-    except LinAlgError:
-        return 1e-12
 
 
 @dataclass(frozen=True)

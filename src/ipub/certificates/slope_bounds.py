@@ -163,9 +163,7 @@ class SlopeBounds:
             low, high = dot_bounds(U, self.gradient)
             half = up(sum_upper(np.abs(U) @ self.slack, X.shape[1] + 1) + roots_upper(self._one_form, U))
             half = up(half + self._missed(size))
-            known = sum_upper(size @ self.farthest, X.shape[1] + 1)
-            # fmin passes over a NaN: each bounds by itself.
-            return np.asarray(np.fmin(known, up(np.maximum(np.abs(low), np.abs(high)) + half)))
+            return np.asarray(np.fmin(self._known_reach(X), up(np.maximum(np.abs(low), np.abs(high)) + half)))
 
     @cached_property
     def _one_form(self) -> Array:
