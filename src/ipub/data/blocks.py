@@ -44,6 +44,15 @@ class Block:
     weight: Array
     """Weights of the rows, the largest of all about 1."""
 
+    @classmethod
+    def of(cls, center: Array, cells: tuple[Indices, Indices], radii: Array, y: Array, weight: Array) -> Block:
+        """Make a block; cells whose interval is a point are certain."""
+        some = radii > 0.0
+        i, j = cells
+        if not some.all():
+            i, j, radii = i[some], j[some], radii[some]
+        return cls(center, i, j, radii, y, weight)
+
     def row_spread(self, w: Array) -> Array:
         """Return radius @ abs(w): how far each row's score under w can move."""
         products = self.cell_radii * np.abs(w)[self.cell_columns]
@@ -163,7 +172,8 @@ class MemoryRows(Rows):
         if kept is not None:
             return kept
         in_row, columns, _, radii = self.matrix.cells(rows)
-        block = Block(self.matrix.center_rows(rows), in_row, columns, radii, self.y[rows], self.weight[rows])
+        center = self.matrix.center_rows(rows)
+        block = Block.of(center, (in_row, columns), radii, self.y[rows], self.weight[rows])
         if self.n_rows * self.n_features <= KEPT_CELLS:
             self._kept[rows.start, rows.stop] = block
         return block
