@@ -18,16 +18,18 @@ Whatever suggests a completion, the score that counts is that of the model train
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.data.blocks import BLOCK_CELLS, Block, InterceptRows, Rows, Sums
-from ipub.data.completions import CompletedRows, Completion, Positions, SharedBlock, SharedRows
-from ipub.data.intervals import Indices, row_slices
+from ipub.data.choices import Choices
+from ipub.data.completions import CompletedRows, Completion, Places, Positions, SharedBlock, SharedRows
+from ipub.data.intervals import row_slices
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array, overflow_passes
@@ -68,10 +70,10 @@ FAILED = 1e-6
 class Best:
     """The best score found so far for each test row and side, and the completion that attains it."""
 
-    def __init__(self, X: Array, n_cells: int) -> None:
+    def __init__(self, X: Array, center: Positions) -> None:
         self.X = X
         self.scores = np.tile([np.inf, -np.inf], (len(X), 1))
-        self.positions = np.zeros((len(X), 2, n_cells), dtype=np.int8)
+        self.positions = np.tile(center, (len(X), 2, 1))
 
     def record(self, positions: Positions, models: Array) -> bool:
         """Look at the models of some completions; return whether one is better for some row and side."""
@@ -106,34 +108,37 @@ class Search:
 
     def __init__(self, problem: Problem, solution: Solution) -> None:
         self.problem, self.w = problem, solution.w
-        (counts,) = problem.rows.collect(_cell_counts)
-        self.starts: Indices = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
-        self.n_cells = int(self.starts[-1])
+        self.places = Places.of(problem.rows)
+        (categories,) = problem.rows.collect(lambda block: (block.choices.categories,))
+        cells: list[Sequence[int]] = [(-1, 1)] * self.places.n_cells
+        self.options = cells + [range(len(problem.rows.categories[k].columns)) for k in categories]
+        """What the position of each cell, and of each choice, may be."""
         self._table_cells = problem.rows.n_rows * problem.rows.n_features
         self._trained: dict[bytes, Array] = {}
         self._hessians: dict[float, Array] = {}
         self._vertices: tuple[Positions, Array] | None = None
-        self.w = self._solve(np.zeros(self.n_cells, dtype=np.int8)).w
+        self.w = self._solve(self.places.center).w
         d = len(self.w)
-        self.rows_at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (16 * self.n_cells + 16 * d * d)))
+        self.rows_at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (20 * len(self.options) + 16 * d * d)))
 
     def completion(self, positions: Positions) -> Completion:
         """Return the completion with the uncertain cells at these positions, without a column of ones."""
         rows = self.problem.rows
-        return Completion(rows.rows if isinstance(rows, InterceptRows) else rows, self.starts, positions)
+        return Completion(rows.rows if isinstance(rows, InterceptRows) else rows, self.places, positions)
 
     def steps(self, best: Best) -> Iterator[float]:
         """Search for the ends of some test rows; yield which share of the work is done."""
-        if self.n_cells <= FEW_CELLS and self._table_cells << self.n_cells <= COMPARED:
+        count = math.prod(len(options) for options in self.options)
+        if count <= 1 << FEW_CELLS and self._table_cells * count <= COMPARED:
             if self._vertices is None:
-                vertices = np.array(list(itertools.product([-1, 1], repeat=self.n_cells)), dtype=np.int8)
+                vertices = np.array(list(itertools.product(*self.options)), dtype=np.int16)
                 self._vertices = vertices, self._compare(vertices)
             self._retrain(best, best.promising(*self._vertices, RETRAINED))
         else:
             for k, _ in enumerate(self._push(best)):
                 yield (k + 1) / (ROUNDS + 1)
             self._flip(best)
-        best.record(np.zeros((1, self.n_cells), dtype=np.int8), self.w[None])
+        best.record(self.places.center[None], self.w[None])
 
     def _push(self, best: Best) -> Iterator[None]:
         """Push cells for each row and side, in rounds, and retrain.
@@ -142,7 +147,7 @@ class Search:
         """
         loss, aims, sides = self.problem.loss, np.repeat(best.X, 2, axis=0), np.tile([-1.0, 1.0], len(best.X))
         center = aims @ self.w
-        positions = np.zeros((len(aims), self.n_cells), dtype=np.int8)
+        positions = np.tile(self.places.center, (len(aims), 1))
         models, reached = np.repeat(self.w[None], len(aims), axis=0), np.full(len(aims), -np.inf)
         hessians = np.empty((len(aims), len(self.w), len(self.w)))
         failures, active = np.zeros(len(aims), dtype=int), np.arange(len(aims))
@@ -153,9 +158,9 @@ class Search:
             if number == 0 or not loss.is_smooth:
                 hessians[:] = self._hessian(smooth, ahead, width)
             u = np.array([self._inverse(hessians[k], models[k], aims[k]) for k in active])
-            rows = SharedRows(self.problem.rows, self.starts, positions[active])
-            (ends,) = rows.collect(_better_ends, smooth, ahead, models[active].T, u.T, sides[active])
-            chosen = rng.random((len(active), self.n_cells), dtype=np.float32) < 0.5 ** failures[active, None]
+            rows = SharedRows(self.problem.rows, self.places, positions[active])
+            ends = np.concatenate(rows.collect(_better_ends, smooth, ahead, models[active].T, u.T, sides[active]))
+            chosen = rng.random((len(active), len(ends)), dtype=np.float32) < 0.5 ** failures[active, None]
             pushed = np.where(chosen, ends.T, positions[active])
             if loss.is_smooth:
                 trained, hessians[active] = self._train_together(pushed, models[active], hessians[active])
@@ -177,14 +182,24 @@ class Search:
 
     def _flip(self, best: Best) -> None:
         """Flip single cells as long as that helps, where it is cheap to compare all flips."""
-        if 2 * self.n_cells * self._table_cells > FLIPS_COMPARED:
+        n_flips = sum(len(options) - 1 for options in self.options)
+        if 2 * n_flips * self._table_cells > FLIPS_COMPARED:
             return
-        signs = 1 - 2 * np.eye(self.n_cells, dtype=np.int8)
         for _ in range(FLIPS):
-            flips = best.positions.reshape(-1, 1, self.n_cells) * signs
-            flips = np.unique(flips.reshape(-1, self.n_cells), axis=0)
+            flips = np.unique(
+                [flip for each in best.positions.reshape(-1, len(self.options)) for flip in self._flips(each)], axis=0
+            )
             if not self._retrain(best, best.promising(flips, self._compare(flips), 1)):
                 break
+
+    def _flips(self, positions: Positions) -> Iterator[Positions]:
+        """Yield the completions that differ from one in a single cell or choice."""
+        for k, options in enumerate(self.options):
+            for option in options:
+                if option != positions[k]:
+                    flipped = positions.copy()
+                    flipped[k] = option
+                    yield flipped
 
     def _hessian(self, smooth: Loss, ahead: float, width: float) -> Array:
         """Return the Hessian of the (smoothed) loss at the center."""
@@ -210,7 +225,7 @@ class Search:
         lam, kappa = (part(w.shape[1]) for part in (self.problem.penalty.lam_vector, self.problem.penalty.kappa_vector))
         moving = np.arange(len(w))
         for number in range(PASSES):
-            rows = SharedRows(self.problem.rows, self.starts, positions[moving])
+            rows = SharedRows(self.problem.rows, self.places, positions[moving])
             (sums,) = rows.reduce(_gradient_sums, self.problem.loss, w[moving].T)
             for k, now in zip(moving, sums.T / rows.total_weight, strict=True):
                 if number > 0:
@@ -256,11 +271,16 @@ class Search:
         """Return approximate models of completions of a small table."""
         rows, penalty = self.problem.rows, self.problem.penalty
         center, columns, radii = rows.collect(_cells)
-        in_row = np.repeat(np.arange(rows.n_rows), np.diff(self.starts))
+        in_row = np.repeat(np.arange(rows.n_rows), np.diff(self.places.starts))
+        n_cells, (chosen,) = self.places.n_cells, rows.collect(lambda block: (block.choices.categories,))
+        choice_rows = np.repeat(np.arange(rows.n_rows), np.diff(self.places.choice_starts))
+        choices = Choices(choice_rows, chosen, rows.categories)
         parts = []
         for some in row_slices(len(positions), self._table_cells, BLOCK_CELLS):
             tables = np.repeat(center[None], some.stop - some.start, axis=0)
-            tables[:, in_row, columns] += radii * positions[some]
+            tables[:, in_row, columns] += radii * positions[some, :n_cells]
+            for table, each in zip(tables, positions[some], strict=True):
+                choices.put(table, each[n_cells:])
             parts.append(solve_tables(tables, rows.y, rows.weight, self.problem.loss, penalty, self.w))
         return np.concatenate(parts)
 
@@ -300,7 +320,7 @@ def attained_bounds(
     search = Search(problem, solution)
     attained = Attained(np.empty((len(X), 2)), [])
     for rows in row_slices(len(X), 1, search.rows_at_once):
-        best = Best(X[rows], search.n_cells)
+        best = Best(X[rows], search.places.center)
         for share in search.steps(best):
             tell((rows.start + share * len(best.X)) / len(X))
         attained.bounds[rows] = best.scores
@@ -319,10 +339,6 @@ def _update(hessian: Array, step: Array, change: Array) -> None:
         hessian += np.outer(change, change) / (change @ step) - np.outer(image, image) / (image @ step)
 
 
-def _cell_counts(block: Block) -> Sums:
-    return (np.bincount(block.cell_rows, minlength=len(block.y)),)
-
-
 def _cells(block: Block) -> Sums:
     return block.center, block.cell_columns, block.cell_radii
 
@@ -338,11 +354,24 @@ def _gradient_sums(block: SharedBlock, loss: Loss, w: Array) -> Sums:
 
 
 def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> Sums:
-    """Return for each cell and completion the end of its interval that moves the prediction farther."""
+    """Return for each cell and completion the end of its interval that moves the prediction farther; then levels."""
     i, j, y = block.cell_rows, block.cell_columns, block.y[block.cell_rows, None]
     score, product = block.scores(w)[i] - ahead * y, block.scores(u)[i]
     lower, upper = (
         -loss.derivative(y, score + change * w[j]) * (product + change * u[j])
         for change in (-block.cell_radii[:, None] - block.shifts, block.cell_radii[:, None] - block.shifts)
     )
-    return (np.where(sides * (upper - lower) >= 0.0, np.int8(1), np.int8(-1)),)
+    ends = np.where(sides * (upper - lower) >= 0.0, np.int16(1), np.int16(-1))
+    scores, products = block.scores(w), block.scores(u)
+    chosen = np.empty_like(block.chosen)
+    for some, levels in block.choices.by_category():
+        i = block.choices.rows[some]
+        y = block.y[i, None]
+        score = scores[i] - block.changes(some, levels, w) - ahead * y
+        product = products[i] - block.changes(some, levels, u)
+        values = [
+            -sides * loss.derivative(y, score + step) * (product + turn)
+            for step, turn in zip(levels.changes(w.T).T, levels.changes(u.T).T, strict=True)
+        ]
+        chosen[some] = np.argmax(values, axis=0)
+    return ends, chosen

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ipub.certificates.ball import ball
+from ipub.certificates.choice_terms import ChoiceTerms
 from ipub.certificates.definite import Inverse
 from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import origin
@@ -14,6 +15,7 @@ from ipub.certificates.region import Certificate, Region, intersection
 from ipub.certificates.slope import slope
 from ipub.certificates.slope_bounds import Cells, Groups, MeanValue, SlopeBounds
 from ipub.certificates.sphere import sphere
+from ipub.data.choices import Levels
 from ipub.problem import Problem
 from ipub.solvers import Solution
 
@@ -57,7 +59,7 @@ CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {
     "pointwise": pointwise,
 }
 
-PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, MeanValue, Inverse)
+PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, ChoiceTerms, Levels, MeanValue, Inverse)
 """The dataclasses a certificate is made of."""
 
 __all__ = [

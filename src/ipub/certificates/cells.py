@@ -9,8 +9,10 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
+from ipub.certificates.choice_terms import ChoiceTerms
 from ipub.certificates.definite import greatest_ratio_upper, positive_weights, rounded_up
 from ipub.certificates.slope_bounds import Cells, Groups
+from ipub.data.choices import Choices, Levels
 from ipub.data.intervals import Indices, midpoint_and_radius
 from ipub.losses import Loss
 from ipub.rounding import EPS, TINY, Array, down, sum_error, sum_upper, up
@@ -54,9 +56,19 @@ class IncompleteRows:
     cell_move: Array
     """Bounds of ``|d_i.v|``."""
     cell_counts: Indices
-    """Number of uncertain cells of each row, at least one."""
+    """Number of uncertain cells of each row."""
     cell_columns: Indices
     cell_radii: Array
+    choice_counts: Indices
+    """Number of missing categories of each row."""
+    choice_categories: Indices
+    categories: tuple[Levels, ...]
+
+    @cached_property
+    def choices(self) -> Choices:
+        """The missing categories."""
+        rows = np.repeat(np.arange(len(self.y)), self.choice_counts)
+        return Choices(rows, self.choice_categories, self.categories)
 
     @cached_property
     def cell_rows(self) -> Indices:
@@ -71,6 +83,11 @@ class IncompleteRows:
     def row_sums(self, values: Array) -> Array:
         """Bound from above, for each row, the sum of non-negative values of its cells."""
         sums = np.bincount(self.cell_rows, values, minlength=len(self.y))
+        return sum_upper(sums.astype(float, copy=False), self.roundings)
+
+    def choice_sums(self, values: Array) -> Array:
+        """Bound from above, for each row, the sum of non-negative values of its missing categories."""
+        sums = np.bincount(self.choices.rows, values, minlength=len(self.y))
         return sum_upper(sums.astype(float, copy=False), self.roundings)
 
     def coordinate_sums(self, rows: Array, cells: Array) -> Array:
@@ -90,27 +107,31 @@ class IncompleteRows:
     @property
     def roundings(self) -> int:
         """Of a sum over cells or rows, with what is multiplied in each term."""
-        return len(self.cell_columns) + len(self.y) + 20
+        return len(self.cell_columns) + len(self.choice_categories) + len(self.y) + 20
 
     def hessian_loss(self, metric: Array) -> tuple[Array, Array, Array]:
         """Return what uncertain cells can take from the Hessian (Lemma 4): a form, a diagonal, a size for rounding."""
         m, R, j = self.weight, self.cell_radii, self.cell_columns
         price = self._prices(metric)
-        share = self.row_sums(R * price[j])
+        share = up(self.row_sums(R * price[j]) + self.choice_sums(self.choices.reach(price)))
         kept = self.least > 2.0 * self.most * share
         row_least = np.where(kept, down(self.least - up(self.most * share)), 0.0)
         lost = up(m * up(up(self.slope - self.looseness) - row_least))
-        cells = np.where(kept[self.cell_rows], (m * self.most)[self.cell_rows] * R / price[j], 0.0)
-        return self.form(lost), self.column_sums(cells), np.abs(lost) @ self.center**2
+        paid = np.where(kept, m * self.most, 0.0)
+        levels = self.choices.column_sums(paid[self.choices.rows], len(metric)) / price
+        cells = up(self.column_sums(paid[self.cell_rows] * R / price[j]) + sum_upper(levels, self.roundings))
+        return self.form(lost), cells, np.abs(lost) @ self.center**2
 
     def hessian_gain(self, metric: Array) -> tuple[Array, Array, Array]:
         """Return what they can add to it (Lemma 4), in the same way."""
         m, R, j = self.weight, self.cell_radii, self.cell_columns
         price = self._prices(metric)
-        share = self.row_sums(R * price[j])
+        share = up(self.row_sums(R * price[j]) + self.choice_sums(self.choices.reach(price)))
         gained = up(m * up(up(self.most * up(1.0 + share)) - down(self.slope + self.looseness)))
-        cells = (m * self.most * (1.0 + share))[self.cell_rows] * R / price[j]
-        return self.form(gained), self.column_sums(cells), np.abs(gained) @ self.center**2
+        paid = m * self.most * (1.0 + share)
+        levels = self.choices.column_sums(paid[self.choices.rows], len(metric)) / price
+        cells = up(self.column_sums(paid[self.cell_rows] * R / price[j]) + sum_upper(levels, self.roundings))
+        return self.form(gained), cells, np.abs(gained) @ self.center**2
 
     def _prices(self, metric: Array) -> Array:
         """Choose for each column how a cross term is shared between row and cell; any positive numbers are valid.
@@ -123,8 +144,10 @@ class IncompleteRows:
         except np.linalg.LinAlgError:
             return np.ones(len(metric))
         leverage = np.einsum("ij,ij->i", self.center @ inverse, self.center)
-        cells = self.weight[self.cell_rows] * self.cell_radii
+        cells, levels = self.weight[self.cell_rows] * self.cell_radii, self.weight[self.choices.rows]
         weighted, plain = self.column_sums(cells * leverage[self.cell_rows]), self.column_sums(cells)
+        weighted = weighted + self.choices.column_sums(levels * leverage[self.choices.rows], len(metric))
+        plain = plain + self.choices.column_sums(levels, len(metric))
         with np.errstate(divide="ignore", invalid="ignore"):
             price = np.sqrt(np.diag(inverse) * plain / weighted)
         return np.clip(np.where(np.isfinite(price), price, 1.0), 1e-140, 1e140)
@@ -155,6 +178,7 @@ class CellTerms:
     pull_cell: Array
     bend_row: Array
     bend_cell: Array
+    choices: tuple[ChoiceTerms, ...]
 
     @classmethod
     def of(cls, some: IncompleteRows, loss: Loss, w: Array, farthest: Array) -> CellTerms:
@@ -183,8 +207,8 @@ class CellTerms:
         flattest, steepest = loss.curvature_range(y, some.lower, some.upper)
         flattest, steepest = np.where(at_jump, 0.0, flattest), np.where(at_jump, 0.0, steepest)
         bending, reach = up(steepest - flattest), up(np.abs(q))
-        row_reach = some.row_sums(reach)
-        several = some.cell_counts > 1
+        row_reach = up(some.row_sums(reach) + some.choice_sums(up(some.choices.spread(w))))
+        several = some.cell_counts + some.choice_counts > 1
         crossing = up(m * np.where(several, up(bending * row_reach), 0.0))
         crossing_cells = np.where(several[i], m[i] * R * steepest[i] * (row_reach[i] - reach), 0.0)
         bend_row = up(m[i] * up(reach * bending[i]))
@@ -210,6 +234,13 @@ class CellTerms:
         force_slack = up(numeric + some.coordinate_sums(0.5 * bend_row, crossing_cells + bent))
         force_slack = up(force_slack + sum_upper(crossing @ np.abs(some.center), some.roundings))
         force_slack = up(force_slack + sum_error(shift_size, some.roundings))
+        # --- missing categories ---------------------------------------------------------------------------
+        crossing_choices = np.where(several, steepest * row_reach, 0.0)
+        unlike = some.looseness * (some.row_move + some.cell_move) + some.loose
+        choices = _choice_terms(some, loss, w, farthest, unlike, crossing_choices)
+        for each in choices:
+            slack, force_slack = up(slack + each.slack), up(force_slack + each.force_slack)
+            gradient_slack = up(gradient_slack + each.slack)
         return cls(
             some,
             generators,
@@ -225,19 +256,28 @@ class CellTerms:
             pull_cell,
             bend_row,
             bend_cell,
+            choices,
         )
+
+    @property
+    def middle(self) -> Array:
+        """By how much the levels of missing categories move the middle of the gradient."""
+        return sum((each.middle for each in self.choices), np.zeros(self.some.center.shape[1]))
 
     def zonotope_upper(self, matrix: Array, box: Array) -> float:
         """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k D_k G_k`` plus a vector in a box, with abs(D_k) <= 1.
+
+        Plus what missing categories can add to their middle.
 
         ``z z^T <= (sum_k o_k) sum_k G_k G_k^T / o_k = Q`` for any positive weights o, and ``z.M^-1 z <= mu`` where
         ``mu M - Q >= 0``. The weights are made larger, step by step, where the worst direction meets large generators.
         """
         inverse = np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=float)
+        chosen = sum(each.norm_upper(matrix, inverse) for each in self.choices) * (1.0 + 16.0 * EPS)
         sides = np.flatnonzero(box)
         G = np.concatenate([self.generators, np.diag(box)[sides]])
         if len(G) == 0:
-            return 0.0
+            return chosen
         weights = np.concatenate([self._own_size(inverse), (box * np.sqrt(np.maximum(np.diag(inverse), 0.0)))[sides]])
         weights = positive_weights(weights)
         best, best_ratio = None, np.inf
@@ -256,7 +296,7 @@ class CellTerms:
         if best is None:  # every ratio overflowed
             return np.inf
         form = rounded_up(best, self.some.roundings + len(matrix))
-        return float(up(np.sqrt(greatest_ratio_upper(form, matrix))))
+        return float(up(up(np.sqrt(greatest_ratio_upper(form, matrix))) + chosen))
 
     def _own_size(self, inverse: Array) -> Array:
         """Choose a positive weight for each cell: the size of its term in a typical direction."""
@@ -300,7 +340,57 @@ class CellTerms:
         ]
         if jumps.any():
             forms.append(jumps)
+        forms.extend(each.form(inverse) for each in self.choices)
         return Groups(columns, generators, pulls, np.array(forms).reshape(-1, d, d)), cells
+
+
+def _choice_terms(
+    some: IncompleteRows, loss: Loss, w: Array, farthest: Array, open_: Array, crossing: Array
+) -> tuple[ChoiceTerms, ...]:
+    """Compute what missing categories add (Lemma 11), category by category."""
+    terms, d = [], len(w)
+    for number, levels in enumerate(some.categories):
+        i = some.choices.rows[some.choices.categories == number]
+        if len(i) == 0:
+            continue
+        X, m, y, fixed = some.center[i], some.weight[i], some.y[i], some.fixed[i]
+        shift = levels.changes(w)
+        wrong = sum_error(np.abs(w[levels.columns]) + np.abs(w[levels.columns]).mean(), len(shift) + 3)
+        lowest = down(some.score_lower[i, None] + down(shift - wrong))
+        highest = up(some.score_upper[i, None] + up(shift + wrong))
+        ranges = (
+            loss.derivative_range(y, some.score_lower[i], some.score_upper[i]),
+            loss.derivative_range(y[:, None], lowest, highest),
+        )
+        (here, here_doubt), (there, there_doubt) = (midpoint_and_radius(*ends) for ends in ranges)
+        is_fixed = ~np.isnan(fixed)
+        here, there = np.where(is_fixed, fixed, here), np.where(is_fixed[:, None], fixed[:, None], there)
+        doubt = np.where(is_fixed, 0.0, here_doubt + there_doubt.max(axis=1))
+        rise, level = m[:, None] * (there - here[:, None]), m[:, None] * there
+        off = m * (2.0 * doubt + 32.0 * EPS * (np.abs(here) + np.abs(there).max(axis=1)))
+        curved, seen = m * some.slope[i], np.abs(X) @ farthest
+        farther = 2.0 * farthest[levels.columns].max()
+        pull_row = up(curved * farther) * (1.0 + 8.0 * EPS)
+        pull_level = up(curved * up(some.row_move[i] + farther)) * (1.0 + 8.0 * EPS)
+        crossed = up(m * crossing[i])
+        # The product of the choice with itself is part of N.
+        own_move = (farthest[levels.columns].max() + farthest[levels.columns].mean()) * (1.0 - 4.0 * d * EPS)
+        others = up(some.slope[i] * np.maximum(up(some.cell_move[i] - own_move), 0.0))
+        loose_level = up(up(off + up(m * up(others + open_[i]))) + crossed) * (1.0 + 16.0 * EPS)
+        middle = rise.mean(axis=1) @ X
+        middle[levels.columns] += levels.share * (level - level.mean(axis=1, keepdims=True)).sum(axis=0)
+        # Rounding of the products with U and of the middle.
+        sizes = sum_upper((np.abs(rise).max(axis=1) + pull_row + off) @ np.abs(X), some.roundings)
+        at_levels = np.zeros(d)
+        own = np.abs(level).max(axis=1) + pull_row + pull_level + loose_level + curved * seen
+        at_levels[levels.columns] = 2.0 * sum_upper(own.sum(), some.roundings)
+        slack = sum_error(8.0 * (sizes + at_levels), some.roundings + 6 * d + len(levels.columns))
+        vector = np.zeros(d)
+        vector[levels.columns] = sum_upper(off.sum(), some.roundings)
+        force_slack = up(up(slack + sum_upper(off @ np.abs(X), some.roundings)) + vector)
+        pulls = curved, pull_row, pull_level, off, loose_level, crossed
+        terms.append(ChoiceTerms(levels, X, rise, level, *pulls, middle, slack, force_slack))
+    return tuple(terms)
 
 
 def _column_form(cells: Cells, G: Array, group: slice, column: int, size: Array, inverse: Array) -> Array:

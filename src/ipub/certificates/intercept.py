@@ -108,9 +108,8 @@ def _score_ends(block: Block, inside: Certificate, largest_w: Array) -> tuple[Ar
     center = block.center.copy()
     center[:, -1] = 0.0
     bounds = inside.score_bounds(center)
-    move = sum_upper(block.row_spread(largest_w), center.shape[1] + 1)
-    incomplete = np.bincount(block.cell_rows, minlength=len(block.y)) > 0
-    move = np.where(incomplete, move, 0.0)
+    move = sum_upper(block.row_reach(largest_w), center.shape[1] + 1)
+    move = np.where(block.incomplete, move, 0.0)
     return down(bounds[:, 0] - move), up(bounds[:, 1] + move)
 
 

@@ -23,7 +23,7 @@ class Margins:
     upper: Array
     """The exact score of every completion lies between these."""
     incomplete: NDArray[np.bool_]
-    """Rows with an uncertain cell."""
+    """Rows with an uncertain cell or a missing category."""
     alpha: Array
     """The dual point: fixed floats, in the domain of the loss's conjugate."""
 
@@ -38,7 +38,7 @@ def margins(block: Block, solution: Solution) -> Margins:
     w = solution.w
     score_lower, score_upper = dot_bounds(block.center, w)
     spread = sum_upper(block.row_spread(w), block.center.shape[1] + 1)
-    incomplete = np.bincount(block.cell_rows, minlength=len(block.y)) > 0
+    incomplete = block.incomplete
     return Margins(
         score_lower,
         score_upper,

@@ -190,8 +190,9 @@ class Model:
         if inverse is None:
             return np.inf
         choice = self.l1_choice()
-        center = self.gradient + choice
-        box = up(self.error + up(2.0 * EPS * (np.abs(self.gradient) + np.abs(choice))))
+        middle = self.cells.middle
+        center = self.gradient + choice + middle
+        box = up(self.error + up(4.0 * EPS * (np.abs(self.gradient) + np.abs(choice) + np.abs(middle))))
         box = up(up(box + self.cells.force_slack) + UNDERFLOW)
         parts = inverse.norm_upper(np.array([center, self.cells.force_shift]))
         return float(up(up(parts[0] + parts[1]) + self.cells.zonotope_upper(matrix, box)))
@@ -237,8 +238,10 @@ class Model:
         size = np.sqrt(self.gram_size + np.diag(curvature))
         rounding = up((self.roundings * EPS) * size) * sum_upper(size @ farthest, d + 1)
         slack = up(self.error + self.cells.slack + self.jump_slack + l1_spread + rounding) * (1.0 + 16.0 * EPS)
-        gradient = self.gradient + l1_middle + self.cells.shift
-        slack = up(slack + up(4.0 * EPS * (np.abs(self.gradient) + np.abs(l1_middle) + np.abs(self.cells.shift))))
+        shift = self.cells.shift + self.cells.middle
+        gradient = self.gradient + l1_middle + shift
+        size = np.abs(self.gradient) + np.abs(l1_middle) + np.abs(self.cells.shift) + np.abs(self.cells.middle)
+        slack = up(slack + up(8.0 * EPS * size))
         # --- what is bounded by forms ------------------------------------------------------------------
         energy = self.row_energy
         if ellipsoid is not None:
@@ -247,6 +250,7 @@ class Model:
         swing = up(np.sqrt(energy) + up(np.sqrt(self.cell_energy)))
         forms = np.array([rounded_up(up(swing * swing) * self.loose, 8), self.cells.crossing])
         groups, cells = self.cells.grouped(inverse, self.jumps)
+        choices = self.cells.choices
         return SlopeBounds(
             w,
             curvature,
@@ -261,6 +265,7 @@ class Model:
             self.jump_rows,
             self._mean_value() if ellipsoid is not None and penalty.kappa == 0.0 else None,
             cells,
+            choices,
         )
 
     def _mean_value(self) -> MeanValue | None:
@@ -269,14 +274,18 @@ class Model:
         if enclosed is None:
             return None
         slack = up(up(self.error + self.cells.gradient_slack) * (1.0 + 16.0 * EPS))
-        slack = up(slack + up(4.0 * EPS * (np.abs(self.gradient) + np.abs(self.cells.shift))))
+        middle = self.cells.middle
+        slack = up(slack + up(8.0 * EPS * (np.abs(self.gradient) + np.abs(self.cells.shift) + np.abs(middle))))
         # g itself: its center, its generators, and everything else as a box.
         size = sum_upper(np.abs(self.cells.generators).sum(axis=0), self.some.roundings)
         box = up(up(up(slack + self.cells.force_slack) + size) + np.abs(self.cells.force_shift))
+        for each in self.cells.choices:
+            box = up(box + each.sizes())
         spread, d = enclosed.spread, len(box)
         form = sum_upper(sum_upper(np.abs(spread) @ box, d + 1) @ box, d + 1)
-        force = up(root_form_upper(spread, self.gradient[None])[0] + up(np.sqrt(form)))
-        reach = up(np.abs(self.gradient) + box)
+        center = self.gradient + middle
+        force = up(root_form_upper(spread, center[None])[0] + up(np.sqrt(form)))
+        reach = up(np.abs(center) + box)
         return MeanValue(enclosed.center, spread, slack, reach, float(force))
 
 
@@ -292,7 +301,7 @@ def model_rows(problem: Problem, solution: Solution, movement: Movement, *, ever
     known = loss, solution, movement, farthest, everywhere
     sums, parts = rows.reduce_and_collect(_row_sums, *known)
     gram, loose, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums)
-    some = IncompleteRows(*parts[1:])
+    some = IncompleteRows(*(*parts[1:], rows.categories))
     some, jump_rows = replace(some, weight=some.weight / total), parts[0] / total
     roundings = rows.depth + 2 * d + 20
     lam = penalty.lam_vector(d)
@@ -337,7 +346,7 @@ def _lines(
 ) -> _Lines:
     at = margins(block, solution)
     row_move = movement.reach(block.center)
-    cell_move = np.where(at.incomplete, sum_upper(block.row_spread(farthest), block.center.shape[1] + 1), 0.0)
+    cell_move = np.where(at.incomplete, sum_upper(block.row_reach(farthest), block.center.shape[1] + 1), 0.0)
     move = up(row_move + cell_move)
     if everywhere:
         least, most = loss.curvature_range(block.y, down(at.lower - move), up(at.upper + move))
@@ -391,9 +400,9 @@ def _incomplete_rows(block: Block, lines: _Lines) -> Sums:
     """Return the rows with uncertain cells, in the order of the fields of `IncompleteRows`."""
     at = lines.at
     order = np.argsort(block.cell_rows, kind="stable")
-    counts = np.bincount(block.cell_rows, minlength=len(block.y))
-    some = np.flatnonzero(counts)
-    counts = counts[some]
+    some = np.flatnonzero(at.incomplete)
+    counts = np.bincount(block.cell_rows, minlength=len(block.y))[some]
+    choice_counts = np.bincount(block.choices.rows, minlength=len(block.y))[some]
     parts = (
         block.center,
         block.y,
@@ -411,8 +420,9 @@ def _incomplete_rows(block: Block, lines: _Lines) -> Sums:
         lines.row_move,
         lines.cell_move,
     )
-    return (*(part[some] for part in parts), counts, block.cell_columns[order], block.cell_radii[order])
+    cells = counts, block.cell_columns[order], block.cell_radii[order]
+    return (*(part[some] for part in parts), *cells, choice_counts, block.choices.categories)
 
 
 def _count_cells(block: Block) -> Sums:
-    return (len(block.cell_radii),)
+    return (len(block.cell_radii) + sum(len(block.choices.levels[k].columns) for k in block.choices.categories),)

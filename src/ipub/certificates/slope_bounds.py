@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ipub.certificates.choice_terms import ChoiceTerms
 from ipub.certificates.definite import Inverse, joint_form, root_form_upper, roots_upper
 from ipub.data.intervals import Indices, row_slices
 from ipub.parallel import in_threads
@@ -127,6 +128,8 @@ class SlopeBounds:
         For smooth losses and the L2 penalty.
     cells : Cells or None
         Without them bounds use the groups alone; they then need nothing of the size of the training table.
+    choices : tuple of ChoiceTerms
+        Missing categories, one by one; like `cells`.
     """
 
     w: Array
@@ -142,10 +145,11 @@ class SlopeBounds:
     generators: Array
     mean_value: MeanValue | None
     cells: Cells | None
+    choices: tuple[ChoiceTerms, ...] = ()
 
     def grouped(self) -> SlopeBounds:
         """Return the form that is free of training rows: wider by some per cent."""
-        return replace(self, cells=None, generators=self.generators[:0])
+        return replace(self, cells=None, choices=(), generators=self.generators[:0])
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
@@ -181,6 +185,9 @@ class SlopeBounds:
         """Return lower and upper bounds of ``u.(g + r)`` for each row u, over all completions."""
         low, high, half = self._common(U)
         half = up(half + (self._grouped(U) if self.cells is None else self._cell_by_cell(U, self.cells)))
+        for each in self.choices:
+            below, above = each.ends(U, self._known_reach)
+            low, high = down(low - below), up(high + above)
         return down(low - half), up(high + half)
 
     @overflow_passes()
@@ -214,7 +221,8 @@ class SlopeBounds:
                 replace(cells, pull_row=nothing, pull_cell=nothing),
                 replace(groups, pulls=np.zeros_like(groups.pulls)),
             )
-        alone = replace(self, slack=mean.slack, forms=self.forms[1:], groups=groups, cells=cells)
+        choices = tuple(each.at_rest() for each in self.choices)
+        alone = replace(self, slack=mean.slack, forms=self.forms[1:], groups=groups, cells=cells, choices=choices)
         low, high = alone.forces(C)
         loose = up(sum_upper(error @ mean.reach, X.shape[1] + 1) + up(root_form_upper(mean.spread, X) * mean.force))
         return down(low - loose), up(high + loose)

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ipub.data.choices import NO_CHOICES, Choices, Levels
 from ipub.data.intervals import Indices, IntervalMatrix, row_slices
 from ipub.parallel import in_threads
 from ipub.rounding import LARGEST, Array, overflow_passes
@@ -43,6 +45,8 @@ class Block:
     """Labels or targets."""
     weight: Array
     """Weights of the rows, the largest of all about 1."""
+    choices: Choices = NO_CHOICES
+    """Missing categories, their rows counted from the block's first."""
 
     @classmethod
     def of(cls, center: Array, cells: tuple[Indices, Indices], radii: Array, y: Array, weight: Array) -> Block:
@@ -53,15 +57,29 @@ class Block:
             i, j, radii = i[some], j[some], radii[some]
         return cls(center, i, j, radii, y, weight)
 
+    @property
+    def incomplete(self) -> NDArray[np.bool_]:
+        """Whether a row has an uncertain cell or a missing category."""
+        return self._row_sums(np.ones(len(self.cell_rows)), np.ones(len(self.choices))) > 0.0
+
     def row_spread(self, w: Array) -> Array:
-        """Return radius @ abs(w): how far each row's score under w can move."""
-        products = self.cell_radii * np.abs(w)[self.cell_columns]
-        return np.bincount(self.cell_rows, products, minlength=len(self.y)).astype(float, copy=False)
+        """Return how far each row's score under w can move: radius @ abs(w), and what a choice of levels adds."""
+        return self._row_sums(self.cell_radii * np.abs(w)[self.cell_columns], self.choices.spread(w))
+
+    def row_reach(self, farthest: Array) -> Array:
+        """Return how far each row's score under any v can move, where ``|v_j| <= farthest_j``."""
+        return self._row_sums(self.cell_radii * farthest[self.cell_columns], self.choices.reach(farthest))
+
+    def _row_sums(self, cells: Array, choices: Array) -> Array:
+        sums = np.bincount(self.cell_rows, cells, minlength=len(self.y)).astype(float, copy=False)
+        return sums + np.bincount(self.choices.rows, choices, minlength=len(sums)) if len(choices) else sums
 
     def column_spread(self, coefficients: Array) -> Array:
-        """Return radius.T @ abs(coefficients), a value for each column."""
-        products = self.cell_radii * np.abs(coefficients)[self.cell_rows]
-        return np.bincount(self.cell_columns, products, minlength=self.center.shape[1]).astype(float, copy=False)
+        """Return how far ``sum_i coefficients_i x_ij`` can move, a value for each column."""
+        size, d = np.abs(coefficients), self.center.shape[1]
+        products = self.cell_radii * size[self.cell_rows]
+        sums = np.bincount(self.cell_columns, products, minlength=d).astype(float, copy=False)
+        return sums + self.choices.column_sums(size[self.choices.rows], d) if len(self.choices) else sums
 
 
 Kernel = Callable[..., Sums]
@@ -88,6 +106,8 @@ class Rows(ABC):
         self.weight = np.ones(len(y)) if weight is None else _scaled(weight)
         self.total_weight = math.fsum(self.weight)
         """Sum of the weights, correctly rounded."""
+        self.categories: tuple[Levels, ...] = ()
+        """Columns that are levels of a category, of which some are missing."""
         self._slices = list(row_slices(self.n_rows, max(n_features, BLOCK_CELLS // BLOCK_ROWS), BLOCK_CELLS))
 
     @property
@@ -165,6 +185,7 @@ class MemoryRows(Rows):
     def __init__(self, matrix: IntervalMatrix, y: Array, weight: Array | None = None) -> None:
         super().__init__(matrix.shape[1], y, weight)
         self.matrix = matrix
+        self.categories = matrix.choices.levels
         self._kept: dict[tuple[int, int], Block] = {}
 
     def block(self, rows: slice) -> Block:
@@ -174,6 +195,8 @@ class MemoryRows(Rows):
         in_row, columns, _, radii = self.matrix.cells(rows)
         center = self.matrix.center_rows(rows)
         block = Block.of(center, (in_row, columns), radii, self.y[rows], self.weight[rows])
+        if len(self.matrix.choices):
+            block = replace(block, choices=self.matrix.choices.within(rows))
         if self.n_rows * self.n_features <= KEPT_CELLS:
             self._kept[rows.start, rows.stop] = block
         return block
@@ -193,6 +216,7 @@ class InterceptRows(Rows):
         self.rows = rows
         self.n_rows, self.n_features = rows.n_rows, rows.n_features + 1
         self.y, self.weight, self.total_weight = rows.y, rows.weight, rows.total_weight
+        self.categories = rows.categories
 
     @property
     def depth(self) -> int:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from ipub.data.choices import NO_CHOICES, Choices
+from ipub.data.choices import Indices as Indices
 from ipub.rounding import LARGEST, Array, down, up
-
-Indices = NDArray[np.intp]
 
 SCAN_CELLS = 1 << 20
 """How many cells one look at the table takes: temporaries stay this small, however long the table."""
@@ -63,6 +63,8 @@ class IntervalMatrix:
         The uncertain cells of row i are numbers ``row_starts[i]`` to ``row_starts[i + 1] - 1``.
     columns, centers, radii : arrays of shape (n_uncertain,)
         The column, midpoint and radius of each uncertain cell.
+    choices : Choices, optional
+        Rows with a missing category; the table has the reference level there.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class IntervalMatrix:
     columns: Indices
     centers: Array
     radii: Array
+    choices: Choices = NO_CHOICES
 
     @classmethod
     def from_bounds(cls, lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None) -> IntervalMatrix:
