@@ -152,10 +152,13 @@ def test_a_failed_fit_leaves_the_old_model_alone(train):
         (["train.csv", "--target", "lable"], ["train.csv", "'lable'", "Did you mean 'label'?"]),
         (["train.csv", "--target", "label", "--drop", "ids"], ["'ids'", "Did you mean 'id'?"]),
         (["train.csv", "--target", "label"], ["'id' ('row0' in row 1)", "--drop"]),
-        (["train.csv", "--target", "id", "--drop", "label"], ["'id' has 120 classes"]),
+        (["train.csv", "--target", "id", "--drop", "label"], ["'id' has 120 different values", "at most 100 classes"]),
         (["train.csv", *CLASSIFY, "--loss", "log"], ["--loss log", "auto"]),
         (["train.csv", *CLASSIFY, "--loss", "squared_error"], ["needs a target of numbers"]),
-        (["train.csv", "--target", "amount", "--drop", "id", "--drop", "label", "--loss", "hinge"], ["two values"]),
+        (
+            ["train.csv", "--target", "amount", "--drop", "id", "--drop", "label", "--loss", "hinge"],
+            ["120 different values", "squared_error"],
+        ),
         (["train.csv", *CLASSIFY, "--alpha", "0"], ["'alpha'"]),
         (["train.csv", *CLASSIFY, "--l1-ratio", "1"], ["'l1_ratio'"]),
         (["train.csv", *CLASSIFY, "--certificate", "magic"], ["'certificate'", "tight"]),
@@ -204,28 +207,49 @@ def test_predict_writes_what_the_library_bounds(train):
     model, X = load("model.ipub"), train[["a", "b", "c", "d"]]
     assert bounds["prediction"].tolist() == model.predict(X).tolist()
     close(bounds["probability"], model.predict_proba(X)[:, 1])
-    close(bounds[["lower", "upper"]][4:], model.predict_proba_bounds(X[4:]))
-    assert (bounds["certain"][4:].astype(bool) == (model.predict_set(X[4:]).sum(axis=1) == 1)).all()
-    n_certain = int(bounds["certain"][4:].astype(bool).sum())
-    assert 0 < n_certain < 116
-    assert f"{n_certain} of 116 bounded predictions" in done.stdout
+    close(bounds[["lower", "upper"]], model.predict_proba_bounds(X))
+    assert (bounds["certain"] == (model.predict_set(X).sum(axis=1) == 1)).all()
+    n_certain = int(bounds["certain"].sum())
+    assert 0 < n_certain < 120
+    assert f"{n_certain} of 120 predictions" in done.stdout
     assert "label (the target)" in done.stderr
 
 
-def test_rows_with_holes_get_a_prediction_but_no_bounds(train):
+def test_rows_with_holes_get_bounds_over_their_own_holes_too(train):
     fit(*CLASSIFY)
     done = run("predict", "model.ipub", "train.csv", "-o", "bounds.parquet")
     bounds = pd.read_parquet("bounds.parquet")
-    assert bounds["prediction"].notna().all()
-    assert bounds[["lower", "upper", "certain"]][:4].isna().all().all()
-    assert bounds[["lower", "upper", "certain"]][4:].notna().all().all()
+    assert bounds.notna().all().all()
+    filled = train[["a", "b", "c", "d"]].fillna(0.1)
+    inside = load("model.ipub").predict_proba_bounds(filled)
+    assert (bounds["lower"] <= inside[:, 0] + 1e-9).all()
+    assert (inside[:, 1] <= bounds["upper"] + 1e-9).all()
     assert "4 of 120 rows have missing cells themselves" in done.stderr
+
+
+def test_several_classes_are_told_apart(train):
+    train["kind"] = np.where(train["a"] > 0.3, "high", np.where(train["b"] > 0.0, "middle", "low"))
+    train.to_csv("train.csv", index=False)
+    arguments = ["--target", "kind", "--drop", "label", "--drop", "amount", "--drop", "id"]
+    done = fit(*arguments)
+    assert "log_loss (the target has 3 classes" in done.stdout
+    done = run("predict", "model.ipub", "train.csv", "-o", "bounds.csv")
+    written = pd.read_csv("bounds.csv")
+    clf = load("model.ipub")
+    labels = clf.predict_set(train[["a", "b", "c", "d"]])
+    assert (written["certain"] == (labels.sum(axis=1) == 1)).all()
+    assert written["possible"][0] == ", ".join(clf.classes_[labels[0]])
+    assert ((written["lower"] <= written["probability"]) & (written["probability"] <= written["upper"])).all()
+    assert "the probability of the class that is predicted" in done.stdout
+    assert "possible" in run("predict", "model.ipub", "train.csv").stdout
 
 
 def test_a_table_of_nothing_but_incomplete_rows_is_predicted(train):
     fit(*CLASSIFY)
     train[:3].to_csv("test.csv", index=False)
-    assert "no row is complete" in run("predict", "model.ipub", "test.csv").stdout
+    done = run("predict", "model.ipub", "test.csv")
+    assert "of 3 predictions" in done.stdout
+    assert "3 of 3 rows have missing cells themselves" in done.stderr
 
 
 def test_without_output_the_first_rows_are_shown(train):
@@ -233,7 +257,7 @@ def test_without_output_the_first_rows_are_shown(train):
     done = run("predict", "model.ipub", "train.csv")
     shown = [line.split() for line in done.stdout.splitlines() if re.match(r" +\d+ +(yes|no) ", line)]
     assert [line[0] for line in shown] == [str(i) for i in range(1, 21)]
-    assert shown[0][3:] == ["-", "-", "-"]
+    assert shown[0][5] in ("yes", "no")
     assert "and 100 more rows" in done.stdout
     assert "lower and upper bound the probability of yes" in done.stdout
 

@@ -51,6 +51,7 @@ DEMO_REPEATS = 51
 STRIP_WIDTH = 17
 WIDE_ENOUGH = 79
 LARGE_COLUMN = 10.0
+MOST_CLASSES = 100
 OUTWARD = {"lower": decimal.ROUND_FLOOR, "upper": decimal.ROUND_CEILING}  # what is printed is a bound as well
 
 out = Console(highlight=False)
@@ -202,15 +203,19 @@ def _choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
             return "log_loss", f"the target has two values, {values[0]} and {values[1]}"
         if is_number:
             return "squared_error", f"the target is a number with {len(values)} different values"
-    if len(values) > 2 and not is_number:
-        raise TableError(f"The target {target!r} has {len(values)} classes; so far a target must have two.")
-    if LOSSES[loss].task == "classification" and len(values) > 2:
+        loss, reason = "log_loss", f"the target has {len(values)} classes, each is told from the others"
+    else:
+        reason = "as asked"
+    if LOSSES[loss].task == "classification" and (
+        len(values) > MOST_CLASSES or (y.dtype.kind == "f" and len(values) > 2)
+    ):
         raise TableError(
-            f"--loss {loss} needs a target with two values; {target!r} has {len(values)}: use squared_error or huber."
+            f"The target {target!r} has {len(values)} different values, and --loss {loss} tells classes apart: use "
+            f"squared_error or huber for numbers, or a target with at most {MOST_CLASSES} classes."
         )
     if LOSSES[loss].task == "regression" and not is_number:
         raise TableError(f"--loss {loss} needs a target of numbers, but {target!r} holds {y.dtype.name} values.")
-    return loss, "as asked"
+    return loss, reason
 
 
 def _show_holes(X: pa.Table, where: Any, level: float) -> None:
@@ -243,10 +248,11 @@ def predict(
     test: Annotated[Path, typer.Argument(help="Table to predict: .csv, .tsv (or with .gz) or .parquet.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write .csv, .tsv or .parquet.")] = None,
 ) -> None:
-    """Predict the rows of a table, with bounds that hold whatever the missing training cells were.
+    """Predict the rows of a table, with bounds that hold whatever the missing cells were, in both tables.
 
-    Columns written: prediction; for log_loss also probability (of the second class), for the hinges score;
-    lower and upper, the bounds of that number; certain, whether no completion changes the class. Regression has
+    Columns written: prediction; for log_loss also probability (of the second class; of more than two, of the
+    predicted one), for the hinges score; lower and upper, the bounds of that number; certain, whether no completion
+    changes the class; with more than two classes also possible, those that some completion may give. Regression has
     no classes, hence no column certain.
     """
     if output is not None:
@@ -261,7 +267,7 @@ def predict(
     ignored = [name for name in table.column_names if name not in names]
     X = tables.features_of(table, list(names), test, "The model was trained on numbers: encode them the same way.")
     columns, quantity = _predictions(estimator, X)
-    complete = tables.complete_rows(X)
+    n_holed = int((~tables.complete_rows(X)).sum())
     if output is None:
         _show_predictions(columns, quantity)
     else:
@@ -271,39 +277,48 @@ def predict(
         target = metadata.get("target")
         listed = ", ".join(f"{name} (the target)" if name == target else name for name in ignored[:10])
         _note(f"Columns not used by the model: {listed}{', ...' if len(ignored) > 10 else ''}.")
-    if not complete.all():
+    if n_holed:
         _note(
-            f"{(~complete).sum()} of {len(complete)} rows have missing cells themselves. They get a prediction, with "
-            "each hole at the middle of its interval, but no bounds: these do not exist yet for such rows."
+            f"{n_holed} of {table.num_rows} rows have missing cells themselves: predicted with each hole at the middle "
+            "of its interval, and bounded over all of it."
         )
     _say(f"{table.num_rows} rows: {_summary(columns)}")
 
 
 def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
     """Return the columns of the answer, and in words what is bounded."""
-    complete = tables.complete_rows(X)
-    columns: dict[str, Any] = {"prediction": pa.array(estimator.predict(X))}
+    prediction = estimator.predict(X)
+    columns = {"prediction": pa.array(prediction)}
+    several = is_classifier(estimator) and len(estimator.classes_) > 2
     if not is_classifier(estimator):
-        quantity, bound, threshold = "the prediction", estimator.predict_bounds, np.nan
+        quantity, bounds, threshold = "the prediction", _in_parts(estimator.predict_bounds, X), np.nan
     elif hasattr(estimator, "predict_proba_bounds"):
-        quantity, bound, threshold = f"the probability of {estimator.classes_[1]}", estimator.predict_proba_bounds, 0.5
-        columns["probability"] = pa.array(estimator.predict_proba(X)[:, 1])
+        quantity, bounds, threshold = "the probability of ", _in_parts(estimator.predict_proba_bounds, X), 0.5
+        values = estimator.predict_proba(X) if several else estimator.predict_proba(X)[:, 1]
     else:
-        quantity, bound, threshold = f"the score (positive: {estimator.classes_[1]})", estimator.decision_bounds, 0.0
-        columns["score"] = pa.array(estimator.decision_function(X))
-    bounds = np.full((len(complete), 2), np.nan)
-    certain = np.zeros(len(complete), dtype=bool)
-    if complete.any():
-        numbers = np.flatnonzero(complete)
-        parts = np.array_split(numbers, max(1, len(numbers) // ROWS_AT_ONCE))
-        for part in track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5):
-            bounds[part] = bound(X.take(part))
-        certain = (bounds[:, 0] > threshold) | (bounds[:, 1] < threshold)
-    columns["lower"] = pa.array(bounds[:, 0], mask=~complete)
-    columns["upper"] = pa.array(bounds[:, 1], mask=~complete)
+        quantity, bounds, threshold = "the score of ", _in_parts(estimator.decision_bounds, X), 0.0
+        values = estimator.decision_function(X)
+    if several:
+        of = np.arange(len(values)), np.searchsorted(estimator.classes_, prediction)
+        values, bounds = values[of], bounds[of]
     if is_classifier(estimator):
-        columns["certain"] = pa.array(certain, mask=~complete)
+        columns["probability" if threshold else "score"] = pa.array(values)
+        quantity += "the class that is predicted" if several else str(estimator.classes_[1])
+    columns["lower"], columns["upper"] = pa.array(bounds[:, 0]), pa.array(bounds[:, 1])
+    if several:
+        labels = _in_parts(estimator.predict_set, X)
+        columns["certain"] = pa.array(labels.sum(axis=1) == 1)
+        columns["possible"] = pa.array([", ".join(map(str, estimator.classes_[row])) for row in labels])
+    elif is_classifier(estimator):
+        columns["certain"] = pa.array((bounds[:, 0] > threshold) | (bounds[:, 1] < threshold))
     return columns, quantity
+
+
+def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray[Any]:
+    """Bound some rows at a time, and show how far it is."""
+    parts = np.array_split(np.arange(X.num_rows), max(1, X.num_rows // ROWS_AT_ONCE))
+    bar = track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5)
+    return np.concatenate([bound(X.take(part)) for part in bar])
 
 
 def _show_predictions(columns: dict[str, Any], quantity: str) -> None:
@@ -329,15 +344,12 @@ def _cell(value: Any, rounding: str | None) -> Text:
 
 def _summary(columns: dict[str, Any]) -> str:
     """Say in one sentence how much the holes leave open."""
-    n_bounded = len(columns["lower"]) - columns["lower"].null_count
-    if n_bounded == 0:
-        return "no row is complete, so none has bounds"
+    n = len(columns["prediction"])
     if "certain" in columns:
         n_certain = columns["certain"].true_count
-        share = f"{n_certain} of {n_bounded} bounded predictions ({n_certain / n_bounded:.0%})"
-        return f"{share} are certain, no completion changes them"
-    widths = np.asarray(columns["upper"].drop_null()) - np.asarray(columns["lower"].drop_null())
-    return f"the bounds of {n_bounded} predictions have a median width of {np.median(widths):.4g}"
+        return f"{n_certain} of {n} predictions ({n_certain / n:.0%}) are certain, no completion changes them"
+    widths = np.asarray(columns["upper"]) - np.asarray(columns["lower"])
+    return f"the bounds of {n} predictions have a median width of {np.median(widths):.4g}"
 
 
 @app.command()

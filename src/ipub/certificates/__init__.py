@@ -14,6 +14,7 @@ from ipub.certificates.region import Certificate, Region, intersection
 from ipub.certificates.slope import slope
 from ipub.certificates.slope_bounds import Cells, Groups, MeanValue, SlopeBounds
 from ipub.certificates.sphere import sphere
+from ipub.certificates.uncertain_rows import uncertain_row_bounds
 from ipub.problem import Problem
 from ipub.solvers import Solution
 
@@ -73,4 +74,5 @@ __all__ = [
     "slope",
     "sphere",
     "tight",
+    "uncertain_row_bounds",
 ]
