@@ -151,7 +151,7 @@ def test_a_failed_fit_leaves_the_old_model_alone(train):
         (["train.txt", "--target", "label"], ["train.txt", ".parquet"]),
         (["train.csv", "--target", "lable"], ["train.csv", "'lable'", "Did you mean 'label'?"]),
         (["train.csv", "--target", "label", "--drop", "ids"], ["'ids'", "Did you mean 'id'?"]),
-        (["train.csv", "--target", "label"], ["'id' ('row0' in row 1)", "--drop"]),
+        (["train.csv", "--target", "label"], ["'id' holds a different category in each row ('row0'", "drop"]),
         (["train.csv", "--target", "id", "--drop", "label"], ["'id' has 120 different values", "at most 100 classes"]),
         (["train.csv", *CLASSIFY, "--loss", "log"], ["--loss log", "auto"]),
         (["train.csv", *CLASSIFY, "--loss", "squared_error"], ["needs a target of numbers"]),

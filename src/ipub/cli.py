@@ -150,6 +150,7 @@ def fit(
     certificate: Annotated[str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}.")] = "tight",
     intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
     interval_level: Annotated[float, typer.Option(help="Share of observed values in a quantile interval.")] = 0.9,
+    scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "none",
     ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
@@ -162,9 +163,10 @@ def fit(
     if not names:
         raise TableError(f"{train} has no column left to learn from beside the target {target!r}.")
     y = tables.values_of(table, target, train)
-    X = tables.features_of(table, names, train, "Encode them as numbers, or leave them out with --drop.")
+    X = tables.features_of(table, names, train, "Turn them into numbers or text, or leave them out with --drop.")
     loss, reason = _choose_loss(loss, y, target)
-    where = intervals if ranges is None else {**dict.fromkeys(names, intervals), **tables.read_ranges(ranges, names)}
+    numbers = tables.numbers_of(X).column_names
+    where = intervals if ranges is None else {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, names)}
     kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
     estimator = kind(
         loss,
@@ -174,6 +176,7 @@ def fit(
         certificate=certificate,
         intervals=where,
         interval_level=interval_level,
+        scale=None if scale == "none" else scale,
     )
     estimator.set_params(**({"hinge_width": hinge_width} if is_classifier(estimator) else {"huber_delta": huber_delta}))
     estimator.fit(X, y)
@@ -186,7 +189,8 @@ def fit(
     some = X.take(np.random.default_rng(0).permutation(len(y))[:SUMMARY_ROWS])
     which = "On the training rows" if some.num_rows == len(y) else f"On {some.num_rows} of the training rows"
     _say(f"{which}: {_summary(_predictions(estimator, some)[0])}")
-    _advise_on_scale(X)
+    if estimator.scale is None:
+        _advise_on_scale(X)
     _say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 
 
@@ -219,27 +223,29 @@ def _choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
 
 
 def _show_holes(X: pa.Table, where: Any, level: float) -> None:
-    values = tables.floats_of(X)
-    holes = np.isnan(values)
+    holes, numbers = tables.holes_of(X), tables.numbers_of(X)
     if not holes.any():
         _say("Holes: none, so the bounds are as narrow as training is exact")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = column_ranges(values, where, level, X.column_names)
+        ranges = column_ranges(tables.floats_of(numbers), where, level, numbers.column_names)
+    found = dict(zip(numbers.column_names, ranges, strict=True))
     _say(f"Holes: {holes.sum()} cells in {holes.any(axis=1).sum()} rows, taken to lie in these intervals")
     table = _table("column", "holes", "from", "to", left=["column"])
-    for name, count, (low, high) in zip(X.column_names, holes.sum(axis=0), found, strict=True):
+    for name, count in zip(X.column_names, holes.sum(axis=0), strict=True):
         if count:
-            table.add_row(Text(name), str(count), f"{low:.6g}", f"{high:.6g}")
+            ends = [f"{end:.6g}" for end in found[name]] if name in found else ["any", "category"]
+            table.add_row(Text(name), str(count), *ends)
     out.print(table)
 
 
 def _advise_on_scale(X: pa.Table) -> None:
-    sizes = np.nanmax(np.abs(tables.floats_of(X)), axis=0, initial=0.0)
-    if sizes.max() > LARGE_COLUMN:
-        name = X.column_names[int(sizes.argmax())]
-        _note(f"Bounds widen with the size of the columns ({name} goes up to {sizes.max():g}): scale them to [-1, 1].")
+    numbers = tables.numbers_of(X)
+    sizes = np.nanmax(np.abs(tables.floats_of(numbers)), axis=0, initial=0.0)
+    if sizes.max(initial=0.0) > LARGE_COLUMN:
+        name = numbers.column_names[int(sizes.argmax())]
+        _note(f"Bounds widen with the size of the columns ({name} goes up to {sizes.max():g}): try --scale standard.")
 
 
 @app.command()
@@ -265,9 +271,9 @@ def predict(
     table = tables.read_table(test)
     tables.check_names(list(names), table.column_names, str(test))
     ignored = [name for name in table.column_names if name not in names]
-    X = tables.features_of(table, list(names), test, "The model was trained on numbers: encode them the same way.")
+    X = tables.features_of(table, list(names), test, "The model was trained on numbers or text: turn them into that.")
     columns, quantity = _predictions(estimator, X)
-    n_holed = int((~tables.complete_rows(X)).sum())
+    n_holed = int(tables.holes_of(X).any(axis=1).sum())
     if output is None:
         _show_predictions(columns, quantity)
     else:

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import ipub
 from ipub.certificates import PARTS, Certificate
+from ipub.data.categories import TableEncoder
 from ipub.data.scaling import Scaling
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES
@@ -33,7 +34,9 @@ VERSION = 3
 """Raised whenever a file of the new kind would be misread by the code before."""
 
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
-RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*PARTS, Scaling, *map(type, LOSSES.values()))}
+RECORDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (*PARTS, Scaling, TableEncoder, *map(type, LOSSES.values()))
+}
 """Dataclasses that may stand in a model file."""
 
 HEADER = "model.json"
@@ -188,14 +191,19 @@ def _is_fitted(name: str) -> bool:
 
 def _check_consistent(estimator: Any) -> None:
     """Refuse a model whose parts do not fit each other, before it predicts nonsense."""
-    d = estimator.n_features_in_
+    encoder = estimator.encoder_
+    d = estimator.n_features_in_ if encoder is None else len(encoder.names)
     certificates = estimator.certificate_ if isinstance(estimator.certificate_, tuple) else (estimator.certificate_,)
     n_classes = len(getattr(estimator, "classes_", ()))
     n_models = n_classes if n_classes > 2 else 1
     several = (n_models,) if n_models > 1 else ()
     if np.size(estimator.coef_) != n_models * d or estimator.fill_values_.shape != (d,):
         raise ValueError("the arrays do not fit the number of features")
-    if estimator.hole_ranges_.shape != (d, 2) or estimator.coef_bounds_.shape != (*several, d, 2):
+    if (
+        estimator.hole_ranges_.shape != (d, 2)
+        or estimator.precision_.shape != (d,)
+        or estimator.coef_bounds_.shape != (*several, d, 2)
+    ):
         raise ValueError("the bounds do not fit the number of features")
     if len(certificates) != n_models or not all(isinstance(each, Certificate) for each in certificates):
         raise TypeError("the certificate is missing")

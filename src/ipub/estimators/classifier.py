@@ -55,8 +55,16 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Quantiles are of the rows that count (weight not 0), each once.
     interval_level : float, default=0.9
         Share of the observed values inside a quantile interval.
-    scale : None
-        Not available yet.
+    scale : {"standard", "minmax"} or None, default=None
+        Whether columns are scaled inside: to mean 0 and standard deviation 1, or to the range -1 to 1, of the observed
+        values of the rows that count. The scaler is part of the model: it is learnt once, from what was observed, and
+        is the same for every completion. `intervals`, `precision` and all rows stay in the units of X; `coef_` and
+        its bounds are weights of the scaled columns. Columns of one value are only moved, those of categories stay.
+    precision : float, mapping or None, default=None
+        By how much observed numbers may be off, in the units of X: every observed cell, of training and test rows, is
+        then the interval ``value ± precision``. ``{column: number}`` says it for some columns.
+    handle_unknown : {"error", "any"}, default="error"
+        What a category of a test row that was not there in training is: an error, or any of those that were.
     class_weight : "balanced", mapping or None, default=None
         Factor of the weights of each class's rows: ``{class: factor}``, or such that both classes weigh the same.
     tol : float, default=1e-8
@@ -87,8 +95,13 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     hole_ranges_ : array of shape (n_features, 2)
         Where holes lie, in training rows and in those whose bounds are asked for, in the units of X. (If bounds of
         each training cell were given: the whole range of the column.)
+    precision_ : array of shape (n_features,)
+        By how much observed values may be off.
     scaling_ : Scaling or None
-        How rows are scaled before the model sees them; None unless `ipub.certify` read it off a pipeline.
+        How rows are scaled before the model sees them: as `scale` says, or as `ipub.certify` read it off a pipeline.
+    encoder_ : TableEncoder or None
+        How a frame with categories becomes a table of numbers. All of the above then has one feature for each level,
+        and `get_feature_names_out` says which.
     dual_gap_ : float
         Duality gap at the center. An intercept has none: it adds its slope times its size and a Newton step of it,
         an estimate of the same thing.
@@ -128,6 +141,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,
+        precision: Any = None,
+        handle_unknown: str = "error",
         class_weight: Any = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
@@ -143,6 +158,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.intervals = intervals
         self.interval_level = interval_level
         self.scale = scale
+        self.precision = precision
+        self.handle_unknown = handle_unknown
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
@@ -168,7 +185,9 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Parameters
         ----------
         X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
-            NaN are the holes. A ``numpy.memmap`` is streamed from its file.
+            NaN are the holes. In a DataFrame a column of text or categories becomes one of 0 and 1 for each level;
+            where it is missing, it may be any level. A ``numpy.memmap`` is streamed from its file, if neither
+            `scale` nor `precision` is set.
         y : array of shape (n_rows,)
             Labels. With more than two classes one model is trained for each class against the others.
         sample_weight : array of shape (n_rows,), optional
@@ -259,7 +278,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         total = alone.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0.0, alone / np.where(total > 0.0, total, 1.0), 1.0 / len(self.classes_)))
 
-    def decision_bounds(self, X: Any) -> Array:
+    def decision_bounds(self, X: Any) -> Any:
         """Return (m, 2): the lowest and highest score over all completions of the training table.
 
         With more than two classes, (m, n_classes, 2).
@@ -269,27 +288,30 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         their columns too, or in those of an `IntervalMatrix`. It speaks of completions inside the intervals, not of
         values outside them, and not of noise in y.
         """
-        return self._score_bounds(X)
+        return self._output(self._score_bounds(X), X)
 
     @available_if(_has_probability)
-    def predict_proba_bounds(self, X: Any) -> Array:
+    def predict_proba_bounds(self, X: Any) -> Any:
         """Return (m, 2): bounds of the probability of ``classes_[1]`` over all completions.
 
         With more than two classes, (m, n_classes, 2): bounds of what `predict_proba` defines.
         """
         scores = self._score_bounds(X)
         low, high = self._loss.link_range(scores[..., 0], scores[..., 1])
-        return np.stack([low, high] if scores.ndim == 2 else share_bounds(low, high), axis=-1)
+        bounds = np.stack([low, high] if scores.ndim == 2 else share_bounds(low, high), axis=-1)
+        return self._output(bounds, X)
 
-    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+    def predict_set(self, X: Any) -> Any:
         """Return (m, n_classes): whether some completion may give the label; one True in a row means certain.
 
         With more than two classes a label is ruled out if its highest score is below the lowest of another.
         """
         scores = self._score_bounds(X)
         if scores.ndim == 2:
-            return np.column_stack([scores[:, 0] <= 0.0, scores[:, 1] >= 0.0])
-        return np.asarray(scores[..., 1] >= scores[..., 0].max(axis=1, keepdims=True))
+            possible = np.column_stack([scores[:, 0] <= 0.0, scores[:, 1] >= 0.0])
+        else:
+            possible = scores[..., 1] >= scores[..., 0].max(axis=1, keepdims=True)
+        return self._output(possible, X, [str(label) for label in self.classes_])
 
 
 def share_bounds(low: Array, high: Array) -> tuple[Array, Array]:

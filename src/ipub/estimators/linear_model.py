@@ -18,6 +18,7 @@ from ipub.attained import attained_bounds
 from ipub.certificates import CERTIFICATES, Certificate, pointwise_bounds, uncertain_row_bounds
 from ipub.data.blocks import InterceptRows, Rows
 from ipub.data.intervals import Indices, IntervalMatrix
+from ipub.estimators.output import FrameOutput
 from ipub.estimators.reading import TableReader
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
@@ -29,7 +30,7 @@ RETRAINING_ERROR = 1e-7
 """What rounding may add to the score of a retrained model, at most."""
 
 
-class BoundedLinearModel(TableReader):
+class BoundedLinearModel(TableReader, FrameOutput):
     """Base of the estimators: training at the center and the certificate, whatever the loss."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"X_lower": True, "X_upper": True}
@@ -40,7 +41,9 @@ class BoundedLinearModel(TableReader):
         "certificate": [StrOptions(set(CERTIFICATES))],
         "intervals": [str, Mapping, "array-like"],
         "interval_level": [Interval(Real, 0, 1, closed="right")],
-        "scale": [str, None],
+        "scale": [StrOptions({"standard", "minmax"}), None],
+        "precision": [Interval(Real, 0, None, closed="left"), Mapping, None],
+        "handle_unknown": [StrOptions({"error", "any"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -186,7 +189,7 @@ class BoundedLinearModel(TableReader):
         """
         center, cells = self._extended(self._read_uncertain_rows(X))
         parts = [self._attained(k, center, cells, return_completions) for k in range(len(self._certificates))]
-        bounds = self._by_model([part[0] for part in parts])
+        bounds = self._output(self._by_model([part[0] for part in parts]), X)
         if not return_completions:
             return bounds
         pairs = [part[1] for part in parts]

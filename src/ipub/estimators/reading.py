@@ -13,8 +13,9 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ipub.data.blocks import Block, MemoryRows, Rows, Sums
+from ipub.data.categories import TableEncoder
 from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame, is_missing
-from ipub.data.holes import column_ranges
+from ipub.data.holes import column_precision, column_ranges
 from ipub.data.intervals import IntervalMatrix, check_values
 from ipub.data.mapped import MappedRows
 from ipub.data.scaling import Scaling
@@ -29,8 +30,11 @@ class TableReader(BaseEstimator):
     intervals: Any
     interval_level: float
     scale: str | None
+    precision: Any
+    handle_unknown: str
 
     scaling_: Scaling | None = None
+    encoder_: TableEncoder | None = None
 
     # --- the training table ------------------------------------------------------------------------
 
@@ -38,18 +42,53 @@ class TableReader(BaseEstimator):
         """Turn holes into intervals, scale, and choose the engine; remember both for the rows of `predict`."""
         counted = None if (weight > 0.0).all() else weight > 0.0
         if isinstance(data, IntervalMatrix):
-            (total,) = MemoryRows(data, y, weight).reduce(_center_sums)
+            rows = MemoryRows(data, y, weight)
+            (total,) = rows.reduce(_center_sums)
+            self.fill_values_ = np.asarray(total / rows.total_weight)
             self.hole_ranges_ = np.clip(data.hull(counted), -LARGEST, LARGEST)
-            self.fill_values_ = np.asarray(total / MemoryRows(data, y, weight).total_weight)
-            matrix = data
+            self.precision_ = np.zeros(data.shape[1])
         else:
-            labels = column_labels(X) if is_frame(X) else None
-            self.hole_ranges_ = column_ranges(data, self.intervals, self.interval_level, labels, counted)
-            self.fill_values_ = 0.5 * self.hole_ranges_[:, 0] + 0.5 * self.hole_ranges_[:, 1]
-            if isinstance(data, np.memmap) and self.scaling_ is None:
+            self._learn_intervals(column_labels(X) if is_frame(X) else None, data, counted)
+            if isinstance(data, np.memmap) and self.scale is None and self.scaling_ is None and self.precision is None:
                 return MappedRows(data, y, self.hole_ranges_, weight)
-            matrix = IntervalMatrix.from_table(data, self.hole_ranges_)
+        matrix = self._uncertain(data)
+        if self.scale is not None:
+            observed = matrix.observed() if counted is None else matrix.observed()[counted]
+            self.scaling_ = Scaling.learn(self.scale, observed, self.hole_ranges_, ~self._is_number())
         return MemoryRows(matrix if self.scaling_ is None else self.scaling_.intervals(matrix), y, weight)
+
+    def _learn_intervals(self, labels: Sequence[Any] | None, table: Table, counted: NDArray[np.bool_] | None) -> None:
+        """Learn where the holes of each column lie, what they take in `predict`, and how precise the others are."""
+        encoder, intervals, precision = self.encoder_, self.intervals, self.precision
+        if encoder is None:
+            self.hole_ranges_ = column_ranges(table, intervals, self.interval_level, labels, counted)
+            self.fill_values_ = 0.5 * self.hole_ranges_[:, 0] + 0.5 * self.hole_ranges_[:, 1]
+            self.precision_ = column_precision(precision, table.shape[1], labels)
+            return
+        intervals, precision = encoder.by_name(intervals, "intervals"), encoder.by_name(precision, "precision")
+        numbers, names = encoder.numbers, encoder.names_of_numbers
+        # A missing category is one of its levels (`encoder.missing`); as a box, each of its columns lies in [0, 1].
+        self.hole_ranges_ = np.tile([0.0, 1.0], (table.shape[1], 1))
+        self.precision_ = np.zeros(table.shape[1])
+        some = np.asarray(table if counted is None else table[counted], dtype=float)
+        self.fill_values_ = np.nansum(some, axis=0) / np.maximum(1, (~np.isnan(some)).sum(axis=0))
+        if len(numbers):
+            ranges = column_ranges(table[:, numbers], intervals, self.interval_level, names, counted)
+            self.hole_ranges_[numbers] = ranges
+            self.fill_values_[numbers] = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
+            self.precision_[numbers] = column_precision(precision, len(numbers), names)
+
+    def _is_number(self) -> NDArray[np.bool_]:
+        """Return which columns hold numbers, and not a level of a category."""
+        is_number = np.full(len(self.fill_values_), self.encoder_ is None)
+        if self.encoder_ is not None:
+            is_number[self.encoder_.numbers] = True
+        return is_number
+
+    def _uncertain(self, data: Table | IntervalMatrix) -> IntervalMatrix:
+        """Return the intervals of a table: its holes, and its observed cells if they are not precise."""
+        matrix = data if isinstance(data, IntervalMatrix) else IntervalMatrix.from_table(data, self.hole_ranges_)
+        return matrix.blurred(self.precision_) if self.precision_.any() else matrix
 
     def _read_training_data(
         self, X: Any, X_lower: ArrayLike | None, X_upper: ArrayLike | None, reset: bool
@@ -57,16 +96,18 @@ class TableReader(BaseEstimator):
         """Check parameters and training data; remember the features, or with `reset` False compare them."""
         if reset:
             self.scaling_ = None
-        self._refuse_what_does_not_exist_yet()
         self._penalty()
         has_bounds = X_lower is not None or isinstance(X, IntervalMatrix)
         if has_bounds and not (isinstance(self.intervals, str) and self.intervals == "quantile"):
             raise ValueError("Bounds of the cells are given, so intervals has no say: leave it at its default.")
+        if has_bounds and self.precision is not None:
+            raise ValueError("Bounds of the cells are given, so precision has no say: leave it out.")
         if (X_lower is None) != (X_upper is None):
             raise ValueError("X_lower and X_upper go together: give both or neither.")
         if isinstance(X, IntervalMatrix):
             if X_lower is not None:
                 raise ValueError("X is an IntervalMatrix and has its own bounds: leave out X_lower and X_upper.")
+            self.encoder_ = None
             validate_data(self, X.table, reset=reset, dtype="numeric", ensure_all_finite=False)
             X.check()
             return X
@@ -76,20 +117,30 @@ class TableReader(BaseEstimator):
         for bound, what in ((X_lower, "X_lower"), (X_upper, "X_upper")):
             if is_frame(X) and is_frame(bound) and column_labels(bound) != column_labels(X):
                 raise ValueError(f"The columns of {what} are not those of X in the same order: rename or reorder them.")
+        if self.encoder_ is not None:
+            raise ValueError(
+                f"X_lower and X_upper bound numbers, and X has categories ({', '.join(self.encoder_.labels)}): give "
+                "ranges with intervals={column: (low, high)}, or encode the categories yourself."
+            )
         lower, upper = (frame_to_table(bound) if is_frame(bound) else bound for bound in (X_lower, X_upper))
         return IntervalMatrix.from_table_and_bounds(table, lower, upper, self._names())
 
-    def _refuse_what_does_not_exist_yet(self) -> None:
-        if self.scale is not None:
-            raise ValueError(
-                f"scale={self.scale!r} is not available yet. Put a scaler before this estimator: "
-                "make_pipeline(StandardScaler(), ...) leaves holes as they are."
-            )
-
     def _read_table(self, X: Any, *, reset: bool) -> Table:
         """Return the values of X as a numeric array, NaN where missing, checked and not copied if possible."""
-        if is_frame(X):
-            table: Table = frame_to_table(X)
+        if reset:
+            self.encoder_ = TableEncoder.learn(X) if is_frame(X) else None
+        encoder = self.encoder_
+        if encoder is not None:
+            if not is_frame(X):
+                raise ValueError(
+                    f"{type(self).__name__} was fitted on a DataFrame with categories ({', '.join(encoder.labels)}): "
+                    "give a DataFrame with the same columns."
+                )
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            table: Table = encoder.encode(X, self.handle_unknown == "any")
+            check_array(table, ensure_all_finite=False)
+        elif is_frame(X):
+            table = frame_to_table(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             check_array(table, ensure_all_finite=False)
         else:
@@ -101,8 +152,19 @@ class TableReader(BaseEstimator):
         return table
 
     def _names(self) -> Sequence[str] | None:
+        """Return the names of the columns of an encoded table."""
+        if self.encoder_ is not None:
+            return self.encoder_.names
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002 (as in scikit-learn)
+        """Return the names of the columns that weights belong to: of `coef_` and `coef_bounds_`.
+
+        A column of categories has one for each level, ``column_level``.
+        """
+        check_is_fitted(self, "certificate_")
+        return np.array(self._names() or [f"x{j}" for j in range(len(self.fill_values_))], dtype=object)
 
     def _read_labels(self, y: Any, n_rows: int) -> NDArray[Any]:
         if y is None:
@@ -167,8 +229,7 @@ class TableReader(BaseEstimator):
             self._check_intervals(X)
             rows = X
         else:
-            table = np.ascontiguousarray(self._read_table(X, reset=False), dtype=float)
-            rows = IntervalMatrix.from_table(table, self.hole_ranges_)
+            rows = self._uncertain(np.ascontiguousarray(self._read_table(X, reset=False), dtype=float))
         if self.scaling_ is None:
             return rows
         self._scaled(rows.center_rows(slice(0, rows.shape[0])))  # names a cell that is too large
@@ -177,10 +238,10 @@ class TableReader(BaseEstimator):
     def _check_intervals(self, X: IntervalMatrix) -> None:
         """Refuse rows of intervals that do not fit the model."""
         X.check()
-        if X.shape[1] != self.n_features_in_:
+        expected = len(self.fill_values_)
+        if X.shape[1] != expected:
             raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
-                "as input."
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {expected} features as input."
             )
 
 

@@ -34,7 +34,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         Strength of the penalty. ``Ridge(alpha=a)`` has ``alpha = 2 a / n``; ``ElasticNet(alpha=a)`` has
         ``alpha = 2 a``, with the same `l1_ratio`. ``HuberRegressor`` of scikit-learn estimates a scale of the noise
         as well, so it minimises something else.
-    l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, tol, max_iter, random_state, verbose
+    l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, precision, handle_unknown, tol, max_iter,
+    random_state, verbose
         As in `BoundedClassifier`.
     huber_delta : float, default=1.0
         Where ``loss="huber"`` turns from a parabola into lines, in units of y; other losses do not use it.
@@ -54,7 +55,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         What holes of a test row take in `predict`.
     hole_ranges_ : array of shape (n_features, 2)
         Where holes lie; as in `BoundedClassifier`.
-    scaling_ : Scaling or None
+    precision_, scaling_, encoder_
         As in `BoundedClassifier`.
     dual_gap_ : float
         Duality gap at the center; see `BoundedClassifier`.
@@ -90,6 +91,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,
+        precision: Any = None,
+        handle_unknown: str = "error",
         tol: float = 1e-8,
         max_iter: int = 1000,
         huber_delta: float = 1.0,
@@ -104,6 +107,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         self.intervals = intervals
         self.interval_level = interval_level
         self.scale = scale
+        self.precision = precision
+        self.handle_unknown = handle_unknown
         self.tol = tol
         self.max_iter = max_iter
         self.huber_delta = huber_delta
@@ -163,7 +168,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         """Return the prediction of the model trained at the center; holes take the center."""
         return np.asarray(self._read_filled_rows(X) @ self.coef_ + self.intercept_)
 
-    def predict_bounds(self, X: Any) -> Array:
+    def predict_bounds(self, X: Any) -> Any:
         """Return (m, 2): the lowest and highest prediction over all completions of the training table.
 
         Guarantee: the exact minimiser (w, b) of the training problem of *every* completion has
@@ -171,4 +176,4 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         their columns too, or in those of an `IntervalMatrix`. It speaks of completions inside the intervals, not of
         values outside them, and not of noise in y.
         """
-        return self._score_bounds(X)
+        return self._output(self._score_bounds(X), X)
