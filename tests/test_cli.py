@@ -227,6 +227,28 @@ def test_rows_with_holes_get_bounds_over_their_own_holes_too(train):
     assert "4 of 120 rows have missing cells themselves" in done.stderr
 
 
+def test_columns_of_text_are_categories_and_columns_are_scaled(train):
+    train["site"] = np.where(train["a"] > 0.3, "high", np.where(train["b"] > 0.0, "middle", "low"))
+    train["income"] = 1e4 * train["a"] + 3e4
+    train.loc[5:7, "site"] = None
+    train.to_csv("train.csv", index=False)
+    Path("ranges.toml").write_text("income = [0, 100000]\n")
+    done = fit(*CLASSIFY, "--scale", "standard", "--ranges", "ranges.toml")
+    assert re.search(r"site +3 +any +category", done.stdout)
+    assert "--scale" not in done.stderr
+    assert "try --scale standard" in fit(*CLASSIFY).stderr
+    fit(*CLASSIFY, "--scale", "standard")
+    done = run("predict", "model.ipub", "train.csv", "-o", "bounds.csv")
+    assert "7 of 120 rows have missing cells themselves" in done.stderr
+    model = load("model.ipub")
+    close(
+        pd.read_csv("bounds.csv")[["lower", "upper"]], model.predict_proba_bounds(train[list(model.feature_names_in_)])
+    )
+    train.assign(site="outside").to_csv("test.csv", index=False)
+    assert "'site' has the category 'outside' in row 1" in refused("predict", "model.ipub", "test.csv")
+    assert "'scale'" in refused("fit", "train.csv", *CLASSIFY, "--scale", "robust")
+
+
 def test_several_classes_are_told_apart(train):
     train["kind"] = np.where(train["a"] > 0.3, "high", np.where(train["b"] > 0.0, "middle", "low"))
     train.to_csv("train.csv", index=False)
@@ -300,7 +322,7 @@ def test_predict_refuses_bad_input_in_one_sentence(train):
         (["nameless.ipub", "train.csv"], ["without column names"]),
         (["model.ipub", "none.csv"], ["none.csv"]),
         (["model.ipub", "renamed.csv"], ["renamed.csv has no columns 'a', 'b'", "'bb' for 'b'"]),
-        (["model.ipub", "text.csv"], ["'a' ('x' in row 1)", "trained on numbers"]),
+        (["model.ipub", "text.csv"], ["'a' ('x' in row 1)", "held numbers in training"]),
         (["model.ipub", "train.csv", "-o", "bounds.xlsx"], ["bounds.xlsx", ".parquet"]),
         (["model.ipub", "train.csv", "-o", "none/bounds.csv"], ["none does not exist"]),
     ]:
@@ -427,8 +449,8 @@ def test_a_remedy_is_an_option_of_the_command_line(tmp_path):
 
 def test_rows_are_counted_from_one_whoever_finds_the_fault(tmp_path):
     train = tmp_path / "train.csv"
-    for cell in ("inf", "1e200", "red"):
+    for cell, code in (("inf", 2), ("1e200", 2), ("red", 0)):
         train.write_text(f"a,b,y\n1,2,no\n{cell},1,yes\n3,5,no\n")
         result = CliRunner().invoke(cli.app, ["fit", str(train), "--target", "y", "-o", str(tmp_path / "m.ipub")])
-        assert result.exit_code == 2
+        assert result.exit_code == code
         assert "row 2" in " ".join(result.output.split())

@@ -65,7 +65,7 @@ class SentencesForErrors(typer.core.TyperGroup):
         """Run a command; the one place where errors of the library are caught."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_args, **_kwargs: _note(str(message))
+            warnings.showwarning = lambda message, *_args, **_kwargs: _note(_counting_from_one(str(message)))
             try:
                 return super().invoke(ctx)
             except OSError as error:

@@ -76,7 +76,7 @@ def test_a_new_category_is_refused_by_column_row_and_remedy_or_may_be_any():
 
 def test_text_where_there_were_numbers_is_refused():
     encoder = TableEncoder.learn(FRAMES["pandas"]())
-    with pytest.raises(ValueError, match=r"Column\(s\) 'age' \(String\) are not numeric"):
+    with pytest.raises(ValueError, match=r"Column\(s\) 'age' \('old' in row 0\) held numbers in training"):
         encoder.encode(pd.DataFrame({"age": ["old"], "site": ["east"], "old": [True]}))
 
 
@@ -84,8 +84,8 @@ def test_text_where_there_were_numbers_is_refused():
     ("column", "message"),
     [
         ([f"row{i}" for i in range(60)], r"a different category in each row \('row0', 'row1', 'row10', \.\.\.\).*drop"),
-        ([str(i / 2) for i in range(60)], r"holds numbers written as text \('0.0', '0.5', .*\): convert"),
-        ([*(str(i / 2) for i in range(59)), "unknown"], r"but for 'unknown': make what stands for a missing"),
+        ([str(i / 2) for i in range(60)], r"numbers written as text \('0.0', '0.5', .*\)\. .*convert.*categorical"),
+        ([*(str(i / 2) for i in range(59)), "unknown"], r"'1.0', \.\.\., but 'unknown' in row 59\)\. Make what"),
         (pd.Categorical([1, "a"] * 30), r"'column' \(1 in row 0, 'a' in row 1\) mix text, numbers"),
         (pd.cut(np.arange(60.0), 3), r"has categories of type Interval: turn them into text, with \.astype\(str\)"),
         (pd.Categorical(pd.to_datetime(["2020-01-01", "2020-01-02"] * 30)), r"has categories of type Timestamp"),
@@ -99,6 +99,12 @@ def test_what_is_no_category_is_refused_by_name_with_the_remedy(column, message)
     with pytest.raises(ValueError, match=message) as caught:
         TableEncoder.learn(pd.DataFrame({"a": np.arange(60.0), "column": column}))
     assert "'column'" in str(caught.value)
+
+
+def test_a_word_among_few_numbers_is_pointed_out():
+    with pytest.warns(CategoryWarning, match=r"'size' holds numbers written as text \('1', '3', but 'red' in row 1\)"):
+        encoder = TableEncoder.learn(pd.DataFrame({"size": ["1", "red", "3"]}))
+    assert encoder.levels == (("1", "3", "red"),)
 
 
 def test_codes_that_are_declared_as_categories_are_taken():

@@ -170,7 +170,7 @@ class TableEncoder:
             kind_of_column(column) if levels is None else "category"
             for column, levels in zip(frame.iter_columns(), self.levels, strict=True)
         ]
-        refuse_columns(frame, ["text" if kind == "category" and levels is None else kind
+        refuse_columns(frame, ["unexpected text" if kind == "category" and levels is None else kind
                                for kind, levels in zip(kinds, self.levels, strict=True)])  # fmt: skip
         starts = self.starts
         table = np.full((len(frame), int(starts[-1])), np.nan)
@@ -205,14 +205,18 @@ def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
     if len({isinstance(level, str) for level in levels}) > 1:
         raise ValueError(f"Column(s) {column.name!r} ({cells_of_kinds(column)}) {REFUSED['mixed']}")
     n, name = len(levels), column.name
-    words = [level for level in levels if not _is_number(level)]
+    words = {level for level in levels if not _is_number(level)}
     is_text = column.dtype == nw.String or column.dtype == nw.Object
-    if is_text and n > FEW_LEVELS and 2 * len(words) < n:
-        odd = f", but for {_examples(words)}: make what stands for a missing value None, and" if words else ":"
-        raise ValueError(
-            f"Column {name!r} holds numbers written as text ({_examples(levels - set(words))}){odd} convert the column "
-            "to numbers; or to a categorical type, if they are codes."
-        )
+    if is_text and 2 * len(words) < n:
+        found = next((f", but {value!r} in row {i}" for i, value in enumerate(column.to_list()) if value in words), "")
+        advice = "Make what stands for a missing value None, and convert the column to numbers"
+        sentence = f"Column {name!r} holds numbers written as text ({_examples(levels - words)}{found}). {advice}"
+        if n > FEW_LEVELS:
+            raise ValueError(f"{sentence}; or to a categorical type, if they are codes.")
+        if words:
+            warnings.warn(
+                f"{sentence}, unless they are categories, as which they are taken.", CategoryWarning, stacklevel=8
+            )
     if n > FEW_LEVELS and n == len(observed):
         raise ValueError(
             f"Column {name!r} holds a different category in each row ({_examples(levels)}), so nothing can be learnt "

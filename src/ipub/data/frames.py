@@ -18,8 +18,14 @@ def is_frame(X: Any) -> bool:
     return bool(nw.dependencies.is_into_dataframe(X))
 
 
-def frame_to_table(X: Any) -> Array:
+def frame_to_table(X: Any, text: str = "text") -> Array:
     """Return a frame's values as floats, nulls as NaN; a view where the frame allows it.
+
+    Parameters
+    ----------
+    X : DataFrame
+    text : str
+        Which sentence of `REFUSED` is said of text.
 
     Raises
     ------
@@ -29,7 +35,7 @@ def frame_to_table(X: Any) -> Array:
     refuse_duplicate_names(X)
     frame = nw.from_native(X, eager_only=True)
     kinds = [kind_of_column(column) for column in frame.iter_columns()]
-    refuse_columns(frame, ["text" if kind == "category" else kind for kind in kinds])
+    refuse_columns(frame, [text if kind == "category" else kind for kind in kinds])
     if all(column.dtype == nw.Float64 for column in frame.iter_columns()):
         whole = frame.to_numpy()
         if whole.dtype == np.float64 and whole.ndim == 2:
@@ -75,6 +81,8 @@ def floats_of_column(column: nw.Series[Any]) -> Array:
 REFUSED = {
     "text": "are not numeric, and only numeric columns are supported here. Encode them (OneHotEncoder in a "
     "ColumnTransformer, say), convert them if they hold numbers as text, or drop them.",
+    "unexpected text": "held numbers in training, and hold text now: convert them, and make what stands for a missing "
+    "value None.",
     "date": "hold dates or times: turn them into numbers, days since some day for example, or drop them.",
     "mixed": "mix text, numbers or other things. Make what stands for a missing value NaN or None, and the rest all "
     "numbers or all text.",
@@ -87,7 +95,7 @@ def refuse_columns(frame: nw.DataFrame[Any], kinds: Sequence[str]) -> None:
     """Refuse columns by what they hold, all of a kind at once."""
     for kind, sentence in REFUSED.items():
         wrong = [
-            f"{column.name!r} ({cells_of_kinds(column) if kind == 'mixed' else column.dtype})"
+            f"{column.name!r} ({column.dtype if kind in ('text', 'date', 'other') else cells_of_kinds(column)})"
             for column, found in zip(frame.iter_columns(), kinds, strict=True)
             if found == kind
         ]

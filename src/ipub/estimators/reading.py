@@ -140,7 +140,8 @@ class TableReader(BaseEstimator):
             table: Table = encoder.encode(X, self.handle_unknown == "any")
             check_array(table, ensure_all_finite=False)
         elif is_frame(X):
-            table = frame_to_table(X)
+            is_trained = not reset and hasattr(self, "fill_values_")
+            table = frame_to_table(X, "unexpected text" if is_trained else "text")
             validate_data(self, X, reset=reset, skip_check_array=True)
             check_array(table, ensure_all_finite=False)
         else:
