@@ -27,6 +27,7 @@ from ipub.data.categories import TableEncoder
 from ipub.data.scaling import Scaling
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES
+from ipub.rounding import LARGEST
 from ipub.tables import whole_file
 
 FORMAT = "ipub model"
@@ -180,6 +181,10 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
         if not _is_fitted(name):
             raise ValueError(f"unexpected attribute {name!r}")
         setattr(estimator, name, value)
+    if version < 3:
+        # These did not say where holes of test rows lie: anywhere.
+        estimator.hole_ranges_ = np.tile([-LARGEST, LARGEST], (estimator.n_features_in_, 1))
+        estimator.precision_ = np.zeros(estimator.n_features_in_)
     _check_consistent(estimator)
     return StoredModel(estimator, _decode_items(header["metadata"], archive))
 
