@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -194,8 +195,8 @@ class TableEncoder:
 
 def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
     """Return the sorted levels of a column, and refuse those that are of no use."""
-    observed = [value for value in column.to_list() if not is_missing(value)]
-    levels = set(observed)
+    counts = {value: count for value, count in Counter(column.to_list()).items() if not is_missing(value)}
+    levels, n_observed = set(counts), sum(counts.values())
     strange = sorted({type(level).__name__ for level in levels if not isinstance(level, Level)})
     if strange:
         raise ValueError(
@@ -217,7 +218,7 @@ def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
             warnings.warn(
                 f"{sentence}, unless they are categories, as which they are taken.", CategoryWarning, stacklevel=8
             )
-    if n > FEW_LEVELS and n == len(observed):
+    if n > FEW_LEVELS and n == n_observed:
         raise ValueError(
             f"Column {name!r} holds a different category in each row ({_examples(levels)}), so nothing can be learnt "
             "from it: drop the column."
@@ -227,9 +228,9 @@ def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
             f"Column {name!r} has {n} different categories ({_examples(levels)}), and each would become a column; at "
             f"most {MOST_LEVELS} are taken. Drop it, or join rare categories into one."
         )
-    if n > FEW_LEVELS and 2 * n > len(observed):
+    if n > FEW_LEVELS and 2 * n > n_observed:
         warnings.warn(
-            f"Column {name!r} has {n} different categories in {len(observed)} rows ({_examples(levels)}). If they name "
+            f"Column {name!r} has {n} different categories in {n_observed} rows ({_examples(levels)}). If they name "
             "the rows, drop the column; else join rare ones into one.",
             CategoryWarning,
             stacklevel=8,
@@ -240,15 +241,15 @@ def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
 def _one_hot(column: nw.Series[Any], levels: Sequence[Level], any_level: bool) -> Array:
     codes = {level: k for k, level in enumerate(levels)}
     values = column.to_list()
-    numbers = np.array([len(levels) if is_missing(value) else codes.get(value, -1) for value in values], dtype=np.intp)
-    unseen = np.flatnonzero(numbers < 0)
+    numbers = np.array([codes.get(value, -1) for value in values], dtype=np.intp)
+    unseen = np.array([i for i in np.flatnonzero(numbers < 0) if not is_missing(values[i])], dtype=np.intp)
     if len(unseen) and not any_level:
         raise ValueError(
             f"Column {column.name!r} has the category {values[unseen[0]]!r} in row {unseen[0]}, which was not there in "
             f"training (there were {_examples(levels)}). Correct it, make it missing, or set handle_unknown='any', "
             "which bounds over all categories that were there."
         )
-    numbers[unseen] = len(levels)
+    numbers[numbers < 0] = len(levels)
     return np.vstack([np.eye(len(levels)), np.full(len(levels), np.nan)])[numbers]
 
 

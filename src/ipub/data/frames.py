@@ -53,7 +53,7 @@ def kind_of_column(column: nw.Series[Any]) -> str:
         return "number"
     if kind == nw.String or kind == nw.Categorical or kind == nw.Enum:
         return "category"
-    if kind.is_temporal():
+    if str(kind).split("(")[0] in ("Date", "Datetime", "Duration", "Time"):
         return "date"
     if kind != nw.Object:
         return "other"

@@ -154,6 +154,8 @@ class BoundedLinearModel(TableReader, FrameOutput):
         Each end is the score of a model trained on one filling, found by a search. So the exact range of the score
         contains these bounds, and is contained in the certified ones: where both are close, both are nearly exact.
         With at most 12 holes in a small table all fillings with every hole at an end of its interval are looked at.
+        A missing category is a box so far, each of its columns by itself between 0 and 1, and these are the fillings
+        that are looked at: where categories are missing, an end need not be that of a choice of levels.
 
         It retrains many times, and needs the training table: it looks at the one given to `fit`, not at a copy. A
         model that was pickled or comes from a model file has none. Progress is shown if `verbose` is positive.
