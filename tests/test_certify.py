@@ -380,8 +380,11 @@ def test_holes_of_a_test_row_take_the_middle_before_they_are_scaled(certified):
     *_, clf = certified
     row = np.array([[np.nan, 1.0, 1.0]])
     np.testing.assert_array_equal(clf.decision_function(row), clf.decision_function([[clf.fill_values_[0], 1.0, 1.0]]))
-    with pytest.raises(ValueError, match="missing value in column 0"):
-        clf.decision_bounds(row)
+    low, high = clf.decision_bounds(row)[0]
+    for end in clf.hole_ranges_[0]:
+        inside = clf.decision_bounds([[end, 1.0, 1.0]])[0]
+        assert low <= inside[0] + 1e-9
+        assert inside[1] <= high + 1e-9
 
 
 def test_files_and_pickles_keep_the_scaling(certified, tmp_path):

@@ -151,11 +151,14 @@ def test_a_failed_fit_leaves_the_old_model_alone(train):
         (["train.txt", "--target", "label"], ["train.txt", ".parquet"]),
         (["train.csv", "--target", "lable"], ["train.csv", "'lable'", "Did you mean 'label'?"]),
         (["train.csv", "--target", "label", "--drop", "ids"], ["'ids'", "Did you mean 'id'?"]),
-        (["train.csv", "--target", "label"], ["'id' ('row0' in row 1)", "--drop"]),
-        (["train.csv", "--target", "id", "--drop", "label"], ["'id' has 120 classes"]),
+        (["train.csv", "--target", "label"], ["'id' holds a different category in each row ('row0'", "drop"]),
+        (["train.csv", "--target", "id", "--drop", "label"], ["'id' has 120 different values", "at most 100 classes"]),
         (["train.csv", *CLASSIFY, "--loss", "log"], ["--loss log", "auto"]),
         (["train.csv", *CLASSIFY, "--loss", "squared_error"], ["needs a target of numbers"]),
-        (["train.csv", "--target", "amount", "--drop", "id", "--drop", "label", "--loss", "hinge"], ["two values"]),
+        (
+            ["train.csv", "--target", "amount", "--drop", "id", "--drop", "label", "--loss", "hinge"],
+            ["120 different values", "squared_error"],
+        ),
         (["train.csv", *CLASSIFY, "--alpha", "0"], ["'alpha'"]),
         (["train.csv", *CLASSIFY, "--l1-ratio", "1"], ["'l1_ratio'"]),
         (["train.csv", *CLASSIFY, "--certificate", "magic"], ["'certificate'", "tight"]),
@@ -204,28 +207,71 @@ def test_predict_writes_what_the_library_bounds(train):
     model, X = load("model.ipub"), train[["a", "b", "c", "d"]]
     assert bounds["prediction"].tolist() == model.predict(X).tolist()
     close(bounds["probability"], model.predict_proba(X)[:, 1])
-    close(bounds[["lower", "upper"]][4:], model.predict_proba_bounds(X[4:]))
-    assert (bounds["certain"][4:].astype(bool) == (model.predict_set(X[4:]).sum(axis=1) == 1)).all()
-    n_certain = int(bounds["certain"][4:].astype(bool).sum())
-    assert 0 < n_certain < 116
-    assert f"{n_certain} of 116 bounded predictions" in done.stdout
+    close(bounds[["lower", "upper"]], model.predict_proba_bounds(X))
+    assert (bounds["certain"] == (model.predict_set(X).sum(axis=1) == 1)).all()
+    n_certain = int(bounds["certain"].sum())
+    assert 0 < n_certain < 120
+    assert f"{n_certain} of 120 predictions" in done.stdout
     assert "label (the target)" in done.stderr
 
 
-def test_rows_with_holes_get_a_prediction_but_no_bounds(train):
+def test_rows_with_holes_get_bounds_over_their_own_holes_too(train):
     fit(*CLASSIFY)
     done = run("predict", "model.ipub", "train.csv", "-o", "bounds.parquet")
     bounds = pd.read_parquet("bounds.parquet")
-    assert bounds["prediction"].notna().all()
-    assert bounds[["lower", "upper", "certain"]][:4].isna().all().all()
-    assert bounds[["lower", "upper", "certain"]][4:].notna().all().all()
+    assert bounds.notna().all().all()
+    filled = train[["a", "b", "c", "d"]].fillna(0.1)
+    inside = load("model.ipub").predict_proba_bounds(filled)
+    assert (bounds["lower"] <= inside[:, 0] + 1e-9).all()
+    assert (inside[:, 1] <= bounds["upper"] + 1e-9).all()
     assert "4 of 120 rows have missing cells themselves" in done.stderr
+
+
+def test_columns_of_text_are_categories_and_columns_are_scaled(train):
+    train["site"] = np.where(train["a"] > 0.3, "high", np.where(train["b"] > 0.0, "middle", "low"))
+    train["income"] = 1e4 * train["a"] + 3e4
+    train.loc[5:7, "site"] = None
+    train.to_csv("train.csv", index=False)
+    Path("ranges.toml").write_text("income = [0, 100000]\n")
+    done = fit(*CLASSIFY, "--scale", "standard", "--ranges", "ranges.toml")
+    assert re.search(r"site +3 +any +category", done.stdout)
+    assert "--scale" not in done.stderr
+    assert "try --scale standard" in fit(*CLASSIFY).stderr
+    fit(*CLASSIFY, "--scale", "standard")
+    done = run("predict", "model.ipub", "train.csv", "-o", "bounds.csv")
+    assert "7 of 120 rows have missing cells themselves" in done.stderr
+    model = load("model.ipub")
+    close(
+        pd.read_csv("bounds.csv")[["lower", "upper"]], model.predict_proba_bounds(train[list(model.feature_names_in_)])
+    )
+    train.assign(site="outside").to_csv("test.csv", index=False)
+    assert "'site' has the category 'outside' in row 1" in refused("predict", "model.ipub", "test.csv")
+    assert "'scale'" in refused("fit", "train.csv", *CLASSIFY, "--scale", "robust")
+
+
+def test_several_classes_are_told_apart(train):
+    train["kind"] = np.where(train["a"] > 0.3, "high", np.where(train["b"] > 0.0, "middle", "low"))
+    train.to_csv("train.csv", index=False)
+    arguments = ["--target", "kind", "--drop", "label", "--drop", "amount", "--drop", "id"]
+    done = fit(*arguments)
+    assert "log_loss (the target has 3 classes" in done.stdout
+    done = run("predict", "model.ipub", "train.csv", "-o", "bounds.csv")
+    written = pd.read_csv("bounds.csv")
+    clf = load("model.ipub")
+    labels = clf.predict_set(train[["a", "b", "c", "d"]])
+    assert (written["certain"] == (labels.sum(axis=1) == 1)).all()
+    assert written["possible"][0] == ", ".join(clf.classes_[labels[0]])
+    assert ((written["lower"] <= written["probability"]) & (written["probability"] <= written["upper"])).all()
+    assert "the probability of the class that is predicted" in done.stdout
+    assert "possible" in run("predict", "model.ipub", "train.csv").stdout
 
 
 def test_a_table_of_nothing_but_incomplete_rows_is_predicted(train):
     fit(*CLASSIFY)
     train[:3].to_csv("test.csv", index=False)
-    assert "no row is complete" in run("predict", "model.ipub", "test.csv").stdout
+    done = run("predict", "model.ipub", "test.csv")
+    assert "of 3 predictions" in done.stdout
+    assert "3 of 3 rows have missing cells themselves" in done.stderr
 
 
 def test_without_output_the_first_rows_are_shown(train):
@@ -233,7 +279,7 @@ def test_without_output_the_first_rows_are_shown(train):
     done = run("predict", "model.ipub", "train.csv")
     shown = [line.split() for line in done.stdout.splitlines() if re.match(r" +\d+ +(yes|no) ", line)]
     assert [line[0] for line in shown] == [str(i) for i in range(1, 21)]
-    assert shown[0][3:] == ["-", "-", "-"]
+    assert shown[0][5] in ("yes", "no")
     assert "and 100 more rows" in done.stdout
     assert "lower and upper bound the probability of yes" in done.stdout
 
@@ -276,7 +322,7 @@ def test_predict_refuses_bad_input_in_one_sentence(train):
         (["nameless.ipub", "train.csv"], ["without column names"]),
         (["model.ipub", "none.csv"], ["none.csv"]),
         (["model.ipub", "renamed.csv"], ["renamed.csv has no columns 'a', 'b'", "'bb' for 'b'"]),
-        (["model.ipub", "text.csv"], ["'a' ('x' in row 1)", "trained on numbers"]),
+        (["model.ipub", "text.csv"], ["'a' ('x' in row 1)", "held numbers in training"]),
         (["model.ipub", "train.csv", "-o", "bounds.xlsx"], ["bounds.xlsx", ".parquet"]),
         (["model.ipub", "train.csv", "-o", "none/bounds.csv"], ["none does not exist"]),
     ]:
@@ -403,8 +449,8 @@ def test_a_remedy_is_an_option_of_the_command_line(tmp_path):
 
 def test_rows_are_counted_from_one_whoever_finds_the_fault(tmp_path):
     train = tmp_path / "train.csv"
-    for cell in ("inf", "1e200", "red"):
+    for cell, code in (("inf", 2), ("1e200", 2), ("red", 0)):
         train.write_text(f"a,b,y\n1,2,no\n{cell},1,yes\n3,5,no\n")
         result = CliRunner().invoke(cli.app, ["fit", str(train), "--target", "y", "-o", str(tmp_path / "m.ipub")])
-        assert result.exit_code == 2
+        assert result.exit_code == code
         assert "row 2" in " ".join(result.output.split())

@@ -14,13 +14,19 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_python_of_the_readme_runs_and_shows_what_it_says():
-    first, second, third = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    first, frames, second, third = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     *statements, proba_bounds, label_set = first.strip().splitlines()
     scope: dict[str, object] = {}
     exec("\n".join(statements), scope)
     (low, high) = eval(proba_bounds, scope)[0]
     assert 0.5 < low < high < 1.0
     assert np.array_equal(eval(label_set, scope), [[False, True]])
+    *statements, bounds_of_frames = frames.strip().splitlines()
+    within: dict[str, object] = {**scope}
+    exec("\n".join(statements), within)
+    bounds = eval(bounds_of_frames, within)
+    assert bounds.index.tolist() == ["Ann", "Bob"]
+    assert (bounds["lower"] < bounds["upper"]).all()
     row, certified, attained, table = second.strip().splitlines()
     exec("\n".join([row, attained]), scope)
     for bounds, line in ((eval(certified, scope), certified), (scope["attained"], attained)):

@@ -236,12 +236,13 @@ def test_a_file_from_before_there_were_intercepts_is_read(table, tmp_path):
 
     def make_old(header):
         header["version"] = 1
-        del header["parameters"]["class_weight"]
+        del header["parameters"]["class_weight"], header["fitted"]["hole_ranges_"], header["fitted"]["precision_"]
         for region in header["fitted"]["certificate_"]["fields"]["regions"]["tuple"]:
             del region["fields"]["n_free"]
 
     loaded = load(rewritten(tmp_path / "m.ipub", make_old))
     np.testing.assert_array_equal(loaded.decision_bounds(X[6:]), fitted.decision_bounds(X[6:]))
+    assert (np.abs(loaded.decision_bounds(X[:1])) > 1e100).all()  # the file did not say where a hole lies
 
 
 @pytest.mark.parametrize(

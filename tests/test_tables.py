@@ -13,9 +13,10 @@ from ipub.tables import (
     TableError,
     TableWarning,
     check_names,
-    complete_rows,
     features_of,
     floats_of,
+    holes_of,
+    numbers_of,
     read_ranges,
     read_table,
     values_of,
@@ -62,9 +63,10 @@ def test_parquet_nulls_nan_booleans_and_categories(tmp_path):
     frame = pd.DataFrame({"x": [1.0, np.nan], "b": [True, False], "c": pd.Categorical(["u", "v"])})
     frame.to_parquet(tmp_path / "t.parquet")
     table = read_table(tmp_path / "t.parquet")
-    features = features_of(table, ["b", "x"], "t", "")
-    assert features.column_names == ["b", "x"]
-    assert complete_rows(features).tolist() == [True, False]
+    features = features_of(table, ["b", "x", "c"], "t", "")
+    assert features.column_names == ["b", "x", "c"]
+    assert numbers_of(features).column_names == ["b", "x"]
+    assert holes_of(features).tolist() == [[False, False, False], [False, True, False]]
     assert values_of(table, "c", "t").tolist() == ["u", "v"]
     assert values_of(table, "b", "t").dtype == bool
 
@@ -114,10 +116,11 @@ def test_folders_and_missing_files_are_refused(tmp_path):
         read_table(tmp_path / "none.csv")
 
 
-def test_all_columns_that_hold_no_numbers_are_named_with_a_cell(tmp_path):
+def test_all_columns_that_hold_neither_numbers_nor_text_are_named(tmp_path):
     table = read_table(write(tmp_path / "t.csv", "a,b,c,d\n1,1,x,2020-01-01\n2,12o,y,2020-01-02\n"))
-    with pytest.raises(TableError, match=r"'b' \('12o' in row 2\), 'c' \('x' in row 1\), 'd' .* Drop them"):
+    with pytest.raises(TableError, match=r"'d' \(type date32\[day\]\) of t.csv holds neither .* Drop them"):
         features_of(table, ["a", "b", "c", "d"], "t.csv", "Drop them.")
+    assert features_of(table, ["a", "b"], "t.csv", "").column("b").to_pylist() == ["1", "12o"]
 
 
 @pytest.mark.parametrize("values", [[1.0, None, 2.0], [1.0, np.nan, 2.0], ["a", None, "b"]])

@@ -68,18 +68,27 @@ FAILED = 1e-6
 
 
 class Best:
-    """The best score found so far for each test row and side, and the completion that attains it."""
+    """The best score found so far for each test row and side, and the completion that attains it.
 
-    def __init__(self, X: Array, center: Positions) -> None:
-        self.X = X
+    Parameters
+    ----------
+    X, radius : arrays of shape (m, n_features)
+        The test rows, and by how much each of their cells may move; a model is given the row that suits it best.
+    center : array of shape (n_uncertain + n_choices,)
+        The positions of the training table's center.
+    """
+
+    def __init__(self, X: Array, radius: Array, center: Positions) -> None:
+        self.X, self.radius = X, radius
         self.scores = np.tile([np.inf, -np.inf], (len(X), 1))
         self.positions = np.tile(center, (len(X), 2, 1))
 
     def record(self, positions: Positions, models: Array) -> bool:
         """Look at the models of some completions; return whether one is better for some row and side."""
-        scores, rows = self.X @ models.T, np.arange(len(self.X))
+        rows = np.arange(len(self.X))
         improved = False
         for end, sign in ((0, -1.0), (1, 1.0)):
+            scores = self.ends(models, sign)
             best = np.argmax(np.nan_to_num(sign * scores, nan=-np.inf), axis=1)
             found = scores[rows, best]
             gain = sign * (found - self.scores[:, end])
@@ -91,8 +100,12 @@ class Best:
 
     def promising(self, positions: Positions, models: Array, count: int) -> Positions:
         """Return those of some completions that approximate models prefer for some row and side."""
-        order = np.argsort(self.X @ models.T, axis=1)
-        return positions[np.unique(np.hstack([order[:, :count], order[:, -count:]]))]
+        low, high = (np.argsort(self.ends(models, sign), axis=1) for sign in (-1.0, 1.0))
+        return positions[np.unique(np.hstack([low[:, :count], high[:, -count:]]))]
+
+    def ends(self, models: Array, sign: float) -> Array:
+        """Return the lowest or highest score of each row, over its own cells, under each model."""
+        return np.asarray(self.X @ models.T + sign * (self.radius @ np.abs(models.T)))
 
 
 class Search:
@@ -145,7 +158,9 @@ class Search:
 
         Where that leads nowhere, only some of the cells that would change are pushed, drawn at random.
         """
-        loss, aims, sides = self.problem.loss, np.repeat(best.X, 2, axis=0), np.tile([-1.0, 1.0], len(best.X))
+        loss, sides = self.problem.loss, np.tile([-1.0, 1.0], len(best.X))
+        middles, moves = np.repeat(best.X, 2, axis=0), sides[:, None] * np.repeat(best.radius, 2, axis=0)
+        aims = middles + moves * np.sign(self.w)
         center = aims @ self.w
         positions = np.tile(self.places.center, (len(aims), 1))
         models, reached = np.repeat(self.w[None], len(aims), axis=0), np.full(len(aims), -np.inf)
@@ -167,11 +182,13 @@ class Search:
             else:
                 trained = self._train(pushed)
             best.record(pushed, trained)
-            score = sides[active] * np.einsum("kj,kj->k", aims[active], trained)
+            suited = middles[active] + moves[active] * np.sign(np.nan_to_num(trained))
+            score = sides[active] * np.einsum("kj,kj->k", suited, trained)
             gain = score - reached[active]
             better = gain > 0.0
             moved = active[better]
             positions[moved], models[moved], reached[moved] = pushed[better], trained[better], score[better]
+            aims[moved] = suited[better]
             little = LITTLE * np.abs(score - sides[active] * center[active])
             failures[active] = np.where(gain > little, 0, failures[active] + 1)
             settled = (np.abs(gain) <= little) & (loss.is_smooth or number + 1 >= len(KINK_WIDTHS))
@@ -300,6 +317,7 @@ def attained_bounds(
     solution: Solution,
     X: Array,
     *,
+    radius: Array | None = None,
     keep_completions: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Attained:
@@ -311,6 +329,8 @@ def attained_bounds(
     solution : Solution
         The model trained at the center.
     X : array of shape (m, n_features)
+    radius : array of shape (m, n_features), optional
+        By how much each cell of X may move; each model takes the row inside that gives its lowest or highest score.
     keep_completions : bool
         Whether to return the completions too; they take two bytes for each row and uncertain cell.
     progress : callable, optional
@@ -320,7 +340,7 @@ def attained_bounds(
     search = Search(problem, solution)
     attained = Attained(np.empty((len(X), 2)), [])
     for rows in row_slices(len(X), 1, search.rows_at_once):
-        best = Best(X[rows], search.places.center)
+        best = Best(X[rows], np.zeros_like(X[rows]) if radius is None else radius[rows], search.places.center)
         for share in search.steps(best):
             tell((rows.start + share * len(best.X)) / len(X))
         attained.bounds[rows] = best.scores

@@ -129,8 +129,8 @@ def certify(
     problem = estimator._problem(rows)
     w = np.append(fitted.coef, fitted.intercept) if fitted.fit_intercept else fitted.coef
     solution = _reference(problem, w)
-    estimator._certify(problem, solution)
-    estimator._keep(fitted.coef, fitted.intercept)
+    estimator._certify((problem, solution))
+    estimator._keep(fitted.coef[None], np.array([fitted.intercept]))
     at = _evaluation(problem, w, solution)
     estimator.dual_gap_ = at.gap
     filling = _filling(estimator, steps, X, rows)

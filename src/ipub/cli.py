@@ -51,6 +51,7 @@ DEMO_REPEATS = 51
 STRIP_WIDTH = 17
 WIDE_ENOUGH = 79
 LARGE_COLUMN = 10.0
+MOST_CLASSES = 100
 OUTWARD = {"lower": decimal.ROUND_FLOOR, "upper": decimal.ROUND_CEILING}  # what is printed is a bound as well
 
 out = Console(highlight=False)
@@ -64,7 +65,7 @@ class SentencesForErrors(typer.core.TyperGroup):
         """Run a command; the one place where errors of the library are caught."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_args, **_kwargs: _note(str(message))
+            warnings.showwarning = lambda message, *_args, **_kwargs: _note(_counting_from_one(str(message)))
             try:
                 return super().invoke(ctx)
             except OSError as error:
@@ -149,6 +150,7 @@ def fit(
     certificate: Annotated[str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}.")] = "tight",
     intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
     interval_level: Annotated[float, typer.Option(help="Share of observed values in a quantile interval.")] = 0.9,
+    scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "none",
     ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
@@ -161,9 +163,10 @@ def fit(
     if not names:
         raise TableError(f"{train} has no column left to learn from beside the target {target!r}.")
     y = tables.values_of(table, target, train)
-    X = tables.features_of(table, names, train, "Encode them as numbers, or leave them out with --drop.")
+    X = tables.features_of(table, names, train, "Turn them into numbers or text, or leave them out with --drop.")
     loss, reason = _choose_loss(loss, y, target)
-    where = intervals if ranges is None else {**dict.fromkeys(names, intervals), **tables.read_ranges(ranges, names)}
+    numbers = tables.numbers_of(X).column_names
+    where = intervals if ranges is None else {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, names)}
     kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
     estimator = kind(
         loss,
@@ -173,6 +176,7 @@ def fit(
         certificate=certificate,
         intervals=where,
         interval_level=interval_level,
+        scale=None if scale == "none" else scale,
     )
     estimator.set_params(**({"hinge_width": hinge_width} if is_classifier(estimator) else {"huber_delta": huber_delta}))
     estimator.fit(X, y)
@@ -185,7 +189,8 @@ def fit(
     some = X.take(np.random.default_rng(0).permutation(len(y))[:SUMMARY_ROWS])
     which = "On the training rows" if some.num_rows == len(y) else f"On {some.num_rows} of the training rows"
     _say(f"{which}: {_summary(_predictions(estimator, some)[0])}")
-    _advise_on_scale(X)
+    if estimator.scale is None:
+        _advise_on_scale(X)
     _say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 
 
@@ -202,39 +207,45 @@ def _choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
             return "log_loss", f"the target has two values, {values[0]} and {values[1]}"
         if is_number:
             return "squared_error", f"the target is a number with {len(values)} different values"
-    if len(values) > 2 and not is_number:
-        raise TableError(f"The target {target!r} has {len(values)} classes; so far a target must have two.")
-    if LOSSES[loss].task == "classification" and len(values) > 2:
+        loss, reason = "log_loss", f"the target has {len(values)} classes, each is told from the others"
+    else:
+        reason = "as asked"
+    if LOSSES[loss].task == "classification" and (
+        len(values) > MOST_CLASSES or (y.dtype.kind == "f" and len(values) > 2)
+    ):
         raise TableError(
-            f"--loss {loss} needs a target with two values; {target!r} has {len(values)}: use squared_error or huber."
+            f"The target {target!r} has {len(values)} different values, and --loss {loss} tells classes apart: use "
+            f"squared_error or huber for numbers, or a target with at most {MOST_CLASSES} classes."
         )
     if LOSSES[loss].task == "regression" and not is_number:
         raise TableError(f"--loss {loss} needs a target of numbers, but {target!r} holds {y.dtype.name} values.")
-    return loss, "as asked"
+    return loss, reason
 
 
 def _show_holes(X: pa.Table, where: Any, level: float) -> None:
-    values = tables.floats_of(X)
-    holes = np.isnan(values)
+    holes, numbers = tables.holes_of(X), tables.numbers_of(X)
     if not holes.any():
         _say("Holes: none, so the bounds are as narrow as training is exact")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = column_ranges(values, where, level, X.column_names)
+        ranges = column_ranges(tables.floats_of(numbers), where, level, numbers.column_names)
+    found = dict(zip(numbers.column_names, ranges, strict=True))
     _say(f"Holes: {holes.sum()} cells in {holes.any(axis=1).sum()} rows, taken to lie in these intervals")
     table = _table("column", "holes", "from", "to", left=["column"])
-    for name, count, (low, high) in zip(X.column_names, holes.sum(axis=0), found, strict=True):
+    for name, count in zip(X.column_names, holes.sum(axis=0), strict=True):
         if count:
-            table.add_row(Text(name), str(count), f"{low:.6g}", f"{high:.6g}")
+            ends = [f"{end:.6g}" for end in found[name]] if name in found else ["any", "category"]
+            table.add_row(Text(name), str(count), *ends)
     out.print(table)
 
 
 def _advise_on_scale(X: pa.Table) -> None:
-    sizes = np.nanmax(np.abs(tables.floats_of(X)), axis=0, initial=0.0)
-    if sizes.max() > LARGE_COLUMN:
-        name = X.column_names[int(sizes.argmax())]
-        _note(f"Bounds widen with the size of the columns ({name} goes up to {sizes.max():g}): scale them to [-1, 1].")
+    numbers = tables.numbers_of(X)
+    sizes = np.nanmax(np.abs(tables.floats_of(numbers)), axis=0, initial=0.0)
+    if sizes.max(initial=0.0) > LARGE_COLUMN:
+        name = numbers.column_names[int(sizes.argmax())]
+        _note(f"Bounds widen with the size of the columns ({name} goes up to {sizes.max():g}): try --scale standard.")
 
 
 @app.command()
@@ -243,10 +254,11 @@ def predict(
     test: Annotated[Path, typer.Argument(help="Table to predict: .csv, .tsv (or with .gz) or .parquet.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write .csv, .tsv or .parquet.")] = None,
 ) -> None:
-    """Predict the rows of a table, with bounds that hold whatever the missing training cells were.
+    """Predict the rows of a table, with bounds that hold whatever the missing cells were, in both tables.
 
-    Columns written: prediction; for log_loss also probability (of the second class), for the hinges score;
-    lower and upper, the bounds of that number; certain, whether no completion changes the class. Regression has
+    Columns written: prediction; for log_loss also probability (of the second class; of more than two, of the
+    predicted one), for the hinges score; lower and upper, the bounds of that number; certain, whether no completion
+    changes the class; with more than two classes also possible, those that some completion may give. Regression has
     no classes, hence no column certain.
     """
     if output is not None:
@@ -259,9 +271,9 @@ def predict(
     table = tables.read_table(test)
     tables.check_names(list(names), table.column_names, str(test))
     ignored = [name for name in table.column_names if name not in names]
-    X = tables.features_of(table, list(names), test, "The model was trained on numbers: encode them the same way.")
+    X = tables.features_of(table, list(names), test, "The model was trained on numbers or text: turn them into that.")
     columns, quantity = _predictions(estimator, X)
-    complete = tables.complete_rows(X)
+    n_holed = int(tables.holes_of(X).any(axis=1).sum())
     if output is None:
         _show_predictions(columns, quantity)
     else:
@@ -271,39 +283,48 @@ def predict(
         target = metadata.get("target")
         listed = ", ".join(f"{name} (the target)" if name == target else name for name in ignored[:10])
         _note(f"Columns not used by the model: {listed}{', ...' if len(ignored) > 10 else ''}.")
-    if not complete.all():
+    if n_holed:
         _note(
-            f"{(~complete).sum()} of {len(complete)} rows have missing cells themselves. They get a prediction, with "
-            "each hole at the middle of its interval, but no bounds: these do not exist yet for such rows."
+            f"{n_holed} of {table.num_rows} rows have missing cells themselves: predicted with each hole at the middle "
+            "of its interval, and bounded over all of it."
         )
     _say(f"{table.num_rows} rows: {_summary(columns)}")
 
 
 def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
     """Return the columns of the answer, and in words what is bounded."""
-    complete = tables.complete_rows(X)
-    columns: dict[str, Any] = {"prediction": pa.array(estimator.predict(X))}
+    prediction = estimator.predict(X)
+    columns = {"prediction": pa.array(prediction)}
+    several = is_classifier(estimator) and len(estimator.classes_) > 2
     if not is_classifier(estimator):
-        quantity, bound, threshold = "the prediction", estimator.predict_bounds, np.nan
+        quantity, bounds, threshold = "the prediction", _in_parts(estimator.predict_bounds, X), np.nan
     elif hasattr(estimator, "predict_proba_bounds"):
-        quantity, bound, threshold = f"the probability of {estimator.classes_[1]}", estimator.predict_proba_bounds, 0.5
-        columns["probability"] = pa.array(estimator.predict_proba(X)[:, 1])
+        quantity, bounds, threshold = "the probability of ", _in_parts(estimator.predict_proba_bounds, X), 0.5
+        values = estimator.predict_proba(X) if several else estimator.predict_proba(X)[:, 1]
     else:
-        quantity, bound, threshold = f"the score (positive: {estimator.classes_[1]})", estimator.decision_bounds, 0.0
-        columns["score"] = pa.array(estimator.decision_function(X))
-    bounds = np.full((len(complete), 2), np.nan)
-    certain = np.zeros(len(complete), dtype=bool)
-    if complete.any():
-        numbers = np.flatnonzero(complete)
-        parts = np.array_split(numbers, max(1, len(numbers) // ROWS_AT_ONCE))
-        for part in track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5):
-            bounds[part] = bound(X.take(part))
-        certain = (bounds[:, 0] > threshold) | (bounds[:, 1] < threshold)
-    columns["lower"] = pa.array(bounds[:, 0], mask=~complete)
-    columns["upper"] = pa.array(bounds[:, 1], mask=~complete)
+        quantity, bounds, threshold = "the score of ", _in_parts(estimator.decision_bounds, X), 0.0
+        values = estimator.decision_function(X)
+    if several:
+        of = np.arange(len(values)), np.searchsorted(estimator.classes_, prediction)
+        values, bounds = values[of], bounds[of]
     if is_classifier(estimator):
-        columns["certain"] = pa.array(certain, mask=~complete)
+        columns["probability" if threshold else "score"] = pa.array(values)
+        quantity += "the class that is predicted" if several else str(estimator.classes_[1])
+    columns["lower"], columns["upper"] = pa.array(bounds[:, 0]), pa.array(bounds[:, 1])
+    if several:
+        labels = _in_parts(estimator.predict_set, X)
+        columns["certain"] = pa.array(labels.sum(axis=1) == 1)
+        columns["possible"] = pa.array([", ".join(map(str, estimator.classes_[row])) for row in labels])
+    elif is_classifier(estimator):
+        columns["certain"] = pa.array((bounds[:, 0] > threshold) | (bounds[:, 1] < threshold))
     return columns, quantity
+
+
+def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray[Any]:
+    """Bound some rows at a time, and show how far it is."""
+    parts = np.array_split(np.arange(X.num_rows), max(1, X.num_rows // ROWS_AT_ONCE))
+    bar = track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5)
+    return np.concatenate([bound(X.take(part)) for part in bar])
 
 
 def _show_predictions(columns: dict[str, Any], quantity: str) -> None:
@@ -329,15 +350,12 @@ def _cell(value: Any, rounding: str | None) -> Text:
 
 def _summary(columns: dict[str, Any]) -> str:
     """Say in one sentence how much the holes leave open."""
-    n_bounded = len(columns["lower"]) - columns["lower"].null_count
-    if n_bounded == 0:
-        return "no row is complete, so none has bounds"
+    n = len(columns["prediction"])
     if "certain" in columns:
         n_certain = columns["certain"].true_count
-        share = f"{n_certain} of {n_bounded} bounded predictions ({n_certain / n_bounded:.0%})"
-        return f"{share} are certain, no completion changes them"
-    widths = np.asarray(columns["upper"].drop_null()) - np.asarray(columns["lower"].drop_null())
-    return f"the bounds of {n_bounded} predictions have a median width of {np.median(widths):.4g}"
+        return f"{n_certain} of {n} predictions ({n_certain / n:.0%}) are certain, no completion changes them"
+    widths = np.asarray(columns["upper"]) - np.asarray(columns["lower"])
+    return f"the bounds of {n} predictions have a median width of {np.median(widths):.4g}"
 
 
 @app.command()

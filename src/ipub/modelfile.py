@@ -23,17 +23,21 @@ from sklearn.utils.validation import check_is_fitted
 
 import ipub
 from ipub.certificates import PARTS, Certificate
+from ipub.data.categories import TableEncoder
 from ipub.data.scaling import Scaling
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES
+from ipub.rounding import LARGEST
 from ipub.tables import whole_file
 
 FORMAT = "ipub model"
-VERSION = 2
+VERSION = 3
 """Raised whenever a file of the new kind would be misread by the code before."""
 
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
-RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*PARTS, Scaling, *map(type, LOSSES.values()))}
+RECORDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (*PARTS, Scaling, TableEncoder, *map(type, LOSSES.values()))
+}
 """Dataclasses that may stand in a model file."""
 
 HEADER = "model.json"
@@ -90,7 +94,12 @@ def save(
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     fitted = {name: value for name, value in vars(estimator).items() if _is_fitted(name)}
     if not training_rows:
-        fitted["certificate_"] = fitted["certificate_"].grouped()
+        certificates = fitted["certificate_"]
+        fitted["certificate_"] = (
+            tuple(each.grouped() for each in certificates)
+            if isinstance(certificates, tuple)
+            else certificates.grouped()
+        )
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -172,6 +181,10 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
         if not _is_fitted(name):
             raise ValueError(f"unexpected attribute {name!r}")
         setattr(estimator, name, value)
+    if version < 3:
+        # These did not say where holes of test rows lie: anywhere.
+        estimator.hole_ranges_ = np.tile([-LARGEST, LARGEST], (estimator.n_features_in_, 1))
+        estimator.precision_ = np.zeros(estimator.n_features_in_)
     _check_consistent(estimator)
     return StoredModel(estimator, _decode_items(header["metadata"], archive))
 
@@ -183,16 +196,28 @@ def _is_fitted(name: str) -> bool:
 
 def _check_consistent(estimator: Any) -> None:
     """Refuse a model whose parts do not fit each other, before it predicts nonsense."""
-    d = estimator.n_features_in_
-    if np.size(estimator.coef_) != d or estimator.coef_bounds_.shape != (d, 2) or estimator.fill_values_.shape != (d,):
+    encoder = estimator.encoder_
+    d = estimator.n_features_in_ if encoder is None else len(encoder.names)
+    certificates = estimator.certificate_ if isinstance(estimator.certificate_, tuple) else (estimator.certificate_,)
+    n_classes = len(getattr(estimator, "classes_", ()))
+    n_models = n_classes if n_classes > 2 else 1
+    several = (n_models,) if n_models > 1 else ()
+    if np.size(estimator.coef_) != n_models * d or estimator.fill_values_.shape != (d,):
         raise ValueError("the arrays do not fit the number of features")
-    if not isinstance(estimator.certificate_, Certificate):
+    if (
+        estimator.hole_ranges_.shape != (d, 2)
+        or estimator.precision_.shape != (d,)
+        or estimator.coef_bounds_.shape != (*several, d, 2)
+    ):
+        raise ValueError("the bounds do not fit the number of features")
+    if len(certificates) != n_models or not all(isinstance(each, Certificate) for each in certificates):
         raise TypeError("the certificate is missing")
-    if np.size(estimator.intercept_) != 1 or estimator.intercept_bounds_.shape != (2,):
-        raise ValueError("the intercept is not one number")
+    if np.size(estimator.intercept_) != n_models or estimator.intercept_bounds_.shape != (*several, 2):
+        raise ValueError("the intercept is not one number for each model")
     if estimator.scaling_ is not None and estimator.scaling_.rows(np.zeros((1, d))).shape != (1, d):
         raise ValueError("the scaling does not fit the number of features")
-    estimator.certificate_.score_bounds(np.zeros((1, d + estimator.fit_intercept)))
+    for certificate in certificates:
+        certificate.score_bounds(np.zeros((1, d + estimator.fit_intercept)))
 
 
 def _encode_items(items: Mapping[str, Any], arrays: dict[str, np.ndarray[Any, Any]], what: str) -> dict[str, Any]:

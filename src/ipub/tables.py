@@ -135,29 +135,34 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[str], remedy: str) -> pa.Table:
-    """Return the named columns as float64, in the order of the names; nulls are NaN.
+    """Return the named columns as float64 or text, in the order of the names; nulls of numbers are NaN.
 
     Raises
     ------
     TableError
-        If columns hold something else than numbers; the message names a cell of each and ends with `remedy`.
+        If columns hold something else; the message names a cell of each and ends with `remedy`.
     """
     columns = {name: _plain(table.column(name)) for name in names}
-    wrong = [f"{name!r} ({_example(column)})" for name, column in columns.items() if not _holds_numbers(column.type)]
+    wrong = [f"{name!r} (type {column.type})" for name, column in columns.items() if not _is_feature(column.type)]
     if wrong:
         verb = "holds" if len(wrong) == 1 else "hold"
-        raise TableError(f"{', '.join(wrong)} of {path} {verb} no numbers. {remedy}")
-    return pa.table({name: _as_floats(column) for name, column in columns.items()})
+        raise TableError(f"{', '.join(wrong)} of {path} {verb} neither numbers nor text. {remedy}")
+    return pa.table({name: column if _is_text(column.type) else _as_floats(column) for name, column in columns.items()})
+
+
+def numbers_of(features: pa.Table) -> pa.Table:
+    """Return the columns of `features_of` that hold numbers."""
+    return features.select([name for name in features.column_names if not _is_text(features.column(name).type)])
 
 
 def floats_of(features: pa.Table) -> Array:
-    """Return the columns of `features_of` as one array."""
-    return np.column_stack([column.to_numpy() for column in features.columns])
+    """Return columns of numbers as one array."""
+    return np.column_stack([np.zeros((features.num_rows, 0)), *(column.to_numpy() for column in features.columns)])
 
 
-def complete_rows(features: pa.Table) -> NDArray[np.bool_]:
-    """Return which rows of `features_of` have no hole."""
-    return np.logical_not(np.isnan(floats_of(features)).any(axis=1))
+def holes_of(features: pa.Table) -> NDArray[np.bool_]:
+    """Return which cells of `features_of` are missing."""
+    return np.column_stack([pc.is_null(column, nan_is_null=True).to_numpy() for column in features.columns])
 
 
 def values_of(table: pa.Table, name: str, path: str | os.PathLike[str]) -> NDArray[Any]:
@@ -312,6 +317,10 @@ def _holds_numbers(kind: pa.DataType) -> bool:
     return _is_number(kind) or bool(pa.types.is_boolean(kind) or pa.types.is_null(kind))
 
 
+def _is_feature(kind: pa.DataType) -> bool:
+    return _holds_numbers(kind) or _is_text(kind)
+
+
 def _as_floats(column: pa.ChunkedArray) -> Array:
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
@@ -319,23 +328,6 @@ def _as_floats(column: pa.ChunkedArray) -> Array:
         column = column.cast(pa.int8())
     floats: Array = column.cast(pa.float64(), safe=False).to_numpy()
     return floats
-
-
-def _example(column: pa.ChunkedArray) -> str:
-    """Name a cell that is no number, or the type of the column."""
-    if _is_text(column.type):
-        for row, value in enumerate(column.to_pylist(), start=1):
-            if value is not None and not _is_float(value):
-                return f"{value!r} in row {row}"
-    return f"type {column.type}"
-
-
-def _is_float(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _write_csv(table: pa.Table, file: Any, separator: str) -> None:

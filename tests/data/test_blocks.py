@@ -138,3 +138,12 @@ def test_sums_and_parts_of_one_pass_are_those_of_two(rows):
         for one, other in zip(kept, engine.collect(lambda block, w: both(block, w)[1], w), strict=True):
             np.testing.assert_array_equal(one, other)
         assert len(kept[0]) == len(np.unique(rows.block(slice(0, 41)).cell_rows))
+
+
+def test_rows_with_other_targets_share_everything_else():
+    rows = MemoryRows(IntervalMatrix.from_bounds(np.eye(3), np.eye(3)), np.zeros(3), np.array([1.0, 2.0, 4.0]))
+    other = rows.with_targets(np.ones(3))
+    assert rows.y.tolist() == [0.0, 0.0, 0.0]
+    assert other.block(slice(0, 2)).y.tolist() == [1.0, 1.0]
+    assert other.matrix is rows.matrix
+    assert other.weight is rows.weight

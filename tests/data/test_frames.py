@@ -1,6 +1,7 @@
 """DataFrames of every known library give the same table."""
 
 import datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -94,10 +95,8 @@ DAYS = [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]
         pd.DataFrame({"a": [1.0, 2.0], "kind": pd.Series(TEXT, dtype=object)}),
         pd.DataFrame({"a": [1.0, 2.0], "kind": pd.Categorical(TEXT)}),
         pd.DataFrame({"a": [1.0, 2.0], "kind": pd.Categorical([1, 2])}),
-        pd.DataFrame({"a": [1.0, 2.0], "kind": pd.to_datetime(["2020-01-01", "2020-01-02"])}),
         pl.DataFrame({"a": [1.0, 2.0], "kind": TEXT}),
         pl.DataFrame({"a": [1.0, 2.0], "kind": pl.Series(TEXT, dtype=pl.Categorical)}),
-        pl.DataFrame({"a": [1.0, 2.0], "kind": DAYS}),
         pl.DataFrame({"a": [1.0, 2.0], "kind": ["x", None]}),
         pa.table({"a": [1.0, 2.0], "kind": TEXT}),
     ],
@@ -106,6 +105,34 @@ DAYS = [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]
 def test_a_column_that_is_not_numeric_is_refused_by_name_with_the_remedy(frame):
     with pytest.raises(ValueError, match=r"Column\(s\) 'kind' \(.*\) are not numeric.*Encode them"):
         frame_to_table(frame)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"kind": pd.to_datetime(["2020-01-01", "2020-01-02"])}),
+        pd.DataFrame({"kind": pd.Series(DAYS, dtype=object)}),
+        pd.DataFrame({"kind": pd.to_timedelta([1, 2])}),
+        pl.DataFrame({"kind": DAYS}),
+        pa.table({"kind": DAYS}),
+    ],
+)
+def test_dates_are_refused_with_the_remedy(frame):
+    with pytest.raises(ValueError, match=r"Column\(s\) 'kind' \(.*\) hold dates or times: turn them into numbers"):
+        frame_to_table(frame)
+
+
+def test_a_column_of_mixed_things_is_refused_by_its_cells():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "kind": pd.Series([None, "high", 3], dtype=object)})
+    with pytest.raises(ValueError, match=r"'kind' \('high' in row 1, 3 in row 2\) mix text, numbers.*NaN or None"):
+        frame_to_table(frame)
+    with pytest.raises(ValueError, match=r"'kind' \(Object\) hold neither numbers nor text"):
+        frame_to_table(pd.DataFrame({"kind": [(1, 2), (3, 4)]}))
+
+
+def test_objects_that_are_numbers_are_taken():
+    frame = pd.DataFrame({"a": pd.Series([1, None, True, Decimal("2.5")], dtype=object)})
+    np.testing.assert_array_equal(frame_to_table(frame)[:, 0], [1.0, np.nan, 1.0, 2.5])
 
 
 def test_all_columns_that_are_not_numeric_are_named_at_once():

@@ -276,3 +276,29 @@ def test_bounds_of_another_shape_than_the_table_are_refused(what, table):
     bounds[what] = bounds[what][:-1]
     with pytest.raises(ValueError, match=rf"{what} has shape \(29, 4\), but X has shape \(30, 4\)"):
         IntervalMatrix.from_table_and_bounds(table, bounds["X_lower"], bounds["X_upper"])
+
+
+def test_a_blurred_matrix_has_its_holes_and_every_other_value_within_its_precision():
+    table = np.array([[1.0, np.nan], [2.0, 5.0]])
+    matrix = IntervalMatrix.from_table(table, np.array([[0.0, 9.0], [2.0, 4.0]])).blurred(np.array([0.5, 0.0]))
+    in_row, columns, centers, radii = matrix.cells(slice(0, 2))
+    assert in_row.tolist() == [0, 0, 1]
+    assert columns.tolist() == [0, 1, 0]
+    assert centers.tolist() == [1.0, 3.0, 2.0]
+    assert radii[[0, 2]].tolist() == [0.5, 0.5]
+    np.testing.assert_array_equal(matrix.center_rows(slice(0, 2)), [[1.0, 3.0], [2.0, 5.0]])
+    np.testing.assert_array_equal(matrix.observed(), table)
+
+
+def test_imprecise_values_are_observed_and_holes_are_not():
+    matrix = IntervalMatrix.from_bounds([[1.0, 2.0]], [[3.0, 2.0]])
+    np.testing.assert_array_equal(matrix.observed(), [[2.0, 2.0]])
+
+
+def test_the_hull_holds_every_cell_of_the_rows_that_count():
+    matrix = IntervalMatrix.from_bounds([[1.0, 2.0], [0.5, 3.0], [-9.0, 9.0]], [[4.0, 2.0], [0.5, 3.0], [-9.0, 9.0]])
+    hull = matrix.hull(np.array([True, True, False]))
+    assert (hull[:, 0] <= [0.5, 2.0]).all()
+    assert (hull[:, 1] >= [4.0, 3.0]).all()
+    np.testing.assert_allclose(hull, [[0.5, 4.0], [2.0, 3.0]])
+    np.testing.assert_allclose(matrix.hull(), [[-9.0, 4.0], [2.0, 9.0]])

@@ -88,10 +88,23 @@ def test_holes_lie_in_the_intervals_that_were_given():
     np.testing.assert_allclose(bounds, make(intervals=ranges).fit(X, y).attained_bounds(X_TEST))
 
 
-def test_rows_with_holes_are_refused_as_by_the_certified_bounds():
-    X, y = draw_table(holes=0.05)
-    with pytest.raises(ValueError, match="Row 1 has a missing value in column 2"):
-        make().fit(X, y).attained_bounds([[0.0] * 5, [0.0, 0.0, np.nan, 0.0, 0.0]])
+@pytest.mark.parametrize("holes", [0.01, 0.04])
+@pytest.mark.parametrize(("loss", "l1_ratio"), [("log_loss", 0.0), ("hinge", 0.5), ("squared_error", 0.0)])
+def test_rows_with_holes_are_filled_as_well(loss, l1_ratio, holes):
+    model = make(loss, l1_ratio)
+    X, y = data_for(model, holes)
+    rows = X_TEST.copy()
+    rows[0, 2] = rows[1, :3] = np.nan
+    bounds, completions = model.fit(X, y).attained_bounds(rows, return_completions=True)
+    certified, complete = score_bounds(model, rows), model.attained_bounds(np.where(np.isnan(rows), 0.0, rows))
+    assert (certified[:, 0] <= bounds[:, 0]).all()
+    assert (bounds[:, 1] <= certified[:, 1]).all()
+    assert bounds[1, 0] < complete[1, 0] < complete[1, 1] < bounds[1, 1]
+    for x, ends, pair in zip(rows, bounds, completions, strict=True):
+        for side, end, completion in zip((-1.0, 1.0), ends, pair, strict=True):
+            again = clone(model).fit(completion.table(), y)
+            best = np.where(side * np.ravel(again.coef_) > 0.0, model.hole_ranges_[:, 1], model.hole_ranges_[:, 0])
+            assert abs(scores(again, [np.where(np.isnan(x), best, x)])[0] - end) <= 1e-6
 
 
 @pytest.mark.parametrize("through", ["pickle", "deepcopy", "file"])

@@ -98,7 +98,7 @@ def test_the_prediction_set_holds_every_label_that_some_completion_may_give(mode
 )
 def test_a_score_that_may_be_zero_makes_both_labels_possible(bounds, labels, data, X_test, monkeypatch):
     clf = BoundedClassifier().fit(*data)
-    monkeypatch.setattr(clf, "decision_bounds", lambda X: np.array([bounds]))
+    monkeypatch.setattr(clf, "_score_bounds", lambda X: np.array([bounds]))
     assert clf.predict_set(X_test[:1]).tolist() == [labels]
 
 
@@ -149,19 +149,29 @@ def test_holes_of_a_test_row_take_the_middle_of_the_columns_interval(model, data
         np.testing.assert_array_equal(getattr(clf, method)(holed), getattr(clf, method)(filled))
 
 
-@pytest.mark.parametrize("method", ["decision_bounds", "predict_set", "predict_proba_bounds"])
+@pytest.mark.parametrize("certificate", ["tight", "ball", "pointwise"])
 @pytest.mark.parametrize("named", [False, True])
-def test_bounds_of_a_row_with_a_hole_are_refused_by_row_and_column(method, named, data, X_test):
+def test_bounds_of_a_row_with_holes_hold_for_every_filling_of_it(certificate, named, data, X_test):
     X, y = data
-    X_test[7, 2] = X_test[9, 0] = np.nan
-    if named:
-        X, X_test = (pd.DataFrame(part, columns=list("abcd")) for part in (X, X_test))
-    clf = BoundedClassifier().fit(X, y)
-    column = "'c'" if named else "2"
-    with pytest.raises(
-        ValueError, match=rf"Row 7 has a missing value in column {column} \(2 row\(s\) have one\).*fill"
-    ):
-        getattr(clf, method)(X_test)
+    X_test = X_test[:6]
+    X_test[1, 2] = X_test[3, 0] = X_test[3, 1] = np.nan
+    as_given = (lambda part: pd.DataFrame(part, columns=list("abcd"))) if named else (lambda part: part)
+    clf = BoundedClassifier(certificate=certificate, alpha=0.3).fit(as_given(X), y)
+    bounds, labels = clf.decision_bounds(as_given(X_test)), clf.predict_set(as_given(X_test))
+    probabilities = clf.predict_proba_bounds(as_given(X_test))
+    scores = clf.decision_function(as_given(X_test))
+    assert ((bounds[:, 0] < scores) & (scores < bounds[:, 1])).all()
+    holes = np.isnan(X_test)
+    for share in ([0.0] * 4, [1.0] * 4, [0.0, 1.0, 0.0, 1.0], [0.3, 0.6, 0.9, 0.2]):
+        low, high = clf.hole_ranges_.T
+        filled = as_given(np.where(holes, low + np.array(share) * (high - low), X_test))
+        inside, rounding = clf.decision_bounds(filled), 1e-9
+        assert (bounds[:, 0] <= inside[:, 0] + rounding).all()
+        assert (inside[:, 1] <= bounds[:, 1] + rounding).all()
+        assert (labels | ~clf.predict_set(filled)).all()
+        assert (probabilities[:, 0] <= clf.predict_proba_bounds(filled)[:, 0] + rounding).all()
+    complete = ~holes.any(axis=1)
+    np.testing.assert_allclose(bounds[complete], clf.decision_bounds(as_given(np.nan_to_num(X_test)))[complete])
 
 
 @pytest.mark.parametrize(

@@ -103,10 +103,18 @@ def test_holes_of_a_test_row_take_the_middle_of_the_columns_interval(model, data
     np.testing.assert_array_equal(reg.predict(holed), reg.predict(filled))
 
 
-def test_bounds_of_a_row_with_a_hole_are_refused_by_row_and_column(data, X_test):
-    X_test[7, 2] = np.nan
-    with pytest.raises(ValueError, match=r"Row 7 has a missing value in column 2 \(1 row\(s\) have one\)"):
-        BoundedRegressor().fit(*data).predict_bounds(X_test)
+def test_bounds_of_a_row_of_intervals_hold_for_every_row_inside(data, X_test):
+    reg = BoundedRegressor().fit(*data)
+    radius = np.random.default_rng(3).uniform(0.0, 0.5, size=X_test.shape)
+    rows = IntervalMatrix.from_bounds(X_test - radius, X_test + radius)
+    bounds = reg.predict_bounds(rows)
+    np.testing.assert_allclose(reg.predict(rows), reg.predict(X_test))
+    for positions in (-1.0, 1.0, 0.3):
+        inside = reg.predict_bounds(X_test + positions * radius)
+        assert (bounds[:, 0] < inside[:, 0]).all()
+        assert (inside[:, 1] < bounds[:, 1]).all()
+    with pytest.raises(ValueError, match="X has 3 features, but BoundedRegressor is expecting 4 features"):
+        reg.predict_bounds(IntervalMatrix.from_bounds(X_test[:, :3], X_test[:, :3]))
 
 
 @each_model

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +120,12 @@ class Rows(ABC):
     @abstractmethod
     def block(self, rows: slice) -> Block:
         """Return the block of these rows."""
+
+    def with_targets(self, y: Array) -> Self:
+        """Return the same rows with other labels or targets; nothing else is copied."""
+        other = copy.copy(self)
+        other.y = y
+        return other
 
     def reduce(self, kernel: Kernel, *args: Any) -> Sums:
         """Add up, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns.

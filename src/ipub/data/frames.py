@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date, time, timedelta
+from numbers import Number
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -15,35 +18,98 @@ def is_frame(X: Any) -> bool:
     return bool(nw.dependencies.is_into_dataframe(X))
 
 
-def frame_to_table(X: Any) -> Array:
+def frame_to_table(X: Any, text: str = "text") -> Array:
     """Return a frame's values as floats, nulls as NaN; a view where the frame allows it.
+
+    Parameters
+    ----------
+    X : DataFrame
+    text : str
+        Which sentence of `REFUSED` is said of text.
 
     Raises
     ------
     ValueError
         If a column is not numeric, or two columns have the same name; the message names them.
     """
-    _refuse_duplicate_names(X)
+    refuse_duplicate_names(X)
     frame = nw.from_native(X, eager_only=True)
-    wrong = [
-        f"{column.name!r} ({column.dtype})"
-        for column in frame.iter_columns()
-        if not (column.dtype.is_numeric() or column.dtype == nw.Boolean or _is_empty(column))
-    ]
-    if wrong:
-        raise ValueError(
-            f"Column(s) {', '.join(wrong)} are not numeric, and only numeric columns are supported. Encode them "
-            "(OneHotEncoder in a ColumnTransformer, say), convert them if they hold numbers as text, or drop them."
-        )
+    kinds = [kind_of_column(column) for column in frame.iter_columns()]
+    refuse_columns(frame, [text if kind == "category" else kind for kind in kinds])
     if all(column.dtype == nw.Float64 for column in frame.iter_columns()):
         whole = frame.to_numpy()
         if whole.dtype == np.float64 and whole.ndim == 2:
             return np.asarray(whole)
     table = np.full(frame.shape, np.nan)
     for j, column in enumerate(frame.iter_columns()):
-        if not _is_empty(column):
-            table[:, j] = column.cast(nw.Float64).to_numpy()
+        table[:, j] = floats_of_column(column)
     return table
+
+
+def kind_of_column(column: nw.Series[Any]) -> str:
+    """Return what a column holds: "number", "category", "mixed", "date" or "other"."""
+    kind = column.dtype
+    if kind.is_numeric() or kind == nw.Boolean or _is_empty(column):
+        return "number"
+    if kind == nw.String or kind == nw.Categorical or kind == nw.Enum:
+        return "category"
+    if str(kind).split("(")[0] in ("Date", "Datetime", "Duration", "Time"):
+        return "date"
+    if kind != nw.Object:
+        return "other"
+    found = {_kind_of_value(value) for value in column.to_list() if not is_missing(value)}
+    return found.pop() if len(found) == 1 else "mixed"
+
+
+def _kind_of_value(value: Any) -> str:
+    if isinstance(value, str):
+        return "category"
+    if isinstance(value, (Number, np.number, np.bool_)):
+        return "number"
+    return "date" if isinstance(value, (date, time, timedelta)) else "other"
+
+
+def floats_of_column(column: nw.Series[Any]) -> Array:
+    """Return a column of numbers as floats, nulls as NaN."""
+    if _is_empty(column):
+        return np.full(len(column), np.nan)
+    if column.dtype == nw.Object:
+        return np.array([np.nan if is_missing(value) else float(value) for value in column.to_list()])
+    return np.asarray(column.cast(nw.Float64).to_numpy())
+
+
+REFUSED = {
+    "text": "are not numeric, and only numeric columns are supported here. Encode them (OneHotEncoder in a "
+    "ColumnTransformer, say), convert them if they hold numbers as text, or drop them.",
+    "unexpected text": "held numbers in training, and hold text now: convert them, and make what stands for a missing "
+    "value None.",
+    "date": "hold dates or times: turn them into numbers, days since some day for example, or drop them.",
+    "mixed": "mix text, numbers or other things. Make what stands for a missing value NaN or None, and the rest all "
+    "numbers or all text.",
+    "other": "hold neither numbers nor text: turn them into one of these, or drop them.",
+}
+"""What is said of columns that cannot be taken."""
+
+
+def refuse_columns(frame: nw.DataFrame[Any], kinds: Sequence[str]) -> None:
+    """Refuse columns by what they hold, all of a kind at once."""
+    for kind, sentence in REFUSED.items():
+        wrong = [
+            f"{column.name!r} ({column.dtype if kind in ('text', 'date', 'other') else cells_of_kinds(column)})"
+            for column, found in zip(frame.iter_columns(), kinds, strict=True)
+            if found == kind
+        ]
+        if wrong:
+            raise ValueError(f"Column(s) {', '.join(wrong)} {sentence}")
+
+
+def cells_of_kinds(column: Any) -> str:
+    """Name a cell of each kind in a column of mixed ones."""
+    first: dict[str, str] = {}
+    for i, value in enumerate(column.to_list()):
+        if not is_missing(value):
+            first.setdefault(_kind_of_value(value), f"{value!r} in row {i}")
+    return ", ".join(first.values())
 
 
 def _is_empty(column: nw.Series[Any]) -> bool:
@@ -55,7 +121,8 @@ def column_labels(X: Any) -> list[Any]:
     return list(getattr(X, "column_names", None) or getattr(X, "columns", []))
 
 
-def _refuse_duplicate_names(X: Any) -> None:
+def refuse_duplicate_names(X: Any) -> None:
+    """Refuse a frame in which two columns have the same name."""
     names = [str(name) for name in column_labels(X)]
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ipub.data.intervals import SCAN_CELLS, column_name, row_slices
+from ipub.data.sentinels import SentinelWarning, sentinel_in
 from ipub.rounding import LARGEST, Array
 
 Rule = Literal["quantile", "observed"]
@@ -63,6 +65,7 @@ def column_ranges(
     ranges = np.array(given)
     has_holes = np.zeros(n_columns, dtype=bool)
     collapsed: list[int] = []
+    suspects: dict[int, float] = {}
     for columns, values in _columns(table):
         for j, column in zip(columns, values, strict=True):
             known = ~np.isnan(column)
@@ -77,6 +80,9 @@ def column_ranges(
                     f"range, intervals={{{name}: (low, high)}}, or drop the column."
                 )
             ranges[j] = observed.min(), observed.max()
+            sentinel = sentinel_in(observed)
+            if sentinel is not None:
+                suspects[j] = sentinel
             if rules[j] == "quantile" and not _takes_observed_range(observed):
                 quantiles = np.quantile(observed, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
                 if quantiles[0] < quantiles[1]:
@@ -84,7 +90,44 @@ def column_ranges(
                 elif has_holes[j]:
                     collapsed.append(j)
     _warn(ranges, has_holes, collapsed, level, names)
+    if suspects:
+        listed = ", ".join(f"{column_name(j, names)} ({value:g})" for j, value in suspects.items())
+        warnings.warn(
+            f"A number far from all others occurs again and again in column(s) {listed}. If it stands for a missing "
+            "value, make it NaN.",
+            SentinelWarning,
+            stacklevel=7,
+        )
     return ranges
+
+
+def column_precision(precision: Any, n_columns: int, names: Sequence[Any] | None = None) -> Array:
+    """Return by how much the observed values of each column may be off.
+
+    Parameters
+    ----------
+    precision : None, number or mapping
+        One number for all columns; or ``{column: number}`` by name or number, and 0 for the others.
+    n_columns : int
+    names : sequence, optional
+        Column labels, as in `column_ranges`.
+
+    Examples
+    --------
+    >>> column_precision({"age": 0.5}, 2, ["age", "size"])
+    array([0.5, 0. ])
+    """
+    given = precision if isinstance(precision, Mapping) else dict.fromkeys(range(n_columns), precision or 0.0)
+    widths = np.zeros(n_columns)
+    for key, value in given.items():
+        j = _column_number(key, n_columns, names if isinstance(precision, Mapping) else None, "precision")
+        if not (isinstance(value, Real) and 0.0 <= float(value) <= LARGEST):
+            raise ValueError(
+                f"The precision of column {column_name(j, names)} is {value!r}: give a number that is not negative, by "
+                "how much a value may be off."
+            )
+        widths[j] = float(value)
+    return widths
 
 
 def _columns(table: NDArray[np.generic]) -> Any:
@@ -136,14 +179,14 @@ def _rules(intervals: Intervals, n_columns: int, names: Sequence[Any] | None) ->
     return [None] * n_columns, given
 
 
-def _column_number(key: Any, n_columns: int, names: Sequence[Any] | None) -> int:
+def _column_number(key: Any, n_columns: int, names: Sequence[Any] | None, what: str = "intervals") -> int:
     if names is not None and key in names:
         return list(names).index(key)
     by_number = names is None or all(isinstance(name, str) for name in names)
     if by_number and isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < n_columns:
         return int(key)
     known = f"columns are {', '.join(map(repr, names))}" if names is not None else f"there are {n_columns} columns"
-    raise ValueError(f"intervals names the column {key!r}, which X does not have ({known}).")
+    raise ValueError(f"{what} names the column {key!r}, which X does not have ({known}).")
 
 
 def _pair(value: Any, name: str) -> tuple[float, float]:
@@ -179,4 +222,4 @@ def _warn(
     for columns, sentence in sentences:
         if columns:
             listed = ", ".join(column_name(j, names) for j in columns)
-            warnings.warn(sentence.format(listed), IntervalWarning, stacklevel=7)
+            warnings.warn(sentence.format(listed), IntervalWarning, stacklevel=8)

@@ -113,6 +113,18 @@ class IntervalMatrix:
         holes = np.concatenate(columns)
         return cls._from_cells(table, counts, columns, ranges[holes, 0], ranges[holes, 1])
 
+    def blurred(self, precision: Array) -> IntervalMatrix:
+        """Return the matrix with every certain cell at most the precision of its column off: ``value ± precision``."""
+        in_row, columns, centers, radii = self.cells(slice(0, self.shape[0]))
+        table = np.array(self.table, dtype=float)
+        all_centers, all_radii = table.copy(), np.broadcast_to(precision, self.shape).copy()
+        all_centers[in_row, columns], all_radii[in_row, columns] = centers, radii
+        uncertain = all_radii > 0.0
+        uncertain[in_row, columns] = True
+        starts = np.concatenate([[0], np.cumsum(uncertain.sum(axis=1))]).astype(np.intp)
+        cells = np.nonzero(uncertain)[1], all_centers[uncertain], all_radii[uncertain]
+        return IntervalMatrix(table, starts, *cells, self.choices)
+
     @classmethod
     def from_table_and_bounds(
         cls, table: NDArray[np.generic], lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None
@@ -182,6 +194,27 @@ class IntervalMatrix:
         filled = np.array(self.table[rows], dtype=float, order="C")
         filled[in_row, columns] = centers
         return filled
+
+    def observed(self) -> Array:
+        """Return the values that were observed: the center, NaN where the table has NaN."""
+        values = self.center_rows(slice(0, self.shape[0])).copy()
+        in_row, columns, _, _ = self.cells(slice(0, self.shape[0]))
+        holes = np.isnan(np.asarray(self.table[in_row, columns], dtype=float))
+        values[in_row[holes], columns[holes]] = np.nan
+        return values
+
+    def hull(self, counted: NDArray[np.bool_] | None = None) -> Array:
+        """Return the (lower, upper) range of each column over all its cells, or those of the rows that count."""
+        ends = np.tile([np.inf, -np.inf], (self.shape[1], 1))
+        for rows in row_slices(*self.shape):
+            low = self.center_rows(rows).copy()
+            high = low.copy()
+            in_row, columns, centers, radii = self.cells(rows)
+            low[in_row, columns], high[in_row, columns] = down(centers - radii), up(centers + radii)
+            some = slice(None) if counted is None else counted[rows]
+            ends[:, 0] = np.minimum(ends[:, 0], low[some].min(axis=0, initial=np.inf))
+            ends[:, 1] = np.maximum(ends[:, 1], high[some].max(axis=0, initial=-np.inf))
+        return ends
 
     def radius_dot(self, weights: Array) -> Array:
         """Return radius @ abs(weights): how far each row's score can move. O(n_uncertain)."""

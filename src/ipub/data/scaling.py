@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from ipub.data.intervals import Indices, IntervalMatrix, midpoint_and_radius
 from ipub.rounding import Array, down, overflow_passes, up
@@ -50,6 +51,40 @@ class Scaling:
                     f"Column {j} has no scale: the scaler has learnt the number {operand[j]} for it. Drop the column "
                     "if nothing was observed in it."
                 )
+
+    @classmethod
+    def learn(cls, how: str, observed: Array, ranges: Array, unscaled: NDArray[np.bool_]) -> Scaling:
+        """Learn how to scale columns from the values that were observed in them.
+
+        Parameters
+        ----------
+        how : {"standard", "minmax"}
+            To mean 0 and standard deviation 1, or to the range -1 to 1.
+        observed : array of shape (n_rows, n_columns)
+            NaN where nothing was observed. A column of one value is only moved.
+        ranges : array of shape (n_columns, 2)
+            What stands for the observed values of a column that has none.
+        unscaled : array of bool of shape (n_columns,)
+            Columns that stay as they are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> observed = np.array([[0.0, 7.0], [np.nan, 7.0], [4.0, 7.0]])
+        >>> Scaling.learn("minmax", observed, np.zeros((2, 2)), np.zeros(2, dtype=bool)).rows(observed)
+        array([[-1., -1.],
+               [nan, -1.],
+               [ 1., -1.]])
+        """
+        empty = np.isnan(observed).all(axis=0)
+        values = np.vstack([observed, np.where(empty, ranges.T, np.nan)]) if empty.any() else observed
+        if how == "standard":
+            standard = StandardScaler().fit(values)
+            operations = [("subtract", standard.mean_, 0.0), ("divide", standard.scale_, 1.0)]
+        else:
+            minmax = MinMaxScaler((-1.0, 1.0)).fit(values)
+            operations = [("multiply", minmax.scale_, 1.0), ("add", minmax.min_, 0.0)]
+        return cls(tuple((name, np.where(unscaled, nothing, operand)) for name, operand, nothing in operations))
 
     def rows(self, table: NDArray[np.generic]) -> Array:
         """Scale rows: the floats that the scalers themselves give for float64; NaN stays NaN."""

@@ -9,16 +9,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import Tags, assert_all_finite
+from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 
 from ipub.data.blocks import Rows
 from ipub.estimators.linear_model import BoundedLinearModel
 from ipub.losses import LOSSES, Loss, SmoothedHinge
-from ipub.rounding import LARGEST, Array
+from ipub.rounding import LARGEST, Array, down, overflow_passes, sum_error, sum_upper, up
 
 
 def _has_probability(estimator: BoundedClassifier) -> bool:
@@ -55,8 +55,16 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Quantiles are of the rows that count (weight not 0), each once.
     interval_level : float, default=0.9
         Share of the observed values inside a quantile interval.
-    scale : None
-        Not available yet.
+    scale : {"standard", "minmax"} or None, default=None
+        Whether columns are scaled inside: to mean 0 and standard deviation 1, or to the range -1 to 1, of the observed
+        values of the rows that count. The scaler is part of the model: it is learnt once, from what was observed, and
+        is the same for every completion. `intervals`, `precision` and all rows stay in the units of X; `coef_` and
+        its bounds are weights of the scaled columns. Columns of one value are only moved, those of categories stay.
+    precision : float, mapping or None, default=None
+        By how much observed numbers may be off, in the units of X: every observed cell, of training and test rows, is
+        then the interval ``value ± precision``. ``{column: number}`` says it for some columns.
+    handle_unknown : {"error", "any"}, default="error"
+        What a category of a test row that was not there in training is: an error, or any of those that were.
     class_weight : "balanced", mapping or None, default=None
         Factor of the weights of each class's rows: ``{class: factor}``, or such that both classes weigh the same.
     tol : float, default=1e-8
@@ -72,20 +80,28 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-    coef_ : array of shape (1, n_features)
-        The model trained at the center.
-    coef_bounds_ : array of shape (n_features, 2)
+    classes_ : array of shape (n_classes,)
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) if there are more than two
+        The model trained at the center; of several classes, each against the others.
+    coef_bounds_ : array of shape (n_features, 2), or (n_classes, n_features, 2)
         Bounds of each weight over all completions.
-    intercept_ : array of shape (1,)
-    intercept_bounds_ : array of shape (2,)
+    intercept_ : array of shape (1,) or (n_classes,)
+    intercept_bounds_ : array of shape (2,) or (n_classes, 2)
         Bounds of the intercept over all completions, and over all best intercepts if there are several.
-    certificate_ : Certificate
+    certificate_ : Certificate, or tuple of one for each class
         What was certified, and how.
     fill_values_ : array of shape (n_features,)
         What holes of a test row take in `predict`.
+    hole_ranges_ : array of shape (n_features, 2)
+        Where holes lie, in training rows and in those whose bounds are asked for, in the units of X. (If bounds of
+        each training cell were given: the whole range of the column.)
+    precision_ : array of shape (n_features,)
+        By how much observed values may be off.
     scaling_ : Scaling or None
-        How rows are scaled before the model sees them; None unless `ipub.certify` read it off a pipeline.
+        How rows are scaled before the model sees them: as `scale` says, or as `ipub.certify` read it off a pipeline.
+    encoder_ : TableEncoder or None
+        How a frame with categories becomes a table of numbers. All of the above then has one feature for each level,
+        and `get_feature_names_out` says which.
     dual_gap_ : float
         Duality gap at the center. An intercept has none: it adds its slope times its size and a Newton step of it,
         an estimate of the same thing.
@@ -125,6 +141,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,
+        precision: Any = None,
+        handle_unknown: str = "error",
         class_weight: Any = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
@@ -140,6 +158,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.intervals = intervals
         self.interval_level = interval_level
         self.scale = scale
+        self.precision = precision
+        self.handle_unknown = handle_unknown
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
@@ -165,15 +185,22 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Parameters
         ----------
         X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
-            NaN are the holes. A ``numpy.memmap`` is streamed from its file.
+            NaN are the holes. In a DataFrame a column of text or categories becomes one of 0 and 1 for each level;
+            where it is missing, it may be any level. A ``numpy.memmap`` is streamed from its file, if neither
+            `scale` nor `precision` is set.
         y : array of shape (n_rows,)
-            Labels of two classes.
+            Labels. With more than two classes one model is trained for each class against the others.
         sample_weight : array of shape (n_rows,), optional
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
             Bounds of each cell; equal to X where X is observed.
         """
-        problem = self._problem(self._read_rows(X, y, sample_weight, X_lower, X_upper)[0])
-        self._keep(*self._certify(problem, self._train(problem)))
+        rows = self._read_rows(X, y, sample_weight, X_lower, X_upper)[0]
+        problems = [self._problem(rows)]
+        if len(self.classes_) > 2:
+            problems = [
+                self._problem(rows.with_targets(np.where(rows.y == k, 1.0, -1.0))) for k in range(len(self.classes_))
+            ]
+        self._certify(*((problem, self._train(problem)) for problem in problems))
         return self
 
     def _read_rows(
@@ -185,7 +212,10 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         X_upper: ArrayLike | None,
         reset: bool = True,
     ) -> tuple[Rows, Array]:
-        """Read what `fit` takes; return the rows and their weights, those of the classes included."""
+        """Read what `fit` takes; return the rows and their weights, those of the classes included.
+
+        The target of a row is -1 or 1; with more than two classes, the number of its class.
+        """
         data = self._read_training_data(X, X_lower, X_upper, reset)
         labels = self._read_labels(y, data.shape[0])
         weight = self._read_weights(sample_weight, data.shape[0])
@@ -193,22 +223,19 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
-        if len(self.classes_) > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {type_of_target(labels)}: y has "
-                f"the {len(self.classes_)} classes {', '.join(map(str, self.classes_[:5]))}"
-                f"{', ...' if len(self.classes_) > 5 else ''}. Fit one class against the others."
-            )
         weight = weight * self._class_factors(numbers, weight)[numbers]
-        counted = np.unique(numbers[weight > 0.0])
-        if len(counted) < 2:
-            which = ", ".join(map(str, self.classes_[counted])) or "none"
+        counts = np.bincount(numbers, weight > 0.0, minlength=len(self.classes_))
+        if np.count_nonzero(counts) < 2:
+            which = ", ".join(map(str, self.classes_[counts > 0])) or "none"
             raise ValueError(f"y must have two classes, but all rows that count are of one class, {which}.")
-        signs = np.where(numbers == 1, 1.0, -1.0)
-        return self._rows(X, data, signs, weight), weight
+        if not counts.all():
+            which = self.classes_[np.argmin(counts)]
+            raise ValueError(f"All rows of class {which} have the weight zero: leave them out.")
+        targets = np.where(numbers == 1, 1.0, -1.0) if len(self.classes_) == 2 else numbers.astype(float)
+        return self._rows(X, data, targets, weight), weight
 
-    def _keep(self, coef: Array, intercept: float) -> None:
-        self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
+    def _keep(self, coef: Array, intercept: Array) -> None:
+        self.coef_, self.intercept_ = coef, intercept
 
     def _class_factors(self, numbers: NDArray[np.intp], weight: Array) -> Array:
         """Return the factor of each class, as scikit-learn has it; "balanced" is of the weighted rows."""
@@ -224,41 +251,80 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         return np.asarray(factors, dtype=float)
 
     def decision_function(self, X: Any) -> Array:
-        """Return the score of each row under the model trained at the center; holes take the center."""
-        return np.asarray(self._read_filled_rows(X) @ self.coef_[0] + self.intercept_)
+        """Return the score of each row under the model trained at the center; holes take the center.
+
+        Shape (m,), of ``classes_[1]``; with more than two classes (m, n_classes), of each class against the others.
+        """
+        scores = np.asarray(self._read_filled_rows(X) @ self.coef_.T + self.intercept_)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of each row under the model trained at the center."""
-        positive = self.decision_function(X) > 0.0
-        return np.asarray(self.classes_[positive.astype(int)])
+        """Return the label of each row under the model trained at the center; of several, the highest score's."""
+        scores = self.decision_function(X)
+        numbers = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[numbers])
 
     @available_if(_has_probability)
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of both classes under the model trained at the center."""
-        scores = self.decision_function(X)
-        return np.column_stack([self._loss.link(-scores), self._loss.link(scores)])
+        """Return (m, n_classes): the probability of each class under the model trained at the center.
 
-    def decision_bounds(self, X: Any) -> Array:
+        With more than two classes it is the probability of each class against the others, divided by their sum, as in
+        scikit-learn's `OneVsRestClassifier`.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([self._loss.link(-scores), self._loss.link(scores)])
+        alone = self._loss.link(scores)
+        total = alone.sum(axis=1, keepdims=True)
+        return np.asarray(np.where(total > 0.0, alone / np.where(total > 0.0, total, 1.0), 1.0 / len(self.classes_)))
+
+    def decision_bounds(self, X: Any) -> Any:
         """Return (m, 2): the lowest and highest score over all completions of the training table.
 
+        With more than two classes, (m, n_classes, 2).
+
         Guarantee: every exact minimiser (w, b) of the training problem of *every* completion has
-        ``lower <= x.w + b <= upper``. It speaks of completions inside the intervals, not of values outside them,
-        and not of noise in y.
+        ``lower <= x.w + b <= upper``, whatever the holes of the row x itself are: these lie in the intervals of
+        their columns too, or in those of an `IntervalMatrix`. It speaks of completions inside the intervals, not of
+        values outside them, and not of noise in y.
         """
-        return self._score_bounds(X)
+        return self._output(self._score_bounds(X), X)
 
     @available_if(_has_probability)
-    def predict_proba_bounds(self, X: Any) -> Array:
-        """Return (m, 2): bounds of the probability of ``classes_[1]`` over all completions."""
-        scores = self.decision_bounds(X)
-        return np.column_stack(self._loss.link_range(scores[:, 0], scores[:, 1]))
+    def predict_proba_bounds(self, X: Any) -> Any:
+        """Return (m, 2): bounds of the probability of ``classes_[1]`` over all completions.
 
-    def predict_set(self, X: Any) -> NDArray[np.bool_]:
-        """Return (m, 2): whether some completion may give the label; one True in a row means certain."""
-        scores = self.decision_bounds(X)
-        return np.column_stack([scores[:, 0] <= 0.0, scores[:, 1] >= 0.0])
+        With more than two classes, (m, n_classes, 2): bounds of what `predict_proba` defines.
+        """
+        scores = self._score_bounds(X)
+        low, high = self._loss.link_range(scores[..., 0], scores[..., 1])
+        bounds = np.stack([low, high] if scores.ndim == 2 else share_bounds(low, high), axis=-1)
+        return self._output(bounds, X)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+    def predict_set(self, X: Any) -> Any:
+        """Return (m, n_classes): whether some completion may give the label; one True in a row means certain.
+
+        With more than two classes a label is ruled out if its highest score is below the lowest of another.
+        """
+        scores = self._score_bounds(X)
+        if scores.ndim == 2:
+            possible = np.column_stack([scores[:, 0] <= 0.0, scores[:, 1] >= 0.0])
+        else:
+            possible = scores[..., 1] >= scores[..., 0].max(axis=1, keepdims=True)
+        return self._output(possible, X, [str(label) for label in self.classes_])
+
+
+def share_bounds(low: Array, high: Array) -> tuple[Array, Array]:
+    """Bound ``p_k / sum_j p_j`` for all p with ``low <= p <= high``, all positive, rounded outward (F2).
+
+    The share rises with ``p_k`` and falls with the others.
+    """
+    n = low.shape[1]
+    others = 1.0 - np.eye(n)
+    with overflow_passes(), np.errstate(divide="ignore"):
+        most = sum_upper(high @ others, n + 1)
+        least = low @ others
+        least = np.maximum(0.0, down(least - sum_error(least, n + 1)))
+        lower = np.maximum(0.0, down(low / up(low + most)))
+        upper = up(high / np.maximum(0.0, down(high + least)))
+    return lower, np.fmin(upper, 1.0)

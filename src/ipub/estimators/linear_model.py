@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from rich.progress import Progress
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags, check_array, column_or_1d
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ipub.attained import attained_bounds
-from ipub.certificates import CERTIFICATES, Certificate, pointwise_bounds
-from ipub.data.blocks import Block, InterceptRows, MemoryRows, Rows, Sums
-from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame, is_missing
-from ipub.data.holes import column_ranges
-from ipub.data.intervals import IntervalMatrix, check_values, column_name
-from ipub.data.mapped import MappedRows
-from ipub.data.scaling import Scaling
+from ipub.certificates import CERTIFICATES, Certificate, pointwise_bounds, uncertain_row_bounds
+from ipub.data.blocks import InterceptRows, Rows
+from ipub.data.choices import NO_CHOICES, Choices
+from ipub.data.intervals import Indices, IntervalMatrix
+from ipub.estimators.output import FrameOutput
+from ipub.estimators.reading import TableReader
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
-from ipub.rounding import LARGEST, Array, check_arithmetic
+from ipub.rounding import Array, check_arithmetic
 from ipub.solvers import Solution, solve
-
-Table = NDArray[np.generic]
 
 RETRAINING_ERROR = 1e-7
 """What rounding may add to the score of a retrained model, at most."""
 
 
-class BoundedLinearModel(BaseEstimator):
+class BoundedLinearModel(TableReader, FrameOutput):
     """Base of the estimators: training at the center and the certificate, whatever the loss."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"X_lower": True, "X_upper": True}
@@ -47,7 +42,9 @@ class BoundedLinearModel(BaseEstimator):
         "certificate": [StrOptions(set(CERTIFICATES))],
         "intervals": [str, Mapping, "array-like"],
         "interval_level": [Interval(Real, 0, 1, closed="right")],
-        "scale": [str, None],
+        "scale": [StrOptions({"standard", "minmax"}), None],
+        "precision": [Interval(Real, 0, None, closed="left"), Mapping, None],
+        "handle_unknown": [StrOptions({"error", "any"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -59,14 +56,9 @@ class BoundedLinearModel(BaseEstimator):
     l1_ratio: float
     fit_intercept: bool
     certificate: str
-    intervals: Any
-    interval_level: float
-    scale: str | None
     tol: float
     max_iter: int
     verbose: int
-
-    scaling_: Scaling | None = None
 
     @property
     def _loss(self) -> Loss:
@@ -82,192 +74,93 @@ class BoundedLinearModel(BaseEstimator):
     def _train(self, problem: Problem) -> Solution:
         return solve(problem, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
 
-    def _certify(self, problem: Problem, solution: Solution) -> tuple[Array, float]:
-        """Certify from a solution; return its weights and its intercept."""
+    def _certify(self, *trained: tuple[Problem, Solution]) -> None:
+        """Certify from the solutions of one problem, or of several: one for each class."""
         check_arithmetic()
-        self.certificate_: Certificate = CERTIFICATES[self.certificate](problem, solution)
-        self._training: tuple[Problem, Solution] = problem, solution
-        self.n_iter_ = solution.n_iter
-        self.dual_gap_ = solution.gap
-        d = self.n_features_in_
-        bounds = self.certificate_.score_bounds(np.eye(problem.rows.n_features))
-        self.coef_bounds_ = bounds[:d]
-        self.intercept_bounds_ = bounds[d] if self.fit_intercept else np.zeros(2)
-        return solution.w[:d], float(solution.w[d]) if self.fit_intercept else 0.0
+        self._training = trained
+        certificates = tuple(CERTIFICATES[self.certificate](problem, solution) for problem, solution in trained)
+        self.n_iter_ = max(solution.n_iter for _, solution in trained)
+        self.dual_gap_ = max(solution.gap for _, solution in trained)
+        n_columns = trained[0][0].rows.n_features
+        d = n_columns - self.fit_intercept
+        bounds = np.stack([certificate.score_bounds(np.eye(n_columns)) for certificate in certificates])
+        intercept_bounds = bounds[:, d] if self.fit_intercept else np.zeros((len(trained), 2))
+        self.certificate_: Certificate | tuple[Certificate, ...] = certificates
+        self.coef_bounds_, self.intercept_bounds_ = bounds[:, :d], intercept_bounds
+        if len(trained) == 1:
+            self.certificate_, self.coef_bounds_ = certificates[0], bounds[0, :d]
+            self.intercept_bounds_ = intercept_bounds[0]
+        weights = np.stack([solution.w for _, solution in trained])
+        self._keep(weights[:, :d], weights[:, d] if self.fit_intercept else np.zeros(len(trained)))
 
-    def _rows(self, X: Any, data: Table | IntervalMatrix, y: Array, weight: Array) -> Rows:
-        """Turn holes into intervals, scale, and choose the engine."""
-        if isinstance(data, IntervalMatrix):
-            rows = MemoryRows(data, y, weight)
-            (total,) = rows.reduce(_center_sums)
-            self.fill_values_ = np.asarray(total / rows.total_weight)
-            return rows if self.scaling_ is None else MemoryRows(self.scaling_.intervals(data), y, weight)
-        counted = None if (weight > 0.0).all() else weight > 0.0
-        labels = column_labels(X) if is_frame(X) else None
-        ranges = column_ranges(data, self.intervals, self.interval_level, labels, counted)
-        self.fill_values_ = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
-        if isinstance(data, np.memmap) and self.scaling_ is None:
-            return MappedRows(data, y, ranges, weight)
-        matrix = IntervalMatrix.from_table(data, ranges)
-        return MemoryRows(matrix if self.scaling_ is None else self.scaling_.intervals(matrix), y, weight)
+    def _keep(self, coef: Array, intercept: Array) -> None:
+        """Keep the weights and the intercept of each model as attributes."""
+        raise NotImplementedError
 
-    # --- reading what the user gave ----------------------------------------------------------------
+    @property
+    def _certificates(self) -> tuple[Certificate, ...]:
+        return self.certificate_ if isinstance(self.certificate_, tuple) else (self.certificate_,)
 
-    def _read_training_data(
-        self, X: Any, X_lower: ArrayLike | None, X_upper: ArrayLike | None, reset: bool
-    ) -> Table | IntervalMatrix:
-        """Check parameters and training data; remember the features, or with `reset` False compare them."""
-        if reset:
-            self.scaling_ = None
-        self._refuse_what_does_not_exist_yet()
-        self._penalty()
-        has_bounds = X_lower is not None or isinstance(X, IntervalMatrix)
-        if has_bounds and not (isinstance(self.intervals, str) and self.intervals == "quantile"):
-            raise ValueError("Bounds of the cells are given, so intervals has no say: leave it at its default.")
-        if (X_lower is None) != (X_upper is None):
-            raise ValueError("X_lower and X_upper go together: give both or neither.")
-        if isinstance(X, IntervalMatrix):
-            if X_lower is not None:
-                raise ValueError("X is an IntervalMatrix and has its own bounds: leave out X_lower and X_upper.")
-            validate_data(self, X.table, reset=reset, dtype="numeric", ensure_all_finite=False)
-            X.check()
-            return X
-        table = self._read_table(X, reset=reset)
-        if X_lower is None or X_upper is None:
-            return table
-        for bound, what in ((X_lower, "X_lower"), (X_upper, "X_upper")):
-            if is_frame(X) and is_frame(bound) and column_labels(bound) != column_labels(X):
-                raise ValueError(f"The columns of {what} are not those of X in the same order: rename or reorder them.")
-        lower, upper = (frame_to_table(bound) if is_frame(bound) else bound for bound in (X_lower, X_upper))
-        return IntervalMatrix.from_table_and_bounds(table, lower, upper, self._names())
-
-    def _refuse_what_does_not_exist_yet(self) -> None:
-        if self.scale is not None:
-            raise ValueError(
-                f"scale={self.scale!r} is not available yet. Put a scaler before this estimator: "
-                "make_pipeline(StandardScaler(), ...) leaves holes as they are."
-            )
-
-    def _read_table(self, X: Any, *, reset: bool) -> Table:
-        """Return the values of X as a numeric array, NaN where missing, checked and not copied if possible."""
-        if is_frame(X):
-            table: Table = frame_to_table(X)
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            check_array(table, ensure_all_finite=False)
-        else:
-            X = array_to_table(X)
-            table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-            if isinstance(X, np.memmap) and table is not X:
-                table = table.view(np.memmap)
-        check_values(table, self._names())
-        return table
-
-    def _names(self) -> Sequence[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
-
-    def _read_labels(self, y: Any, n_rows: int) -> NDArray[Any]:
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        # Before scikit-learn looks at them: it fails on None and NA in words of its own.
-        values = np.asarray(y)
-        if values.ndim == 1 and values.dtype.kind in "fO":
-            known = values == values if values.dtype.kind == "f" else [not is_missing(value) for value in values]
-            missing = np.flatnonzero(~np.asarray(known, dtype=bool))
-            if len(missing):
-                raise ValueError(
-                    f"Input y contains NaN: row {missing[0]} has no label ({len(missing)} row(s) in all). "
-                    "Drop these rows."
-                )
-        labels: NDArray[Any] = column_or_1d(y, warn=True)
-        if len(labels) != n_rows:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)}."
-            )
-        return labels
-
-    def _read_weights(self, sample_weight: ArrayLike | None, n_rows: int) -> Array:
-        if sample_weight is None:
-            return np.ones(n_rows)
-        if isinstance(sample_weight, Real):
-            sample_weight = np.full(n_rows, float(sample_weight))
-        weight = np.array(column_or_1d(sample_weight), dtype=float)
-        if len(weight) != n_rows:
-            raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
-        bad = np.flatnonzero(~((weight >= 0.0) & (weight <= LARGEST)))
-        if len(bad):
-            raise ValueError(
-                f"sample_weight is {weight[bad[0]]} in row {bad[0]}. Negative values in data passed to `sample_weight`"
-                f", NaN and values beyond {LARGEST:g} are not allowed."
-            )
-        if not weight.any():
-            raise ValueError("Every sample_weight is zero: at least one row must have a positive weight.")
-        return weight
-
-    def _read_filled_rows(self, X: Any) -> Array:
-        """Read rows to predict, scaled; holes take the center of their column."""
-        check_is_fitted(self, "certificate_")
-        table = np.ascontiguousarray(self._read_table(X, reset=False), dtype=float)
-        return self._scaled(np.where(np.isnan(table), self.fill_values_, table))
-
-    def _scaled(self, table: Array) -> Array:
-        if self.scaling_ is None:
-            return table
-        table = self.scaling_.rows(table)
-        check_values(table, self._names(), what="X, scaled,")
-        return table
-
-    def _read_complete_rows(self, X: Any) -> Array:
-        """Read rows to bound, scaled, which must have no holes; an intercept sees a last column of ones."""
-        check_is_fitted(self, "certificate_")
-        table = np.ascontiguousarray(self._read_table(X, reset=False), dtype=float)
-        holes = np.isnan(table)
-        if holes.any():
-            i, j = np.argwhere(holes)[0]
-            n_rows = int(holes.any(axis=1).sum())
-            raise ValueError(
-                f"Row {i} has a missing value in column {column_name(j, self._names())} ({n_rows} row(s) have one). "
-                "Bounds for rows with holes are not available yet: fill or leave out these rows. `predict` takes them."
-            )
-        table = self._scaled(table)
-        return np.column_stack([table, np.ones(len(table))]) if self.fit_intercept else table
+    def _by_model(self, parts: list[Array]) -> Array:
+        """Return the bounds of one model as they are, (m, 2), those of several as (m, n_classes, 2)."""
+        return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
 
     def _score_bounds(self, X: Any) -> Array:
-        """Bound the score of rows without holes."""
-        table = self._read_complete_rows(X)
-        if self.certificate_.name != "pointwise" or self.certificate_.note:
-            return self.certificate_.score_bounds(table)
-        if not hasattr(self, "_training"):
+        """Bound the scores of rows, holes of their own included."""
+        center, cells, choices = self._extended(self._read_uncertain_rows(X))
+        first = self._certificates[0]
+        if first.name == "pointwise" and not first.note and not hasattr(self, "_training"):
             warnings.warn(
                 "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
                 "has none, so these are the bounds of 'tight'. Call fit again for pointwise bounds.",
                 UserWarning,
                 stacklevel=3,
             )
-            return self.certificate_.score_bounds(table)
-        problem, solution = self._same_training()
+        coef_bounds = self.coef_bounds_.reshape(len(self._certificates), -1, 2)
+        return self._by_model(
+            [
+                uncertain_row_bounds(partial(self._certain_bounds, k), center, cells, coef_bounds[k], choices)
+                for k in range(len(self._certificates))
+            ]
+        )
+
+    def _certain_bounds(self, k: int, table: Array) -> Array:
+        """Bound the scores of rows without holes under model k."""
+        certificate = self._certificates[k]
+        if certificate.name != "pointwise" or certificate.note or not hasattr(self, "_training"):
+            return certificate.score_bounds(table)
+        problem, solution = self._same_training()[k]
         with Progress(disable=not self.verbose) as bar:
             task = bar.add_task("Retraining for each row", total=len(table))
             return pointwise_bounds(
-                problem, solution, self.certificate_, table, lambda done, _: bar.update(task, completed=done)
+                problem, solution, certificate, table, lambda done, _: bar.update(task, completed=done)
             )
+
+    def _extended(self, rows: IntervalMatrix) -> tuple[Array, tuple[Indices, Indices, Array], Choices]:
+        """Return the center of rows, with the ones that an intercept sees, their uncertain cells and choices."""
+        in_row, columns, _, radii = rows.cells(slice(0, rows.shape[0]))
+        center = rows.center_rows(slice(0, rows.shape[0]))
+        if self.fit_intercept:
+            center = np.column_stack([center, np.ones(len(center))])
+        return center, (in_row, columns, radii), rows.choices
 
     # --- what completions attain -------------------------------------------------------------------
 
     def attained_bounds(self, X: Any, *, return_completions: bool = False) -> Any:
         """Return (m, 2): a lowest and a highest score that fillings of the training table really give.
 
+        With more than two classes, (m, n_classes, 2). Holes of a row in X are filled as well, for each model with the
+        ends of their intervals that give its lowest and its highest score.
+
         Each end is the score of a model trained on one filling, found by a search. So the exact range of the score
         contains these bounds, and is contained in the certified ones: where both are close, both are nearly exact.
         With at most 12 holes in a small table all fillings with every hole at an end of its interval are looked at.
-
         It retrains many times, and needs the training table: it looks at the one given to `fit`, not at a copy. A
         model that was pickled or comes from a model file has none. Progress is shown if `verbose` is positive.
 
         Parameters
         ----------
-        X : array or DataFrame of shape (m, n_features)
-            Rows without holes.
+        X : array, DataFrame or IntervalMatrix of shape (m, n_features)
         return_completions : bool, default=False
             Whether to return the fillings too.
 
@@ -275,7 +168,8 @@ class BoundedLinearModel(BaseEstimator):
         -------
         bounds : array of shape (m, 2)
         completions : list of m pairs
-            Only if asked for: the fillings that give the lower and the upper end of each row. ``table()`` of one is
+            Only if asked for: the fillings of the training table that give the lower and the upper end of each row;
+            with more than two classes, lists of such pairs, one for each class. ``table()`` of one is
             the filled training table, ``positions`` is -1, 0 or 1 for each hole, row by row: at the lower end, the
             middle or the upper end of its interval. If there is a `scaling_`, the table is scaled.
 
@@ -293,38 +187,68 @@ class BoundedLinearModel(BaseEstimator):
         >>> bool(np.isclose(again.predict([[1.5, 1.0]])[0], bounds[0, 1]))
         True
         """
-        table = self._read_complete_rows(X)
-        problem, solution = self._same_training()
+        center, cells, choices = self._extended(self._read_uncertain_rows(X))
+        parts = [self._attained(k, center, cells, choices, return_completions) for k in range(len(self._certificates))]
+        bounds = self._output(self._by_model([part[0] for part in parts]), X)
+        if not return_completions:
+            return bounds
+        pairs = [part[1] for part in parts]
+        return bounds, pairs[0] if len(pairs) == 1 else [list(each) for each in zip(*pairs, strict=True)]
+
+    def _attained(
+        self, k: int, center: Array, cells: tuple[Indices, Indices, Array], choices: Choices, keep: bool
+    ) -> tuple[Array, Any]:
+        """Search for what completions attain under model k.
+
+        Missing categories of the rows take the levels that the trained model puts lowest, or highest.
+        """
+        problem, solution = self._same_training()[k]
+        if len(choices):
+            ends, pairs = [], []
+            for side in (-1.0, 1.0):
+                chosen = np.zeros(len(choices), dtype=np.intp)
+                for some, levels in choices.by_category():
+                    chosen[some] = np.argmax(side * solution.w[levels.columns])
+                filled = center.copy()
+                choices.put(filled, chosen)
+                bounds, completions = self._attained(k, filled, cells, NO_CHOICES, keep)
+                ends.append(bounds)
+                pairs.append(completions)
+            mixed = [(low[0], high[1]) for low, high in zip(*pairs, strict=True)]
+            return np.column_stack([ends[0][:, 0], ends[1][:, 1]]), mixed
+        radius = np.zeros_like(center)
+        radius[cells[0], cells[1]] = cells[2]
         with Progress(disable=not self.verbose) as bar:
             task = bar.add_task("Retraining on completions", total=1.0)
             attained = attained_bounds(
                 problem,
                 solution,
-                table,
-                keep_completions=return_completions,
+                center,
+                radius=radius,
+                keep_completions=keep,
                 progress=lambda share: bar.update(task, completed=share),
             )
         # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
-        low, high = self.certificate_.score_bounds(table).T
+        coef_bounds = self.coef_bounds_.reshape(len(self._certificates), -1, 2)[k]
+        low, high = uncertain_row_bounds(self._certificates[k].score_bounds, center, cells, coef_bounds).T
         inside = np.clip(attained.bounds, low[:, None], high[:, None])
         rounding = np.abs(attained.bounds - inside) <= RETRAINING_ERROR * (1.0 + np.abs(inside))
-        bounds = np.where(rounding, inside, attained.bounds)
-        return (bounds, attained.completions) if return_completions else bounds
+        return np.where(rounding, inside, attained.bounds), attained.completions
 
-    def _same_training(self) -> tuple[Problem, Solution]:
+    def _same_training(self) -> tuple[tuple[Problem, Solution], ...]:
         """Return what `fit` trained on and found, if it is still there as it was."""
         if not hasattr(self, "_training"):
             raise NotFittedError(
                 "attained_bounds needs the training table, and a model that was loaded from a file, unpickled or "
                 "copied has none: call fit again."
             )
-        problem, solution = self._training
+        problem, solution = self._training[0]
         now = problem.evaluate(solution.w, solution.dual_loss, solution.dual_w).primal
         if not np.isclose(now, solution.primal, rtol=1e-9, atol=0.0, equal_nan=True):
             raise ValueError(
                 "The training table has been changed since fit, which keeps no copy of it: call fit again."
             )
-        return problem, solution
+        return self._training
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training table out of pickles, as out of model files."""
@@ -334,7 +258,3 @@ class BoundedLinearModel(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _center_sums(block: Block) -> Sums:
-    return (block.weight @ block.center,)

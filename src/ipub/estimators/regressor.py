@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import check_array
@@ -33,7 +34,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         Strength of the penalty. ``Ridge(alpha=a)`` has ``alpha = 2 a / n``; ``ElasticNet(alpha=a)`` has
         ``alpha = 2 a``, with the same `l1_ratio`. ``HuberRegressor`` of scikit-learn estimates a scale of the noise
         as well, so it minimises something else.
-    l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, tol, max_iter, random_state, verbose
+    l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, precision, handle_unknown, tol, max_iter,
+    random_state, verbose
         As in `BoundedClassifier`.
     huber_delta : float, default=1.0
         Where ``loss="huber"`` turns from a parabola into lines, in units of y; other losses do not use it.
@@ -51,7 +53,9 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         What was certified, and how.
     fill_values_ : array of shape (n_features,)
         What holes of a test row take in `predict`.
-    scaling_ : Scaling or None
+    hole_ranges_ : array of shape (n_features, 2)
+        Where holes lie; as in `BoundedClassifier`.
+    precision_, scaling_, encoder_
         As in `BoundedClassifier`.
     dual_gap_ : float
         Duality gap at the center; see `BoundedClassifier`.
@@ -87,6 +91,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,
+        precision: Any = None,
+        handle_unknown: str = "error",
         tol: float = 1e-8,
         max_iter: int = 1000,
         huber_delta: float = 1.0,
@@ -101,6 +107,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         self.intervals = intervals
         self.interval_level = interval_level
         self.scale = scale
+        self.precision = precision
+        self.handle_unknown = handle_unknown
         self.tol = tol
         self.max_iter = max_iter
         self.huber_delta = huber_delta
@@ -133,7 +141,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
             Bounds of each cell; equal to X where X is observed.
         """
         problem = self._problem(self._read_rows(X, y, sample_weight, X_lower, X_upper)[0])
-        self._keep(*self._certify(problem, self._train(problem)))
+        self._certify((problem, self._train(problem)))
         return self
 
     def _read_rows(
@@ -153,18 +161,19 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         weight = self._read_weights(sample_weight, data.shape[0])
         return self._rows(X, data, targets, weight), weight
 
-    def _keep(self, coef: Array, intercept: float) -> None:
-        self.coef_, self.intercept_ = coef, intercept
+    def _keep(self, coef: Array, intercept: Array) -> None:
+        self.coef_, self.intercept_ = coef[0], float(intercept[0])
 
     def predict(self, X: Any) -> Array:
         """Return the prediction of the model trained at the center; holes take the center."""
-        return self._read_filled_rows(X) @ self.coef_ + self.intercept_
+        return np.asarray(self._read_filled_rows(X) @ self.coef_ + self.intercept_)
 
-    def predict_bounds(self, X: Any) -> Array:
+    def predict_bounds(self, X: Any) -> Any:
         """Return (m, 2): the lowest and highest prediction over all completions of the training table.
 
         Guarantee: the exact minimiser (w, b) of the training problem of *every* completion has
-        ``lower <= x.w + b <= upper``. It speaks of completions inside the intervals, not of values outside them,
-        and not of noise in y.
+        ``lower <= x.w + b <= upper``, whatever the holes of the row x itself are: these lie in the intervals of
+        their columns too, or in those of an `IntervalMatrix`. It speaks of completions inside the intervals, not of
+        values outside them, and not of noise in y.
         """
-        return self._score_bounds(X)
+        return self._output(self._score_bounds(X), X)

@@ -1,0 +1,46 @@
+"""Numbers that may stand for a missing value: -999, or a zero where none is possible."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ipub.rounding import Array
+
+SENTINELS = (0.0, -1.0, *(sign * number for number in (9.0, 99.0, 999.0, 9999.0, 99999.0) for sign in (-1.0, 1.0)))
+"""What people write for "not known"."""
+FEWEST = 2
+"""How often the number must occur."""
+FEWEST_OTHERS = 10
+"""How many different values there must be beside it."""
+FENCE = 1.5
+"""How far from the middle half of the others it must lie, in lengths of that half (Tukey's fence)."""
+
+LOOKED_AT = 2000
+"""How many values of a column are looked at, about."""
+
+
+class SentinelWarning(UserWarning):
+    """A number that occurs again and again, far from all others, may stand for a missing value."""
+
+
+def sentinel_in(observed: Array) -> float | None:
+    """Return the number at the end of a column that may stand for a missing value, if there is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sentinel_in(np.array([-999.0, *range(30, 50), -999.0]))
+    -999.0
+    """
+    for value in (float(observed.min()), float(observed.max())):
+        if value not in SENTINELS:
+            continue
+        others = observed[observed != value]
+        if len(others) == 0 or len(observed) - len(others) < FEWEST:
+            continue
+        some = others[:: 1 + len(others) // LOOKED_AT]
+        low, high = np.quantile(some, [0.25, 0.75])
+        reach = FENCE * (high - low)
+        if not low - reach <= value <= high + reach and len(np.unique(some)) >= FEWEST_OTHERS:
+            return value
+    return None

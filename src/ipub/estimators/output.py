@@ -1,0 +1,58 @@
+"""What bounds come back as: arrays, or frames with the names of what is bounded."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Self
+
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+KINDS = ("default", "pandas", "polars")
+
+
+class FrameOutput(BaseEstimator):
+    """Base of the estimators: bounds as frames, for those who ask for them."""
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what the methods for bounds and sets return, in the way of scikit-learn's transformers.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            Arrays, or frames of that library: with columns ``lower`` and ``upper``, of several classes
+            ``<class>_lower`` and ``<class>_upper``, for `predict_set` the classes; and with the index of X if it
+            is a pandas frame. None changes nothing.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ipub import BoundedRegressor
+        >>> X = pd.DataFrame({"size": [1.0, None, 3.0, 2.0]}, index=list("abcd"))
+        >>> reg = BoundedRegressor().set_output(transform="pandas").fit(X, [1.0, 2.0, 3.0, 2.0])
+        >>> list(reg.predict_bounds(X[2:])), list(reg.predict_bounds(X[2:]).index)
+        (['lower', 'upper'], ['c', 'd'])
+        """
+        if transform is None:
+            return self
+        if transform not in KINDS:
+            raise ValueError(f"transform={transform!r} is not known: use {', '.join(map(repr, KINDS))}.")
+        self._sklearn_output_config = {"transform": transform}  # clone copies it
+        return self
+
+    def _output(self, values: NDArray[Any], X: Any, columns: list[str] | None = None) -> Any:
+        """Return bounds, or an array with these columns, as was asked for."""
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        if kind == "default":
+            return values
+        try:
+            library = importlib.import_module(kind)
+        except ImportError as error:
+            raise ImportError(f"set_output(transform={kind!r}) needs {kind}: pip install {kind}.") from error
+        if columns is None:
+            classes = [f"{label}_" for label in getattr(self, "classes_", ())] if values.ndim == 3 else [""]
+            columns = [f"{label}{end}" for label in classes for end in ("lower", "upper")]
+        flat = values.reshape(len(values), -1)
+        if kind == "pandas":
+            return library.DataFrame(flat, columns=columns, index=X.index if hasattr(X, "iloc") else None)
+        return library.DataFrame(flat, schema=columns, orient="row")
