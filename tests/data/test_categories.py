@@ -36,10 +36,20 @@ def test_every_frame_is_encoded_in_the_same_way(make):
 
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
-def test_missing_categories_are_known_by_row_and_columns(make):
+def test_missing_categories_are_choices_with_the_mean_of_all_levels_at_the_center(make):
     encoder = TableEncoder.learn(make())
-    missing = encoder.missing(encoder.encode(make()))
-    assert [part.tolist() for part in missing] == [[1], [1], [2]]
+    table, choices = encoder.with_choices(encoder.encode(make()))
+    assert choices.rows.tolist() == [1]
+    assert [levels.columns.tolist() for levels in choices.levels] == [[1, 2]]
+    np.testing.assert_array_equal(table[:, 1:3], [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0], [0.0, 1.0]])
+
+
+def test_the_only_level_of_a_category_is_certain():
+    frame = pd.DataFrame({"site": ["a", None, "a"], "x": [1.0, 2.0, 3.0]})
+    encoder = TableEncoder.learn(frame)
+    table, choices = encoder.with_choices(encoder.encode(frame))
+    assert len(choices) == 0
+    np.testing.assert_array_equal(table[:, 0], 1.0)
 
 
 def test_a_frame_of_numbers_needs_no_encoder():

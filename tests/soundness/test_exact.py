@@ -51,7 +51,10 @@ def tiny_case(rng: np.random.Generator, table_kind: str, loss_name: str, penalty
 
 
 def exact_completions(matrix: IntervalMatrix, inner: int) -> list[list[list[fmpq]]]:
-    """Return every vertex, and `inner` points between the ends of each cell, as tables of rationals."""
+    """Return every vertex, and `inner` points between the ends of each cell, as tables of rationals.
+
+    With every combination of levels of missing categories.
+    """
     n = matrix.shape[0]
     in_row, columns, centers, radii = matrix.cells(slice(0, n))
     grid = [fmpq(-1), fmpq(1), *(fmpq(2 * k, inner + 1) - 1 for k in range(1, inner + 1))]
@@ -61,7 +64,18 @@ def exact_completions(matrix: IntervalMatrix, inner: int) -> list[list[list[fmpq
         for i, j, center, radius, position in zip(in_row, columns, centers, radii, positions, strict=True):
             table[i][j] = rational(center) + position * rational(radius)
         tables.append(table)
-    return tables
+    choices = matrix.choices
+    levels = [choices.levels[k].columns for k in choices.categories]
+    combinations = list(itertools.product(*(range(len(columns)) for columns in levels)))
+    return [_with_levels(table, choices.rows, levels, chosen) for table in tables for chosen in combinations]
+
+
+def _with_levels(table: list[list[fmpq]], rows, levels, chosen) -> list[list[fmpq]]:
+    table = [list(row) for row in table]
+    for i, columns, level in zip(rows, levels, chosen, strict=True):
+        for k, column in enumerate(columns):
+            table[i][column] = fmpq(int(k == level))
+    return table
 
 
 def prove(case: Case, solutions: list, inner: int) -> tuple[int, list[str]]:

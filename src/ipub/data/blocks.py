@@ -127,6 +127,9 @@ class Rows(ABC):
         other.y = y
         return other
 
+    def forget(self) -> None:  # noqa: B027 (an engine that keeps nothing forgets nothing)
+        """Forget what was kept of the table, so that it is read anew."""
+
     def reduce(self, kernel: Kernel, *args: Any) -> Sums:
         """Add up, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns.
 
@@ -195,6 +198,9 @@ class MemoryRows(Rows):
         self.categories = matrix.choices.levels
         self._kept: dict[tuple[int, int], Block] = {}
 
+    def forget(self) -> None:
+        self._kept.clear()
+
     def block(self, rows: slice) -> Block:
         kept = self._kept.get((rows.start, rows.stop))
         if kept is not None:
@@ -228,6 +234,9 @@ class InterceptRows(Rows):
     @property
     def depth(self) -> int:
         return self.rows.depth
+
+    def forget(self) -> None:
+        self.rows.forget()
 
     def block(self, rows: slice) -> Block:
         return _with_ones(self.rows.block(rows))

@@ -171,7 +171,8 @@ class BoundedLinearModel(TableReader, FrameOutput):
             Only if asked for: the fillings of the training table that give the lower and the upper end of each row;
             with more than two classes, lists of such pairs, one for each class. ``table()`` of one is
             the filled training table, ``positions`` is -1, 0 or 1 for each hole, row by row: at the lower end, the
-            middle or the upper end of its interval. If there is a `scaling_`, the table is scaled.
+            middle or the upper end of its interval (holes whose interval is a point have none); then the number of
+            the level for each missing category. If there is a `scaling_`, the table is scaled.
 
         Examples
         --------
@@ -242,6 +243,8 @@ class BoundedLinearModel(TableReader, FrameOutput):
                 "attained_bounds needs the training table, and a model that was loaded from a file, unpickled or "
                 "copied has none: call fit again."
             )
+        for problem, _ in self._training:
+            problem.rows.forget()
         problem, solution = self._training[0]
         now = problem.evaluate(solution.w, solution.dual_loss, solution.dual_w).primal
         if not np.isclose(now, solution.primal, rtol=1e-9, atol=0.0, equal_nan=True):
