@@ -14,7 +14,7 @@ from ipub.certificates.region import Certificate, Region, intersection
 from ipub.certificates.slope import slope
 from ipub.certificates.slope_bounds import Cells, Groups, MeanValue, SlopeBounds
 from ipub.certificates.sphere import sphere
-from ipub.certificates.uncertain_rows import uncertain_row_bounds
+from ipub.certificates.uncertain_rows import MOST_TRIED, uncertain_row_bounds
 from ipub.problem import Problem
 from ipub.solvers import Solution
 
@@ -63,6 +63,7 @@ PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, Mean
 
 __all__ = [
     "CERTIFICATES",
+    "MOST_TRIED",
     "PARTS",
     "Certificate",
     "Region",
