@@ -52,18 +52,20 @@ def run(console: Console) -> None:
         peers = _peers(matrix, y, has_intercept)
         for threads in (None, 1):
             with threadpool_limits(threads):
-                *fits, whole, without_rows = _medians(
+                *spent, whole, without_rows = _medians(
                     *peers.values(),
                     partial(_bounds, matrix, y, X_test, has_intercept),
                     partial(_bounds, matrix, y, X_test, has_intercept, grouped),
                 )
                 details.append((has_intercept, threads, _stages(matrix, y, X_test, has_intercept)))
-            cells = [f"{1e3 * spent:.1f}" for spent in (*fits, whole)]
-            ratio = whole / min(fits)
+            fits = dict(zip(peers, spent, strict=True))
+            cells = [f"{1e3 * fits[solver]:.1f}" if solver in fits else "stops short" for solver in SOLVERS]
+            fastest = min(spent)
+            ratio = whole / fastest
             mark = "!" if ratio > TARGET else " "
             kind, number = "with" if has_intercept else "without", "default" if threads is None else "1"
-            cells += [f"{ratio:.1f}{mark}", f"{TARGET:g}", f"{1e3 * without_rows:.1f}"]
-            lines.add(kind, number, *cells, f"{without_rows / min(fits):.1f}")
+            cells += [f"{1e3 * whole:.1f}", f"{ratio:.1f}{mark}", f"{TARGET:g}", f"{1e3 * without_rows:.1f}"]
+            lines.add(kind, number, *cells, f"{without_rows / fastest:.1f}")
     lines = Lines(console, "where the time goes, in ms", "intercept", "threads", *details[0][2])
     for has_intercept, threads, stages in details:
         kind, number = "with" if has_intercept else "without", "default" if threads is None else "1"
@@ -130,7 +132,7 @@ def _peers(matrix: IntervalMatrix, y: Array, has_intercept: bool) -> dict[str, C
             if problem.evaluate(w, problem.loss).relative_gap <= GAP:
                 break
         else:
-            raise SystemExit(f"scikit-learn's {solver} does not reach a relative gap of {GAP:g}.")
+            continue  # some solvers stop short of the gap, whatever the tolerance
         peers[solver] = partial(model.fit, X, y)
     return peers
 

@@ -405,7 +405,7 @@ class Logistic(Loss):
         positive = y > 0.0
         first, last = -y * lower, -y * upper
         low_at_lower, high_at_lower = _sigmoid_range(first, first)
-        low_at_upper, high_at_upper = _sigmoid_range(last, last)
+        low_at_upper, high_at_upper = (low_at_lower, high_at_lower) if upper is lower else _sigmoid_range(last, last)
         return (
             np.where(positive, -high_at_lower, low_at_lower),
             np.where(positive, -low_at_upper, high_at_upper),

@@ -221,7 +221,10 @@ def wrong_forces(key: Key, size: float, moves: int = 6) -> tuple[int, list[str]]
 
 def _hardly_moved(bounds: SlopeBounds) -> Iterator[np.ndarray]:
     """Yield directions in which the ends of a cell are nearly the same: what is between them counts."""
-    for z, x in zip(bounds.cells.generators, bounds.cells.rows, strict=True):
+    cells, columns = bounds.cells, np.repeat(bounds.groups.columns, np.diff(bounds.cells.starts))
+    for k, x in enumerate(cells.rows):
+        z = cells.rise[k] * x
+        z[columns[k]] += cells.level[k]
         if z @ z > 0.0 and len(z) > 1:
             yield x - (x @ z / (z @ z)) * z
 

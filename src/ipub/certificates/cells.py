@@ -7,16 +7,15 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, eigh
 
-from ipub.certificates.definite import greatest_ratio_upper
+from ipub.certificates.definite import greatest_ratio_upper, positive_weights, rounded_up
 from ipub.certificates.slope_bounds import Cells, Groups
 from ipub.data.intervals import Indices, midpoint_and_radius
 from ipub.losses import Loss
-from ipub.rounding import EPS, TINY, UNDERFLOW, Array, down, sum_error, sum_upper, up
+from ipub.rounding import EPS, TINY, Array, down, sum_error, sum_upper, up
 
-WEIGHT_ROUNDS = 6
+WEIGHT_ROUNDS = 3
 """How often the weights of the generators are improved."""
 
 LEADING = 0.6
@@ -138,8 +137,9 @@ class CellTerms:
     some: IncompleteRows
     generators: Array
     """G: half the difference that the two ends of a cell make to the gradient."""
-    positive: NDArray[np.bool_]
-    """Whether the loss's derivative is positive at each cell."""
+    rise: Array
+    level: Array
+    """``G = rise x + level e_j``."""
     shift: Array
     """By how much the ends of all cells move the middle of the gradient."""
     slack: Array
@@ -170,8 +170,9 @@ class CellTerms:
             ends.append((np.where(at_jump[i], some.fixed[i], middle), np.where(at_jump[i], 0.0, half)))
         (above, above_doubt), (below, below_doubt), (here, here_doubt) = ends
         rise, level = 0.5 * above - 0.5 * below, 0.5 * above + 0.5 * below
-        generators = some.center[i] * (m[i] * rise)[:, None]
-        generators[np.arange(len(i)), j] += m[i] * level * R
+        generator_rise, generator_level = m[i] * rise, m[i] * level * R
+        generators = some.center[i] * generator_rise[:, None]
+        generators[np.arange(len(i)), j] += generator_level
         shift = some.signed_sums(m[i] * (level - here), m[i] * rise * R)
         doubt = above_doubt + below_doubt + here_doubt + 32.0 * EPS * (np.abs(above) + np.abs(below) + np.abs(here))
         doubt = m[i] * doubt
@@ -198,7 +199,7 @@ class CellTerms:
         seen = np.abs(some.center) @ farthest
         both = pull_cell + bend_cell
         products = some.coordinate_sums(6.0 * pull_row + 4.0 * bend_row, (curved * seen)[i] * R + both)
-        products = products + 4.0 * np.abs(generators).sum(axis=0)
+        products = products + 4.0 * some.coordinate_sums(np.abs(generator_rise), np.abs(generator_level))
         rounding = sum_error(products, some.roundings + 6 * len(w))
         slack = up(slack + rounding)
         gradient_slack = up(up(numeric + some.coordinate_sums(nothing, crossing_cells)) + rounding)
@@ -212,7 +213,8 @@ class CellTerms:
         return cls(
             some,
             generators,
-            level >= 0.0,
+            generator_rise,
+            generator_level,
             shift,
             slack,
             gradient_slack,
@@ -237,7 +239,7 @@ class CellTerms:
         if len(G) == 0:
             return 0.0
         weights = np.concatenate([self._own_size(inverse), (box * np.sqrt(np.maximum(np.diag(inverse), 0.0)))[sides]])
-        weights = _positive(weights)
+        weights = positive_weights(weights)
         best, best_ratio = None, np.inf
         for _ in range(WEIGHT_ROUNDS):
             weights = weights / weights.sum()
@@ -250,7 +252,7 @@ class CellTerms:
                 best, best_ratio = form, values[-1]
             worst = np.maximum(values / max(values[-1], TINY) - LEADING, 0.0)
             seen = np.sqrt((G @ vectors) ** 2 @ worst)
-            weights = _positive((1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum())
+            weights = positive_weights((1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum())
         if best is None:  # every ratio overflowed
             return np.inf
         form = rounded_up(best, self.some.roundings + len(matrix))
@@ -264,12 +266,12 @@ class CellTerms:
         across = np.sqrt(np.maximum(np.einsum("ij,ij->i", some.center @ inverse, some.center), 0.0))[some.cell_rows]
         size = own[j] * np.abs(self.generators[np.arange(len(j)), j]) + 0.1 * whole
         size += own[j] * (self.pull_cell + self.bend_cell) + across * (self.pull_row + self.bend_row)
-        return _positive(size)
+        return positive_weights(size)
 
     def grouped(self, inverse: Array, jumps: Array) -> tuple[Groups, Cells]:
         """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 8)."""
         some, d = self.some, self.some.center.shape[1]
-        keys = 2 * some.cell_columns + self.positive
+        keys = 2 * some.cell_columns + ~np.signbit(self.level)
         order = np.argsort(keys, kind="stable")
         found, starts = np.unique(keys[order], return_index=True)
         starts = np.append(starts, len(order)).astype(np.intp)
@@ -278,35 +280,32 @@ class CellTerms:
         curved = (some.weight * some.slope)[some.cell_rows[order]] * some.cell_radii[order]
         cells = Cells(
             starts,
-            self.generators[order],
             rows,
+            self.rise[order],
+            self.level[order],
             self.pull_row[order],
             self.pull_cell[order],
             self.bend_row[order],
             self.bend_cell[order],
         )
-        sizes = self._own_size(inverse)[order]
+        sizes, each = self._own_size(inverse)[order], self.generators[order]
         groups = [slice(first, last) for first, last in pairwise(starts)]
-        generators = np.array([cells.generators[g].sum(axis=0) for g in groups]).reshape(-1, d)
+        generators = np.array([each[g].sum(axis=0) for g in groups]).reshape(-1, d)
         pulls = np.array([curved[g] @ rows[g] for g in groups]).reshape(-1, d)
         first = np.append(np.flatnonzero(np.diff(columns, prepend=-1)), len(columns))
         whole = [slice(starts[a], starts[b]) for a, b in pairwise(first)]
-        forms = [_column_form(cells, g, columns[k], sizes[g], inverse) for g, k in zip(whole, first[:-1], strict=True)]
+        forms = [
+            _column_form(cells, each[g], g, columns[k], sizes[g], inverse)
+            for g, k in zip(whole, first[:-1], strict=True)
+        ]
         if jumps.any():
             forms.append(jumps)
         return Groups(columns, generators, pulls, np.array(forms).reshape(-1, d, d)), cells
 
 
-def _positive(weights: Array) -> Array:
-    """Make weights positive: any are valid, and those of terms that vanish should be small."""
-    weights = np.where(np.isfinite(weights), weights, 0.0)
-    greatest = float(weights.max(initial=0.0))
-    return np.maximum(weights, 1e-12 * greatest if greatest > UNDERFLOW else 1.0)
-
-
-def _column_form(cells: Cells, group: slice, column: int, size: Array, inverse: Array) -> Array:
+def _column_form(cells: Cells, G: Array, group: slice, column: int, size: Array, inverse: Array) -> Array:
     """Return S with ``sqrt(u.S u)`` at least the sum of a column's terms, whatever D and v (Lemma 8)."""
-    G, X = cells.generators[group], cells.rows[group]
+    X = cells.rows[group]
     pull_row, pull_cell, bend_row, bend_cell = (
         part[group] for part in (cells.pull_row, cells.pull_cell, cells.bend_row, cells.bend_cell)
     )
@@ -327,9 +326,3 @@ def _column_form(cells: Cells, group: slice, column: int, size: Array, inverse: 
     )
     form[column, column] += ((pull * pull_cell) ** 2 + (bend * bend_cell) ** 2).sum()
     return rounded_up(form, len(size) + 30)
-
-
-def rounded_up(form: Array, roundings: int) -> Array:
-    """Add to a sum of squares what rounding can have taken away, as a diagonal (F7)."""
-    diagonal = np.diag(form)
-    return np.asarray(0.5 * (form + form.T) + np.diag(up((4.0 * roundings * EPS * len(form)) * diagonal) + UNDERFLOW))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
+from ipub.data.intervals import row_slices
 from ipub.rounding import EPS, UNDERFLOW, Array, norm_upper, sum_error, sum_upper, up
 
 MARGINS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8)
 """Shares of the diagonal tried as proof of positive definiteness (Lemma 5)."""
+
+CHUNK_NUMBERS = 1 << 17
+"""Numbers of one chunk of products of rows with several forms."""
 
 LARGER = (1.0 + 1e-4, 1.01, 1.1, 2.0, 10.0)
 """Factors by which an estimated ratio of forms is enlarged until it is proved."""
@@ -63,8 +68,14 @@ class Inverse:
         return cls(center, error) if np.isfinite(error).all() and np.isfinite(center).all() else None
 
     def norm_upper(self, X: Array) -> Array:
-        """Bound ``sqrt(x.M^-1 x)`` for each row x."""
-        return up(np.sqrt(up(form_upper(self.center, X) + sum_upper(X**2 @ self.error, X.shape[1] + 2))))
+        """Bound ``sqrt(x.M^-1 x)`` for each row x: ``0 <= M^-1 <= Z + diag(e)``."""
+        return roots_upper(self._upper[None], X)
+
+    @cached_property
+    def _upper(self) -> Array:
+        upper = self.center.copy()
+        upper[np.diag_indices(len(upper))] = up(np.diag(upper) + self.error)
+        return upper
 
 
 @dataclass(frozen=True)
@@ -117,3 +128,43 @@ def greatest_ratio_upper(matrix: Array, metric: Array) -> float:
         if definiteness(mu * metric - matrix - np.diag(rounding)) is not None:
             return mu
     return np.inf
+
+
+def roots_upper(forms: Array, X: Array) -> Array:
+    """Bound ``sum_S sqrt(x.S x)`` over some forms ``S >= 0`` of floats, for each row x (F7)."""
+    d = X.shape[1]
+    side_by_side = np.ascontiguousarray(forms.transpose(1, 0, 2)).reshape(d, -1)
+    # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
+    roots = up(np.sqrt(np.einsum("gjj->gj", forms)))
+    total = np.zeros(len(X))
+    for rows in row_slices(len(X), forms.size // d + 1, CHUNK_NUMBERS):
+        some = X[rows]
+        value = np.einsum("igj,ij->ig", (some @ side_by_side).reshape(len(some), -1, d), some)
+        size = sum_upper(np.abs(some) @ roots.T, d + 1)
+        value = up(value + sum_error(size * size, 2 * d + 4))
+        total[rows] = sum_upper(np.sqrt(np.maximum(0.0, value)).sum(axis=1), len(forms) + 2)
+    return total
+
+
+def joint_form(forms: Array, typical: Array) -> Array:
+    """Return S with ``sqrt(x.S x)`` at least ``sum_g sqrt(x.S_g x)`` for forms ``S_g >= 0`` of floats (Lemma 8).
+
+    By Cauchy and Schwarz, ``S = sum_g (O/o_g) S_g`` with any ``o_g > 0`` and O their sum; here their sizes where x x^T
+    is `typical`.
+    """
+    weights = positive_weights(np.sqrt(np.maximum(np.einsum("gij,ij->g", forms, typical), 0.0)))
+    shares = weights.sum() / weights
+    return rounded_up(np.tensordot(shares, forms, axes=1), len(forms) + len(weights) + 8)
+
+
+def positive_weights(weights: Array) -> Array:
+    """Make weights positive: any are valid, and those of terms that vanish should be small."""
+    weights = np.where(np.isfinite(weights), weights, 0.0)
+    greatest = float(weights.max(initial=0.0))
+    return np.maximum(weights, 1e-12 * greatest if greatest > UNDERFLOW else 1.0)
+
+
+def rounded_up(form: Array, roundings: int) -> Array:
+    """Add to a sum of squares what rounding can have taken away, as a diagonal (F7)."""
+    diagonal = np.diag(form)
+    return np.asarray(0.5 * (form + form.T) + np.diag(up((4.0 * roundings * EPS * len(form)) * diagonal) + UNDERFLOW))

@@ -18,13 +18,15 @@ from ipub.solvers import Solution
 Bracket = tuple[float, float]
 EVERYTHING: Bracket = (-np.inf, np.inf)
 
-TRIALS = 7
-"""Half the trial intercepts of a pass, for each side of the bracket."""
+DISTANCES = 7
+"""Trial intercepts of the first pass, for each side of the bracket."""
 RATIO = 16.0
 """Between distances of the first pass: seven of them span seven orders of magnitude."""
+TRIALS = 6
+"""Trials of a later pass, for each side."""
 FARTHEST = 1024.0
 """Farthest trial of all, as a multiple of the largest score or target."""
-PASSES = 4
+PASSES = 6
 FINE, COARSE = 0.01, 0.25
 """Share of its width to which an end of a bracket is worth knowing: at last, and on the way."""
 
@@ -79,8 +81,8 @@ def narrow(
         doubt = max(doubt_below - lower, upper - doubt_above)
         if not doubt > precision * (upper - lower) or not np.isfinite([lower, upper]).all():
             break
-        below = np.linspace(lower, doubt_below, 2 * TRIALS + 2)[1:-1]
-        above = np.linspace(doubt_above, upper, 2 * TRIALS + 2)[1:-1]
+        below = np.linspace(lower, doubt_below, TRIALS + 2)[1:-1]
+        above = np.linspace(doubt_above, upper, TRIALS + 2)[1:-1]
     return float(lower), float(upper)
 
 
@@ -95,7 +97,7 @@ def _first_trials(
         # A trained intercept out of all proportion, or NaN, is no place to begin.
         here = here if abs(here) <= farthest else 0.0
         farthest += abs(here)
-    distances = farthest * RATIO ** -np.arange(float(TRIALS))
+    distances = farthest * RATIO ** -np.arange(float(DISTANCES))
     trials = np.concatenate([here - distances, [here], here + distances])
     trials = np.sort(trials[np.isfinite(trials)])
     return trials, trials

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh
 
 from ipub.certificates.ball import ball
-from ipub.certificates.cells import CellTerms, IncompleteRows, rounded_up
+from ipub.certificates.cells import CellTerms, IncompleteRows
 from ipub.certificates.definite import (
     EnclosedInverse,
     Inverse,
     definiteness,
     greatest_ratio_upper,
     root_form_upper,
+    rounded_up,
 )
 from ipub.certificates.margins import Margins, margins
 from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
@@ -38,7 +38,7 @@ INFLATIONS = 12
 """How often a set that was too small to close is made larger."""
 
 GROWTH = 1.1
-"""By which factor at least, beyond what was just found."""
+"""By which factor, beyond what was just found."""
 
 ROUNDS = 4
 """How often bounds are made from the bounds of the round before, at most."""
@@ -94,10 +94,10 @@ def slope_bounds(
         if bounds is None:
             break
         signs, farthest = signs.decided_by(bounds, problem.penalty)
-        low, high = bounds.ends(np.eye(len(solution.w)))
         # The mean value doubles the work for each test row, and must be worth it.
-        alone = replace(bounds, mean_value=None)
-        low_alone, high_alone = alone.ends(np.eye(len(solution.w)))
+        alone, each = replace(bounds, mean_value=None), np.eye(len(solution.w))
+        low_alone, high_alone = alone.ends(each)
+        low, high = bounds.narrowed_by_mean_value(each, low_alone, high_alone)
         if not ((high - low).sum() < GAIN * (high_alone - low_alone).sum()):
             bounds = alone
         reach = np.maximum(up(high - solution.w), up(solution.w - low))
@@ -114,40 +114,32 @@ def enclose(problem: Problem, solution: Solution) -> tuple[Model, Ellipsoid] | N
     """Prove an ellipsoid that holds the move of every completion's model (Theorem 4); None if no set closes.
 
     A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
-    turn out strictly inside the set, all of them are. A derivative that jumps has no such curvatures.
+    turn out strictly inside the set, all of them are. If not, what they are inside of, made a little larger, is the
+    next set. A derivative that jumps has no such curvatures.
     """
     if not problem.loss.is_smooth:
         return None
     first = model_rows(problem, solution, Nowhere())
-    metric = first.curvature
-    inverse = Inverse.of(metric)
+    inverse = Inverse.of(first.curvature)
     if inverse is None:
         return None
-    radius = GROWTH * first.force_upper(metric)
+    inside = Ellipsoid(first.curvature, inverse, first.force_upper(first.curvature))
     for _ in range(INFLATIONS):
-        if not 0.0 < radius < np.inf:
+        around = replace(inside, radius=GROWTH * inside.radius)
+        if not 0.0 < around.radius < np.inf:
             return None
-        model = model_rows(problem, solution, Ellipsoid(metric, inverse, radius))
+        model = model_rows(problem, solution, around)
         found = model.ellipsoid()
         if found is None:
-            radius *= 2.0
-            continue
+            return None
         # Moves v obey v.L v <= force^2; so v.M v < radius^2 if L - (force/radius)^2 M is positive definite.
-        least, force = found.matrix, found.radius
-        share = up(up(force / radius) ** 2) * (1.0 + 8.0 * EPS)
+        least, metric = found.matrix, around.matrix
+        share = up(up(found.radius / around.radius) ** 2) * (1.0 + 8.0 * EPS)
         rounding = 8.0 * EPS * len(metric) * (np.diag(least) + share * np.diag(metric))
         if definiteness(least - share * metric - np.diag(rounding)) is not None:
             return model, found
-        radius = GROWTH * max(radius, force / np.sqrt(_least_ratio(least, metric)))
+        inside = found
     return None
-
-
-def _least_ratio(matrix: Array, metric: Array) -> float:
-    """Estimate the least of ``z.M z / z.metric z``."""
-    try:
-        return float(max(eigh(matrix, metric, eigvals_only=True)[0], 1e-12))
-    except LinAlgError:
-        return 1e-12
 
 
 @dataclass(frozen=True)
@@ -299,7 +291,7 @@ def model_rows(problem: Problem, solution: Solution, movement: Movement, *, ever
     farthest = movement.reach(np.eye(d))
     known = loss, solution, movement, farthest, everywhere
     sums, parts = rows.reduce_and_collect(_row_sums, *known)
-    gram, loose, gram_size, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums)
+    gram, loose, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums)
     some = IncompleteRows(*parts[1:])
     some, jump_rows = replace(some, weight=some.weight / total), parts[0] / total
     roundings = rows.depth + 2 * d + 20
@@ -310,7 +302,7 @@ def model_rows(problem: Problem, solution: Solution, movement: Movement, *, ever
         w,
         farthest,
         0.5 * (gram + gram.T),
-        sum_upper(gram_size, roundings),
+        sum_upper(np.diag(gram), roundings),
         rounded_up(loose, roundings),
         float(sum_upper(row_energy, roundings)),
         float(sum_upper(cell_energy, roundings)),
@@ -384,7 +376,6 @@ def _row_sums(
     sums = (
         (X * curved[:, None]).T @ X,
         (X * loose[:, None]).T @ X,
-        curved @ X**2,
         (weight * middle) @ X,
         (weight * np.abs(middle)) @ size,
         (weight * half) @ size,

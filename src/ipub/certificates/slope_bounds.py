@@ -8,18 +8,19 @@ of u.g that moves is a sum over the uncertain cells, each between two values tha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from ipub.certificates.definite import Inverse, root_form_upper
+from ipub.certificates.definite import Inverse, joint_form, root_form_upper, roots_upper
 from ipub.data.intervals import Indices, row_slices
 from ipub.parallel import in_threads
-from ipub.rounding import Array, dot_bounds, down, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import UNDERFLOW, Array, dot_bounds, down, overflow_passes, sum_error, sum_upper, up
 
-CHUNK_NUMBERS = 1 << 17
-"""Numbers of one chunk of products with the forms of all columns."""
+NEGLIGIBLE = 1e-9
+"""A coordinate below this share of the largest is no divisor."""
 
-CHUNK_ROWS = 256
+CHUNK_ROWS = 512
 """Test rows that are looked at in one go, so that what is computed for the cells of a group stays in the cache."""
 
 
@@ -55,12 +56,25 @@ class Cells:
 
     starts: Indices
     """First cell of each group, and the number of cells."""
-    generators: Array
     rows: Array
+    """The row x of each cell."""
+    rise: Array
+    level: Array
+    """``G = rise x + level e_j``; level has one sign in a whole group."""
     pull_row: Array
     pull_cell: Array
     bend_row: Array
     bend_cell: Array
+
+    @cached_property
+    def certain(self) -> tuple[Array, Array]:
+        """Between which ratios ``x.u/u_j`` a cell's term is ``|G.u|``, if ``level u_j`` has the sign of its group."""
+        near = np.abs(self.level) - (self.pull_cell + self.bend_cell)
+        rise, doubt = np.copysign(1.0, self.level) * self.rise, self.pull_row + self.bend_row
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lowest = np.where(doubt + rise > 0.0, -near / (doubt + rise), -np.inf)
+            highest = np.where(doubt - rise > 0.0, near / (doubt - rise), np.inf)
+        return np.where(near >= 0.0, lowest, np.inf), np.where(near >= 0.0, highest, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -145,10 +159,15 @@ class SlopeBounds:
         """Bound ``|x.v|`` for each row x: less tight than `ends`, and fast."""
         X = np.asarray(X, dtype=float)
         with overflow_passes():
-            U = X @ self.inverse
-            low, high, half = self._common(U)
-            half = up(up(half + self._missed(X, U)) + self._grouped(U))
+            U, size = X @ self.inverse, np.abs(X)
+            low, high = dot_bounds(U, self.gradient)
+            half = up(sum_upper(np.abs(U) @ self.slack, X.shape[1] + 1) + roots_upper(self._one_form, U))
+            half = up(half + self._missed(size))
             return np.asarray(np.fmin(self._known_reach(X), up(np.maximum(np.abs(low), np.abs(high)) + half)))
+
+    @cached_property
+    def _one_form(self) -> Array:
+        return joint_form(np.concatenate([self.forms, self.groups.forms]), self.inverse)[None]
 
     def _known_reach(self, X: Array) -> Array:
         """Bound ``|x.v|`` by what was known of v before: its box, and its ellipsoid."""
@@ -166,14 +185,21 @@ class SlopeBounds:
 
     @overflow_passes()
     def _ends(self, X: Array) -> tuple[Array, Array]:
-        U = X @ self.inverse
-        low, high = self.forces(U)
-        missed = self._missed(X, U)
-        low, high = down(low - missed), up(high + missed)
-        if self.mean_value is not None:
-            other_low, other_high = self._by_mean_value(X, self.mean_value)
-            # Each bounds by itself, so a NaN is passed over.
-            low, high = np.fmax(low, other_low), np.fmin(high, other_high)
+        low, high = self.forces(X @ self.inverse)
+        missed = self._missed(np.abs(X))
+        low, high = self._scores(X, down(low - missed), up(high + missed))
+        return self.narrowed_by_mean_value(X, low, high)
+
+    def narrowed_by_mean_value(self, X: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        """Intersect bounds of scores with those of the mean value, if there is one."""
+        if self.mean_value is None:
+            return low, high
+        other_low, other_high = self._scores(X, *self._by_mean_value(X, self.mean_value))
+        # Each bounds by itself, so a NaN is passed over.
+        return np.fmax(low, other_low), np.fmin(high, other_high)
+
+    def _scores(self, X: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        """Turn bounds of ``-x.v`` into bounds of ``x.w''``."""
         score_low, score_high = dot_bounds(X, self.w)
         return down(score_low - high), up(score_high - low)
 
@@ -193,59 +219,56 @@ class SlopeBounds:
         loose = up(sum_upper(error @ mean.reach, X.shape[1] + 1) + up(root_form_upper(mean.spread, X) * mean.force))
         return down(low - loose), up(high + loose)
 
-    def _missed(self, X: Array, U: Array) -> Array:
-        """Bound ``|(x - A u).v|``: what an inverse that is not exact leaves."""
-        d = X.shape[1]
-        missed = np.abs(X - U @ self.curvature)
-        missed = up(missed + sum_error(np.abs(X) + np.abs(U) @ np.abs(self.curvature), d + 3))
-        return sum_upper(missed @ self.farthest, d + 1)
+    def _missed(self, size: Array) -> Array:
+        """Bound ``|(x - A u).v|`` for rows of sizes ``|x|``: what an inverse that is not exact leaves (F9)."""
+        each, least = self._miss
+        return up(sum_upper(size @ each, size.shape[1] + 1) + least)
+
+    @cached_property
+    def _miss(self) -> tuple[Array, float]:
+        curvature, d = np.abs(self.curvature), len(self.w)
+        left = np.abs(np.eye(d) - self.curvature @ self.inverse.T)
+        left = up(left + sum_error(np.eye(d) + curvature @ np.abs(self.inverse.T), 2 * d + 8))
+        least = up(UNDERFLOW * sum_upper((curvature @ self.farthest).sum(), 2 * d + 1))
+        return sum_upper(self.farthest @ left, d + 1), float(least)
 
     def _common(self, U: Array) -> tuple[Array, Array, Array]:
         """Bound u.g in the middle, and all that is not a matter of single cells."""
         low, high = dot_bounds(U, self.gradient)
         half = sum_upper(np.abs(U) @ self.slack, U.shape[1] + 1)
-        for form in self.forms:
-            half = up(half + root_form_upper(form, U))
-        return low, high, half
+        return low, high, up(half + roots_upper(self.forms, U))
 
     def _grouped(self, U: Array) -> Array:
         """Bound the cells' part by one form for each column."""
-        forms, d = self.groups.forms, U.shape[1]
-        side_by_side = np.ascontiguousarray(forms.transpose(1, 0, 2)).reshape(d, -1)
-        # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
-        roots = up(np.sqrt(np.einsum("gjj->gj", forms)))
-        total = np.zeros(len(U))
-        for rows in row_slices(len(U), forms.size // d + 1, CHUNK_NUMBERS):
-            some = U[rows]
-            value = np.einsum("igj,ij->ig", (some @ side_by_side).reshape(len(some), -1, d), some)
-            size = sum_upper(np.abs(some) @ roots.T, d + 1)
-            value = up(value + sum_error(size * size, 2 * d + 4))
-            total[rows] = sum_upper(np.sqrt(np.maximum(0.0, value)).sum(axis=1), len(forms) + 2)
-        return total
+        return roots_upper(self.groups.forms, U)
 
     def _cell_by_cell(self, U: Array, cells: Cells) -> Array:
         """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7).
 
         A cell with ``t >= n + F`` adds t: its group's generator has it already. Only the others are looked at.
         """
-        groups, size = self.groups, np.abs(U)
+        groups, largest = self.groups, np.abs(U).max(axis=1)
         whole = U @ groups.generators.T
         signs = np.where(whole >= 0.0, 1.0, -1.0)
         total: Array = np.abs(whole).sum(axis=1)
         doubtful: Array = np.zeros(len(U))
+        lowest, highest = cells.certain
         for g, (column, start, stop) in enumerate(zip(groups.columns, cells.starts, cells.starts[1:], strict=False)):
-            some = slice(start, stop)
-            pull_row, pull_cell = cells.pull_row[some], cells.pull_cell[some]
-            bend_row, bend_cell = cells.bend_row[some], cells.bend_cell[some]
-            along, across = size[:, column], np.abs(U @ cells.rows[some].T)
-            term = (U * signs[:, g, None]) @ cells.generators[some].T
-            doubt = across * (pull_row + bend_row)
-            doubt += np.multiply.outer(along, pull_cell + bend_cell)
-            doubt -= term
-            i, k = np.nonzero(~(doubt <= 0.0))
-            t, along, across = term[i, k], along[i], across[i, k]
-            pull = across * pull_row[k] + along * pull_cell[k]
-            bend = across * bend_row[k] + along * bend_cell[k]
+            along = U[:, column]
+            screened = signs[:, g] * np.copysign(1.0, cells.level[start]) * along > NEGLIGIBLE * largest
+            factor = np.where(screened, along, 1.0)
+            ratios = (U / factor[:, None]) @ cells.rows[start:stop].T
+            is_certain = ratios <= highest[start:stop]
+            is_certain &= ratios >= lowest[start:stop]
+            is_certain[~screened] = False
+            found = np.flatnonzero(~is_certain)
+            i = found // (stop - start)
+            k = found - (stop - start) * i + start
+            along, across = along[i], ratios.ravel()[found] * factor[i]
+            t = signs[i, g] * (cells.rise[k] * across + cells.level[k] * along)
+            along, across = np.abs(along), np.abs(across)
+            pull = across * cells.pull_row[k] + along * cells.pull_cell[k]
+            bend = across * cells.bend_row[k] + along * cells.bend_cell[k]
             rest = np.abs(t - pull)
             more = np.maximum(rest, 0.5 * (rest + bend)) + pull - t
             doubtful += np.bincount(i, more, minlength=len(U))

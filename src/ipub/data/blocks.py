@@ -21,6 +21,9 @@ BLOCK_CELLS = 1 << 17
 BLOCK_ROWS = 4096
 """Rows in one block, at most: rounding errors grow with them (F2)."""
 
+KEPT_CELLS = 1 << 22
+"""A table of no more cells keeps its blocks, with their holes filled (32 MiB); of larger ones every pass fills anew."""
+
 Sums = tuple[Any, ...]
 T = TypeVar("T")
 
@@ -41,6 +44,15 @@ class Block:
     """Labels or targets."""
     weight: Array
     """Weights of the rows, the largest of all about 1."""
+
+    @classmethod
+    def of(cls, center: Array, cells: tuple[Indices, Indices], radii: Array, y: Array, weight: Array) -> Block:
+        """Make a block; cells whose interval is a point are certain."""
+        some = radii > 0.0
+        i, j = cells
+        if not some.all():
+            i, j, radii = i[some], j[some], radii[some]
+        return cls(center, i, j, radii, y, weight)
 
     def row_spread(self, w: Array) -> Array:
         """Return radius @ abs(w): how far each row's score under w can move."""
@@ -160,10 +172,18 @@ class MemoryRows(Rows):
     def __init__(self, matrix: IntervalMatrix, y: Array, weight: Array | None = None) -> None:
         super().__init__(matrix.shape[1], y, weight)
         self.matrix = matrix
+        self._kept: dict[tuple[int, int], Block] = {}
 
     def block(self, rows: slice) -> Block:
+        kept = self._kept.get((rows.start, rows.stop))
+        if kept is not None:
+            return kept
         in_row, columns, _, radii = self.matrix.cells(rows)
-        return Block(self.matrix.center_rows(rows), in_row, columns, radii, self.y[rows], self.weight[rows])
+        center = self.matrix.center_rows(rows)
+        block = Block.of(center, (in_row, columns), radii, self.y[rows], self.weight[rows])
+        if self.n_rows * self.n_features <= KEPT_CELLS:
+            self._kept[rows.start, rows.stop] = block
+        return block
 
 
 class InterceptRows(Rows):

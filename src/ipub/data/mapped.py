@@ -37,4 +37,4 @@ class MappedRows(Rows):
         center = np.array(self.table[rows], dtype=float, order="C")
         in_row, columns = np.nonzero(np.isnan(center))
         center[in_row, columns] = self._centers[columns]
-        return Block(center, in_row, columns, self._radii[columns], self.y[rows], self.weight[rows])
+        return Block.of(center, (in_row, columns), self._radii[columns], self.y[rows], self.weight[rows])
