@@ -36,7 +36,8 @@ def sentinel_in(observed: Array) -> float | None:
         if value not in SENTINELS:
             continue
         others = observed[observed != value]
-        if len(others) == 0 or len(observed) - len(others) < FEWEST:
+        count = len(observed) - len(others)
+        if not FEWEST <= count <= len(others):  # most of a column is no exception
             continue
         some = others[:: 1 + len(others) // LOOKED_AT]
         low, high = np.quantile(some, [0.25, 0.75])
