@@ -288,7 +288,8 @@ def _check_two_classes(model: Any) -> None:
     if len(model.classes_) > 2:
         refuse(
             model,
-            f"it has {len(model.classes_)} classes, and only two are supported. Train one class against the others.",
+            f"it has {len(model.classes_)} classes, and only two are supported. Train one class against the others, or "
+            "fit a BoundedClassifier, which does that for each.",
         )
 
 

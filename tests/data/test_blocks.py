@@ -142,8 +142,11 @@ def test_sums_and_parts_of_one_pass_are_those_of_two(rows):
 
 def test_rows_with_other_targets_share_everything_else():
     rows = MemoryRows(IntervalMatrix.from_bounds(np.eye(3), np.eye(3)), np.zeros(3), np.array([1.0, 2.0, 4.0]))
+    before = rows.block(slice(0, 2))
     other = rows.with_targets(np.ones(3))
     assert rows.y.tolist() == [0.0, 0.0, 0.0]
     assert other.block(slice(0, 2)).y.tolist() == [1.0, 1.0]
+    assert rows.block(slice(0, 2)).y.tolist() == [0.0, 0.0]
+    assert other.block(slice(0, 2)).center is before.center
     assert other.matrix is rows.matrix
     assert other.weight is rows.weight

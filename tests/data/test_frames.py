@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from ipub.data.frames import frame_to_table, is_frame
+from ipub.data.frames import array_to_table, frame_to_table, is_frame
 
 LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 each_library = pytest.mark.parametrize("make", LIBRARIES.values(), ids=LIBRARIES)
@@ -128,6 +128,11 @@ def test_a_column_of_mixed_things_is_refused_by_its_cells():
         frame_to_table(frame)
     with pytest.raises(ValueError, match=r"'kind' \(Object\) hold neither numbers nor text"):
         frame_to_table(pd.DataFrame({"kind": [(1, 2), (3, 4)]}))
+
+
+def test_a_lazy_frame_is_refused_with_the_remedy():
+    with pytest.raises(ValueError, match=r"lazy frame: call its collect\(\) first"):
+        array_to_table(pl.LazyFrame({"a": [1.0]}))
 
 
 def test_objects_that_are_numbers_are_taken():

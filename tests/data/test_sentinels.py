@@ -23,6 +23,8 @@ RNG = np.random.default_rng(0)
         ([-9.0, -9.0, *RNG.uniform(0, 1, 100)], -9.0),
         ([0.0] * 10 + list(RNG.normal(120, 20, 100)), 0.0),
         ([-999.0, *RNG.normal(50, 10, 100)], None),  # once is no habit
+        ([0.0] * 150 + list(RNG.normal(120, 20, 100)), None),  # the usual value
+        (np.clip(RNG.normal(0.5, 0.15, size=1000), 0.0, 1.0), None),  # a clip is no gap
         (RNG.normal(size=100), None),
         (RNG.poisson(2.0, 200).astype(float), None),
         (RNG.poisson(0.3, 200).astype(float), None),

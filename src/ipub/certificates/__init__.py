@@ -15,7 +15,7 @@ from ipub.certificates.region import Certificate, Region, intersection
 from ipub.certificates.slope import slope
 from ipub.certificates.slope_bounds import Cells, Groups, MeanValue, SlopeBounds
 from ipub.certificates.sphere import sphere
-from ipub.certificates.uncertain_rows import uncertain_row_bounds
+from ipub.certificates.uncertain_rows import MOST_TRIED, uncertain_row_bounds
 from ipub.data.choices import Levels
 from ipub.problem import Problem
 from ipub.solvers import Solution
@@ -65,6 +65,7 @@ PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, Choi
 
 __all__ = [
     "CERTIFICATES",
+    "MOST_TRIED",
     "PARTS",
     "Certificate",
     "Region",

@@ -2,7 +2,8 @@
 
 A score ``x.w`` is linear in each cell of x, so it is greatest at an end of the cell's interval, and the sign of the
 weight says at which. Where a certificate decides that sign for all completions of the training table, the end is put
-into the row, and the row is bounded as any other; where it does not, the largest the cell can add is added.
+into the row, and the row is bounded as any other. Where it does not, both ends are tried, for the few cells of a row
+that matter most; for its other cells the largest that they can add is added.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from ipub.rounding import Array, down, overflow_passes, sum_upper, up
 Cells = tuple[Indices, Indices, Array]
 """Row, column and radius of each uncertain cell."""
 
+MOST_TRIED = 3
+"""Cells of a row of which both ends are tried, at most: each doubles the cost."""
 
 MOST_COMBINATIONS = 256
 """Of the levels of several missing categories in one row; beyond them, the columns of a category are a box."""
@@ -29,6 +32,7 @@ def uncertain_row_bounds(
     cells: Cells,
     coef_bounds: Array,
     choices: Choices = NO_CHOICES,
+    most_tried: int = MOST_TRIED,
 ) -> Array:
     """Return (m, 2): bounds of ``x''.w''`` for every completion x'' of its row and every completion's model w''.
 
@@ -46,10 +50,12 @@ def uncertain_row_bounds(
         Bounds of the weights over all completions of the training table.
     choices : Choices
         The missing categories of the rows.
+    most_tried : int
+        Cells of a row of which both ends are tried, at most.
     """
     if len(choices):
         center, cells, rows = every_level(center, cells, choices)
-        bounds = uncertain_row_bounds(bounds_of, center, cells, coef_bounds)
+        bounds = uncertain_row_bounds(bounds_of, center, cells, coef_bounds, most_tried=most_tried)
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         low, high = np.minimum.reduceat(bounds[:, 0], starts), np.maximum.reduceat(bounds[:, 1], starts)
         return np.column_stack([low, high])
@@ -62,19 +68,29 @@ def uncertain_row_bounds(
     rises, falls = low >= 0.0, high <= 0.0
     with overflow_passes():
         top, bottom = up(middle + radii), down(middle - radii)
-        rest = np.where(rises | falls, 0.0, up(radii * np.maximum(np.abs(low), np.abs(high))))
+        most = up(radii * np.maximum(np.abs(low), np.abs(high)))
+        tried, place = _largest_of_each_row(in_row, most, ~(rises | falls), most_tried)
+        rest = np.where(rises | falls, 0.0, most)
+        rest[tried] = 0.0
         loose: Array = np.bincount(in_row, rest, minlength=len(center)).astype(float, copy=False)
         loose = sum_upper(loose, center.shape[1] + 2)
     highest, lowest = center.copy(), center.copy()
     highest[in_row, columns] = np.where(rises, top, np.where(falls, bottom, middle))
     lowest[in_row, columns] = np.where(rises, bottom, np.where(falls, top, middle))
     uncertain = np.bincount(in_row, minlength=len(center)) > 0
-    bounds = np.empty((len(center), 2))
+    n_choices = 1 << np.bincount(in_row[tried], minlength=len(center))
+    bounds = np.tile([np.inf, -np.inf], (len(center), 1))
     bounds[~uncertain] = bounds_of(center[~uncertain])
-    below, above = np.split(bounds_of(np.concatenate([lowest[uncertain], highest[uncertain]])), 2)
+    for choice in range(n_choices.max()):
+        ends = np.where(choice >> place & 1, top[tried], bottom[tried])
+        lowest[in_row[tried], columns[tried]] = highest[in_row[tried], columns[tried]] = ends
+        some = uncertain & (choice < n_choices)
+        below, above = np.split(bounds_of(np.concatenate([lowest[some], highest[some]])), 2)
+        bounds[some, 0] = np.minimum(bounds[some, 0], below[:, 0])
+        bounds[some, 1] = np.maximum(bounds[some, 1], above[:, 1])
     with overflow_passes():
-        bounds[uncertain, 0] = down(below[:, 0] - loose[uncertain])
-        bounds[uncertain, 1] = up(above[:, 1] + loose[uncertain])
+        bounds[uncertain, 0] = down(bounds[uncertain, 0] - loose[uncertain])
+        bounds[uncertain, 1] = up(bounds[uncertain, 1] + loose[uncertain])
     # down(-inf) is NaN: no bound.
     bounds[:, 0] = np.nan_to_num(bounds[:, 0], nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
     bounds[:, 1] = np.nan_to_num(bounds[:, 1], nan=np.inf, posinf=np.inf, neginf=np.inf)
@@ -110,3 +126,11 @@ def every_level(center: Array, cells: Cells, choices: Choices) -> tuple[Array, C
         in_row = np.repeat(first[in_row], times) + offset
         columns, radii = np.repeat(columns, times), np.repeat(radii, times)
     return center, (in_row, columns, radii), origin
+
+
+def _largest_of_each_row(in_row: Indices, size: Array, allowed: Array, count: int) -> tuple[Indices, Indices]:
+    """Return which allowed cells are among the `count` largest of their row, and their places there from 0."""
+    some = np.flatnonzero(allowed)
+    order = some[np.lexsort((-np.nan_to_num(size[some], nan=np.inf), in_row[some]))]
+    place = np.arange(len(order)) - np.searchsorted(in_row[order], in_row[order])
+    return order[place < count], place[place < count]

@@ -214,6 +214,11 @@ class MemoryRows(Rows):
             self._kept[rows.start, rows.stop] = block
         return block
 
+    def with_targets(self, y: Array) -> Self:
+        other = super().with_targets(y)
+        other._kept = {ends: replace(block, y=y[slice(*ends)]) for ends, block in self._kept.items()}
+        return other
+
 
 class InterceptRows(Rows):
     """Rows of any engine with one more column, the last: ones, which are certain.

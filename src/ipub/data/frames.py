@@ -147,6 +147,8 @@ def array_to_table(X: Any) -> Any:
     ValueError
         If a cell is text; the message names it.
     """
+    if hasattr(X, "collect") and hasattr(X, "lazy"):
+        raise ValueError("X is a lazy frame: call its collect() first.")
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError("X holds dates or durations: turn them into numbers, days since some day for example.")
     if isinstance(X, np.ma.MaskedArray):
@@ -162,8 +164,8 @@ def array_to_table(X: Any) -> Any:
             raise TypeError(f"{error} (row {i}, column {j} of X).") from None
         except (ValueError, OverflowError):
             raise ValueError(
-                f"X contains {value!r} in row {i}, column {j}: only numbers are supported. Encode the column, or make "
-                "the cell NaN if it stands for a missing value."
+                f"X contains {value!r} in row {i}, column {j}, and an array may hold numbers only. Give a DataFrame, "
+                "whose columns may be categories, or make the cell NaN if it stands for a missing value."
             ) from None
     return table
 

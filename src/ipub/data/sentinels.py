@@ -14,7 +14,8 @@ FEWEST_OTHERS = 10
 """How many different values there must be beside it."""
 FENCE = 1.5
 """How far from the middle half of the others it must lie, in lengths of that half (Tukey's fence)."""
-
+GAP = 0.5
+"""How far from every other value it must lie, in the same lengths."""
 LOOKED_AT = 2000
 """How many values of a column are looked at, about."""
 
@@ -36,11 +37,13 @@ def sentinel_in(observed: Array) -> float | None:
         if value not in SENTINELS:
             continue
         others = observed[observed != value]
-        if len(others) == 0 or len(observed) - len(others) < FEWEST:
+        count = len(observed) - len(others)
+        if not FEWEST <= count <= len(others):  # most of a column is no exception
             continue
         some = others[:: 1 + len(others) // LOOKED_AT]
         low, high = np.quantile(some, [0.25, 0.75])
-        reach = FENCE * (high - low)
-        if not low - reach <= value <= high + reach and len(np.unique(some)) >= FEWEST_OTHERS:
+        reach, gap = FENCE * (high - low), np.abs(others - value).min()
+        is_far = not low - reach <= value <= high + reach and gap >= GAP * (high - low)
+        if is_far and len(np.unique(some)) >= FEWEST_OTHERS:
             return value
     return None

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.attained import attained_bounds
-from ipub.certificates import CERTIFICATES, Certificate, pointwise_bounds, uncertain_row_bounds
+from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, pointwise_bounds, uncertain_row_bounds
 from ipub.data.blocks import InterceptRows, Rows
 from ipub.data.choices import NO_CHOICES, Choices
 from ipub.data.intervals import Indices, IntervalMatrix
@@ -119,15 +119,27 @@ class BoundedLinearModel(TableReader, FrameOutput):
         coef_bounds = self.coef_bounds_.reshape(len(self._certificates), -1, 2)
         return self._by_model(
             [
-                uncertain_row_bounds(partial(self._certain_bounds, k), center, cells, coef_bounds[k], choices)
+                uncertain_row_bounds(
+                    partial(self._certain_bounds, k),
+                    center,
+                    cells,
+                    coef_bounds[k],
+                    choices,
+                    0 if self._is_pointwise(k) else MOST_TRIED,
+                )
                 for k in range(len(self._certificates))
             ]
         )
 
+    def _is_pointwise(self, k: int) -> bool:
+        """Whether rows are bounded by retraining for each of them."""
+        certificate = self._certificates[k]
+        return certificate.name == "pointwise" and not certificate.note and hasattr(self, "_training")
+
     def _certain_bounds(self, k: int, table: Array) -> Array:
         """Bound the scores of rows without holes under model k."""
         certificate = self._certificates[k]
-        if certificate.name != "pointwise" or certificate.note or not hasattr(self, "_training"):
+        if not self._is_pointwise(k):
             return certificate.score_bounds(table)
         problem, solution = self._same_training()[k]
         with Progress(disable=not self.verbose) as bar:
