@@ -27,7 +27,8 @@ LAYERS = [
     {"estimators"},
     {"sklearn_models"},
     {"certify"},
-    {"modelfile", "plots", "tables", "datasets"},
+    {"modelfile", "plots", "tables", "datasets", "screen"},
+    {"demo", "experiments"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
