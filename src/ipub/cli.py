@@ -25,6 +25,7 @@ from ipub.certificates import CERTIFICATES
 from ipub.data.holes import column_ranges
 from ipub.demo import show_demo
 from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.experiments import SOURCES, reproduce
 from ipub.losses import LOSSES
 from ipub.modelfile import load_with_metadata, save
 from ipub.screen import OUTWARD, complain, err, new_table, note, out, say
@@ -50,7 +51,7 @@ class SentencesForErrors(typer.core.TyperGroup):
                 if error.errno == errno.EPIPE:
                     raise
                 _fail(f"{error.filename}: {error.strerror}." if error.filename else str(error))
-            except TableError as error:
+            except (TableError, ImportError) as error:
                 _fail(str(error))
             except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
                 _fail(_counting_from_one(" ".join(str(error).split())) or "Out of memory.")
@@ -302,6 +303,27 @@ def demo(
 ) -> None:
     """Show on real data which predictions the missing cells of a training table can change."""
     show_demo(output, alpha, seed)
+
+
+@app.command("reproduce")
+def reproduce_command(
+    dataset: Annotated[
+        list[str] | None, typer.Option(help=f"{', '.join(SOURCES)}; may be repeated. All if left out.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder with the data sets; what is not in it is downloaded.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for results.md, its figures and finished measurements.")
+    ] = Path("reproduction"),
+    quick: Annotated[bool, typer.Option("--quick", help="Cut the tables to a few rows: about a minute.")] = False,
+) -> None:
+    """Repeat the paper's experiments, with ours beside them, and write a page of results.
+
+    It can be interrupted: the same command goes on where it stopped.
+    """
+    page = reproduce(dataset or [], data_dir, output, quick=quick)
+    say(f"Written to {page}", "bold")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,123 @@
+"""What is measured in one setting: lengths of intervals and times, all methods in one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ipub.attained import attained_bounds
+from ipub.certificates import CERTIFICATES
+from ipub.data.blocks import MemoryRows
+from ipub.experiments import rivals
+from ipub.experiments.prepare import Prepared
+from ipub.experiments.settings import Setting
+from ipub.experiments.store import Measured
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from ipub.rounding import Array
+from ipub.solvers import solve
+
+REPEATS = 3
+"""How often the methods are timed, in turn; medians count."""
+PATIENCE = 20.0
+"""Seconds after which they are not timed again."""
+ATTAINED_SEED = 3
+POOLED = 1.96
+"""Standard deviations on either side of a pooled prediction: 95 % of a normal distribution."""
+
+
+def problem_of(table: Prepared, setting: Setting) -> Problem:
+    """Return the paper's training problem: logistic loss, L2 penalty, no intercept, missing cells as intervals."""
+    rows = MemoryRows(table.with_holes(setting), table.y)
+    return Problem(rows, LOSSES["log_loss"], ElasticNet(setting.lam))
+
+
+def tested_rows(table: Prepared, n_rows: int) -> Any:
+    """Return which test rows are searched for what is attained."""
+    some = np.random.default_rng(ATTAINED_SEED).permutation(len(table.X_test))[:n_rows]
+    return np.sort(some)
+
+
+def measure_bounds(table: Prepared, setting: Setting) -> Measured:
+    """Bound the scores of all test rows by the sphere (the paper's IPUB), by interval Newton and by `tight`.
+
+    Each is timed from the table of intervals to the bounds: training included, and with the start of its own.
+    """
+    problem, X = problem_of(table, setting), table.X_test
+    notes: dict[str, str] = {}
+
+    def certified(name: str) -> Array:
+        certificate = CERTIFICATES[name](problem, solve(problem))
+        notes[name] = certificate.note
+        return certificate.score_bounds(X)
+
+    def newton() -> Array:
+        bounds, notes["inewton"] = rivals.interval_newton_bounds(problem, X)
+        return bounds
+
+    jobs: dict[str, Callable[[], Array]] = {
+        "sphere": lambda: certified("sphere"),
+        "inewton": newton,
+        "tight": lambda: certified("tight"),
+    }
+    bounds, seconds = _timed(jobs)
+    return Measured({"seconds": seconds, "notes": notes}, bounds)
+
+
+def measure_attained(table: Prepared, setting: Setting, n_rows: int, tell: Callable[[float], None]) -> Measured:
+    """Retrain on fillings that push the scores of some test rows down and up; `tell` hears the share that is done."""
+    problem, rows = problem_of(table, setting), tested_rows(table, n_rows)
+    solution = solve(problem)
+    start = time.perf_counter()
+    found = attained_bounds(problem, solution, table.X_test[rows], progress=tell)
+    return Measured({"seconds": time.perf_counter() - start}, {"rows": rows, "bounds": found.bounds})
+
+
+def measure_imputation(
+    table: Prepared, setting: Setting, n_rows: int, repeats: Sequence[int], tell: Callable[[float], None]
+) -> Measured:
+    """Impute, train and predict the scores of the same test rows as `measure_attained`.
+
+    Single imputation and complete cases report a number, here an interval of no length. Multiple imputation gives a
+    prediction for each imputation: reported are their range, and their mean with `POOLED` standard deviations of a
+    prediction from one more imputation (Rubin's between-imputation variance, times 1 + 1/T).
+    """
+    given = table.with_holes(setting), table.y, setting.lam, table.X_test[tested_rows(table, n_rows)]
+    jobs: dict[str, Callable[[], Array]] = {
+        "single": partial(rivals.single_imputation_scores, *given),
+        "complete": partial(rivals.complete_cases_scores, *given),
+        **{f"multiple{count}": partial(rivals.multiple_imputation_scores, *given, count) for count in repeats},
+    }
+    arrays: dict[str, Array] = {}
+    seconds: dict[str, float] = {}
+    for number, (name, job) in enumerate(jobs.items()):
+        start = time.perf_counter()
+        scores = job()
+        seconds[name] = time.perf_counter() - start
+        if scores.ndim == 1:
+            arrays[name] = np.column_stack([scores, scores])
+        else:
+            arrays[f"{name}_range"] = np.column_stack([scores.min(axis=0), scores.max(axis=0)])
+            mean, spread = scores.mean(axis=0), np.sqrt((1.0 + 1.0 / len(scores)) * scores.var(axis=0, ddof=1))
+            arrays[f"{name}_pooled"] = np.column_stack([mean - POOLED * spread, mean + POOLED * spread])
+        tell((number + 1) / len(jobs))
+    return Measured({"seconds": seconds}, arrays)
+
+
+def _timed(jobs: dict[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, list[float]]]:
+    """Run some jobs in turn, several times if that does not take long; return results and seconds."""
+    results: dict[str, Any] = {}
+    seconds: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(REPEATS):
+        for name, job in jobs.items():
+            start = time.perf_counter()
+            results[name] = job()
+            seconds[name].append(time.perf_counter() - start)
+        if sum(map(sum, seconds.values())) > PATIENCE:
+            break
+    return results, seconds
