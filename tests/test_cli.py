@@ -344,7 +344,9 @@ def test_version():
     assert run("--version").stdout == f"ipub {ipub.__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["predict", "--help"], ["demo", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["fit", "--help"], ["predict", "--help"], ["demo", "--help"], ["reproduce", "--help"]]
+)
 def test_help(arguments):
     assert "Usage" in run(*arguments).stdout
 
