@@ -24,6 +24,7 @@ LAYERS = [
     {"solvers"},
     {"certificates"},
     {"attained"},
+    {"baselines"},
     {"estimators"},
     {"sklearn_models"},
     {"certify"},

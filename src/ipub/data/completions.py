@@ -66,16 +66,16 @@ class SharedBlock(Block):
     def scores(self, vectors: Array) -> Array:
         """Return the product of each row with the vector (a column) of each completion."""
         moved = self.shifts * vectors[self.cell_columns]
-        return np.asarray(self.center @ vectors + _adding(self.cell_rows, len(self.y)) @ moved)
+        return np.asarray(self.center @ vectors + adding(self.cell_rows, len(self.y)) @ moved)
 
     def transposed_dot(self, coefficients: Array) -> Array:
         """Return the sum of the rows of each completion, each times its coefficient."""
         moved = self.shifts * coefficients[self.cell_rows]
         total = self.center.T @ coefficients
-        return np.asarray(total + _adding(self.cell_columns, len(total)) @ moved)
+        return np.asarray(total + adding(self.cell_columns, len(total)) @ moved)
 
 
-def _adding(numbers: Indices, n: int) -> csr_array:
+def adding(numbers: Indices, n: int) -> csr_array:
     """Return the matrix that adds up values of cells by their row, or by their column."""
     return csr_array((np.ones(len(numbers)), (numbers, np.arange(len(numbers)))), shape=(n, len(numbers)))
 

@@ -1,0 +1,1 @@
+"""What others do about missing values: the rivals of our bounds."""
