@@ -9,7 +9,7 @@ from ipub.experiments import rivals
 from ipub.solvers import solve
 
 
-def newton(problem, X_test):
+def newton(problem, X_test, coordinates):
     """Bounds that are three times as wide as the sphere's."""
     bounds = sphere(problem, solve(problem)).score_bounds(X_test)
     middle, radius = bounds.mean(axis=1), np.ptp(bounds, axis=1)

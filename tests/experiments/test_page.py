@@ -26,6 +26,7 @@ def result_of(setting, seed):
     rows = np.arange(0, N_TEST, N_TEST // N_ATTAINED)
     bounds = {
         "sphere": around(center, np.where(np.arange(N_TEST) % 2 == 0, 4.0, 6.0) * radius),
+        "columns": around(center, 8.0 * radius),
         "inewton": around(center, 5.0 * radius),
         "tight": around(center, 1.25 * radius),
     }
@@ -35,7 +36,12 @@ def result_of(setting, seed):
         "multiple5_range": around(center[rows], 0.5 * radius[rows]),
         "multiple5_pooled": around(center[rows], np.where(np.arange(N_ATTAINED) < 4, 2.0, 0.75) * radius[rows]),
     }
-    seconds = {"sphere": [0.5, 0.25, 0.125], "inewton": [100.0, 50.0, 75.0], "tight": [1.0, 2.0, 3.0]}
+    seconds = {
+        "sphere": [0.5, 0.25, 0.125],
+        "columns": [10.0],
+        "inewton": [100.0, 50.0, 75.0],
+        "tight": [1.0, 2.0, 3.0],
+    }
     return SettingResult(
         setting,
         Measured({"seconds": seconds, "notes": {"inewton": "stopped early", "tight": ""}}, bounds),
@@ -63,22 +69,23 @@ def probability_length(bounds):
 
 def test_lengths_are_those_of_the_measurements(table):
     rows = lines_of(write_page([table], ABOUT), "Lengths", r"0\.1|1")
-    assert len(rows) == 8
-    for row, each in zip(rows, table.settings, strict=True):
+    assert len(rows) == 16
+    for row, ratios, each in zip(rows[:8], rows[8:], table.settings, strict=True):
         assert row[:3] == [f"{value:g}" for value in (each.setting.lam, each.setting.b, each.setting.a)]
-        for cell, method in zip(row[3:6], ("sphere", "inewton", "tight"), strict=True):
+        for cell, method in zip(row[3:7], ("sphere", "columns", "inewton", "tight"), strict=True):
             assert cell == f"{np.median(probability_length(each.bounds.arrays[method])):.2e}"
-        assert row[6] == f"{np.median(probability_length(each.attained.arrays['bounds'])):.2e}"
-        assert row[7:9] == ["50.0%", "100.0%"]
-        assert row[9:] == ["4", "5", "1.25", "10"]
+        assert row[7] == f"{np.median(probability_length(each.attained.arrays['bounds'])):.2e}"
+        assert row[8:] == ["100.0%", "50.0%", "100.0%"]
+        assert ratios[:3] == row[:3]
+        assert ratios[3:] == ["4", "8", "5", "1.25", "10"]
 
 
 def test_times_are_medians_and_stand_beside_the_papers(table):
     rows = lines_of(write_page([table], ABOUT), "Times", r"0\.1|1")
     for row, each in zip(rows, table.settings, strict=True):
-        assert row[3:6] == ["0.25", "75", "2"]
-        assert row[6:9] == [f"{0.25 / 75:.2e}", f"{PAPER_RATIOS['drive', each.setting]:.2e}", f"{2 / 75:.2e}"]
-        assert row[9:] == ["3 (10 rows)", "12"]
+        assert row[3:7] == ["0.25", "10", "75", "2"]
+        assert row[7:11] == [f"{x:.1e}" for x in (0.25 / 10, 0.25 / 75, 2 / 75, PAPER_RATIOS["drive", each.setting])]
+        assert row[11:] == ["3 (10 rows)", "12"]
 
 
 def test_imputation_is_judged_by_what_is_attained(table):
@@ -97,13 +104,13 @@ def test_imputation_is_judged_by_what_is_attained(table):
 
 def test_the_summary_and_the_circumstances_are_told(table):
     page = write_page([table], ABOUT)
-    assert "in 0 of 8 settings; `tight` in 8." in page
-    assert "sphere (IPUB) 4 to 4, INewton 5 to 5, tight 1.25 to 1.25" in page
-    assert "3.3e-03 to 3.3e-03 here, 1.3e-03 to 2.9e-03 in the paper" in page
-    assert "outside of a certified interval: 0 of 240" in page
+    assert "in the weights, in 8 of 8 settings, and than INewton, whitened in 0 of 8 settings" in page
+    assert "sphere (IPUB) 4 to 4; INewton, in the weights 8 to 8; INewton, whitened 5 to 5; tight 1.25 to 1.25" in page
+    assert "weights: 2.5e-02 to 2.5e-02; INewton, whitened: 3.3e-03 to 3.3e-03; 1.3e-03 to 2.9e-03 in the paper" in page
+    assert "outside of a certified interval: 0 of 320" in page
     for word in ("`ipub reproduce` (ipub 1.2.3) on 2000-01-01", "a machine", "PART of the set.", "| 900 | 40 | 48 |"):
         assert word in page
-    assert "INewton: stopped early (8 settings, the first drive (part), λ = 0.1, b = 0.01, a = 0.5)" in page
+    assert "INewton, whitened: stopped early (8 settings, the first drive (part), λ = 0.1, b = 0.01, a = 0.5)" in page
     assert "(pictures/drive_part.png)" in page
     assert "quick" not in page
 
@@ -112,7 +119,7 @@ def test_a_bound_that_fails_is_counted(table):
     each = table.settings[0]
     each.attained.arrays["bounds"][0, 1] += 100.0
     page = write_page([table], ABOUT)
-    assert "outside of a certified interval: 3 of 240" in page
+    assert "outside of a certified interval: 4 of 320" in page
     assert [row[1] for row in lines_of(page, "Imputation", "certified: tight")] == ["1.2%"]
 
 
@@ -126,7 +133,7 @@ def test_rows_that_nothing_moves_are_held_and_do_not_divide_by_zero(table):
 
 def test_a_table_that_is_not_in_the_paper_has_no_ratio_of_it(table):
     other = TableResult("mine", "mine", "", table.shape, table.settings)
-    assert {row[7] for row in lines_of(write_page([other], ABOUT), "Times", r"0\.1|1")} == {"-"}
+    assert {row[10] for row in lines_of(write_page([other], ABOUT), "Times", r"0\.1|1")} == {"-"}
 
 
 def test_every_setting_has_its_panel(table, tmp_path, monkeypatch):
@@ -141,6 +148,6 @@ def test_every_setting_has_its_panel(table, tmp_path, monkeypatch):
         assert panel.get_xscale() == "log"
         low, high = panel.get_xlim()
         for each in table.settings:
-            for method in ("sphere", "inewton", "tight", "attained"):
+            for method in ("sphere", "columns", "inewton", "tight", "attained"):
                 assert low <= each.lengths(method).min()
                 assert each.lengths(method).max() <= high

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 STYLES = {
     "sphere": ("#2ca02c", "sphere (the paper's IPUB)"),
-    "inewton": ("#8e44ad", "interval Newton"),
+    "columns": ("#8e44ad", "INewton, in the weights"),
+    "inewton": ("#e08214", "INewton, whitened"),
     "tight": ("#0072B2", "tight (ipub's default)"),
 }
 """Green and purple as in the paper."""

@@ -14,6 +14,8 @@ from ipub.experiments.settings import PAPER_RATIOS, Setting
 from ipub.experiments.store import Measured
 from ipub.rounding import Array
 
+METHODS = ("sphere", "columns", "inewton", "tight")
+"""What certifies: the paper's method, interval Newton in two forms, and ours."""
 TOLERANCE = 1e-9
 """An end of an attained range that lies so little beyond an interval counts as inside: retraining is no more exact."""
 

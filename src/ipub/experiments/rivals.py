@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ipub.baselines.interval_newton import Coordinates, interval_newton
 from ipub.data.intervals import IntervalMatrix
 from ipub.problem import Problem
 from ipub.rounding import Array
@@ -11,11 +12,9 @@ from ipub.rounding import Array
 IMPUTATION_SEED = 4
 
 
-def interval_newton_bounds(problem: Problem, X_test: Array) -> tuple[Array, str]:
+def interval_newton_bounds(problem: Problem, X_test: Array, coordinates: Coordinates) -> tuple[Array, str]:
     """Return the score bounds of test rows by interval Newton, from a start of its own, and its note."""
-    from ipub.baselines import interval_newton
-
-    box = interval_newton(problem)
+    box = interval_newton(problem, coordinates=coordinates)
     return np.asarray(box.score_bounds(X_test)), box.note
 
 

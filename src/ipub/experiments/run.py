@@ -19,7 +19,7 @@ from ipub.experiments import measure
 from ipub.experiments.figures import check_matplotlib, save_histograms
 from ipub.experiments.page import About, write_page
 from ipub.experiments.prepare import Prepared, higgs_shaped, real
-from ipub.experiments.results import SettingResult, TableResult, slug
+from ipub.experiments.results import METHODS, SettingResult, TableResult, slug
 from ipub.experiments.settings import DEEP, GRID
 from ipub.experiments.sources import HIGGS, SOURCES, Source, load, load_local
 from ipub.experiments.store import Measured, Store
@@ -113,11 +113,11 @@ def reproduce(names: Sequence[str], data_dir: Path | None, output: Path, *, quic
 def _show(result: TableResult) -> None:
     """Print the main figures of a table."""
     say(f"\n{result.name}, {result.shape[0]:,} training rows: median length of the probability's interval;", "bold")
-    say("time ratio is that of sphere and INewton")
-    table = new_table("lambda", "b", "a", "sphere", "INewton", "tight", "attained", "time ratio")
+    say("INewton in the weights (w.) and whitened; time ratio is that of sphere and whitened INewton")
+    table = new_table("lambda", "b", "a", "sphere", "INewton w.", "whitened", "tight", "attained", "time ratio")
     for each in result.settings:
         setting = (f"{value:g}" for value in asdict(each.setting).values())
-        medians = (f"{np.median(each.lengths(name)):.2e}" for name in ("sphere", "inewton", "tight", "attained"))
+        medians = (f"{np.median(each.lengths(name)):.2e}" for name in (*METHODS, "attained"))
         table.add_row(*setting, *medians, f"{each.seconds('sphere') / each.seconds('inewton'):.1e}")
     out.print(table)
 
