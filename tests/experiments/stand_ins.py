@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ipub.baselines import Imputation
 from ipub.certificates import sphere
 from ipub.experiments import rivals
 from ipub.solvers import solve
@@ -16,16 +17,17 @@ def newton(problem, X_test, coordinates):
     return np.column_stack([middle - 1.5 * radius, middle + 1.5 * radius]), "a stand-in"
 
 
-def single(X, y, lam, X_test):
-    return X_test.sum(axis=1)
+def once(problem, X_test):
+    return Imputation(X_test.sum(axis=1)[None], np.ones((1, X_test.shape[1])))
 
 
-def multiple(X, y, lam, X_test, count):
-    return X_test.sum(axis=1) + np.linspace(-1e-4, 1e-4, count)[:, None]
+def again(problem, X_test, n_draws, seed):
+    noise = 1e-4 * np.random.default_rng(seed).normal(size=(n_draws, 1))
+    return Imputation(X_test.sum(axis=1) + noise, np.ones((n_draws, X_test.shape[1])))
 
 
 def use(monkeypatch):
-    monkeypatch.setattr(rivals, "interval_newton_bounds", newton)
-    monkeypatch.setattr(rivals, "single_imputation_scores", single)
-    monkeypatch.setattr(rivals, "complete_cases_scores", single)
-    monkeypatch.setattr(rivals, "multiple_imputation_scores", multiple)
+    monkeypatch.setattr(rivals, "newton_bounds", newton)
+    monkeypatch.setattr(rivals, "imputed_once", once)
+    monkeypatch.setattr(rivals, "without_holed_rows", once)
+    monkeypatch.setattr(rivals, "imputed_again", again)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from ipub.attained import attained_bounds
+from ipub.baselines import Imputation
 from ipub.certificates import CERTIFICATES
 from ipub.data.blocks import MemoryRows
 from ipub.experiments import rivals
@@ -22,6 +23,8 @@ from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import solve
 
+T = TypeVar("T")
+
 REPEATS = 3
 """How often the methods are timed, in turn; medians count."""
 PATIENCE = 20.0
@@ -29,6 +32,9 @@ PATIENCE = 20.0
 ATTAINED_SEED = 3
 POOLED = 1.96
 """Standard deviations on either side of a pooled prediction: 95 % of a normal distribution."""
+IMPUTATION_SEED = 4
+DRAWS_AT_ONCE = 5
+"""Imputations between two words of progress."""
 
 
 def problem_of(table: Prepared, setting: Setting) -> Problem:
@@ -60,7 +66,7 @@ def measure_bounds(table: Prepared, setting: Setting) -> Measured:
         return certificate.score_bounds(X)
 
     def newton(name: str, coordinates: Literal["columns", "whitened"]) -> Array:
-        bounds, notes[name] = rivals.interval_newton_bounds(problem, X, coordinates)
+        bounds, notes[name] = rivals.newton_bounds(problem, X, coordinates)
         return bounds
 
     jobs: dict[str, Callable[[], Array]] = {
@@ -77,9 +83,8 @@ def measure_attained(table: Prepared, setting: Setting, n_rows: int, tell: Calla
     """Retrain on fillings that push the scores of some test rows down and up; `tell` hears the share that is done."""
     problem, rows = problem_of(table, setting), tested_rows(table, n_rows)
     solution = solve(problem)
-    start = time.perf_counter()
-    found = attained_bounds(problem, solution, table.X_test[rows], progress=tell)
-    return Measured({"seconds": time.perf_counter() - start}, {"rows": rows, "bounds": found.bounds})
+    bounds, spent = _seconds(lambda: attained_bounds(problem, solution, table.X_test[rows], progress=tell).bounds)
+    return Measured({"seconds": spent}, {"rows": rows, "bounds": bounds})
 
 
 def measure_imputation(
@@ -89,28 +94,35 @@ def measure_imputation(
 
     Single imputation and complete cases report a number, here an interval of no length. Multiple imputation gives a
     prediction for each imputation: reported are their range, and their mean with `POOLED` standard deviations of a
-    prediction from one more imputation (Rubin's between-imputation variance, times 1 + 1/T).
+    prediction from one more imputation (Rubin's between-imputation variance, times 1 + 1/T). More imputations are
+    added to those made before, and so are their times.
     """
-    given = table.with_holes(setting), table.y, setting.lam, table.X_test[tested_rows(table, n_rows)]
-    jobs: dict[str, Callable[[], Array]] = {
-        "single": partial(rivals.single_imputation_scores, *given),
-        "complete": partial(rivals.complete_cases_scores, *given),
-        **{f"multiple{count}": partial(rivals.multiple_imputation_scores, *given, count) for count in repeats},
-    }
+    problem, X = problem_of(table, setting), table.X_test[tested_rows(table, n_rows)]
     arrays: dict[str, Array] = {}
     seconds: dict[str, float] = {}
-    for number, (name, job) in enumerate(jobs.items()):
-        start = time.perf_counter()
-        scores = job()
-        seconds[name] = time.perf_counter() - start
-        if scores.ndim == 1:
-            arrays[name] = np.column_stack([scores, scores])
-        else:
-            arrays[f"{name}_range"] = np.column_stack([scores.min(axis=0), scores.max(axis=0)])
-            mean, spread = scores.mean(axis=0), np.sqrt((1.0 + 1.0 / len(scores)) * scores.var(axis=0, ddof=1))
-            arrays[f"{name}_pooled"] = np.column_stack([mean - POOLED * spread, mean + POOLED * spread])
-        tell((number + 1) / len(jobs))
+    for name, job in (("single", rivals.imputed_once), ("complete", rivals.without_holed_rows)):
+        once, seconds[name] = _seconds(partial(job, problem, X))
+        arrays[name] = once.range()
+    scores, models, spent = np.empty((0, len(X))), np.empty((0, X.shape[1])), 0.0
+    for count in sorted(repeats):
+        while len(scores) < count:
+            n_draws, seed = min(DRAWS_AT_ONCE, count - len(scores)), IMPUTATION_SEED + len(scores)
+            more, lasted = _seconds(partial(rivals.imputed_again, problem, X, n_draws, seed))
+            scores, models = np.concatenate([scores, more.scores]), np.concatenate([models, more.models])
+            spent += lasted
+            tell(len(scores) / max(repeats))
+        pooled = Imputation(scores, models)
+        mean, spread = pooled.mean(), POOLED * pooled.spread()
+        arrays[f"multiple{count}_range"] = pooled.range()
+        arrays[f"multiple{count}_pooled"] = np.column_stack([mean - spread, mean + spread])
+        seconds[f"multiple{count}"] = spent
     return Measured({"seconds": seconds}, arrays)
+
+
+def _seconds(job: Callable[[], T]) -> tuple[T, float]:
+    start = time.perf_counter()
+    result = job()
+    return result, time.perf_counter() - start
 
 
 def _timed(jobs: dict[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, list[float]]]:
@@ -119,9 +131,8 @@ def _timed(jobs: dict[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(REPEATS):
         for name, job in jobs.items():
-            start = time.perf_counter()
-            results[name] = job()
-            seconds[name].append(time.perf_counter() - start)
+            results[name], spent = _seconds(job)
+            seconds[name].append(spent)
         if sum(map(sum, seconds.values())) > PATIENCE:
             break
     return results, seconds

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from ipub.baselines import Coverage, share_covered
 from ipub.experiments.settings import PAPER_RATIOS, Setting
 from ipub.experiments.store import Measured
 from ipub.rounding import Array
@@ -69,20 +70,11 @@ class SettingResult:
         """Return the ratio of the sphere's and interval Newton's time in the paper's Table 3."""
         return PAPER_RATIOS.get((paper_name, self.setting))
 
-    def not_held(self, reported: Array) -> NDArray[np.bool_]:
-        """Return for which rows some attained score lies outside the reported interval."""
+    def covered(self, method: str) -> Coverage:
+        """Compare what a method reports for `rows` with what is attained there, up to `TOLERANCE`."""
         attained = self.attained.arrays["bounds"]
         slack = TOLERANCE * (1.0 + np.abs(attained))
-        low, high = attained[:, 0] < reported[:, 0] - slack[:, 0], attained[:, 1] > reported[:, 1] + slack[:, 1]
-        return np.asarray(low | high)
-
-    def covered(self, reported: Array) -> Array:
-        """Return the share of each attained range that the reported interval covers (1 for a range of no length)."""
-        attained = self.attained.arrays["bounds"]
-        common = np.minimum(attained[:, 1], reported[:, 1]) - np.maximum(attained[:, 0], reported[:, 0])
-        length = np.ptp(attained, axis=1)
-        share = np.divide(np.maximum(common, 0.0), length, out=np.ones_like(length), where=length > 0.0)
-        return np.asarray(share)
+        return share_covered(self.reported(method) + slack * [-1.0, 1.0], attained)
 
     def reported(self, method: str) -> Array:
         """Return the interval of scores that a method of imputation, or a certificate, reports for `rows`."""

@@ -1,33 +1,32 @@
-"""The rivals, each as one call from training rows to what it says of test rows."""
+"""The rivals, each as one call from the training problem to what it says of test rows."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from ipub.baselines.interval_newton import Coordinates, interval_newton
-from ipub.data.intervals import IntervalMatrix
+from ipub.baselines import Imputation, complete_cases, interval_newton, multiple_imputation, single_imputation
+from ipub.baselines.interval_newton import Coordinates
 from ipub.problem import Problem
 from ipub.rounding import Array
 
-IMPUTATION_SEED = 4
+FIT_ROWS = 5_000
+"""Rows, drawn anew for each imputation, on which the imputer is fitted; it then fills all rows."""
 
 
-def interval_newton_bounds(problem: Problem, X_test: Array, coordinates: Coordinates) -> tuple[Array, str]:
+def newton_bounds(problem: Problem, X_test: Array, coordinates: Coordinates) -> tuple[Array, str]:
     """Return the score bounds of test rows by interval Newton, from a start of its own, and its note."""
     box = interval_newton(problem, coordinates=coordinates)
-    return np.asarray(box.score_bounds(X_test)), box.note
+    return box.score_bounds(X_test), box.note
 
 
-def single_imputation_scores(X: IntervalMatrix, y: Array, lam: float, X_test: Array) -> Array:
-    """Return the scores of test rows after every hole was filled once."""
-    raise NotImplementedError
+def imputed_once(problem: Problem, X_test: Array) -> Imputation:
+    """Fill every hole by the mean of its column, train and predict."""
+    return single_imputation(problem, X_test)
 
 
-def complete_cases_scores(X: IntervalMatrix, y: Array, lam: float, X_test: Array) -> Array:
-    """Return the scores of test rows after rows with holes were left out."""
-    raise NotImplementedError
+def without_holed_rows(problem: Problem, X_test: Array) -> Imputation:
+    """Leave out the rows with holes, train and predict."""
+    return complete_cases(problem, X_test)
 
 
-def multiple_imputation_scores(X: IntervalMatrix, y: Array, lam: float, X_test: Array, count: int) -> Array:
-    """Return the scores of test rows, shape (count, m), after holes were filled at random, again and again."""
-    raise NotImplementedError
+def imputed_again(problem: Problem, X_test: Array, n_draws: int, seed: int) -> Imputation:
+    """Fill the holes at random, again and again, train and predict."""
+    return multiple_imputation(problem, X_test, n_draws, fit_rows=FIT_ROWS, random_state=seed)

@@ -15,7 +15,7 @@ import scipy
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from ipub import __version__
-from ipub.experiments import measure
+from ipub.experiments import measure, rivals
 from ipub.experiments.figures import check_matplotlib, save_histograms
 from ipub.experiments.page import About, write_page
 from ipub.experiments.prepare import Prepared, higgs_shaped, real
@@ -195,7 +195,7 @@ class _Run:
                     partial(measure.measure_attained, table, setting, n_attained, self._share),
                 ),
                 "imputation": (
-                    {"rows": n_attained, "imputations": repeats},
+                    {"rows": n_attained, "imputations": repeats, "fitted on": rivals.FIT_ROWS},
                     partial(measure.measure_imputation, table, setting, n_attained, repeats, self._share),
                 ),
             }
