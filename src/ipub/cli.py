@@ -316,7 +316,7 @@ def reproduce_command(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for results.md, its figures and finished measurements.")
     ] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick", help="Cut the tables to a few rows: about a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Two settings, tables cut short: about a minute.")] = False,
 ) -> None:
     """Repeat the paper's experiments, with ours beside them, and write a page of results.
 

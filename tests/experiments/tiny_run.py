@@ -15,7 +15,7 @@ from ipub.experiments.sources import DRIVE, HIGGS
 
 DATA = Path("data")
 GRID = run.GRID[:2]
-PLAN = run.Plan(most=(60, 12), n_attained=3, imputations=(5,), imputations_deep=(7,))
+PLAN = run.Plan(GRID, most=(60, 12), n_attained=3, imputations=(5,), imputations_deep=(7,))
 
 
 def prepare(monkeypatch):
@@ -31,7 +31,6 @@ def prepare(monkeypatch):
         "HIGGS": replace(HIGGS, partial={"higgs_51k.parquet": counts(higgs["label"])}, url="http://127.0.0.1:9/h.zip"),
     }
     monkeypatch.setattr(run, "SOURCES", sources)
-    monkeypatch.setattr(run, "GRID", GRID)
     monkeypatch.setattr(run, "FULL", PLAN)
     monkeypatch.setattr(run, "QUICK", replace(PLAN, most=(40, 8)))
     monkeypatch.setattr(measure, "REPEATS", 1)

@@ -25,7 +25,8 @@ ATTAINED = ("#333333", "attained by retraining")
 BINS = 60
 LEAST = 1e-12
 """Lengths below this are drawn there."""
-FIGURE_INCHES = (12.0, 5.6)
+WIDTH, PANEL_HEIGHT = 12.0, 2.8
+"""In inches."""
 
 
 def check_matplotlib() -> None:
@@ -46,7 +47,7 @@ def save_histograms(result: TableResult, path: Path) -> None:
 
     columns = sorted({(each.setting.lam, -each.setting.b) for each in result.settings})
     rows = sorted({each.setting.a for each in result.settings})
-    figure = Figure(figsize=FIGURE_INCHES, dpi=110, layout="constrained")
+    figure = Figure(figsize=(WIDTH, PANEL_HEIGHT * max(1.4, len(rows))), dpi=110, layout="constrained")
     panels: Any = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True)
     edges = _edges(result)
     for each in result.settings:
