@@ -314,15 +314,22 @@ def reproduce_command(
         Path | None, typer.Option(help="Folder with the data sets; what is not in it is downloaded.")
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for results.md, its figures and finished measurements.")
-    ] = Path("reproduction"),
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for results.md, its figures and finished measurements; reproduction if left out, or "
+            "reproduction-quick.",
+        ),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Two settings, tables cut short: about a minute.")] = False,
 ) -> None:
     """Repeat the paper's experiments, with ours beside them, and write a page of results.
 
     It can be interrupted: the same command goes on where it stopped.
     """
-    page = reproduce(dataset or [], data_dir, output, quick=quick)
+    goal = output or Path("reproduction-quick" if quick else "reproduction")
+    page = reproduce(dataset or [], data_dir, goal, quick=quick)
     say(f"Written to {page}", "bold")
 
 

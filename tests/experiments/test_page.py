@@ -104,13 +104,16 @@ def test_imputation_is_judged_by_what_is_attained(table):
 
 def test_the_summary_and_the_circumstances_are_told(table):
     page = write_page([table], ABOUT)
-    assert "in the weights, in 8 of 8 settings, and than INewton, whitened in 0 of 8 settings" in page
-    assert "sphere (IPUB) 4 to 4; INewton, in the weights 8 to 8; INewton, whitened 5 to 5; tight 1.25 to 1.25" in page
-    assert "weights: 2.5e-02 to 2.5e-02; INewton, whitened: 3.3e-03 to 3.3e-03; 1.3e-03 to 2.9e-03 in the paper" in page
+    assert "INewton (weights) in 8 of 8 settings, and than INewton (whitened) in 0 of 8 settings" in page
+    assert "sphere (IPUB) 4 to 4; INewton (weights) 8 to 8; INewton (whitened) 5 to 5; tight 1.25 to 1.25" in page
+    assert (
+        "INewton (weights): 2.5e-02 to 2.5e-02; INewton (whitened): 3.3e-03 to 3.3e-03; 1.3e-03 to 2.9e-03 in the paper"
+        in page
+    )
     assert "outside of a certified interval: 0 of 320" in page
     for word in ("`ipub reproduce` (ipub 1.2.3) on 2000-01-01", "a machine", "PART of the set.", "| 900 | 40 | 48 |"):
         assert word in page
-    assert "INewton, whitened: stopped early (8 settings, the first drive (part), λ = 0.1, b = 0.01, a = 0.5)" in page
+    assert "INewton (whitened): stopped early (8 settings, the first drive (part), λ = 0.1, b = 0.01, a = 0.5)" in page
     assert "(pictures/drive_part.png)" in page
     assert "quick" not in page
 

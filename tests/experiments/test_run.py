@@ -101,8 +101,8 @@ def test_other_data_are_measured_again(tiny):
 
 def test_a_quick_run_says_so_and_needs_no_gigabytes(tiny):
     Path("data/higgs_51k.parquet").unlink()
-    done = ipub("--quick", "--dataset", "HIGGS", "--data-dir", "data", "-o", "out")
-    page = Path("out/results.md").read_text()
+    done = ipub("--quick", "--dataset", "HIGGS", "--data-dir", "data")
+    page = Path("reproduction-quick/results.md").read_text()
     assert "A quick run" in page
     assert "HIGGS-shaped synthetic" in page
     assert "`ipub reproduce --quick --dataset HIGGS --data-dir DIR`" in page

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 STYLES = {
     "sphere": ("#2ca02c", "sphere (the paper's IPUB)"),
-    "columns": ("#8e44ad", "INewton, in the weights"),
-    "inewton": ("#e08214", "INewton, whitened"),
+    "columns": ("#8e44ad", "INewton (weights)"),
+    "inewton": ("#e08214", "INewton (whitened)"),
     "tight": ("#0072B2", "tight (ipub's default)"),
 }
 """Green and purple as in the paper."""
@@ -53,7 +53,8 @@ def save_histograms(result: TableResult, path: Path) -> None:
     for each in result.settings:
         here = rows.index(each.setting.a), columns.index((each.setting.lam, -each.setting.b))
         _draw(panels[here], each, edges)
-    figure.supxlabel("length of the interval of the predicted probability", fontsize="medium")
+    for panel in panels[-1]:
+        panel.set_xlabel("length of the probability's interval")
     for panel in panels[:, 0]:
         panel.set_ylabel("share of test rows")
     handles, labels = panels[0, 0].get_legend_handles_labels()

@@ -14,8 +14,8 @@ from ipub.experiments.rivals import FIT_ROWS
 
 WORDS = {
     "sphere": "sphere (IPUB)",
-    "columns": "INewton, in the weights",
-    "inewton": "INewton, whitened",
+    "columns": "INewton (weights)",
+    "inewton": "INewton (whitened)",
     "tight": "tight",
     "attained": "attained",
 }
@@ -85,13 +85,12 @@ searched."""
 
 
 def _head(about: About) -> str:
-    quick = (
-        "\n\n**A quick run: tables are cut to a few rows, so that nothing here says much.**" if about.is_quick else ""
-    )
+    quick = "**A quick run: two settings, on tables cut to a few rows; it says nothing of the paper's tables.**"
     return (
         "# The paper's experiments, reproduced\n\n"
         f"Written by `{about.command}` (ipub {about.version}) on {about.date}; every number below was computed by that "
-        f"command, except those called the paper's.\n\nMachine: {about.machine}.{quick if about.is_quick else ''}"
+        f"command, except those called the paper's.\n\nMachine: {about.machine}."
+        + (f"\n\n{quick}" if about.is_quick else "")
     )
 
 
@@ -107,9 +106,9 @@ def _summary(results: Sequence[TableResult]) -> str:
         for method in ("columns", "inewton")
     }
     lines = [
-        f"The sphere, the paper's method, is narrower on most test rows than {WORDS['columns']}, in "
+        f"The sphere, the paper's method, is narrower on most test rows than {WORDS['columns']} in "
         f"{_wins(every, 'sphere', 'columns')}, and than {WORDS['inewton']} in {_wins(every, 'sphere', 'inewton')}; "
-        f"`tight` is narrower than these in {_wins(every, 'tight', 'columns')} and in "
+        f"`tight` is narrower than the former in {_wins(every, 'tight', 'columns')}, and than the latter in "
         f"{_wins(every, 'tight', 'inewton')}.",
         "Certified over attained length, median of each setting: "
         + "; ".join(f"{WORDS[method]} {_range(excess[method], '.3g')}" for method in METHODS)

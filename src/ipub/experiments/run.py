@@ -89,7 +89,7 @@ def reproduce(names: Sequence[str], data_dir: Path | None, output: Path, *, quic
     chosen = [SOURCES[name] for name in dict.fromkeys(names)] or list(SOURCES.values())
     tables = [table for source in chosen for table in _tables(source, data_dir, plan, quick)]
     figures = output / "results"
-    run = _Run(plan, Store(figures / ("quick_cells" if quick else "cells")), len(tables))
+    run = _Run(plan, Store(figures / "cells"), len(tables))
     results = []
     # Tables are narrow: threads of BLAS only wait for each other, and those over blocks of rows do the work.
     with run, threadpool_limits(1, user_api="blas"):
