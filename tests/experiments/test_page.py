@@ -11,7 +11,7 @@ from ipub.experiments.results import SettingResult, TableResult
 from ipub.experiments.settings import GRID, PAPER_RATIOS
 from ipub.experiments.store import Measured
 
-ABOUT = About("ipub reproduce", "a machine", "2000-01-01", "1.2.3", False, "pictures")
+ABOUT = About("ipub reproduce", "1.2.3", ("a machine", "another"), ("2000-01-01", "2000-01-02"), False, "pictures")
 N_TEST, N_ATTAINED = 40, 10
 
 
@@ -111,7 +111,8 @@ def test_the_summary_and_the_circumstances_are_told(table):
         in page
     )
     assert "outside of a certified interval: 0 of 320" in page
-    for word in ("`ipub reproduce` (ipub 1.2.3) on 2000-01-01", "a machine", "PART of the set.", "| 900 | 40 | 48 |"):
+    assert "Measured 2000-01-01 to 2000-01-02 on: a machine. And on: another." in page
+    for word in ("`ipub reproduce` (ipub 1.2.3)", "PART of the set.", "| 900 | 40 | 48 |"):
         assert word in page
     assert "INewton (whitened): stopped early (8 settings, the first drive (part), λ = 0.1, b = 0.01, a = 0.5)" in page
     assert "(pictures/drive_part.png)" in page

@@ -48,6 +48,7 @@ def test_a_run_writes_a_page_with_figures_beside_it(tiny):
         assert page.count(f"{name}\n") == 3
     assert "`ipub reproduce --data-dir DIR`" in page
     assert str(Path.cwd()) not in page
+    assert f"on: {run.machine()}." in page
     assert not [name for name in os.listdir("out/results") if name.startswith(".")]
 
 
@@ -81,6 +82,15 @@ def test_an_interrupted_run_says_what_is_kept(tiny, monkeypatch):
     done = ipub("--dataset", "drive", "--data-dir", "data", "-o", "out", code=130)
     assert "2 finished measurements are kept in out/results/cells" in done.stderr
     assert len(cells()) == 2
+
+
+def test_where_a_measurement_was_made_is_kept_with_it(tiny, monkeypatch):
+    run.reproduce(["drive"], Path("data"), Path("out"))
+    first = run.machine()
+    Path("out/results/cells/drive_lambda0.1_b0.01_a0.5_bounds.json").unlink()
+    monkeypatch.setattr(run, "machine", lambda: "zz, a faster machine")
+    run.reproduce(["drive"], Path("data"), Path("out"))
+    assert f"on: {first}. And on: zz, a faster machine." in Path("out/results.md").read_text()
 
 
 def test_a_new_version_measures_again(tiny, monkeypatch):

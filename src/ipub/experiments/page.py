@@ -29,7 +29,9 @@ class About:
     ----------
     command : str
         What to type to have it again.
-    machine, date, version : str
+    version : str
+    machines, dates : tuple of str
+        Of the measurements, some of which may be older than the page.
     is_quick : bool
         Whether tables were cut.
     figures : str
@@ -37,9 +39,9 @@ class About:
     """
 
     command: str
-    machine: str
-    date: str
     version: str
+    machines: tuple[str, ...]
+    dates: tuple[str, ...]
     is_quick: bool
     figures: str
 
@@ -88,9 +90,9 @@ def _head(about: About) -> str:
     quick = "**A quick run: two settings, on tables cut to a few rows; it says nothing of the paper's tables.**"
     return (
         "# The paper's experiments, reproduced\n\n"
-        f"Written by `{about.command}` (ipub {about.version}) on {about.date}; every number below was computed by that "
-        f"command, except those called the paper's.\n\nMachine: {about.machine}."
-        + (f"\n\n{quick}" if about.is_quick else "")
+        f"Written by `{about.command}` (ipub {about.version}); every number below was computed by that command, except "
+        f"those called the paper's.\n\nMeasured {' to '.join(dict.fromkeys((about.dates[0], about.dates[-1])))} on: "
+        f"{'. And on: '.join(about.machines)}." + (f"\n\n{quick}" if about.is_quick else "")
     )
 
 

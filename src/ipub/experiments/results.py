@@ -42,6 +42,11 @@ class SettingResult:
     imputation: Measured
 
     @property
+    def cells(self) -> tuple[Measured, ...]:
+        """All three."""
+        return self.bounds, self.attained, self.imputation
+
+    @property
     def rows(self) -> NDArray[np.intp]:
         """The test rows for which attained ranges are known."""
         return np.asarray(self.attained.arrays["rows"], dtype=np.intp)

@@ -103,8 +103,8 @@ def reproduce(names: Sequence[str], data_dir: Path | None, output: Path, *, quic
     words = " ".join(["ipub reproduce", *(["--quick"] if quick else []), *(f"--dataset {name}" for name in names)])
     about = About(
         command=words + (" --data-dir DIR" if data_dir is not None else ""),
-        machine=machine(),
-        date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        machines=_told(results, "machine"),
+        dates=_told(results, "date"),
         version=__version__,
         is_quick=quick,
         figures=figures.name,
@@ -112,6 +112,16 @@ def reproduce(names: Sequence[str], data_dir: Path | None, output: Path, *, quic
     with whole_file(page) as file:
         file.write(write_page(results, about).encode())
     return page
+
+
+def _today() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+
+
+def _told(results: Sequence[TableResult], what: str) -> tuple[str, ...]:
+    """Return, of all measurements, the different machines or dates, in order."""
+    cells = [cell for result in results for each in result.settings for cell in each.cells]
+    return tuple(sorted({cell.figures[what] for cell in cells}))
 
 
 def _show(result: TableResult) -> None:
@@ -217,7 +227,8 @@ class _Run:
             self.n_kept += 1
         else:
             self.progress.update(self._now, description=name, completed=0.0, visible=True)
-            found = job()
+            made = job()
+            found = Measured({**made.figures, "machine": machine(), "date": _today()}, made.arrays)
             self.store.put(name, key, found)
             self.n_made += 1
         self.progress.advance(self._all)
