@@ -118,8 +118,9 @@ def test_on_real_data_it_is_narrower_than_the_sphere_and_wider_than_tight():
     X, y = load_default()
     problem = Problem(MemoryRows(with_holes(X[:5000], 0.01, 0.5), y[:5000]), LOSSES["log_loss"], ElasticNet(0.1))
     solution = solve(problem)
-    widths = [
-        np.median(np.ptp(certify(problem, solution).score_bounds(X[:100]), axis=1))
-        for certify in (tight, interval_newton, sphere)
-    ]
+    bounds = [certify(problem, solution).score_bounds(X[:100]) for certify in (tight, interval_newton, sphere)]
+    widths = [np.median(np.ptp(ends, axis=1)) for ends in bounds]
     assert widths == sorted(widths)
+    attained = attained_bounds(problem, solution, X[:3]).bounds
+    assert (bounds[1][:3, 0] <= attained[:, 0]).all()
+    assert (attained[:, 1] <= bounds[1][:3, 1]).all()

@@ -18,7 +18,7 @@ from ipub.solvers import Solution
 from soundness.attacks import Tally, attack
 from soundness.cases import FAMILIES, MODELS, Case, draw_case, draw_solution, intervals, train, vary_loss
 from soundness.test_exact import TABLES, prove, tiny_case
-from soundness.test_planted_errors import assert_caught
+from soundness.test_planted_errors import assert_caught, plant, same
 
 newton_module = sys.modules["ipub.baselines.interval_newton"]
 sums_module = sys.modules["ipub.baselines.interval_sums"]
@@ -168,3 +168,21 @@ def test_a_penalty_left_out_of_the_hessian_is_caught(monkeypatch):
     assert_caught(
         lambda: violations(case, start=untrained), lambda: monkeypatch.setattr(newton_module, "_system", without)
     )
+
+
+def test_a_box_without_outward_rounding_misses_the_exact_optimum(monkeypatch):
+    def check():
+        failures = []
+        for seed in range(12):
+            case = tiny_case(np.random.default_rng(seed), "normal", "squared_error", "l2", cells=0)
+            failures += prove(case, [train(case.problem)], inner=0, certificates=RIVALS)[1]
+        return failures
+
+    def plant_error():
+        plant(monkeypatch, "check_arithmetic", lambda: None)
+        plant(monkeypatch, "up", same)
+        plant(monkeypatch, "down", same)
+        plant(monkeypatch, "EPS", 0.0)
+        plant(monkeypatch, "UNDERFLOW", 0.0)
+
+    assert_caught(check, plant_error)

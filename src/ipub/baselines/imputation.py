@@ -117,6 +117,21 @@ def multiple_imputation(
         Fit the imputer on that many rows, drawn at random for each table, and then fill all rows with it. All rows if
         left out, which for a million rows takes long.
     random_state : int, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ipub import IntervalMatrix
+    >>> from ipub.losses import LOSSES
+    >>> from ipub.penalties import ElasticNet
+    >>> table = np.array([[0.0, 0.1], [1.0, np.nan], [2.0, 1.9], [3.0, 3.2]])
+    >>> rows = MemoryRows(IntervalMatrix.from_table(table, [[0.0, 4.0], [0.0, 4.0]]), np.array([0.0, 1.0, 2.0, 3.0]))
+    >>> problem = Problem(rows, LOSSES["squared_error"], ElasticNet(0.1))
+    >>> drawn = multiple_imputation(problem, np.ones((1, 2)), n_draws=5, random_state=0)
+    >>> drawn.scores.shape
+    (5, 1)
+    >>> drawn.range().shape
+    (1, 2)
     """
     holed = _Holed.of(problem)
     rng = np.random.default_rng(random_state)

@@ -99,6 +99,8 @@ class IntervalSystem:
         size = up(np.abs(self.center) + self.radius)
         slack = up(sum_upper((rows - np.diag(own)) @ size, d + 1) / own)
         divisor = down(np.diag(product) / own)
+        if not (divisor > 0.0).all():
+            return None
         excess = np.maximum(up(least - divisor), 0.0)
         return self._ratio(slack, divisor, up(up(1.0 + np.diag(self.spread)) + excess))
 
