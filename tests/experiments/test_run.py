@@ -131,12 +131,15 @@ def test_imputation_is_repeated_more_often_in_one_setting(tiny):
 def test_bad_input_is_refused_in_a_sentence_before_any_work(tiny, monkeypatch):
     assert "no data set 'adult' in the paper: it has default, drive, HIGGS" in ipub("--dataset", "adult", code=2).stderr
     assert "folder none does not exist" in ipub("--data-dir", "none", code=2).stderr
-    Path("data/higgs_51k.parquet").unlink()
     with serving({}) as server:
-        source = run.SOURCES["HIGGS"]
-        monkeypatch.setitem(run.SOURCES, "HIGGS", replace(source, url=f"{server.address}/higgs.zip"))
+        for name in ("default", "HIGGS"):
+            source = run.SOURCES[name]
+            monkeypatch.setitem(run.SOURCES, name, replace(source, url=f"{server.address}/{name}.zip"))
+    Path("data/higgs_51k.parquet").unlink()
+    Path("data/default.parquet").unlink()
     refused = ipub("--data-dir", "data", "-o", "out", code=2)
-    assert "put it in data as higgs.parquet" in " ".join(refused.stderr.split())
+    for name in ("default", "higgs"):
+        assert f"put it in data as {name}.parquet" in " ".join(refused.stderr.split())
     assert not Path("out").exists()
 
 

@@ -87,7 +87,15 @@ def reproduce(names: Sequence[str], data_dir: Path | None, output: Path, *, quic
         raise TableError(f"There is no data set {unknown[0]!r} in the paper: it has {', '.join(SOURCES)}.")
     plan = QUICK if quick else FULL
     chosen = [SOURCES[name] for name in dict.fromkeys(names)] or list(SOURCES.values())
-    tables = [table for source in chosen for table in _tables(source, data_dir, plan, quick)]
+    tables: list[Callable[[], Prepared]] = []
+    missing: list[str] = []
+    for source in chosen:
+        try:
+            tables += _tables(source, data_dir, plan, quick)
+        except TableError as error:
+            missing.append(str(error))
+    if missing:
+        raise TableError(" ".join(missing))
     figures = output / "results"
     run = _Run(plan, Store(figures / "cells"), len(tables))
     results = []
