@@ -116,6 +116,7 @@ def test_a_quick_run_says_so_and_needs_no_gigabytes(tiny):
     assert "A quick run" in page
     assert "HIGGS-shaped synthetic" in page
     assert "`ipub reproduce --quick --dataset HIGGS --data-dir DIR`" in page
+    assert "a synthetic table stands for it" in done.stdout
     assert "HIGGS-shaped synthetic" in done.stdout
     ipub("--quick", "--dataset", "drive", "--data-dir", "data", "-o", "out")
     assert "HIGGS" not in Path("out/results.md").read_text()

@@ -95,7 +95,7 @@ def reproduce(names: Sequence[str], data_dir: Path | None, output: Path, *, quic
         except TableError as error:
             missing.append(str(error))
     if missing:
-        raise TableError(" ".join(missing))
+        raise TableError("\n".join(missing))
     figures = output / "results"
     run = _Run(plan, Store(figures / "cells"), len(tables))
     results = []
@@ -166,6 +166,7 @@ def _tables(source: Source, data_dir: Path | None, plan: Plan, quick: bool) -> l
     the part. A quick run does not download gigabytes: without a file, there is the synthetic table alone.
     """
     if quick and source.name == HIGGS.name and load_local(source, data_dir) is None:
+        say(f"{source.name}: no file, and a quick run does not download {source.size}; a synthetic table stands for it")
         return [lambda: higgs_shaped(None, plan.most)]
     found = load(source, data_dir, err)
     say(f"{source.name}: {found.table.num_rows:,} of {source.n_rows:,} rows, from {found.file}")
