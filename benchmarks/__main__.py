@@ -1,4 +1,4 @@
-"""Run benchmarks: ``python -m benchmarks [tightness] [pointwise] [cost] [sphere_cost]``, all but pointwise if none."""
+"""Run benchmarks: ``python -m benchmarks [tightness] [pointwise] [cost] [sphere_cost] [rivals]``, or the quick ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 QUICK = ("tightness", "cost", "sphere_cost")
-ALL = (*QUICK, "pointwise")
+ALL = (*QUICK, "pointwise", "rivals")
 
 
 def main() -> None:

@@ -148,7 +148,7 @@ def _measure(lines: Lines, setting: Setting) -> None:
     attained, search = timed(lambda: width(attained_bounds(problem, solution, X_test).bounds))
     ratios, times = [], []
     for certify in (sphere, ball, tight):
-        certificate, spent = timed(_certified, certify, problem, solution, X_test)
+        certificate, spent = timed(certified, certify, problem, solution, X_test)
         ratios.append(float(np.median(width(certificate.score_bounds(X_test)) / attained)))
         times.append(spent)
     ratios.append(float(np.median(width(grouped(certificate).score_bounds(X_test)) / attained)))
@@ -163,7 +163,7 @@ def _measure(lines: Lines, setting: Setting) -> None:
     )
 
 
-def _certified(
+def certified(
     certify: Callable[[Problem, Solution], Certificate], problem: Problem, solution: Solution, X: Array
 ) -> Certificate:
     """Certify and bound the test rows, which is what is timed."""

@@ -24,10 +24,12 @@ LAYERS = [
     {"solvers"},
     {"certificates"},
     {"attained"},
+    {"baselines"},
     {"estimators"},
     {"sklearn_models"},
     {"certify"},
-    {"modelfile", "plots", "tables", "datasets"},
+    {"modelfile", "plots", "tables", "datasets", "screen"},
+    {"demo", "experiments"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ipub
-from ipub import BoundedClassifier, BoundedRegressor, cli
+from ipub import BoundedClassifier, BoundedRegressor, cli, demo
 from ipub.modelfile import load, save
 
 runner = CliRunner()
@@ -337,7 +337,7 @@ def test_predict_refuses_bad_input_in_one_sentence(train):
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(cli, "DEMO_REPEATS", 2)
+    monkeypatch.setattr(demo, "REPEATS", 2)
 
 
 def test_demo_tells_the_story_and_saves_the_figure(quick):
@@ -390,7 +390,9 @@ def test_version():
     assert run("--version").stdout == f"ipub {ipub.__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["predict", "--help"], ["demo", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["fit", "--help"], ["predict", "--help"], ["demo", "--help"], ["reproduce", "--help"]]
+)
 def test_help(arguments):
     assert "Usage" in run(*arguments).stdout
 

@@ -6,10 +6,8 @@ import decimal
 import errno
 import math
 import re
-import statistics
-import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -18,44 +16,27 @@ import pyarrow as pa
 import typer
 import typer.core
 from numpy.typing import NDArray
-from rich import box
-from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 from rich.text import Text
 from sklearn.base import is_classifier
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
-from threadpoolctl import threadpool_limits
 
 import ipub
 from ipub import tables
 from ipub.certificates import CERTIFICATES
 from ipub.data.holes import column_ranges
-from ipub.datasets import load_mammographic_masses
-from ipub.datasets.mammographic_masses import FEATURES
+from ipub.demo import show_demo
 from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.experiments import SOURCES, reproduce
 from ipub.losses import LOSSES
 from ipub.modelfile import load_with_metadata, save
-from ipub.plots import plot_bounds
+from ipub.screen import OUTWARD, complain, err, new_table, note, out, say
 from ipub.tables import TableError
 
 SHOWN_ROWS = 20
 SUMMARY_ROWS = 500
 ROWS_AT_ONCE = 200
-DEMO_TEST_ROWS = 150
-DEMO_SHOWN_ROWS = 12
-DEMO_REPEATS = 51
-STRIP_WIDTH = 17
-WIDE_ENOUGH = 79
 LARGE_COLUMN = 10.0
 MOST_CLASSES = 100
-OUTWARD = {"lower": decimal.ROUND_FLOOR, "upper": decimal.ROUND_CEILING}  # what is printed is a bound as well
-
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
 
 
 class SentencesForErrors(typer.core.TyperGroup):
@@ -65,14 +46,14 @@ class SentencesForErrors(typer.core.TyperGroup):
         """Run a command; the one place where errors of the library are caught."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_args, **_kwargs: _note(_counting_from_one(str(message)))
+            warnings.showwarning = lambda message, *_args, **_kwargs: note(_counting_from_one(str(message)))
             try:
                 return super().invoke(ctx)
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
                 _fail(f"{error.filename}: {error.strerror}." if error.filename else str(error))
-            except TableError as error:
+            except (TableError, ImportError) as error:
                 _fail(str(error))
             except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
                 _fail(_counting_from_one(" ".join(str(error).split())) or "Out of memory.")
@@ -81,39 +62,14 @@ class SentencesForErrors(typer.core.TyperGroup):
 app = typer.Typer(cls=SentencesForErrors, no_args_is_help=True, add_completion=False)
 
 
-def _in_words_of_the_command_line(sentence: str) -> str:
-    """Say a remedy of the library as an option."""
-    return re.sub(r"intervals=\{(.+?): \(low, high\)\}", r"a line \1 = [low, high] in a file for --ranges", sentence)
-
-
 def _counting_from_one(sentence: str) -> str:
     """Count rows as a table on the screen does; the library counts them as arrays do."""
     return re.sub(r"\brow (\d+)", lambda found: f"row {int(found[1]) + 1}", sentence)
 
 
 def _fail(sentence: str) -> NoReturn:
-    _print(err, Text.assemble(("Error: ", "bold red"), _in_words_of_the_command_line(sentence)))
+    complain(sentence)
     raise typer.Exit(2)
-
-
-def _note(sentence: str) -> None:
-    _print(err, Text.assemble(("Note: ", "yellow"), _in_words_of_the_command_line(" ".join(sentence.split()))))
-
-
-def _say(sentence: str = "", style: str = "") -> None:
-    _print(out, Text(sentence, style))
-
-
-def _print(console: Console, text: Text) -> None:
-    """Wrap at words on a terminal, and not at all in a pipe."""
-    console.print(text, soft_wrap=not console.is_terminal)
-
-
-def _table(*headers: str, left: Sequence[str] = ()) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for header in headers:
-        table.add_column(header, justify="left" if header in left else "right", overflow="fold")
-    return table
 
 
 def _show_version(wanted: bool) -> None:
@@ -181,17 +137,17 @@ def fit(
     estimator.set_params(**({"hinge_width": hinge_width} if is_classifier(estimator) else {"huber_delta": huber_delta}))
     estimator.fit(X, y)
     save(estimator, output, {"target": target}, training_rows=not no_training_rows)
-    _say(f"{train}: {len(y)} rows, {len(names)} features, target {target!r}")
-    _say(f"Loss: {loss} ({reason})")
+    say(f"{train}: {len(y)} rows, {len(names)} features, target {target!r}")
+    say(f"Loss: {loss} ({reason})")
     _show_holes(X, where, interval_level)
     intercept = "" if estimator.fit_intercept else ", without intercept"
-    _say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
+    say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
     some = X.take(np.random.default_rng(0).permutation(len(y))[:SUMMARY_ROWS])
     which = "On the training rows" if some.num_rows == len(y) else f"On {some.num_rows} of the training rows"
-    _say(f"{which}: {_summary(_predictions(estimator, some)[0])}")
+    say(f"{which}: {_summary(_predictions(estimator, some)[0])}")
     if estimator.scale is None:
         _advise_on_scale(X)
-    _say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
+    say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 
 
 def _choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
@@ -225,14 +181,14 @@ def _choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
 def _show_holes(X: pa.Table, where: Any, level: float) -> None:
     holes, numbers = tables.holes_of(X), tables.numbers_of(X)
     if not holes.any():
-        _say("Holes: none, so the bounds are as narrow as training is exact")
+        say("Holes: none, so the bounds are as narrow as training is exact")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ranges = column_ranges(tables.floats_of(numbers), where, level, numbers.column_names)
     found = dict(zip(numbers.column_names, ranges, strict=True))
-    _say(f"Holes: {holes.sum()} cells in {holes.any(axis=1).sum()} rows, taken to lie in these intervals")
-    table = _table("column", "holes", "from", "to", left=["column"])
+    say(f"Holes: {holes.sum()} cells in {holes.any(axis=1).sum()} rows, taken to lie in these intervals")
+    table = new_table("column", "holes", "from", "to", left=["column"])
     for name, count in zip(X.column_names, holes.sum(axis=0), strict=True):
         if count:
             ends = [f"{end:.6g}" for end in found[name]] if name in found else ["any", "category"]
@@ -245,7 +201,7 @@ def _advise_on_scale(X: pa.Table) -> None:
     sizes = np.nanmax(np.abs(tables.floats_of(numbers)), axis=0, initial=0.0)
     if sizes.max(initial=0.0) > LARGE_COLUMN:
         name = numbers.column_names[int(sizes.argmax())]
-        _note(f"Bounds widen with the size of the columns ({name} goes up to {sizes.max():g}): try --scale standard.")
+        note(f"Bounds widen with the size of the columns ({name} goes up to {sizes.max():g}): try --scale standard.")
 
 
 @app.command()
@@ -278,17 +234,17 @@ def predict(
         _show_predictions(columns, quantity)
     else:
         tables.write_table(output, columns)
-        _say(f"Written to {output}; lower and upper bound {quantity}")
+        say(f"Written to {output}; lower and upper bound {quantity}")
     if ignored:
         target = metadata.get("target")
         listed = ", ".join(f"{name} (the target)" if name == target else name for name in ignored[:10])
-        _note(f"Columns not used by the model: {listed}{', ...' if len(ignored) > 10 else ''}.")
+        note(f"Columns not used by the model: {listed}{', ...' if len(ignored) > 10 else ''}.")
     if n_holed:
-        _note(
+        note(
             f"{n_holed} of {table.num_rows} rows have missing cells themselves: predicted with each hole at the middle "
             "of its interval, and bounded over all of it."
         )
-    _say(f"{table.num_rows} rows: {_summary(columns)}")
+    say(f"{table.num_rows} rows: {_summary(columns)}")
 
 
 def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
@@ -329,13 +285,13 @@ def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray
 
 def _show_predictions(columns: dict[str, Any], quantity: str) -> None:
     n_rows = len(columns["prediction"])
-    table = _table("row", *columns)
+    table = new_table("row", *columns)
     for i in range(min(n_rows, SHOWN_ROWS)):
         table.add_row(str(i + 1), *(_cell(columns[name][i].as_py(), OUTWARD.get(name)) for name in columns))
     out.print(table)
     if n_rows > SHOWN_ROWS:
-        _say(f"... and {n_rows - SHOWN_ROWS} more rows; -o bounds.csv writes them all")
-    _say(f"lower and upper bound {quantity}")
+        say(f"... and {n_rows - SHOWN_ROWS} more rows; -o bounds.csv writes them all")
+    say(f"lower and upper bound {quantity}")
 
 
 def _cell(value: Any, rounding: str | None) -> Text:
@@ -365,109 +321,35 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Which rows are kept for the test.")] = 0,
 ) -> None:
     """Show on real data which predictions the missing cells of a training table can change."""
-    tables.check_folder(output)
-    X, y = load_mammographic_masses()
-    complete = np.flatnonzero(~np.isnan(X).any(axis=1))
-    is_test = np.zeros(len(y), dtype=bool)
-    is_test[np.random.default_rng(seed).permutation(complete)[:DEMO_TEST_ROWS]] = True
-    model = make_pipeline(MinMaxScaler((-1, 1)), BoundedClassifier(alpha=alpha, intervals="observed"))
-    model.fit(X[~is_test], y[~is_test])
-    classifier, test = model[-1], model[:-1].transform(X[is_test])
-    probability, bounds = classifier.predict_proba(test)[:, 1], classifier.predict_proba_bounds(test)
-    certain = classifier.predict_set(test).sum(axis=1) == 1
-    holes = np.isnan(X[~is_test])
-    by_column = ", ".join(f"{name} {count}" for name, count in zip(FEATURES, holes.sum(axis=0), strict=True))
-    right = np.mean(classifier.predict(test) == y[is_test])
-    _say("Mammographic masses, benign or malignant: a real table with real holes", "bold")
-    _say(f"Training: {(~is_test).sum()} rows, {X.shape[1]} features scaled to [-1, 1], alpha {alpha:g}")
-    _say(f"Holes: {holes.sum()} cells ({by_column});")
-    _say("each may be anything between the least and the greatest value of its column")
-    _say(f"Test: {is_test.sum()} complete rows, {right:.0%} predicted right")
-    _say("\nProbability of malignant, with bounds that hold however the holes are filled:")
-    _show_demo_rows(X[is_test], probability, bounds, certain)
-    _say(
-        f"{certain.sum()} of {len(certain)} test predictions are certain: no filling of the holes changes them.", "bold"
-    )
-    _say(f"The other {(~certain).sum()} are open: there the missing cells may decide the class.")
-    _show_attained(classifier, test)
-    _show_times(classifier, model[:-1].transform(X[~is_test]), y[~is_test], test)
-    _save_demo_figure(output, bounds, probability, int(holes.sum()))
-    _say("\nNext: ipub fit your_table.csv --target COLUMN", "bold")
+    show_demo(output, alpha, seed)
 
 
-def _show_attained(classifier: BoundedClassifier, test: Any) -> None:
-    """Say how much of the certified bounds retrained fillings reach."""
-    with err.status("Retraining"):
-        attained = classifier.attained_bounds(test)
-    share = np.ptp(attained, axis=1) / np.ptp(classifier.decision_bounds(test), axis=1)
-    changed = int(((attained[:, 0] < 0.0) & (attained[:, 1] > 0.0)).sum())
-    _say(f"For {changed} of these, retraining found a filling that does change it. The scores")
-    _say(f"that such fillings attain span {np.median(share):.0%} of the width of the bounds (median).\n")
+@app.command("reproduce")
+def reproduce_command(
+    dataset: Annotated[
+        list[str] | None, typer.Option(help=f"{', '.join(SOURCES)}; may be repeated. All if left out.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder with the data sets; what is not in it is downloaded.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for results.md, its figures and finished measurements; reproduction if left out, or "
+            "reproduction-quick.",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Two settings, tables cut short: about a minute.")] = False,
+) -> None:
+    """Repeat the paper's experiments, with ours beside them, and write a page of results.
 
-
-def _show_demo_rows(X: NDArray[np.float64], probability: Any, bounds: Any, certain: NDArray[np.bool_]) -> None:
-    """Show rows of both kinds, spread over the range of predictions."""
-    order = np.argsort(probability, kind="stable")
-    kinds = order[certain[order]], order[~certain[order]]
-    picked = []
-    for kind, other in (kinds, kinds[::-1]):
-        share = min(len(kind), max(DEMO_SHOWN_ROWS // 2, DEMO_SHOWN_ROWS - len(other)))
-        picked.append(kind[np.linspace(0, len(kind) - 1, share).round().astype(int)])
-    chosen = np.concatenate(picked)
-    strips = [f"0{'|':^{STRIP_WIDTH - 2}}1"] if out.width >= WIDE_ENOUGH else []
-    table = _table(*FEATURES, "prob.", "lower", "upper", *strips, "class is", left=[*strips, "class is"])
-    for i in chosen[np.argsort(probability[chosen], kind="stable")]:
-        ends = [
-            decimal.Decimal(end).quantize(decimal.Decimal("0.001"), rounding)
-            for end, rounding in zip(bounds[i], OUTWARD.values(), strict=True)
-        ]
-        numbers = [*(f"{value:g}" for value in X[i]), *(f"{value:.3f}" for value in (probability[i], *ends))]
-        drawn = [_strip(probability[i], *bounds[i])] if strips else []
-        table.add_row(*numbers, *drawn, Text("certain", "green") if certain[i] else Text("open", "yellow"))
-    out.print(table)
-
-
-def _strip(value: float, low: float, high: float) -> str:
-    """Draw an interval within [0, 1] as characters, the threshold as a bar."""
-    first, here, last = (round(end * (STRIP_WIDTH - 1)) for end in (low, value, high))
-    marks = ["-" if first <= k <= last else " " for k in range(STRIP_WIDTH)]
-    marks[STRIP_WIDTH // 2] = "|"
-    marks[here] = "o"
-    return "".join(marks)
-
-
-def _show_times(bounded: BoundedClassifier, X: Any, y: Any, test: Any) -> None:
-    """Measure fit and bounds against one plain training, in turns, on the same scaled table."""
-    filled = SimpleImputer().fit_transform(X)
-    plain = LogisticRegression(C=1.0 / (len(y) * bounded.alpha))
-    jobs: Sequence[Callable[[], Any]] = [
-        lambda: bounded.fit(X, y).predict_proba_bounds(test),
-        lambda: plain.fit(filled, y),
-    ]
-    seconds: list[list[float]] = [[], []]
-    # On so small a table threads slow both down, scikit-learn the most: one thread shows each at its best.
-    with threadpool_limits(1):
-        for _ in range(DEMO_REPEATS):
-            for job, times in zip(jobs, seconds, strict=True):
-                start = time.perf_counter()
-                job()
-                times.append(time.perf_counter() - start)
-    ours, theirs = (statistics.median(times) for times in seconds)
-    _say(f"Training and all bounds: {1e3 * ours:.1f} ms, {ours / theirs:.1f} times one plain training")
-    _say(f"({1e3 * theirs:.1f} ms: LogisticRegression, mean-filled; medians of {DEMO_REPEATS} runs on one thread)")
-
-
-def _save_demo_figure(output: Path, bounds: Any, probability: Any, n_holes: int) -> None:
-    title = f"{len(bounds)} test rows; {n_holes} cells of the training table are missing"
-    try:
-        axes = plot_bounds(bounds, probability, threshold=0.5, quantity="probability of malignant", title=title)
-    except ImportError as error:
-        _say(f"No figure. {error}")
-    else:
-        figure: Any = axes.figure
-        with tables.whole_file(output) as file:
-            figure.savefig(file, format=output.suffix.lstrip(".").lower() or "png")
-        _say(f"Figure saved to {output}")
+    It can be interrupted: the same command goes on where it stopped.
+    """
+    goal = output or Path("reproduction-quick" if quick else "reproduction")
+    page = reproduce(dataset or [], data_dir, goal, quick=quick)
+    say(f"Written to {page}", "bold")
 
 
 if __name__ == "__main__":

@@ -78,11 +78,11 @@ def _with_levels(table: list[list[fmpq]], rows, levels, chosen) -> list[list[fmp
     return table
 
 
-def prove(case: Case, solutions: list, inner: int) -> tuple[int, list[str]]:
+def prove(case: Case, solutions: list, inner: int, certificates: dict | None = None) -> tuple[int, list[str]]:
     """Compare every bound with every exact minimiser; return how many, and those that are not proven."""
     bounds = {
         (name, k): make(case.problem, solution).score_bounds(case.X_test)
-        for name, make in ATTACKED.items()
+        for name, make in (certificates or ATTACKED).items()
         for k, solution in enumerate(solutions)
     }
     count, failures = 0, []

@@ -28,7 +28,7 @@ from ipub.problem import Problem
 from ipub.rounding import EPS, LARGEST, UNDERFLOW, Array, down, overflow_passes, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
-MOST_CELLS = 200_000
+MOST_CELLS = 500_000
 """With more uncertain cells than this the half-ball serves alone: each bound would look at every cell."""
 
 MOST_NUMBERS = 1 << 25

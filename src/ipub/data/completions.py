@@ -117,7 +117,7 @@ class SharedBlock(Block):
     def scores(self, vectors: Array) -> Array:
         """Return the product of each row with the vector (a column) of each completion."""
         moved = self.shifts * vectors[self.cell_columns]
-        scores = self.center @ vectors + _adding(self.cell_rows, len(self.y)) @ moved
+        scores = self.center @ vectors + adding(self.cell_rows, len(self.y)) @ moved
         for some, levels in self.choices.by_category():
             scores[self.choices.rows[some]] += self.changes(some, levels, vectors)
         return np.asarray(scores)
@@ -126,7 +126,7 @@ class SharedBlock(Block):
         """Return the sum of the rows of each completion, each times its coefficient."""
         moved = self.shifts * coefficients[self.cell_rows]
         total = self.center.T @ coefficients
-        total = total + _adding(self.cell_columns, len(total)) @ moved
+        total = total + adding(self.cell_columns, len(total)) @ moved
         for some, levels in self.choices.by_category():
             values, chosen = coefficients[self.choices.rows[some]], self.chosen[some]
             total[levels.columns] -= levels.share * (values * (chosen >= 0)).sum(axis=0)
@@ -140,7 +140,7 @@ class SharedBlock(Block):
         return np.where(chosen < 0, 0.0, np.take_along_axis(levels.changes(vectors.T).T, np.maximum(chosen, 0), axis=0))
 
 
-def _adding(numbers: Indices, n: int) -> csr_array:
+def adding(numbers: Indices, n: int) -> csr_array:
     """Return the matrix that adds up values of cells by their row, or by their column."""
     return csr_array((np.ones(len(numbers)), (numbers, np.arange(len(numbers)))), shape=(n, len(numbers)))
 

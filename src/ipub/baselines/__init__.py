@@ -1,0 +1,22 @@
+"""What others do about missing values: the rivals of our bounds."""
+
+from ipub.baselines.imputation import (
+    Coverage,
+    Imputation,
+    complete_cases,
+    multiple_imputation,
+    share_covered,
+    single_imputation,
+)
+from ipub.baselines.interval_newton import ParameterBox, interval_newton
+
+__all__ = [
+    "Coverage",
+    "Imputation",
+    "ParameterBox",
+    "complete_cases",
+    "interval_newton",
+    "multiple_imputation",
+    "share_covered",
+    "single_imputation",
+]

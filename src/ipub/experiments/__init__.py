@@ -1,0 +1,6 @@
+"""The paper's experiments and ours: data sets, measurements, and the page that tells them."""
+
+from ipub.experiments.run import reproduce
+from ipub.experiments.sources import SOURCES
+
+__all__ = ["SOURCES", "reproduce"]

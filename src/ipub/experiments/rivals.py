@@ -1,0 +1,32 @@
+"""The rivals, each as one call from the training problem to what it says of test rows."""
+
+from __future__ import annotations
+
+from ipub.baselines import Imputation, complete_cases, interval_newton, multiple_imputation, single_imputation
+from ipub.baselines.interval_newton import Coordinates
+from ipub.problem import Problem
+from ipub.rounding import Array
+
+FIT_ROWS = 5_000
+"""Rows, drawn anew for each imputation, on which the imputer is fitted; it then fills all rows."""
+
+
+def newton_bounds(problem: Problem, X_test: Array, coordinates: Coordinates) -> tuple[Array, str]:
+    """Return the score bounds of test rows by interval Newton, from a start of its own, and its note."""
+    box = interval_newton(problem, coordinates=coordinates)
+    return box.score_bounds(X_test), box.note
+
+
+def imputed_once(problem: Problem, X_test: Array) -> Imputation:
+    """Fill every hole by the mean of its column, train and predict."""
+    return single_imputation(problem, X_test)
+
+
+def without_holed_rows(problem: Problem, X_test: Array) -> Imputation:
+    """Leave out the rows with holes, train and predict."""
+    return complete_cases(problem, X_test)
+
+
+def imputed_again(problem: Problem, X_test: Array, n_draws: int, seed: int) -> Imputation:
+    """Fill the holes at random, again and again, train and predict."""
+    return multiple_imputation(problem, X_test, n_draws, fit_rows=FIT_ROWS, random_state=seed)
