@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.data.blocks import BLOCK_CELLS, Block, InterceptRows, Rows, Sums
+from ipub.data.blocks import BLOCK_CELLS, Block, InterceptRows, MemoryRows, Rows, Sums
 from ipub.data.choices import Choices
 from ipub.data.completions import CompletedRows, Completion, Places, Positions, SharedBlock, SharedRows
 from ipub.data.intervals import row_slices
@@ -55,6 +55,8 @@ FLIPS = 50
 """How many single cells are flipped, at most, after cells were pushed."""
 RETRAINED = 2
 """Completions that are trained exactly for each row and side when completions were compared."""
+LABEL_ROUNDS = 2
+"""How often uncertain labels are chosen, each time for the model trained with the last ones."""
 ROWS_AT_ONCE = 8
 """Test rows that share the passes over the training rows."""
 BYTES_AT_ONCE = 1 << 27
@@ -337,6 +339,8 @@ def attained_bounds(
         Called again and again with the share of the work that is done, at last with 1.
     """
     tell = progress or (lambda _share: None)
+    if problem.rows.doubt is not None:
+        return _with_labels(problem, solution, X, radius, keep_completions, tell)
     search = Search(problem, solution)
     attained = Attained(np.empty((len(X), 2)), [])
     for rows in row_slices(len(X), 1, search.rows_at_once):
@@ -350,6 +354,50 @@ def attained_bounds(
             )
         tell(rows.stop / len(X))
     return attained
+
+
+def _with_labels(
+    problem: Problem,
+    solution: Solution,
+    X: Array,
+    radius: Array | None,
+    keep_completions: bool,
+    tell: Callable[[float], None],
+) -> Attained:
+    """Choose labels for each row and side, to first order and twice; then search for cells with these."""
+    rows, doubt = problem.rows, problem.rows.doubt
+    table = rows.rows if isinstance(rows, InterceptRows) else rows
+    if doubt is None or not isinstance(table, MemoryRows):
+        raise TypeError("Uncertain labels are searched in tables in memory only.")
+    penalty, loss = problem.penalty, problem.loss.smoothed(KINK_WIDTHS[1])
+    attained = Attained(np.empty((len(X), 2)), [])
+    for k, x in enumerate(X):
+        pair: list[Completion] = []
+        for end, side in ((0, -1.0), (1, 1.0)):
+            settled, model = problem, solution
+            for _ in range(LABEL_ROUNDS):
+                hessian = settled.evaluate(model.w, loss).hessian
+                u = solve_shifted(hessian, penalty.lam_vector(len(x)), x)
+                slopes, products = rows.collect(_label_effects, loss, model.w, u)
+                # A target moves its row's score up, a weight against the derivative.
+                push = side * np.where(doubt.radius > 0.0, products, -slopes * products)
+                y, weight = doubt.settled(rows.y, rows.weight, np.where(push >= 0.0, 1.0, -1.0))
+                certain: Rows = MemoryRows(table.matrix, y, weight)
+                certain = InterceptRows(certain) if penalty.n_free else certain
+                settled = Problem(certain, problem.loss, penalty)
+                model = solve(settled, tol=TOLERANCE, start=model.w)
+            some = None if radius is None else radius[k : k + 1]
+            found = attained_bounds(settled, model, x[None], radius=some, keep_completions=keep_completions)
+            attained.bounds[k, end] = found.bounds[0, end]
+            pair.extend(found.completions[0][end : end + 1] if keep_completions else [])
+        if keep_completions:
+            attained.completions.append((pair[0], pair[1]))
+        tell((k + 1) / len(X))
+    return attained
+
+
+def _label_effects(block: Block, loss: Loss, w: Array, u: Array) -> Sums:
+    return loss.derivative(block.y, block.center @ w), block.center @ u
 
 
 def _update(hessian: Array, step: Array, change: Array) -> None:

@@ -204,6 +204,8 @@ class _Holed:
     def of(cls, problem: Problem, *, allow_empty_columns: bool = False) -> _Holed:
         rows = problem.rows
         rows = rows.rows if isinstance(rows, InterceptRows) else rows
+        if rows.doubt is not None:
+            raise ValueError("Imputation here is for certain labels.")
         if rows.categories:
             raise ValueError("Imputation here is of numbers, and categories are missing in this table.")
         table, counts, columns, radii = rows.collect(_cells)

@@ -162,6 +162,8 @@ def interval_newton(
 
 
 def _refuse(problem: Problem) -> None:
+    if problem.rows.doubt is not None:
+        raise ValueError("Interval Newton is for certain labels.")
     if problem.rows.categories:
         raise ValueError("Interval Newton is for intervals of numbers, and categories are missing in this table.")
     if problem.penalty.n_free:

@@ -27,9 +27,10 @@ def tight(problem: Problem, solution: Solution) -> Certificate:
     (With an intercept, whose bracket is found to a hundredth of its width: by no more than that.)
     """
     around_zero = origin(problem, solution)
-    around_center = sphere(problem, solution, around_zero)
-    curved = slope(problem, solution, intersection("known", [around_center, around_zero]))
-    parts = [around_center, curved, around_zero]
+    # With uncertain labels the sphere is the ball, which the slopes start from anyway.
+    around_center = [sphere(problem, solution, around_zero)] if problem.rows.doubt is None else []
+    curved = slope(problem, solution, intersection("known", [*around_center, around_zero]))
+    parts = [*around_center, curved, around_zero]
     if problem.penalty.n_free:
         # The last bracket is the narrowest, and holds whichever region the weights are in.
         bracket = bracket_of(curved)

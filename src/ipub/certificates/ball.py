@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ipub.certificates.intercept import COARSE, FINE, bracket_of, narrow, reach, with_bracket
-from ipub.certificates.margins import margins
+from ipub.certificates.margins import label_doubt, margins
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
@@ -109,13 +109,15 @@ def _ball_sums(block: Block, loss: Loss, solution: Solution, n_free: int, prices
     y, a, weight = block.y, at.alpha, block.weight
     residual = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
     low, high = loss.derivative_range(y, at.lower, at.upper)
+    doubt = label_doubt(block, loss, at.lower, at.upper)
+    low, high = np.where(doubt > 0.0, down(low - doubt), low), np.where(doubt > 0.0, up(high + doubt), high)
     middle, spread = midpoint_and_radius(low, high)
     norms = norm_upper(block.center[:, : len(solution.w) - n_free])
     change = np.maximum(np.abs(low + a), np.abs(high + a))
     # A change of the derivative tilts the intercept as well, which pays its reach in eps (Theorem 5).
     gain = residual - change * free_reach if n_free else residual
     negligible = ((change <= NEGLIGIBLE_CHANGE * np.abs(a)) & (gain >= 0.0))[:, None]
-    adapts = negligible | (gain[:, None] > prices * (change * norms)[:, None])
+    adapts = (doubt > 0.0)[:, None] | negligible | (gain[:, None] > prices * (change * norms)[:, None])
     slope = np.where(adapts, middle[:, None], -a[:, None])
     loose = np.where(adapts, spread[:, None], 0.0)
     paid = np.where(adapts, 0.0, residual[:, None])

@@ -231,6 +231,7 @@ class CellTerms:
         half_bent = 0.5 * m[i] * rise * R
         force_shift = shift - some.signed_sums(nothing, half_bent)
         bent = np.abs(half_bent) + 0.5 * m[i] * (reach * bending[i]) * R + 2.0 * doubt * R
+        bent = bent + (m * some.loose)[i] * R
         force_slack = up(numeric + some.coordinate_sums(0.5 * bend_row, crossing_cells + bent))
         force_slack = up(force_slack + sum_upper(crossing @ np.abs(some.center), some.roundings))
         force_slack = up(force_slack + sum_error(shift_size, some.roundings))
@@ -264,10 +265,10 @@ class CellTerms:
         """By how much the levels of missing categories move the middle of the gradient."""
         return sum((each.middle for each in self.choices), np.zeros(self.some.center.shape[1]))
 
-    def zonotope_upper(self, matrix: Array, box: Array) -> float:
+    def zonotope_upper(self, matrix: Array, box: Array, more: Array | None = None) -> float:
         """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k D_k G_k`` plus a vector in a box, with abs(D_k) <= 1.
 
-        Plus what missing categories can add to their middle.
+        Plus what missing categories can add to their middle, and `more` generators.
 
         ``z z^T <= (sum_k o_k) sum_k G_k G_k^T / o_k = Q`` for any positive weights o, and ``z.M^-1 z <= mu`` where
         ``mu M - Q >= 0``. The weights are made larger, step by step, where the worst direction meets large generators.
@@ -275,10 +276,12 @@ class CellTerms:
         inverse = np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=float)
         chosen = sum(each.norm_upper(matrix, inverse) for each in self.choices) * (1.0 + 16.0 * EPS)
         sides = np.flatnonzero(box)
-        G = np.concatenate([self.generators, np.diag(box)[sides]])
+        others = np.diag(box)[sides] if more is None else np.concatenate([np.diag(box)[sides], more])
+        G = np.concatenate([self.generators, others])
         if len(G) == 0:
             return chosen
-        weights = np.concatenate([self._own_size(inverse), (box * np.sqrt(np.maximum(np.diag(inverse), 0.0)))[sides]])
+        sizes = np.sqrt(np.maximum(np.einsum("ij,ij->i", others @ inverse, others), 0.0))
+        weights = np.concatenate([self._own_size(inverse), sizes])
         weights = positive_weights(weights)
         best, best_ratio = None, np.inf
         for _ in range(WEIGHT_ROUNDS):
@@ -295,7 +298,7 @@ class CellTerms:
             weights = positive_weights((1.0 - WEIGHT_STEP) * weights + WEIGHT_STEP * seen / seen.sum())
         if best is None:  # every ratio overflowed
             return np.inf
-        form = rounded_up(best, self.some.roundings + len(matrix))
+        form = rounded_up(best, len(G) + self.some.roundings + len(matrix))
         return float(up(up(np.sqrt(greatest_ratio_upper(form, matrix))) + chosen))
 
     def _own_size(self, inverse: Array) -> Array:
@@ -388,7 +391,7 @@ def _choice_terms(
         vector = np.zeros(d)
         vector[levels.columns] = sum_upper(off.sum(), some.roundings)
         force_slack = up(up(slack + sum_upper(off @ np.abs(X), some.roundings)) + vector)
-        pulls = curved, pull_row, pull_level, off, loose_level, crossed
+        pulls = curved, pull_row, pull_level, off, loose_level, up(crossed + up(m * some.loose[i]))
         terms.append(ChoiceTerms(levels, X, rise, level, *pulls, middle, slack, force_slack))
     return tuple(terms)
 

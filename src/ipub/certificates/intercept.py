@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ipub.certificates.margins import label_doubt
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.data.intervals import midpoint_and_radius
@@ -123,5 +124,7 @@ def _slope_sums(block: Block, loss: Loss, inside: Certificate, largest_w: Array,
     y = block.y[:, None]
     highest, lowest = up(high[:, None] + below), down(low[:, None] + above)
     most, least = loss.derivative_range(y, highest, highest)[1], loss.derivative_range(y, lowest, lowest)[0]
+    most = up(most + label_doubt(block, loss, highest, highest)) if block.doubt is not None else most
+    least = down(least - label_doubt(block, loss, lowest, lowest)) if block.doubt is not None else least
     weight = block.weight
     return weight @ most, weight @ np.abs(most), weight @ least, weight @ np.abs(least)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.data.blocks import Block
+from ipub.losses import Loss
 from ipub.rounding import Array, dot_bounds, down, sum_upper, up
 from ipub.solvers import Solution
 
@@ -47,3 +48,19 @@ def margins(block: Block, solution: Solution) -> Margins:
         incomplete,
         solution.dual_point(block),
     )
+
+
+def label_doubt(block: Block, loss: Loss, lower: Array, upper: Array) -> Array:
+    """Bound how far weight times derivative can be off for scores in [lower, upper], as labels are uncertain (F14).
+
+    Relative to the weight. What a row pays in regression depends on ``t - y`` alone.
+    """
+    if block.doubt is None:
+        return np.zeros_like(lower)
+    shape = (-1,) + (1,) * (lower.ndim - 1)
+    radius, share, y = (part.reshape(shape) for part in (block.doubt.radius, block.doubt.share, block.y))
+    low, high = down(lower - radius), up(upper + radius)
+    slopes, steepest = loss.derivative_range(y, low, high), loss.curvature_range(y, low, high)[1]
+    moved = up(np.where(radius > 0.0, steepest * radius, 0.0))
+    off = up(up(share * np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))) + up(moved * (1.0 + share)))
+    return np.where((radius > 0.0) | (share > 0.0), off, 0.0)

@@ -9,7 +9,7 @@ from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, overflow_passes, sum_upper, up
+from ipub.rounding import Array, down, overflow_passes, sum_upper, up
 from ipub.solvers import Solution
 
 
@@ -35,4 +35,10 @@ def origin(problem: Problem, solution: Solution) -> Certificate:
 
 def _origin_sums(block: Block, loss: Loss, constants: Array) -> Sums:
     scores = np.broadcast_to(constants, (len(block.y), len(constants)))
-    return (block.weight @ loss.value_upper(block.y[:, None], scores),)
+    values = loss.value_upper(block.y[:, None], scores)
+    if block.doubt is not None:
+        radius, share = block.doubt.radius[:, None], block.doubt.share[:, None]
+        ends = down(block.y[:, None] - radius), up(block.y[:, None] + radius)
+        farther = np.maximum(*(loss.value_upper(end, scores) for end in ends))
+        values = up(np.where(radius > 0.0, farther, values) * up(1.0 + share))
+    return (block.weight @ values,)

@@ -40,6 +40,8 @@ def why_not(problem: Problem) -> str:
     """Say why a problem has no pointwise bounds; nothing if it has."""
     if not problem.loss.is_smooth:
         return f"The derivative of {problem.loss.name} jumps, so there are no pointwise bounds: 'tight' serves instead."
+    if problem.rows.doubt is not None:
+        return "Labels are uncertain, so there are no pointwise bounds: 'tight' serves instead."
     if problem.rows.categories:
         return "A missing category has no trend, so there are no pointwise bounds: 'tight' serves instead."
     if problem.penalty.kappa > 0.0:

@@ -16,7 +16,7 @@ from ipub.certificates.definite import (
     root_form_upper,
     rounded_up,
 )
-from ipub.certificates.margins import Margins, margins
+from ipub.certificates.margins import Margins, label_doubt, margins
 from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
 from ipub.certificates.region import Certificate
 from ipub.certificates.signs import Signs
@@ -165,7 +165,7 @@ class Model:
     error: Array
     """Its rounding."""
     jumps: Array
-    """``(sum_i m_i e_i) sum_i m_i e_i x_i x_i^T`` over the rows at a jump, from above."""
+    """``(sum_i m_i e_i) sum_i m_i e_i x_i x_i^T`` over the rows at a jump, or with a doubtful label, from above."""
     jump_rows: Array
     """Their ``m_i e_i x_i``, one by one."""
     jump_slack: Array
@@ -195,7 +195,8 @@ class Model:
         box = up(self.error + up(4.0 * EPS * (np.abs(self.gradient) + np.abs(choice) + np.abs(middle))))
         box = up(up(box + self.cells.force_slack) + UNDERFLOW)
         parts = inverse.norm_upper(np.array([center, self.cells.force_shift]))
-        return float(up(up(parts[0] + parts[1]) + self.cells.zonotope_upper(matrix, box)))
+        box = up(box + self.jump_slack) if len(self.jump_rows) else box
+        return float(up(up(parts[0] + parts[1]) + self.cells.zonotope_upper(matrix, box, self.jump_rows)))
 
     def hessian_lower(self) -> Array:
         """Bound the mean Hessian between w' and w'' from below, for all completions (Lemma 4)."""
@@ -263,7 +264,7 @@ class Model:
             np.inf if ellipsoid is None else ellipsoid.radius,
             groups,
             self.jump_rows,
-            self._mean_value() if ellipsoid is not None and penalty.kappa == 0.0 else None,
+            self._mean_value() if ellipsoid is not None and penalty.kappa == 0.0 and not len(self.jump_rows) else None,
             cells,
             choices,
         )
@@ -348,10 +349,16 @@ def _lines(
     row_move = movement.reach(block.center)
     cell_move = np.where(at.incomplete, sum_upper(block.row_reach(farthest), block.center.shape[1] + 1), 0.0)
     move = up(row_move + cell_move)
+    lower, upper = at.lower, at.upper
+    if block.doubt is not None:
+        lower, upper = down(lower - block.doubt.radius), up(upper + block.doubt.radius)
     if everywhere:
-        least, most = loss.curvature_range(block.y, down(at.lower - move), up(at.upper + move))
+        least, most = loss.curvature_range(block.y, down(lower - move), up(upper + move))
     else:
-        least, most = loss.secant_range(block.y, at.lower, at.upper, move)
+        least, most = loss.secant_range(block.y, lower, upper, move)
+    if block.doubt is not None:
+        # A row that may have no weight bends nothing.
+        least = np.where(block.doubt.share > 0.0, 0.0, least)
     slope, looseness = midpoint_and_radius(least, most)
     fixed, loose = np.full(len(slope), np.nan), np.zeros(len(slope))
     jumps = np.flatnonzero(~(most < np.inf))
@@ -366,6 +373,8 @@ def _lines(
         some = at.incomplete[jumps]
         fixed[jumps], loose[jumps] = np.where(some, level, c), np.where(some, half, up(e + up(h * score_doubt)))
         slope[jumps], looseness[jumps] = np.where(some, 0.0, h), 0.0
+    if block.doubt is not None:
+        loose = up(loose + label_doubt(block, loss, down(at.lower - move), up(at.upper + move)))
     return _Lines(at, least, most, slope, looseness, fixed, loose, row_move, cell_move)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from ipub.certificates.ball import ball
 from ipub.certificates.intercept import bracket_of, narrow, reach, with_bracket
 from ipub.certificates.margins import margins
 from ipub.certificates.origin import origin
@@ -24,6 +27,9 @@ def sphere(problem: Problem, solution: Solution, known: Certificate | None = Non
     pass over the rows; O(M) beyond a gradient. Where there is an intercept, it must be bounded first: by `origin`,
     and then once more inside the sphere, or by a certificate already `known`, whose bracket is taken as it is.
     """
+    if problem.rows.doubt is not None:
+        note = "The sphere is for certain labels: the half-ball serves instead."
+        return replace(ball(problem, solution, known), name="sphere", note=note)
     if problem.penalty.n_free == 0:
         return Certificate("sphere", (_region(problem, solution, gap_upper(problem, solution)),), solution.gap)
     around = origin(problem, solution) if known is None else known

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ipub.data.choices import NO_CHOICES, Choices, Levels
 from ipub.data.intervals import Indices, IntervalMatrix, row_slices
+from ipub.data.labels import LabelDoubt
 from ipub.parallel import in_threads
 from ipub.rounding import LARGEST, Array, overflow_passes
 
@@ -48,6 +49,8 @@ class Block:
     """Weights of the rows, the largest of all about 1."""
     choices: Choices = NO_CHOICES
     """Missing categories, their rows counted from the block's first."""
+    doubt: LabelDoubt | None = None
+    """How far the labels are uncertain, if any is."""
 
     @classmethod
     def of(cls, center: Array, cells: tuple[Indices, Indices], radii: Array, y: Array, weight: Array) -> Block:
@@ -109,6 +112,8 @@ class Rows(ABC):
         """Sum of the weights, correctly rounded."""
         self.categories: tuple[Levels, ...] = ()
         """Columns that are levels of a category, of which some are missing."""
+        self.doubt: LabelDoubt | None = None
+        """How far the labels are uncertain, if any is."""
         self._slices = list(row_slices(self.n_rows, max(n_features, BLOCK_CELLS // BLOCK_ROWS), BLOCK_CELLS))
 
     @property
@@ -125,6 +130,12 @@ class Rows(ABC):
         """Return the same rows with other labels or targets; nothing else is copied."""
         other = copy.copy(self)
         other.y = y
+        return other
+
+    def with_doubt(self, doubt: LabelDoubt) -> Self:
+        """Return the same rows with uncertain labels."""
+        other = copy.copy(self)
+        other.doubt = doubt
         return other
 
     def forget(self) -> None:  # noqa: B027 (an engine that keeps nothing forgets nothing)
@@ -152,8 +163,11 @@ class Rows(ABC):
         kept: list[Sums] = []
 
         def apply(rows: slice) -> tuple[Sums, Sums]:
+            block = self.block(rows)
+            if self.doubt is not None:
+                block = replace(block, doubt=self.doubt.within(rows))
             with overflow_passes():
-                return kernel(self.block(rows), *args)
+                return kernel(block, *args)
 
         with overflow_passes():
             for sums, parts in in_threads(apply, self._slices):
@@ -234,7 +248,7 @@ class InterceptRows(Rows):
         self.rows = rows
         self.n_rows, self.n_features = rows.n_rows, rows.n_features + 1
         self.y, self.weight, self.total_weight = rows.y, rows.weight, rows.total_weight
-        self.categories = rows.categories
+        self.categories, self.doubt = rows.categories, rows.doubt
 
     @property
     def depth(self) -> int:

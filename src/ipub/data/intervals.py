@@ -113,6 +113,20 @@ class IntervalMatrix:
         holes = np.concatenate(columns)
         return cls._from_cells(table, counts, columns, ranges[holes, 0], ranges[holes, 1])
 
+    def take(self, rows: Indices) -> IntervalMatrix:
+        """Return some rows, in any order, each as often as asked for."""
+        counts = np.diff(self.row_starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+        cells = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.row_starts[rows], counts)
+        choices = self.choices
+        if len(choices):
+            missing = np.zeros((self.shape[0], len(choices.levels)), dtype=bool)
+            missing[choices.rows, choices.categories] = True
+            choices = Choices.of(missing[rows], choices.levels)
+        return IntervalMatrix(
+            self.table[rows], starts, self.columns[cells], self.centers[cells], self.radii[cells], choices
+        )
+
     def blurred(self, precision: Array) -> IntervalMatrix:
         """Return the matrix with every certain cell at most the precision of its column off: ``value ± precision``."""
         in_row, columns, centers, radii = self.cells(slice(0, self.shape[0]))

@@ -15,7 +15,10 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from ipub.data.blocks import Rows
+from ipub.data.blocks import MemoryRows, Rows
+from ipub.data.frames import is_missing
+from ipub.data.intervals import Indices
+from ipub.data.labels import LabelDoubt
 from ipub.estimators.linear_model import BoundedLinearModel
 from ipub.losses import LOSSES, Loss, SmoothedHinge
 from ipub.rounding import LARGEST, Array, down, overflow_passes, sum_error, sum_upper, up
@@ -25,6 +28,10 @@ def _has_probability(estimator: BoundedClassifier) -> bool:
     if not LOSSES[estimator.loss].has_probability:
         raise AttributeError(f"probabilities are not available for loss={estimator.loss!r}; use loss='log_loss'.")
     return True
+
+
+FOR, AGAINST = -1.0, -2.0
+"""In place of the number of a class: of either entry of a row of unknown class."""
 
 
 class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
@@ -67,6 +74,9 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         What a category of a test row that was not there in training is: an error, or any of those that were.
     class_weight : "balanced", mapping or None, default=None
         Factor of the weights of each class's rows: ``{class: factor}``, or such that both classes weigh the same.
+    unknown_labels : bool, default=False
+        Whether y may be NaN or None: the class of these rows is then unknown, and bounds hold whatever it is. The model
+        at the center is trained on both.
     tol : float, default=1e-8
         Relative duality gap at which training stops. Bounds are valid whatever it is.
     max_iter : int, default=1000
@@ -128,6 +138,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "classification"})],
         "hinge_width": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [Mapping, StrOptions({"balanced"}), None],
+        "unknown_labels": ["boolean"],
     }
 
     def __init__(
@@ -144,6 +155,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         precision: Any = None,
         handle_unknown: str = "error",
         class_weight: Any = None,
+        unknown_labels: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
         hinge_width: float = 0.5,
@@ -161,6 +173,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.precision = precision
         self.handle_unknown = handle_unknown
         self.class_weight = class_weight
+        self.unknown_labels = unknown_labels
         self.tol = tol
         self.max_iter = max_iter
         self.hinge_width = hinge_width
@@ -189,7 +202,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
             where it is missing, it may be any level. A ``numpy.memmap`` is streamed from its file, if neither
             `scale` nor `precision` is set.
         y : array of shape (n_rows,)
-            Labels. With more than two classes one model is trained for each class against the others.
+            Labels. With more than two classes one model is trained for each class against the others. NaN or None is
+            refused, unless `unknown_labels` is set: bounds then hold whatever the class of these rows is.
         sample_weight : array of shape (n_rows,), optional
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
             Bounds of each cell; equal to X where X is observed.
@@ -198,7 +212,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         problems = [self._problem(rows)]
         if len(self.classes_) > 2:
             problems = [
-                self._problem(rows.with_targets(np.where(rows.y == k, 1.0, -1.0))) for k in range(len(self.classes_))
+                self._problem(rows.with_targets(np.where((rows.y == k) | (rows.y == FOR), 1.0, -1.0)))
+                for k in range(len(self.classes_))
             ]
         self._certify(*((problem, self._train(problem)) for problem in problems))
         return self
@@ -217,14 +232,19 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         The target of a row is -1 or 1; with more than two classes, the number of its class.
         """
         data = self._read_training_data(X, X_lower, X_upper, reset)
-        labels = self._read_labels(y, data.shape[0])
+        unknown = self._unknown(y, data.shape[0])
+        advice = "Drop these rows, or set unknown_labels=True: bounds then hold for either class."
+        known = np.flatnonzero(~unknown)
+        labels = self._read_labels(np.array(np.asarray(y)[known].tolist()) if unknown.any() else y, len(known), advice)
         weight = self._read_weights(sample_weight, data.shape[0])
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
-        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        self.classes_, classes = np.unique(labels, return_inverse=True)
+        numbers = np.zeros(len(unknown), dtype=np.intp)
+        numbers[known] = classes
         weight = weight * self._class_factors(numbers, weight)[numbers]
-        counts = np.bincount(numbers, weight > 0.0, minlength=len(self.classes_))
+        counts = np.bincount(classes, weight[known] > 0.0, minlength=len(self.classes_))
         if np.count_nonzero(counts) < 2:
             which = ", ".join(map(str, self.classes_[counts > 0])) or "none"
             raise ValueError(f"y must have two classes, but all rows that count are of one class, {which}.")
@@ -232,7 +252,35 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
             which = self.classes_[np.argmin(counts)]
             raise ValueError(f"All rows of class {which} have the weight zero: leave them out.")
         targets = np.where(numbers == 1, 1.0, -1.0) if len(self.classes_) == 2 else numbers.astype(float)
-        return self._rows(X, data, targets, weight), weight
+        rows = self._rows(X, data, targets, weight)
+        return (self._of_either_class(rows, np.flatnonzero(unknown)) if unknown.any() else rows), weight
+
+    def _unknown(self, y: Any, n_rows: int) -> NDArray[np.bool_]:
+        """Return which labels are unknown, and may be."""
+        values = np.asarray(y)
+        if not self.unknown_labels or values.shape != (n_rows,) or values.dtype.kind not in "fO":
+            return np.zeros(n_rows, dtype=bool)
+        unknown = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
+        if unknown.any() and self.class_weight is not None:
+            raise ValueError("With unknown_labels a row has no class to take a weight from: leave out class_weight.")
+        if unknown.all():
+            raise ValueError("Every label is unknown: at least one row of each class is needed.")
+        return unknown
+
+    def _of_either_class(self, rows: Rows, unknown: Indices) -> Rows:
+        """Enter rows of unknown class twice, for and against each class, each with half its weight (section 13)."""
+        if not isinstance(rows, MemoryRows):
+            raise ValueError("Rows of unknown class are not read from a file: load the table into memory first.")
+        n = rows.n_rows
+        twice = np.concatenate([np.arange(n), unknown])
+        share = np.zeros(len(twice))
+        share[unknown], share[n:] = 1.0, 1.0
+        y, weight = rows.y[twice], rows.weight[twice] * np.where(share > 0.0, 0.5, 1.0)
+        inside, outside = (1.0, -1.0) if len(self.classes_) == 2 else (FOR, AGAINST)
+        y[unknown], y[n:] = inside, outside
+        entered = MemoryRows(rows.matrix.take(twice), y, weight)
+        pairs = np.column_stack([unknown, np.arange(n, len(twice))])
+        return entered.with_doubt(LabelDoubt(np.zeros(len(twice)), share, pairs))
 
     def _keep(self, coef: Array, intercept: Array) -> None:
         self.coef_, self.intercept_ = coef, intercept

@@ -173,7 +173,7 @@ class TableReader(BaseEstimator):
         check_is_fitted(self, "certificate_")
         return np.array(self._names() or [f"x{j}" for j in range(len(self.fill_values_))], dtype=object)
 
-    def _read_labels(self, y: Any, n_rows: int) -> NDArray[Any]:
+    def _read_labels(self, y: Any, n_rows: int, advice: str = "Drop these rows.") -> NDArray[Any]:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         # Before scikit-learn looks at them: it fails on None and NA in words of its own.
@@ -183,8 +183,7 @@ class TableReader(BaseEstimator):
             missing = np.flatnonzero(~np.asarray(known, dtype=bool))
             if len(missing):
                 raise ValueError(
-                    f"Input y contains NaN: row {missing[0]} has no label ({len(missing)} row(s) in all). "
-                    "Drop these rows."
+                    f"Input y contains NaN: row {missing[0]} has no label ({len(missing)} row(s) in all). {advice}"
                 )
         labels: NDArray[Any] = column_or_1d(y, warn=True)
         if len(labels) != n_rows:

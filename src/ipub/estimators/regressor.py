@@ -8,14 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils import check_array
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.data.blocks import Rows
-from ipub.data.intervals import check_values
+from ipub.data.intervals import check_values, midpoint_and_radius
+from ipub.data.labels import LabelDoubt
 from ipub.estimators.linear_model import BoundedLinearModel
 from ipub.losses import LOSSES, Huber, Loss
-from ipub.rounding import Array
+from ipub.rounding import LARGEST, Array
 
 
 class BoundedRegressor(RegressorMixin, BoundedLinearModel):
@@ -127,6 +128,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         sample_weight: ArrayLike | None = None,
         X_lower: ArrayLike | None = None,
         X_upper: ArrayLike | None = None,
+        y_lower: ArrayLike | None = None,
+        y_upper: ArrayLike | None = None,
     ) -> Self:
         """Train at the center of the intervals and certify.
 
@@ -139,10 +142,49 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         sample_weight : array of shape (n_rows,), optional
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
             Bounds of each cell; equal to X where X is observed.
+        y_lower, y_upper : arrays of shape (n_rows,), optional
+            Bounds of each target, finite: of a rounded, a censored or an unknown one. y must lie between them, or be
+            NaN. The model is trained at their middle, and bounds hold for all targets between them as well.
         """
-        problem = self._problem(self._read_rows(X, y, sample_weight, X_lower, X_upper)[0])
+        y, radius = self._read_target_bounds(y, y_lower, y_upper)
+        rows = self._read_rows(X, y, sample_weight, X_lower, X_upper)[0]
+        if radius is not None and radius.any():
+            rows = rows.with_doubt(LabelDoubt(radius, np.zeros(len(radius))))
+        problem = self._problem(rows)
         self._certify((problem, self._train(problem)))
         return self
+
+    def _read_target_bounds(
+        self, y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | None
+    ) -> tuple[Any, Array | None]:
+        """Return the middle of each target's interval and its radius; y as it is, and None, without intervals."""
+        if (y_lower is None) != (y_upper is None):
+            raise ValueError("y_lower and y_upper go together: give both or neither.")
+        if y_lower is None or y_upper is None:
+            return y, None
+        low, high = (
+            check_array(column_or_1d(end, warn=True), dtype=float, ensure_2d=False, ensure_all_finite=False)
+            for end in (y_lower, y_upper)
+        )
+        if len(low) != len(high):
+            raise ValueError(f"y_lower has {len(low)} rows, y_upper {len(high)}.")
+        for end, what in ((low, "y_lower"), (high, "y_upper")):
+            wrong = np.flatnonzero(~(np.abs(end) <= LARGEST))
+            if len(wrong):
+                raise ValueError(f"{what} is {end[wrong[0]]} in row {wrong[0]}: give a finite bound for every target.")
+        crossed = np.flatnonzero(low > high)
+        if len(crossed):
+            i = crossed[0]
+            raise ValueError(f"y_lower is {low[i]} and y_upper {high[i]} in row {i}: swap them, or correct them.")
+        if y is not None:
+            given = check_array(column_or_1d(y), dtype=float, ensure_2d=False, ensure_all_finite=False)
+            if len(given) != len(low):
+                raise ValueError(f"y has {len(given)} rows, y_lower and y_upper {len(low)}.")
+            outside = np.flatnonzero((given < low) | (given > high))
+            if len(outside):
+                i = outside[0]
+                raise ValueError(f"y is {given[i]} in row {i}, not between its bounds {low[i]} and {high[i]}.")
+        return midpoint_and_radius(low, high)
 
     def _read_rows(
         self,

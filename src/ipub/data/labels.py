@@ -1,0 +1,44 @@
+"""Labels that are not certain: targets in intervals, and rows whose weight is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.rounding import Array
+
+
+@dataclass(frozen=True, eq=False)
+class LabelDoubt:
+    """How far the labels of some rows are uncertain.
+
+    A row with an unknown class is two rows, one for each class, with half its weight each; one of them has the whole
+    weight and the other none, so either weight is uncertain by all of itself.
+
+    Attributes
+    ----------
+    radius : array of shape (n_rows,)
+        The target of each row lies within this distance of y.
+    share : array of shape (n_rows,)
+        Its weight lies within this share, at most 1, of itself.
+    pairs : array of shape (n_unknown, 2), optional
+        The two rows that each row of unknown class was entered as.
+    """
+
+    radius: Array
+    share: Array
+    pairs: NDArray[np.intp] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
+
+    def within(self, rows: slice) -> LabelDoubt:
+        """Return that of some rows, without pairs."""
+        return LabelDoubt(self.radius[rows], self.share[rows])
+
+    def settled(self, y: Array, weight: Array, positions: Array) -> tuple[Array, Array]:
+        """Return targets and weights of labels at ``y + position * radius``; a pair is what its first row says."""
+        factor = np.ones(len(y))
+        chosen = np.where(positions[self.pairs[:, 0]] >= 0.0, 1.0, -1.0)
+        factor[self.pairs[:, 0]] += chosen
+        factor[self.pairs[:, 1]] -= chosen
+        return y + positions * self.radius, weight * factor

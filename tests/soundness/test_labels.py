@@ -1,0 +1,121 @@
+"""Uncertain labels: bounds hold for every class and every target, proven against exact minimisers."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ipub.certificates import ball, origin, sphere, tight
+from ipub.certificates.slope import slope
+from ipub.data.blocks import InterceptRows, MemoryRows
+from ipub.data.labels import LabelDoubt
+from ipub.losses import LOSSES
+from ipub.problem import Problem
+from oracles.exact import exact_model
+from oracles.intercept import exact_intercept_model
+from oracles.rationals import holds
+from soundness.cases import Case, train, vary_loss, with_intercept
+from soundness.moves import slope_module
+from soundness.test_exact import exact_completions, tiny_case
+
+LOSS_NAMES = tuple(LOSSES)
+CERTIFIED: dict[str, Callable] = {
+    "origin": origin,
+    "sphere": sphere,
+    "ball": ball,
+    "slope": slope,
+    "tight": tight,
+    "grouped": lambda problem, solution: slope(problem, solution).grouped(),
+}
+TABLES = ("integers", "normal", "weights")
+ball_module = sys.modules["ipub.certificates.ball"]
+
+
+def doubtful(rng: np.random.Generator, case: Case) -> tuple[Problem, list[np.ndarray]]:
+    """Make some labels uncertain; return the problem, and the labels that are possible, with ends and a middle."""
+    n = len(case.y)
+    weight = np.ones(n) if case.weight is None else case.weight
+    some = np.sort(rng.choice(n, size=int(rng.integers(1, min(n - 1, 2) + 1)), replace=False))
+    if case.loss.task == "regression":
+        radius = np.zeros(n)
+        radius[some] = rng.choice([0.125, 0.5, 2.0], size=len(some))
+        rows = MemoryRows(case.matrix, case.y, weight).with_doubt(LabelDoubt(radius, np.zeros(n)))
+        moves = itertools.product([-1.0, 0.5, 1.0], repeat=len(some))
+        # Exact for these radii and targets that are no longer than 53 bits.
+        labels = [case.y + radius * _spread(some, move, n) for move in moves]
+    else:
+        twice = np.concatenate([np.arange(n), some])
+        share = np.zeros(len(twice))
+        share[some], share[n:] = 1.0, 1.0
+        y = case.y[twice]
+        y[some], y[n:] = 1.0, -1.0
+        entered = MemoryRows(case.matrix.take(twice), y, weight[twice] * np.where(share > 0.0, 0.5, 1.0))
+        rows = entered.with_doubt(LabelDoubt(np.zeros(len(twice)), share))
+        labels = []
+        for chosen in itertools.product([-1.0, 1.0], repeat=len(some)):
+            here = case.y.copy()
+            here[some] = chosen
+            labels.append(here)
+    whole = InterceptRows(rows) if case.penalty.n_free else rows
+    return Problem(whole, case.loss, case.penalty), labels
+
+
+def _spread(some: np.ndarray, values: tuple[float, ...], n: int) -> np.ndarray:
+    spread = np.zeros(n)
+    spread[some] = values
+    return spread
+
+
+def prove(rng: np.random.Generator, case: Case) -> tuple[int, list[str]]:
+    case = replace(case, y=np.round(case.y, 3) if case.loss.task == "regression" else case.y)
+    case = replace(case, y=np.ldexp(np.round(np.ldexp(case.y, 10)), -10))
+    problem, labels = doubtful(rng, case)
+    solution = train(problem)
+    bounds = {name: make(problem, solution).score_bounds(case.X_test) for name, make in CERTIFIED.items()}
+    minimise = exact_intercept_model if case.penalty.n_free else exact_model
+    count, failures = 0, []
+    for y in labels:
+        if case.penalty.n_free and case.loss.task == "classification" and abs(y.sum()) == len(y):
+            continue  # of one class: no minimiser
+        for table in exact_completions(case.matrix, inner=0):
+            model = minimise(table, y, case.weight, case.loss, case.penalty.lam, case.penalty.kappa)
+            for row, x in enumerate(case.X_test):
+                exact = model.score(x)
+                for name, ends in bounds.items():
+                    count += 1
+                    if not holds(ends[row], exact):
+                        failures.append(f"{name}, row {row}: {ends[row]} but exactly {exact}; {case!r}")
+    return count, failures
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
+@pytest.mark.parametrize("penalty", ["l2", "elastic net"])
+@pytest.mark.parametrize("loss_name", LOSS_NAMES)
+def test_bounds_hold_whatever_the_labels_are(loss_name, penalty, intercept, report_proofs):
+    rng = np.random.default_rng([17, LOSS_NAMES.index(loss_name), len(penalty), intercept])
+    count = 0
+    for k in range(8):
+        case = vary_loss(rng, tiny_case(rng, TABLES[k % 3], loss_name, penalty, cells=k % 3))
+        case = with_intercept(case) if intercept else case
+        made, failures = prove(rng, case)
+        assert failures == []
+        count += made
+    report_proofs(count)
+
+
+@pytest.mark.parametrize("part", [ball_module, slope_module], ids=["ball", "slope"])
+@pytest.mark.parametrize("loss_name", ["squared_error", "log_loss"])
+@pytest.mark.parametrize("factor", [0.0, 0.5])
+def test_less_doubt_than_there_is_is_caught(factor, loss_name, part, monkeypatch):
+    honest = part.label_doubt
+    monkeypatch.setattr(part, "label_doubt", lambda *args: factor * honest(*args))
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        if prove(rng, tiny_case(rng, "normal", loss_name, "l2", cells=0))[1]:
+            return
+    pytest.fail("no bound is violated")
