@@ -1,4 +1,7 @@
-"""Run benchmarks: ``python -m benchmarks [tightness] [pointwise] [cost] [sphere_cost] [rivals]``, or the quick ones."""
+"""Run benchmarks: ``python -m benchmarks NAME...``, or the quick ones.
+
+Names are tightness, cost, sphere_cost (the quick ones), pointwise, rivals and real_tables.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 from rich.console import Console
 
 QUICK = ("tightness", "cost", "sphere_cost")
-ALL = (*QUICK, "pointwise", "rivals")
+ALL = (*QUICK, "pointwise", "rivals", "real_tables")
 
 
 def main() -> None:
