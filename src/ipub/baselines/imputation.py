@@ -114,8 +114,8 @@ def multiple_imputation(
         Whether to cut what is drawn to the interval of its cell. By default it is not, as practitioners have no
         intervals: a draw may then lie outside, and the scores outside every bound for completions inside.
     fit_rows : int, optional
-        Fit the imputer on that many rows, drawn at random for each table, and then fill all rows with it. All rows if
-        left out, which for a million rows takes long.
+        Fit the imputer on that many rows, drawn at random for each table, and then fill the rows with holes with it.
+        All rows if left out, which for a million rows takes long.
     random_state : int, optional
 
     Examples
@@ -143,7 +143,10 @@ def multiple_imputation(
             return np.asarray(imputer.fit_transform(holed.table))
         sample = holed.table[rng.choice(len(holed.table), fit_rows, replace=False)]
         _refuse_empty_columns(sample, f" among the {fit_rows} rows to fit on: make fit_rows larger")
-        return np.asarray(imputer.fit(sample).transform(holed.table))
+        # Rows without holes stay as they are.
+        filled, some = holed.table.copy(), np.unique(holed.holes[0])
+        filled[some] = imputer.fit(sample).transform(holed.table[some])
+        return filled
 
     return _trained(problem, X, (holed.filled(draw(), clip) for _ in range(n_draws)))
 
