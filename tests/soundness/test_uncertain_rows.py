@@ -44,7 +44,7 @@ def attack_rows(rng: Generator, case: Case, tally: Tally, rounds: int = 2) -> No
         certificate = make(case.problem, solution)
         coef_bounds = certificate.score_bounds(np.eye(center.shape[1]))
         for tried in (0, 1, 3):
-            found = uncertain_row_bounds(certificate.score_bounds, center, cells, coef_bounds, tried)
+            found = uncertain_row_bounds(certificate.score_bounds, center, cells, coef_bounds, most_tried=tried)
             bounds[f"{name}, {tried} tried"] = found
     middle = place(case.matrix, np.zeros(case.matrix.n_uncertain))
     reference = retrain(case, middle)
@@ -144,7 +144,7 @@ def breaks_a_corner(function, tried: int) -> bool:
         radius[0] = radius[1, :2] = 0.0
         i, j = np.nonzero(radius)
         coef_bounds = np.column_stack([models.min(axis=0), models.max(axis=0)])
-        bounds = function(partial(_exact, models), center, (i, j, radius[i, j]), coef_bounds, tried)
+        bounds = function(partial(_exact, models), center, (i, j, radius[i, j]), coef_bounds, most_tried=tried)
         corners = [_exact(models, center + radius * np.array(at)) for at in itertools.product((-1, 1), repeat=4)]
         lowest, highest = np.min(corners, axis=0)[:, 0], np.max(corners, axis=0)[:, 1]
         if tried == 4:
@@ -187,5 +187,7 @@ def test_the_end_of_a_cell_is_rounded_outward():
 @pytest.mark.parametrize("coef", [(np.nan, np.nan), (-np.inf, np.inf), (-1e308, 1e308)])
 def test_unbounded_weights_give_infinite_bounds_and_never_nan(coef):
     cells = np.array([0]), np.array([0]), np.array([1e10])
-    bounds = uncertain_row_bounds(lambda X: np.zeros((len(X), 2)), np.zeros((2, 1)), cells, np.array([coef]), 0)
+    bounds = uncertain_row_bounds(
+        lambda X: np.zeros((len(X), 2)), np.zeros((2, 1)), cells, np.array([coef]), most_tried=0
+    )
     np.testing.assert_array_equal(bounds, [[-np.inf, np.inf], [0.0, 0.0]])
