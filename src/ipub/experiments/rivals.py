@@ -7,7 +7,7 @@ from ipub.baselines.interval_newton import Coordinates
 from ipub.problem import Problem
 from ipub.rounding import Array
 
-FIT_ROWS = 5_000
+FIT_ROWS = 1_000
 """Rows, drawn anew for each imputation, on which the imputer is fitted; it then fills all rows."""
 
 
