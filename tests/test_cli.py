@@ -456,3 +456,12 @@ def test_rows_are_counted_from_one_whoever_finds_the_fault(tmp_path):
         result = CliRunner().invoke(cli.app, ["fit", str(train), "--target", "y", "-o", str(tmp_path / "m.ipub")])
         assert result.exit_code == code
         assert "row 2" in " ".join(result.output.split())
+
+
+def test_a_category_that_looks_like_a_number_in_the_test_file_stays_text(table):
+    table["stage"] = np.where(np.arange(120) % 4 == 0, "3a", (1 + np.arange(120) % 2).astype(str))
+    table.to_csv("train.csv", index=False)
+    fit(*CLASSIFY, "-o", "model.ipub")
+    table.assign(stage=" 2").head(5).to_csv("test.csv", index=False)
+    run("predict", "model.ipub", "test.csv", "-o", "bounds.csv")
+    assert len(pd.read_csv("bounds.csv")) == 5

@@ -22,7 +22,7 @@ def test_the_python_of_the_readme_runs_and_shows_what_it_says():
     assert 0.5 < low < high < 1.0
     assert np.array_equal(eval(label_set, scope), [[False, True]])
     *statements, bounds_of_frames = frames.strip().splitlines()
-    within: dict[str, object] = {**scope}
+    within = scope
     exec("\n".join(statements), within)
     bounds = eval(bounds_of_frames, within)
     assert bounds.index.tolist() == ["Ann", "Bob"]

@@ -190,8 +190,10 @@ def _filling(estimator: Any, steps: Steps, X: Any, rows: Rows) -> Rows | None:
 
 def _is_outside(estimator: Any) -> bool:
     """Whether the weights are clearly outside their bounds, so that no filling inside the intervals gives them."""
-    coef, (low, high) = np.ravel(estimator.coef_), estimator.coef_bounds_.T
-    beyond = np.maximum(coef - high, low - coef)
+    coef, bounds = np.ravel(estimator.coef_), estimator.coef_bounds_
+    weights = np.append(coef, estimator.intercept_)
+    low, high = np.concatenate([bounds, np.reshape(estimator.intercept_bounds_, (1, 2))]).T
+    beyond = np.maximum(weights - high, low - weights)
     return bool(beyond.max() > FAR * np.linalg.norm(coef))
 
 

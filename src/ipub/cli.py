@@ -224,7 +224,9 @@ def predict(
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         raise TableError(f"{model} was fitted without column names: fit it with `ipub fit`, or on a DataFrame.")
-    table = tables.read_table(test)
+    encoder = estimator.encoder_
+    categories = [] if encoder is None else [name for name in names if name not in encoder.names_of_numbers]
+    table = tables.read_table(test, categories)
     tables.check_names(list(names), table.column_names, str(test))
     ignored = [name for name in table.column_names if name not in names]
     X = tables.features_of(table, list(names), test, "The model was trained on numbers or text: turn them into that.")

@@ -10,7 +10,7 @@ import os
 import secrets
 import tomllib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -42,8 +42,10 @@ class TableWarning(UserWarning):
     """Something in a file was left out that its owner may want to know of."""
 
 
-def read_table(path: str | os.PathLike[str]) -> pa.Table:
+def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.Table:
     """Read a table from a file, by its suffix: .csv, .tsv, both also with .gz, or .parquet.
+
+    The columns `text` of a CSV file are text, whatever their cells look like.
 
     In CSV the cells of `NULLS` are missing, and spaces around a value or a name do not count. A .csv file
     whose header has no comma may be separated by semicolons or tabs. A column of row numbers, as pandas
@@ -62,7 +64,7 @@ def read_table(path: str | os.PathLike[str]) -> pa.Table:
         raise TableError(f"{path} is a folder. Name a .csv, .tsv or .parquet file in it.")
     path.open("rb").close()
     try:
-        table = pq.read_table(path, partitioning=None) if suffix == ".parquet" else _read_csv(path, suffix)
+        table = pq.read_table(path, partitioning=None) if suffix == ".parquet" else _read_csv(path, suffix, text)
     except (pa.ArrowException, UnicodeDecodeError, EOFError) as error:
         kind = "a Parquet" if suffix == ".parquet" else "a CSV"
         raise TableError(f"{path} cannot be read as {kind} file: {_first_line(error)}") from error
@@ -244,18 +246,19 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().split("\n", 1)[0].rstrip(".") + "."
 
 
-def _read_csv(path: Path, suffix: str) -> pa.Table:
+def _read_csv(path: Path, suffix: str, text: Collection[str]) -> pa.Table:
+    kinds = dict.fromkeys(text, pa.string())
     table = pa_csv.read_csv(
         path,
         parse_options=pa_csv.ParseOptions(delimiter=_separator(path, suffix), newlines_in_values=True),
-        convert_options=pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True),
+        convert_options=pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True, column_types=kinds),
     )
     for j, name in enumerate(table.column_names):
         column = table.column(j)
         if pa.types.is_binary(column.type):
             raise pa.ArrowInvalid(f"column {name!r} is not in UTF-8; save the file in that encoding")
         if pa.types.is_string(column.type):
-            column = _trimmed(column)
+            column = _trimmed(column, keeps_text=name.strip() in text)
         table = table.set_column(j, name.strip(), column)
     return table
 
@@ -268,14 +271,14 @@ def _separator(path: Path, suffix: str) -> str:
     return SEPARATORS[suffix]
 
 
-def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Take spaces off the values of a text column; numbers and nulls may come to light."""
+def _trimmed(column: pa.ChunkedArray, keeps_text: bool) -> pa.ChunkedArray:
+    """Take spaces off the values of a text column; nulls may come to light, and numbers unless it keeps its text."""
     trimmed = pc.utf8_trim_whitespace(column)
     if trimmed.equals(column):
         return column
     missing = pc.is_in(trimmed, value_set=pa.array(NULLS))
     trimmed = pc.if_else(missing, pa.scalar(None, pa.string()), trimmed)
-    for number in (pa.int64(), pa.float64()):
+    for number in () if keeps_text else (pa.int64(), pa.float64()):
         with suppress(pa.ArrowInvalid):
             return trimmed.cast(number)
     return trimmed

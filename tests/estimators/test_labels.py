@@ -105,3 +105,23 @@ def test_bad_bounds_of_targets_are_refused(table, lower, upper, message):
     ends = [None if end is None else np.full(60, end) for end in (lower, upper)]
     with pytest.raises(ValueError, match=message):
         BoundedRegressor().fit(X, np.clip(y, -3.0, 3.0), y_lower=ends[0], y_upper=ends[1])
+
+
+def test_a_list_with_nan_among_words_has_unknown_labels(table):
+    X, score = table
+    y = ["yes" if s > 0.0 else "no" for s in score]
+    y[2] = float("nan")
+    clf = BoundedClassifier(alpha=0.5, unknown_labels=True).fit(X, y)
+    assert clf.classes_.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match="row 2 has no label"):
+        BoundedClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="mixes text and numbers"):
+        BoundedClassifier(unknown_labels=True).fit(X, [1, "a", *y[2:]])
+
+
+def test_the_targets_of_a_filling_go_with_its_table(table):
+    X, y = table
+    reg = BoundedRegressor(alpha=0.5).fit(X, y, y_lower=y - 0.25, y_upper=y + 0.25)
+    bounds, fillings = reg.attained_bounds(X[:1], return_completions=True)
+    again = BoundedRegressor(alpha=0.5).fit(fillings[0][1].table(), fillings[0][1].targets())
+    np.testing.assert_allclose(again.predict(X[:1]), bounds[:, 1], rtol=1e-6)

@@ -82,6 +82,14 @@ class Completion:
     places: Places
     positions: Positions
 
+    def targets(self) -> Array:
+        """Return the labels (-1 and 1) or targets that go with the table, uncertain ones as they were chosen."""
+        return self.rows.y
+
+    def weights(self) -> Array:
+        """Return the weights that go with the table; of the two rows of an unknown class one has none."""
+        return self.rows.weight
+
     def table(self) -> Array:
         """Return the completed training table."""
         (table,) = CompletedRows(self).collect(lambda block: (block.center,))

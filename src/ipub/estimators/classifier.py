@@ -20,6 +20,7 @@ from ipub.data.frames import is_missing
 from ipub.data.intervals import Indices
 from ipub.data.labels import LabelDoubt
 from ipub.estimators.linear_model import BoundedLinearModel
+from ipub.estimators.reading import labels_of
 from ipub.losses import LOSSES, Loss, SmoothedHinge
 from ipub.rounding import LARGEST, Array, down, overflow_passes, sum_error, sum_upper, up
 
@@ -54,7 +55,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Share of the l1 part, below 1.
     fit_intercept : bool, default=True
         Whether there is an intercept b. It is not penalised.
-    certificate : {"tight", "sphere", "ball", "slope"}, default="tight"
+    certificate : {"tight", "sphere", "ball", "slope", "curvature", "pointwise"}, default="tight"
         How bounds are proved: the paper's sphere, the half-ball, the slope theorem inside it, or the intersection of
         all. ``"curvature"`` is ``"slope"`` for all losses but the hinge, which gets the half-ball.
     intervals : "quantile", "observed", mapping or array of shape (n_features, 2), default="quantile"
@@ -235,7 +236,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         unknown = self._unknown(y, data.shape[0])
         advice = "Drop these rows, or set unknown_labels=True: bounds then hold for either class."
         known = np.flatnonzero(~unknown)
-        labels = self._read_labels(np.array(np.asarray(y)[known].tolist()) if unknown.any() else y, len(known), advice)
+        labels = self._read_labels(np.array(labels_of(y)[known].tolist()) if unknown.any() else y, len(known), advice)
         weight = self._read_weights(sample_weight, data.shape[0])
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
@@ -257,7 +258,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
     def _unknown(self, y: Any, n_rows: int) -> NDArray[np.bool_]:
         """Return which labels are unknown, and may be."""
-        values = np.asarray(y)
+        values = labels_of(y)
         if not self.unknown_labels or values.shape != (n_rows,) or values.dtype.kind not in "fO":
             return np.zeros(n_rows, dtype=bool)
         unknown = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
@@ -334,7 +335,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Guarantee: every exact minimiser (w, b) of the training problem of *every* completion has
         ``lower <= x.w + b <= upper``, whatever the holes of the row x itself are: these lie in the intervals of
         their columns too, or in those of an `IntervalMatrix`. It speaks of completions inside the intervals, not of
-        values outside them, and not of noise in y.
+        values outside them, and of doubt about y only as far as it was stated.
         """
         return self._output(self._score_bounds(X), X)
 

@@ -184,7 +184,9 @@ class BoundedLinearModel(TableReader, FrameOutput):
             with more than two classes, lists of such pairs, one for each class. ``table()`` of one is
             the filled training table, ``positions`` is -1, 0 or 1 for each hole, row by row: at the lower end, the
             middle or the upper end of its interval (holes whose interval is a point have none); then the number of
-            the level for each missing category. If there is a `scaling_`, the table is scaled.
+            the level for each missing category. If there is a `scaling_`, the table is scaled. Where labels are
+            uncertain, ``targets()`` and ``weights()`` are those of the filling; a row of unknown class is in the table
+            twice, and one of the two has no weight.
 
         Examples
         --------

@@ -177,7 +177,7 @@ class TableReader(BaseEstimator):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         # Before scikit-learn looks at them: it fails on None and NA in words of its own.
-        values = np.asarray(y)
+        values = labels_of(y)
         if values.ndim == 1 and values.dtype.kind in "fO":
             known = values == values if values.dtype.kind == "f" else [not is_missing(value) for value in values]
             missing = np.flatnonzero(~np.asarray(known, dtype=bool))
@@ -249,6 +249,22 @@ class TableReader(BaseEstimator):
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {expected} features as input."
             )
+
+
+def labels_of(y: Any) -> NDArray[Any]:
+    """Return labels as an array; a list keeps each as it is: NumPy would turn NaN among words into a word.
+
+    Raises
+    ------
+    ValueError
+        If words and numbers are mixed: they would become words.
+    """
+    if not isinstance(y, (list, tuple)):
+        return np.asarray(y)
+    kinds = {isinstance(label, str) for label in y if not is_missing(label)}
+    if len(kinds) > 1:
+        raise ValueError("y mixes text and numbers: make all labels text, or all numbers.")
+    return np.array(y, dtype=object) if True in kinds else np.asarray(y)
 
 
 def _center_sums(block: Block) -> Sums:

@@ -120,6 +120,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     def _loss(self) -> Loss:
         return Huber(self.huber_delta) if self.loss == Huber.name else super()._loss
 
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"y_lower": True, "y_upper": True}
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
@@ -216,6 +218,6 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         Guarantee: the exact minimiser (w, b) of the training problem of *every* completion has
         ``lower <= x.w + b <= upper``, whatever the holes of the row x itself are: these lie in the intervals of
         their columns too, or in those of an `IntervalMatrix`. It speaks of completions inside the intervals, not of
-        values outside them, and not of noise in y.
+        values outside them, and of doubt about y only as far as it was stated.
         """
         return self._output(self._score_bounds(X), X)

@@ -78,7 +78,8 @@ the rows measured; *extrapolated* is that time per row, times the number of test
 IMPUTATION = f"""\
 What is commonly done about holes, on the rows for which attained ranges are known, over all settings of the table.
 Multiple imputation draws the holes from regressions on the other columns (scikit-learn's IterativeImputer with
-sample_posterior), fitted for each table on {FIT_ROWS:,} rows drawn at random; it knows nothing of the intervals.
+sample_posterior), fitted for each table on {FIT_ROWS:,} rows drawn at random (all, if it has fewer); it
+knows nothing of the intervals.
 *Misses*: share of the rows for which retraining on some filling gave a score outside of what the method reports (for
 a single number: anything else than it). *Covered*: median share of the attained range that the reported interval
 covers; in brackets the lowest and the highest of the settings. A certificate must miss nothing and cover all. *Time*:
