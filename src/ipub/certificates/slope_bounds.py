@@ -14,6 +14,7 @@ import numpy as np
 
 from ipub.certificates.choice_terms import ChoiceTerms
 from ipub.certificates.definite import Inverse, joint_form, root_form_upper, roots_upper
+from ipub.certificates.flips import largest
 from ipub.data.intervals import Indices, row_slices
 from ipub.parallel import in_threads
 from ipub.rounding import UNDERFLOW, Array, dot_bounds, down, overflow_passes, sum_error, sum_upper, up
@@ -23,6 +24,10 @@ NEGLIGIBLE = 1e-9
 
 CHUNK_ROWS = 512
 """Test rows that are looked at in one go, so that what is computed for the cells of a group stays in the cache."""
+
+
+FLIP_NUMBERS = 1 << 20
+"""Products of test rows with rows whose label may be wrong that are computed in one go."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Groups:
         Sum of ``m_i R_ij h_i x_i`` over the cells of each group.
     forms : array of shape (n_forms, n_features, n_features)
         Matrices S with ``sqrt(u.S u)`` at least what the cells of one column can add, remainders included. One more
-        stands for the rows at a jump.
+        stands for the rows at a jump, and one for wrong labels.
     """
 
     columns: Indices
@@ -130,6 +135,10 @@ class SlopeBounds:
         Without them bounds use the groups alone; they then need nothing of the size of the training table.
     choices : tuple of ChoiceTerms
         Missing categories, one by one; like `cells`.
+    flips : array of shape (n, n_features) or None
+        Rows z of which at most `n_flips`, whichever, add a term between 0 and ``z.u``: those of wrong labels. Like
+        `cells`.
+    n_flips : int
     """
 
     w: Array
@@ -146,10 +155,12 @@ class SlopeBounds:
     mean_value: MeanValue | None
     cells: Cells | None
     choices: tuple[ChoiceTerms, ...] = ()
+    flips: Array | None = None
+    n_flips: int = 0
 
     def grouped(self) -> SlopeBounds:
         """Return the form that is free of training rows: wider by some per cent."""
-        return replace(self, cells=None, choices=(), generators=self.generators[:0])
+        return replace(self, cells=None, choices=(), generators=self.generators[:0], flips=None)
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
@@ -188,7 +199,20 @@ class SlopeBounds:
         for each in self.choices:
             below, above = each.ends(U, self._known_reach)
             low, high = down(low - below), up(high + above)
+        if self.flips is not None:
+            below, above = self._flipped(U, self.flips)
+            low, high = down(low - below), up(high + above)
         return down(low - half), up(high + half)
+
+    def _flipped(self, U: Array, flips: Array) -> tuple[Array, Array]:
+        """Bound what wrong labels take from and add to u.g: the largest that so many rows can."""
+        count, ends = self.n_flips, np.zeros((2, len(U)))
+        for rows in row_slices(len(U), len(flips), FLIP_NUMBERS):
+            products = flips @ U[rows].T
+            for end, sign in ((0, -1.0), (1, 1.0)):
+                some = largest(np.maximum(sign * products, 0.0), count)
+                ends[end, rows] = sum_upper(some.sum(axis=0), len(some) + 2)
+        return ends[0], ends[1]
 
     @overflow_passes()
     def _ends(self, X: Array) -> tuple[Array, Array]:
