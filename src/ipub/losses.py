@@ -94,7 +94,7 @@ class Loss(ABC):
         raise NotImplementedError(f"The derivative of {self.name} has no jump.")
 
     def flip_upper(self, lower: Array, upper: Array) -> Array:
-        """Bound ``psi(t; -1) - psi(t; 1)``, which is never negative, for (sub)derivatives at scores in [lower, upper]."""
+        """Bound ``psi(t; -1) - psi(t; 1)``, never negative, for (sub)derivatives psi at scores in [lower, upper]."""
         one = np.ones_like(lower)
         return up(self.derivative_range(-one, lower, upper)[1] - self.derivative_range(one, lower, upper)[0])
 

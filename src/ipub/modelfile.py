@@ -76,8 +76,8 @@ def save(
         Anything of numbers, strings, arrays, lists and mappings that shall travel with the model, for
         `load_with_metadata`.
     training_rows : bool, default=True
-        Whether the file may hold training rows, those with holes (with `max_label_errors`, all). Without them bounds are wider by some per cent,
-        and the file holds nothing but sums over many rows.
+        Whether the file may hold training rows: those with holes, and with `max_label_errors` all. Without them bounds
+        are wider by some per cent, and the file holds nothing but sums over many rows.
 
     Raises
     ------

@@ -91,7 +91,8 @@ class Flips:
     ----------
     count : int
     rows : array of shape (n, n_features)
-        ``z_i = m_i delta_i y_i x_i``: flipping row i adds ``theta z_i`` to the gradient, theta in [0, 1], but for cells.
+        ``z_i = m_i delta_i y_i x_i``: flipping row i adds ``theta z_i`` to the gradient, theta in [0, 1], and what its
+        uncertain cells do.
     cells : array of shape (n_features,)
         What the uncertain cells of all flipped rows add, coordinate by coordinate.
     lost : array of shape (n_lost, n_features)
