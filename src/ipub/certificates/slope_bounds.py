@@ -29,6 +29,9 @@ CHUNK_ROWS = 512
 FLIP_NUMBERS = 1 << 20
 """Products of test rows with rows whose label may be wrong that are computed in one go."""
 
+MOST_FLIP_ROWS = 10_000
+"""Up to so many rows whose label may be wrong, each of them is looked at for each training row."""
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -176,13 +179,22 @@ class SlopeBounds:
         with overflow_passes():
             U, size = X @ self.inverse, np.abs(X)
             low, high = dot_bounds(U, self.gradient)
+            if self._flips_one_by_one:
+                below, above = self._flipped(U, self.flips)
+                low, high = down(low - below), up(high + above)
             half = up(sum_upper(np.abs(U) @ self.slack, X.shape[1] + 1) + roots_upper(self._one_form, U))
             half = up(half + self._missed(size))
             return np.asarray(np.fmin(self._known_reach(X), up(np.maximum(np.abs(low), np.abs(high)) + half)))
 
     @cached_property
     def _one_form(self) -> Array:
-        return joint_form(np.concatenate([self.forms, self.groups.forms]), self.inverse)[None]
+        # The last form of all is that of wrong labels.
+        groups = self.groups.forms[:-1] if self._flips_one_by_one else self.groups.forms
+        return joint_form(np.concatenate([self.forms, groups]), self.inverse)[None]
+
+    @property
+    def _flips_one_by_one(self) -> bool:
+        return self.flips is not None and len(self.flips) <= MOST_FLIP_ROWS
 
     def _known_reach(self, X: Array) -> Array:
         """Bound ``|x.v|`` by what was known of v before: its box, and its ellipsoid."""
