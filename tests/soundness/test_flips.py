@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from ipub.attained import attained_bounds
 from ipub.certificates import ball, origin, sphere, tight
+from ipub.certificates.flips import Flips
 from ipub.certificates.slope import slope
+from ipub.certificates.slope_bounds import SlopeBounds
 from ipub.data.blocks import InterceptRows, MemoryRows
 from ipub.data.labels import LabelDoubt
 from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from oracles.exact import exact_model
 from oracles.intercept import exact_intercept_model
 from oracles.rationals import holds
-from soundness.cases import MODELS, Case, draw_solution, train, vary_loss, with_intercept
+from soundness.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
+from soundness.moves import slope_module
+from soundness.test_choices import tiny_choices
 from soundness.test_exact import exact_completions, tiny_case
 
 LOSS_NAMES = tuple(name for name, loss in LOSSES.items() if loss.task == "classification")
@@ -30,6 +38,9 @@ CERTIFIED: dict[str, Callable] = {
     "grouped": lambda problem, solution: slope(problem, solution).grouped(),
 }
 TABLES = ("integers", "normal", "weights", "mixed scales")
+ball_module, origin_module, intercept_module = (
+    sys.modules[f"ipub.certificates.{name}"] for name in ("ball", "origin", "intercept")
+)
 
 
 def with_flips(case: Case, count: int) -> Problem:
@@ -65,9 +76,21 @@ def prove(case: Case, count: int, certified: dict[str, Callable] = CERTIFIED, mo
     return made, failures
 
 
-def draw(rng: np.random.Generator, loss_name: str, penalty: str, intercept: bool, k: int) -> Case:
-    case = vary_loss(rng, tiny_case(rng, TABLES[k % len(TABLES)], loss_name, penalty, cells=k % 3))
-    return with_intercept(case) if intercept else case
+def draw(rng: np.random.Generator, loss_name: str, penalty: str, k: int) -> Case:
+    return vary_loss(rng, tiny_case(rng, TABLES[k % len(TABLES)], loss_name, penalty, cells=k % 3))
+
+
+def gentle(rng: np.random.Generator, loss_name: str, penalty: str = "l2", cells: int = 0, n: int = 7) -> Case:
+    """A table that a wrong label or two does not turn around, so that Theorem 4 closes its set."""
+    table, radius = rng.normal(size=(n, 2)), np.full((n, 2), np.nan)
+    for _ in range(cells):
+        radius[rng.integers(n), rng.integers(2)] = 0.1
+    loss = LOSSES["smoothed_hinge"] if loss_name == "smoothed_hinge" else LOSSES[loss_name]
+    loss = replace(loss, width=3.0) if loss_name == "smoothed_hinge" else loss
+    kappa = 0.0 if penalty == "l2" else 10.0 ** rng.uniform(-2.0, -1.0)
+    lam = 10.0 ** rng.uniform(-0.7, 0.7)
+    y = np.where(rng.normal(size=n) + table[:, 0] > 0.0, 1.0, -1.0)
+    return Case(intervals(table, radius), y, None, loss, ElasticNet(lam, kappa), rng.normal(size=(3, 2)))
 
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
@@ -77,9 +100,162 @@ def test_bounds_hold_whichever_labels_are_wrong(loss_name, penalty, intercept, r
     rng = np.random.default_rng([23, LOSS_NAMES.index(loss_name), len(penalty), intercept])
     total = 0
     for k in range(12):
-        case = draw(rng, loss_name, penalty, intercept, k)
+        case = draw(rng, loss_name, penalty, k)
+        case = with_intercept(case) if intercept else case
         model = None if k % 2 else draw_solution(rng, case, str(rng.choice(MODELS)))
         made, failures = prove(case, 1 + k // 3 % 2, model=model)
         assert failures == []
         total += made
+    for k in range(4):
+        case = gentle(rng, loss_name, penalty, cells=k % 2)
+        made, failures = prove(with_intercept(case) if intercept else case, 1 + k // 2)
+        assert failures == []
+        total += made
     report_proofs(total)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "elastic net"])
+@pytest.mark.parametrize("loss_name", LOSS_NAMES)
+def test_bounds_hold_with_missing_categories_too(loss_name, penalty, report_proofs):
+    rng = np.random.default_rng([29, LOSS_NAMES.index(loss_name), len(penalty)])
+    total = 0
+    for k in range(6):
+        case = tiny_choices(rng, loss_name, penalty, gentle=k % 2 == 0)
+        made, failures = prove(with_intercept(case) if k % 3 == 0 else case, 1 + k % 2)
+        assert failures == []
+        total += made
+    report_proofs(total)
+
+
+def medium(rng: np.random.Generator, loss_name: str, intercept: bool) -> Case:
+    table, radius = rng.normal(size=(60, 3)), np.full((60, 3), np.nan)
+    radius[rng.integers(60, size=3), rng.integers(3, size=3)] = 0.2
+    y = np.where(table[:, 0] + 0.7 * rng.normal(size=60) > 0.0, 1.0, -1.0)
+    penalty = ElasticNet(10.0 ** rng.uniform(-1.5, 0.0), 0.0)
+    case = Case(intervals(table, radius), y, None, LOSSES[loss_name], penalty, rng.normal(size=(3, 3)))
+    return with_intercept(case) if intercept else case
+
+
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
+@pytest.mark.parametrize("loss_name", LOSS_NAMES)
+def test_what_wrong_labels_attain_lies_inside(loss_name, intercept, count):
+    rng = np.random.default_rng([31, LOSS_NAMES.index(loss_name), intercept, count])
+    case = medium(rng, loss_name, intercept)
+    problem = with_flips(case, count)
+    solution = train(problem)
+    attained = attained_bounds(problem, solution, case.X_test).bounds
+    assert (attained[:, 0] < attained[:, 1]).all()
+    for make in CERTIFIED.values():
+        low, high = make(problem, solution).score_bounds(case.X_test).T
+        assert (low <= attained[:, 0] + 1e-7).all()
+        assert (attained[:, 1] - 1e-7 <= high).all()
+
+
+@pytest.mark.parametrize("loss_name", ["log_loss", "squared_hinge", "smoothed_hinge"])
+def test_the_slopes_win_where_few_labels_are_wrong(loss_name):
+    case = medium(np.random.default_rng(1), loss_name, intercept=True)
+    problem = with_flips(replace(case, penalty=replace(case.penalty, lam=1.0)), 1)
+    certificate = tight(problem, train(problem))
+    assert certificate.slope is not None
+    assert certificate.shares(case.X_test)["slope"] == 1.0
+    alone, together = (each.score_bounds(case.X_test) for each in (certificate, certificate.grouped()))
+    assert (np.diff(together) >= np.diff(alone)).all()
+    assert np.diff(together).sum() < 2.0 * np.diff(alone).sum()
+
+
+def test_more_wrong_labels_give_wider_bounds_and_none_the_bounds_without():
+    case = medium(np.random.default_rng(2), "log_loss", intercept=True)
+    solution = train(case.problem)
+    widths = [np.diff(tight(with_flips(case, count), solution).score_bounds(case.X_test)) for count in (1, 2, 3, 60)]
+    assert all((narrow < wide).all() for narrow, wide in itertools.pairwise(widths[:3]))
+    assert np.isfinite(widths[2]).all()
+    assert not np.isfinite(np.diff(tight(with_flips(case, 60), solution).score_bounds(np.eye(4)[3:])))
+
+
+def test_flips_and_other_doubts_do_not_mix():
+    with pytest.raises(ValueError, match="not both"):
+        LabelDoubt(np.ones(3), np.zeros(3), flips=1)
+
+
+def _fewer(monkeypatch):
+    honest = SlopeBounds._flipped
+    monkeypatch.setattr(
+        SlopeBounds, "_flipped", lambda self, *args: honest(replace(self, n_flips=self.n_flips - 1), *args)
+    )
+
+
+def _half_of_the_change(monkeypatch):
+    for loss in LOSSES.values():
+        honest = type(loss).flip_upper
+        monkeypatch.setattr(type(loss), "flip_upper", lambda *args, honest=honest: 0.5 * honest(*args))
+
+
+def _one_side(side):
+    def plant(monkeypatch):
+        honest = SlopeBounds._flipped
+
+        def flipped(*args):
+            ends = list(honest(*args))
+            ends[side] = np.zeros_like(ends[side])
+            return tuple(ends)
+
+        monkeypatch.setattr(SlopeBounds, "_flipped", flipped)
+
+    return plant
+
+
+def _scaled(name, factor):
+    def plant(monkeypatch):
+        honest = getattr(Flips, name)
+        monkeypatch.setattr(Flips, name, lambda *args: factor * honest(*args))
+
+    return plant
+
+
+def _certain_cells(monkeypatch):
+    honest = Flips.of
+    monkeypatch.setattr(
+        slope_module.Flips, "of", lambda *args: replace(honest(*args), cells=np.zeros_like(honest(*args).cells))
+    )
+
+
+def _scaled_sum(module, factor):
+    def plant(monkeypatch):
+        honest = module.largest_sum
+        monkeypatch.setattr(module, "largest_sum", lambda *args: factor * honest(*args))
+
+    return plant
+
+
+PLANTED: dict[str, tuple[Callable, str, str, int]] = {
+    "k - 1": (_fewer, "slope", "log_loss", 0),
+    "k - 1, hinge": (_fewer, "slope", "hinge", 0),
+    "half of the change": (_half_of_the_change, "slope", "log_loss", 0),
+    "half of the change, squared hinge": (_half_of_the_change, "slope", "squared_hinge", 0),
+    "half of the change, hinge": (_half_of_the_change, "slope", "hinge", 0),
+    "nothing below": (_one_side(0), "slope", "log_loss", 0),
+    "nothing above": (_one_side(1), "slope", "log_loss", 0),
+    "force": (_scaled("norm_upper", 0.0), "slope", "log_loss", 0),
+    "half of the force": (_scaled("norm_upper", 0.25), "slope", "squared_hinge", 0),
+    "form": (_scaled("form", 0.3), "grouped", "log_loss", 0),
+    "cells": (_certain_cells, "slope", "log_loss", 2),
+    "lost slopes": (_scaled("hessian_loss", 0.0), "slope", "squared_hinge", 0),
+    "ball": (_scaled_sum(ball_module, 0.0), "ball", "log_loss", 0),
+    "half of the ball": (_scaled_sum(ball_module, 0.5), "ball", "squared_hinge", 0),
+    "origin": (_scaled_sum(origin_module, 0.0), "origin", "log_loss", 0),
+    "intercept": (_scaled_sum(intercept_module, 0.0), "ball", "log_loss", 0),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_errors_are_caught(name, monkeypatch):
+    plant, certificate, loss_name, cells = PLANTED[name]
+    plant(monkeypatch)
+    rng = np.random.default_rng(3)
+    for k in range(80):
+        case = gentle(rng, loss_name, cells=cells) if k % 2 else draw(rng, loss_name, "l2", 3 * k + cells)
+        case = with_intercept(case) if name in ("intercept", "origin") else case
+        if prove(case, 1 + k // 2 % 2, {certificate: CERTIFIED[certificate]})[1]:
+            return
+    pytest.fail("no bound is violated")

@@ -66,7 +66,7 @@ def flipped_rows(block: Block, loss: Loss, at: Margins, move: Array, slopes: tup
     """
     count, d = n_flips(block), block.center.shape[1]
     if count == 0:
-        return np.zeros((0, d)), np.zeros((0, d)), np.zeros((0, d))
+        return np.zeros((0, d)), np.zeros((0, d)), np.zeros((0, d)), np.zeros(0, dtype=bool)
     factors = block.weight * loss.flip_upper(down(at.lower - move), up(at.upper + move))
     some = np.flatnonzero(factors)
     least, most = slopes
@@ -74,12 +74,14 @@ def flipped_rows(block: Block, loss: Loss, at: Margins, move: Array, slopes: tup
     other_least, other_most = loss.secant_range(-block.y, down(at.lower), up(at.upper), move)
     # Lemma 4 needs both bounds in an incomplete row; where they do not hold, the row bends nothing.
     less = np.where(at.incomplete, least, np.maximum(up(least - other_least), 0.0))
-    less = np.where((other_least >= least) & (other_most <= most), 0.0, less)
+    alike = (other_least >= least) & (other_most <= most)
+    less = np.where(alike, 0.0, less)
     bent = np.flatnonzero(block.weight * less)
     return (
         block.center[some] * (factors * block.y)[some, None],
         cell_parts(block, factors, count),
         block.center[bent] * up(np.sqrt(up(block.weight * less)))[bent, None],
+        np.array([alike.all()]),
     )
 
 
@@ -97,18 +99,21 @@ class Flips:
         What the uncertain cells of all flipped rows add, coordinate by coordinate.
     lost : array of shape (n_lost, n_features)
         ``sqrt(m_i c_i) x_i`` with c the slope that a flipped row takes from the Hessian.
+    alike : bool
+        Whether the bounds of the Hessian hold with flipped rows as they are.
     """
 
     count: int
     rows: Array
     cells: Array
     lost: Array
+    alike: bool
 
     @classmethod
     def of(cls, parts: Sums, count: int, total: float) -> Flips:
         """Make them from what `flipped_rows` returns of all blocks."""
-        rows, cells, lost = parts
-        return cls(count, rows / total, largest_sum(cells, count, total), lost / np.sqrt(total))
+        rows, cells, lost, alike = parts
+        return cls(count, rows / total, largest_sum(cells, count, total), lost / np.sqrt(total), bool(alike.all()))
 
     @property
     def slack(self) -> Array:

@@ -16,7 +16,7 @@ from ipub.certificates.definite import (
     root_form_upper,
     rounded_up,
 )
-from ipub.certificates.flips import Flips, flipped_rows
+from ipub.certificates.flips import Flips, flipped_rows, largest_sum
 from ipub.certificates.margins import Margins, label_doubt, margins
 from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
 from ipub.certificates.region import Certificate
@@ -265,7 +265,8 @@ class Model:
         if wrong:
             slack = up(slack + self.flips.slack)
             groups = replace(groups, forms=np.concatenate([groups.forms, self.flips.form()[None]]))
-        by_mean = ellipsoid is not None and penalty.kappa == 0.0 and not len(self.jump_rows) and not wrong
+        certain = self.flips.alike if wrong else self.problem.rows.doubt is None
+        by_mean = ellipsoid is not None and penalty.kappa == 0.0 and not len(self.jump_rows) and certain
         return SlopeBounds(
             w,
             curvature,
@@ -298,11 +299,16 @@ class Model:
         box = up(up(up(slack + self.cells.force_slack) + size) + np.abs(self.cells.force_shift))
         for each in self.cells.choices:
             box = up(box + each.sizes())
-        spread, d = enclosed.spread, len(box)
+        spread, d, flips = enclosed.spread, len(box), self.flips
+        if flips.count:
+            slack, box = up(slack + flips.slack), up(box + flips.slack)
         form = sum_upper(sum_upper(np.abs(spread) @ box, d + 1) @ box, d + 1)
         center = self.gradient + middle
         force = up(root_form_upper(spread, center[None])[0] + up(np.sqrt(form)))
         reach = up(np.abs(center) + box)
+        if flips.count:
+            force = up(force + largest_sum(root_form_upper(spread, flips.rows), flips.count))
+            reach = up(reach + largest_sum(np.abs(flips.rows), flips.count))
         return MeanValue(enclosed.center, spread, slack, reach, float(force))
 
 
@@ -318,7 +324,7 @@ def model_rows(problem: Problem, solution: Solution, movement: Movement, *, ever
     known = loss, solution, movement, farthest, everywhere
     sums, parts = rows.reduce_and_collect(_row_sums, *known)
     gram, loose, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums)
-    some = IncompleteRows(*(*parts[4:], rows.categories))
+    some = IncompleteRows(*(*parts[5:], rows.categories))
     some, jump_rows = replace(some, weight=some.weight / total), parts[0] / total
     roundings = rows.depth + 2 * d + 20
     lam = penalty.lam_vector(d)
@@ -340,7 +346,7 @@ def model_rows(problem: Problem, solution: Solution, movement: Movement, *, ever
         some,
         CellTerms.of(some, loss, w, farthest),
         roundings + len(some.y),
-        Flips.of(parts[1:4], 0 if rows.doubt is None else rows.doubt.flips, total),
+        Flips.of(parts[1:5], 0 if rows.doubt is None else rows.doubt.flips, total),
     )
 
 
