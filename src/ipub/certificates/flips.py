@@ -6,11 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipub.certificates.definite import Inverse, rounded_up
+from ipub.certificates.definite import Inverse, positive_weights, rounded_up
 from ipub.certificates.margins import Margins
 from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.rounding import EPS, Array, down, norm_upper, sum_error, sum_upper, up
+
+SHAPINGS = 20
+"""How often the ellipsoid around all rows is made smaller."""
+
+LEAST_SHARE = 1e-9
+"""What is added to its diagonal, so that it has an inverse."""
 
 
 def n_flips(block: Block) -> int:
@@ -21,7 +27,9 @@ def n_flips(block: Block) -> int:
 def largest(values: Array, count: int) -> Array:
     """Return the `count` largest along the first axis, or all; a NaN counts as large."""
     left = len(values) - count
-    return values if left <= 0 else np.partition(values, left, axis=0)[left:]
+    if left <= 0 or count <= 0:
+        return values if left <= 0 else values[:0]
+    return np.partition(values, left, axis=0)[left:]
 
 
 def largest_sum(values: Array, count: int, total: float = 1.0) -> Array:
@@ -128,16 +136,29 @@ class Flips:
     def form(self) -> Array:
         """Return S with ``sqrt(u.S u)`` at least the sum of the `count` largest ``|z_i.u|``.
 
-        With ``W >= sum_i z_i z_i^T`` it is at most ``sqrt(k u.W u)`` (Cauchy and Schwarz), and at most the sum of the
-        largest ``sqrt(z_i.W^-1 z_i)`` times ``sqrt(u.W u)``.
+        It is at most the sum of the largest ``sqrt(z_i.W^-1 z_i)`` times ``sqrt(u.W u)``, for any W; here one whose
+        ellipsoid is about the smallest around all rows. Without an inverse, ``k sum_i z_i z_i^T`` serves (Cauchy and
+        Schwarz).
         """
-        W = rounded_up(self.rows.T @ self.rows, len(self.rows) + 8)
-        W = W + np.diag(1e-9 * np.diag(W))
-        factor, inverse = float(self.count), Inverse.of(W)
-        if inverse is not None:
-            together = up(self.norm_upper(inverse) ** 2)
-            factor = together if together < factor else factor
-        return rounded_up(factor * W, 8)
+        W = self._around()
+        inverse = None if W is None else Inverse.of(W)
+        if W is None or inverse is None:
+            return rounded_up(self.count * rounded_up(self.rows.T @ self.rows, len(self.rows) + 8), 8)
+        return rounded_up(up(self.norm_upper(inverse) ** 2) * W, 8)
+
+    def _around(self) -> Array | None:
+        """Return W with all ``z_i.W^-1 z_i`` alike and small: weights grow where they are large, step by step."""
+        rows, weights = self.rows, np.full(len(self.rows), 1.0 / max(len(self.rows), 1))
+        for _ in range(SHAPINGS):
+            W = rounded_up((rows * weights[:, None]).T @ rows, 8)
+            W = W + np.diag(LEAST_SHARE * np.diag(W))
+            try:
+                each = np.einsum("ij,ij->i", rows @ np.linalg.inv(W), rows)
+            except np.linalg.LinAlgError:
+                return None
+            weights = positive_weights(weights * each)
+            weights = weights / weights.sum()
+        return W
 
     def hessian_loss(self, metric: Array) -> float:
         """Return mu such that flipped rows take no more than ``mu M`` from the Hessian: ``x x^T <= (x.M^-1 x) M``."""

@@ -179,8 +179,8 @@ class SlopeBounds:
         with overflow_passes():
             U, size = X @ self.inverse, np.abs(X)
             low, high = dot_bounds(U, self.gradient)
-            if self._flips_one_by_one:
-                below, above = self._flipped(U, self.flips)
+            if (flips := self._few_flips) is not None:
+                below, above = self._flipped(U, flips)
                 low, high = down(low - below), up(high + above)
             half = up(sum_upper(np.abs(U) @ self.slack, X.shape[1] + 1) + roots_upper(self._one_form, U))
             half = up(half + self._missed(size))
@@ -189,12 +189,12 @@ class SlopeBounds:
     @cached_property
     def _one_form(self) -> Array:
         # The last form of all is that of wrong labels.
-        groups = self.groups.forms[:-1] if self._flips_one_by_one else self.groups.forms
+        groups = self.groups.forms if self._few_flips is None else self.groups.forms[:-1]
         return joint_form(np.concatenate([self.forms, groups]), self.inverse)[None]
 
     @property
-    def _flips_one_by_one(self) -> bool:
-        return self.flips is not None and len(self.flips) <= MOST_FLIP_ROWS
+    def _few_flips(self) -> Array | None:
+        return self.flips if self.flips is not None and len(self.flips) <= MOST_FLIP_ROWS else None
 
     def _known_reach(self, X: Array) -> Array:
         """Bound ``|x.v|`` by what was known of v before: its box, and its ellipsoid."""
