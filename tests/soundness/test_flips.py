@@ -114,6 +114,18 @@ def test_bounds_hold_whichever_labels_are_wrong(loss_name, penalty, intercept, r
     report_proofs(total)
 
 
+@pytest.mark.parametrize("loss_name", ["log_loss", "squared_hinge"])
+def test_bounds_hold_where_rows_are_too_many_to_be_looked_at_one_by_one(loss_name, monkeypatch, report_proofs):
+    monkeypatch.setattr(sys.modules["ipub.certificates.slope_bounds"], "MOST_FLIP_ROWS", 0)
+    rng = np.random.default_rng([37, len(loss_name)])
+    total = 0
+    for k in range(6):
+        made, failures = prove(gentle(rng, loss_name, cells=k % 2), 1 + k // 2 % 2)
+        assert failures == []
+        total += made
+    report_proofs(total)
+
+
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
 def test_bounds_hold_with_missing_categories_too(loss_name, penalty, report_proofs):
@@ -239,6 +251,7 @@ PLANTED: dict[str, tuple[Callable, str, str, int]] = {
     "force": (_scaled("norm_upper", 0.0), "slope", "log_loss", 0),
     "half of the force": (_scaled("norm_upper", 0.25), "slope", "squared_hinge", 0),
     "form": (_scaled("form", 0.3), "grouped", "log_loss", 0),
+    "mean value": (_scaled_sum(slope_module, 0.0), "slope", "log_loss", 0),
     "cells": (_certain_cells, "slope", "log_loss", 1),
     "ball": (_scaled_sum(ball_module, 0.0), "ball", "log_loss", 0),
     "half of the ball": (_scaled_sum(ball_module, 0.5), "ball", "squared_hinge", 0),
