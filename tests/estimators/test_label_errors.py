@@ -1,5 +1,7 @@
 """Classifiers whose labels may be wrong in a few rows."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -46,7 +48,7 @@ def test_bounds_grow_with_the_number_of_wrong_labels(certificate):
     X, y, X_test = data()
     fitted = [BoundedClassifier(certificate=certificate, max_label_errors=k).fit(X, y) for k in (0, 1, 2, 5)]
     widths = [np.diff(clf.decision_bounds(X_test)) for clf in fitted]
-    assert all((narrow < wide).all() for narrow, wide in zip(widths, widths[1:], strict=False))
+    assert all((narrow < wide).all() for narrow, wide in itertools.pairwise(widths))
     assert all(np.array_equal(clf.coef_, fitted[0].coef_) for clf in fitted)
 
 

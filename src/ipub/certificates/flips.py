@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ipub.data.blocks import Block, Sums
 from ipub.losses import Loss
 from ipub.rounding import EPS, Array, down, norm_upper, sum_error, sum_upper, up
 
-SHAPINGS = 20
+SHAPINGS = 8
 """How often the ellipsoid around all rows is made smaller."""
 
 LEAST_SHARE = 1e-9
@@ -123,7 +124,7 @@ class Flips:
         rows, cells, lost, alike = parts
         return cls(count, rows / total, largest_sum(cells, count, total), lost / np.sqrt(total), bool(alike.all()))
 
-    @property
+    @cached_property
     def slack(self) -> Array:
         """What is bounded coordinate by coordinate: cells, and the rounding of products with the rows."""
         sizes = largest(np.abs(self.rows), self.count).sum(axis=0)

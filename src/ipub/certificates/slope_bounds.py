@@ -14,7 +14,6 @@ import numpy as np
 
 from ipub.certificates.choice_terms import ChoiceTerms
 from ipub.certificates.definite import Inverse, joint_form, root_form_upper, roots_upper
-from ipub.certificates.flips import largest
 from ipub.data.intervals import Indices, row_slices
 from ipub.parallel import in_threads
 from ipub.rounding import UNDERFLOW, Array, dot_bounds, down, overflow_passes, sum_error, sum_upper, up
@@ -29,7 +28,7 @@ CHUNK_ROWS = 512
 FLIP_NUMBERS = 1 << 20
 """Products of test rows with rows whose label may be wrong that are computed in one go."""
 
-MOST_FLIP_ROWS = 10_000
+MOST_FLIP_ROWS = 4_000
 """Up to so many rows whose label may be wrong, each of them is looked at for each training row."""
 
 
@@ -217,13 +216,17 @@ class SlopeBounds:
         return down(low - half), up(high + half)
 
     def _flipped(self, U: Array, flips: Array) -> tuple[Array, Array]:
-        """Bound what wrong labels take from and add to u.g: the largest that so many rows can."""
-        count, ends = self.n_flips, np.zeros((2, len(U)))
+        """Bound what wrong labels take from and add to u.g: the most that so many rows can."""
+        count, ends = min(self.n_flips, len(flips)), np.zeros((2, len(U)))
         for rows in row_slices(len(U), len(flips), FLIP_NUMBERS):
-            products = flips @ U[rows].T
-            for end, sign in ((0, -1.0), (1, 1.0)):
-                some = largest(np.maximum(sign * products, 0.0), count)
-                ends[end, rows] = sum_upper(some.sum(axis=0), len(some) + 2)
+            products = U[rows] @ flips.T
+            if 0 < count < len(flips):
+                products.partition((count - 1, len(flips) - count), axis=1)
+            lowest, highest = products[:, :count], products[:, len(flips) - count :]
+            # A NaN is put last: both ends then have one, or none.
+            lost = np.isnan(highest).any(axis=1)
+            below, above = np.maximum(-lowest, 0.0).sum(axis=1), np.maximum(highest, 0.0).sum(axis=1)
+            ends[:, rows] = np.where(lost, np.nan, sum_upper(np.array([below, above]), count + 2))
         return ends[0], ends[1]
 
     @overflow_passes()
