@@ -378,10 +378,14 @@ def _with_labels(
             for _ in range(LABEL_ROUNDS):
                 hessian = settled.evaluate(model.w, loss).hessian
                 u = solve_shifted(hessian, penalty.lam_vector(len(x)), x)
-                slopes, products = rows.collect(_label_effects, loss, model.w, u)
-                # A target moves its row's score up, a weight against the derivative.
-                push = side * np.where(doubt.radius > 0.0, products, -slopes * products)
-                y, weight = doubt.settled(rows.y, rows.weight, np.where(push >= 0.0, 1.0, -1.0))
+                slopes, others, products = rows.collect(_label_effects, loss, model.w, u)
+                if doubt.flips:
+                    push = side * rows.weight * (slopes - others) * products
+                    y, weight = _flipped(rows.y, push, doubt.flips), rows.weight
+                else:
+                    # A target moves its row's score up, a weight against the derivative.
+                    push = side * np.where(doubt.radius > 0.0, products, -slopes * products)
+                    y, weight = doubt.settled(rows.y, rows.weight, np.where(push >= 0.0, 1.0, -1.0))
                 certain: Rows = MemoryRows(table.matrix, y, weight)
                 certain = InterceptRows(certain) if penalty.n_free else certain
                 settled = Problem(certain, problem.loss, penalty)
@@ -397,7 +401,17 @@ def _with_labels(
 
 
 def _label_effects(block: Block, loss: Loss, w: Array, u: Array) -> Sums:
-    return loss.derivative(block.y, block.center @ w), block.center @ u
+    score = block.center @ w
+    return loss.derivative(block.y, score), loss.derivative(-block.y, score), block.center @ u
+
+
+def _flipped(y: Array, push: Array, count: int) -> Array:
+    """Return labels of which at most so many are flipped, those that push most; a row of each class stays."""
+    y = y.copy()
+    for k in np.argsort(-push, kind="stable")[:count]:
+        if push[k] > 0.0 and np.count_nonzero(y == y[k]) > 1:
+            y[k] = -y[k]
+    return y
 
 
 def _update(hessian: Array, step: Array, change: Array) -> None:

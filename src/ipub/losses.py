@@ -93,6 +93,11 @@ class Loss(ABC):
         """
         raise NotImplementedError(f"The derivative of {self.name} has no jump.")
 
+    def flip_upper(self, lower: Array, upper: Array) -> Array:
+        """Bound ``psi(t; -1) - psi(t; 1)``, never negative, for (sub)derivatives psi at scores in [lower, upper]."""
+        one = np.ones_like(lower)
+        return up(self.derivative_range(-one, lower, upper)[1] - self.derivative_range(one, lower, upper)[0])
+
     def link(self, t: Array) -> Array:
         """Return the prediction g(t) that a score stands for: itself, or a class as its sign, 0 meaning unknown."""
         return t if self.task == "regression" else np.sign(t)
@@ -297,6 +302,11 @@ class SquaredHinge(_Clipped):
     def _ends(self, y: Array) -> tuple[Array, Array]:
         return np.where(y > 0.0, -np.inf, 0.0), np.where(y > 0.0, 0.0, np.inf)
 
+    def flip_upper(self, lower: Array, upper: Array) -> Array:
+        # 2 max(1 + t, 0) + 2 max(1 - t, 0) is convex: greatest at an end.
+        at_lower, at_upper = super().flip_upper(lower, lower), super().flip_upper(upper, upper)
+        return np.maximum(at_lower, at_upper)
+
 
 @dataclass(frozen=True)
 class SmoothedHinge(_Clipped):
@@ -433,6 +443,9 @@ class Logistic(Loss):
         # fmax and fmin pass over a NaN.
         least = np.fmax(least, down(flattest))
         return least, np.where(inner >= 0.0, np.fmin(most, up(steepest)), most)
+
+    def flip_upper(self, lower: Array, upper: Array) -> Array:  # noqa: ARG002 (constant)
+        return np.ones_like(lower)
 
     def link(self, t: Array) -> Array:
         return np.asarray(expit(t))

@@ -3,7 +3,7 @@
 A model file is a zip archive: ``model.json`` names the class, its parameters, its fitted attributes and any
 metadata, and every array is a ``.npy`` member. Nothing in it is ever executed, so a file from a stranger can
 be loaded. Numbers are stored bit by bit: a loaded model gives the bounds of the saved one. A model with the
-slope certificate ("slope", "tight") holds the training rows that have holes.
+slope certificate ("slope", "tight") holds the training rows that have holes; with `max_label_errors`, all of them.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def save(
         Anything of numbers, strings, arrays, lists and mappings that shall travel with the model, for
         `load_with_metadata`.
     training_rows : bool, default=True
-        Whether the file may hold the training rows that have holes. Without them bounds are wider by some per cent,
-        and the file holds nothing but sums over many rows.
+        Whether the file may hold training rows: those with holes, and with `max_label_errors` all. Without them bounds
+        are wider by some per cent, and the file holds nothing but sums over many rows.
 
     Raises
     ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ipub.certificates.flips import flip_moves, largest_sum
 from ipub.certificates.intercept import COARSE, FINE, bracket_of, narrow, reach, with_bracket
 from ipub.certificates.margins import label_doubt, margins
 from ipub.certificates.origin import origin
@@ -54,12 +55,16 @@ def _regions(problem: Problem, solution: Solution, free_reach: float) -> list[Re
     rows, penalty, w = problem.rows, problem.penalty, solution.w
     size = float(np.linalg.norm(w[: len(w) - penalty.n_free]))
     prices = np.array([price * size if price < np.inf else price for price in PRICES])
-    sums = rows.reduce(_ball_sums, problem.loss, solution, penalty.n_free, prices, free_reach)
+    known = problem.loss, solution, penalty.n_free, prices, free_reach
+    sums, flipped = rows.reduce_and_collect(_ball_sums, *known)
     total, roundings = rows.total_weight, rows.depth + 5
     eps, gradient, magnitude, cell_box, row_box, row_norm = (part / total for part in sums)
     error = sum_error(magnitude, roundings)
     cell_box, row_box = sum_upper(cell_box, roundings), sum_upper(row_box, roundings)
     eps, row_norm = sum_upper(eps, roundings), sum_upper(row_norm, roundings)
+    if rows.doubt is not None and rows.doubt.flips:
+        flip_norm, flip_box, flip_cells = (largest_sum(part, rows.doubt.flips, total) for part in flipped)
+        cell_box, row_box, row_norm = up(cell_box + flip_cells), up(row_box + flip_box), up(row_norm + flip_norm)
     regions = []
     for k in range(len(prices)):
         cells = up(cell_box[k] + error[k])
@@ -104,7 +109,9 @@ def _without_useless(regions: list[Region]) -> list[Region]:
     return finite or regions[:1]
 
 
-def _ball_sums(block: Block, loss: Loss, solution: Solution, n_free: int, prices: Array, free_reach: float) -> Sums:
+def _ball_sums(
+    block: Block, loss: Loss, solution: Solution, n_free: int, prices: Array, free_reach: float
+) -> tuple[Sums, Sums]:
     at = margins(block, solution)
     y, a, weight = block.y, at.alpha, block.weight
     residual = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
@@ -125,7 +132,7 @@ def _ball_sums(block: Block, loss: Loss, solution: Solution, n_free: int, prices
     size = np.abs(block.center)
     reach = np.abs(slope_w) + loose_w
     cell_box = [block.column_spread(reach[:, k]) for k in range(len(prices))]
-    return (
+    sums = (
         weight @ paid,
         slope_w.T @ block.center,
         np.abs(slope_w).T @ size,
@@ -133,3 +140,5 @@ def _ball_sums(block: Block, loss: Loss, solution: Solution, n_free: int, prices
         loose_w.T @ size,
         norms @ loose_w,
     )
+    # A flipped row adapts, whatever it does otherwise.
+    return sums, flip_moves(block, loss, at, (np.minimum(low, -a), np.maximum(high, -a)), n_free)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ipub.certificates.flips import largest, largest_sum, n_flips
 from ipub.certificates.margins import label_doubt
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
@@ -70,17 +71,23 @@ def narrow(
     below, above = _first_trials(problem, solution, (inside, largest_w), known)
     lower, upper = known
     for _ in range(PASSES):
-        sums = problem.rows.reduce(_slope_sums, problem.loss, inside, largest_w, below, above)
+        known_sums = problem.loss, inside, largest_w, below, above
+        sums, flipped = problem.rows.reduce_and_collect(_slope_sums, *known_sums)
         # Only the sign matters: no division by the total weight.
         highest, high_size, lowest, low_size = sums
-        is_below = up(highest + sum_error(high_size, problem.rows.depth + 5)) < 0.0
-        is_above = down(lowest - sum_error(low_size, problem.rows.depth + 5)) > 0.0
+        highest = up(highest + sum_error(high_size, problem.rows.depth + 5))
+        lowest = down(lowest - sum_error(low_size, problem.rows.depth + 5))
+        doubt = problem.rows.doubt
+        if doubt is not None and doubt.flips:
+            highest = up(highest + largest_sum(flipped[0], doubt.flips))
+            lowest = down(lowest - largest_sum(flipped[1], doubt.flips))
+        is_below, is_above = highest < 0.0, lowest > 0.0
         lower = max([lower, *below[is_below]])
         upper = min([upper, *above[is_above]])
         doubt_below = min([upper, *below[below > lower]])
         doubt_above = max([lower, *above[above < upper]])
-        doubt = max(doubt_below - lower, upper - doubt_above)
-        if not doubt > precision * (upper - lower) or not np.isfinite([lower, upper]).all():
+        open_ = max(doubt_below - lower, upper - doubt_above)
+        if not open_ > precision * (upper - lower) or not np.isfinite([lower, upper]).all():
             break
         below = np.linspace(lower, doubt_below, TRIALS + 2)[1:-1]
         above = np.linspace(doubt_above, upper, TRIALS + 2)[1:-1]
@@ -119,7 +126,9 @@ def _largest(block: Block, inside: Certificate, largest_w: Array) -> Sums:
     return (sizes[block.weight > 0.0].max(initial=0.0, keepdims=True),)
 
 
-def _slope_sums(block: Block, loss: Loss, inside: Certificate, largest_w: Array, below: Array, above: Array) -> Sums:
+def _slope_sums(
+    block: Block, loss: Loss, inside: Certificate, largest_w: Array, below: Array, above: Array
+) -> tuple[Sums, Sums]:
     low, high = _score_ends(block, inside, largest_w)
     y = block.y[:, None]
     highest, lowest = up(high[:, None] + below), down(low[:, None] + above)
@@ -127,4 +136,10 @@ def _slope_sums(block: Block, loss: Loss, inside: Certificate, largest_w: Array,
     most = up(most + label_doubt(block, loss, highest, highest)) if block.doubt is not None else most
     least = down(least - label_doubt(block, loss, lowest, lowest)) if block.doubt is not None else least
     weight = block.weight
-    return weight @ most, weight @ np.abs(most), weight @ least, weight @ np.abs(least)
+    sums = weight @ most, weight @ np.abs(most), weight @ least, weight @ np.abs(least)
+    count = n_flips(block)
+    if count == 0:
+        return sums, (np.zeros((0, len(below))), np.zeros((0, len(above))))
+    rise = up(loss.derivative_range(-y, highest, highest)[1] - most)
+    fall = up(least - loss.derivative_range(-y, lowest, lowest)[0])
+    return sums, tuple(largest(weight[:, None] * np.maximum(part, 0.0), count) for part in (rise, fall))

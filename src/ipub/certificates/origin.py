@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ipub.certificates.flips import largest, largest_sum, n_flips
 from ipub.certificates.intercept import COARSE, EVERYTHING, narrow, with_bracket
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
@@ -22,9 +23,12 @@ def origin(problem: Problem, solution: Solution) -> Certificate:
     rows, has_intercept = problem.rows, problem.penalty.n_free > 0
     mean = np.average(rows.y, weights=rows.weight) if has_intercept else 0.0
     constants = np.array([0.0, mean, solution.w[-1]] if has_intercept else [0.0])
-    (values,) = rows.reduce(_origin_sums, problem.loss, constants)
+    (values,), (more,) = rows.reduce_and_collect(_origin_sums, problem.loss, constants)
     # Each constant proves a radius by itself, so one that overflowed may be passed over.
-    at_zero = np.fmin.reduce(sum_upper(values / rows.total_weight, rows.depth + 5))
+    values = sum_upper(values / rows.total_weight, rows.depth + 5)
+    if rows.doubt is not None and rows.doubt.flips:
+        values = up(values + largest_sum(more, rows.doubt.flips, rows.total_weight))
+    at_zero = np.fmin.reduce(values)
     radius = float(up(np.sqrt(up(at_zero / problem.penalty.lam))))
     zero = np.zeros_like(solution.w)
     region = Region("origin", zero, zero, radius)
@@ -33,7 +37,7 @@ def origin(problem: Problem, solution: Solution) -> Certificate:
     return Certificate("origin", (region,), solution.gap)
 
 
-def _origin_sums(block: Block, loss: Loss, constants: Array) -> Sums:
+def _origin_sums(block: Block, loss: Loss, constants: Array) -> tuple[Sums, Sums]:
     scores = np.broadcast_to(constants, (len(block.y), len(constants)))
     values = loss.value_upper(block.y[:, None], scores)
     if block.doubt is not None:
@@ -41,4 +45,8 @@ def _origin_sums(block: Block, loss: Loss, constants: Array) -> Sums:
         ends = down(block.y[:, None] - radius), up(block.y[:, None] + radius)
         farther = np.maximum(*(loss.value_upper(end, scores) for end in ends))
         values = up(np.where(radius > 0.0, farther, values) * up(1.0 + share))
-    return (block.weight @ values,)
+    more = np.zeros((0, len(constants)))
+    if n_flips(block):
+        more = np.maximum(up(loss.value_upper(-block.y[:, None], scores) - values), 0.0)
+        more = largest(block.weight[:, None] * more, n_flips(block))
+    return (block.weight @ values,), (more,)

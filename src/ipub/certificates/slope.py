@@ -16,6 +16,7 @@ from ipub.certificates.definite import (
     root_form_upper,
     rounded_up,
 )
+from ipub.certificates.flips import Flips, flipped_rows, largest_sum
 from ipub.certificates.margins import Margins, label_doubt, margins
 from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
 from ipub.certificates.region import Certificate
@@ -74,6 +75,9 @@ def slope_bounds(
     (n_cells,) = problem.rows.reduce(_count_cells)
     if n_cells > MOST_CELLS or n_cells * len(solution.w) > MOST_NUMBERS:
         return None, f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball serves alone."
+    n_numbers = problem.rows.n_rows * len(solution.w)
+    if problem.rows.doubt is not None and problem.rows.doubt.flips and n_numbers > MOST_NUMBERS:
+        return None, f"{n_numbers:,} cells are too many for wrong labels to be looked at: the half-ball serves alone."
     found = enclose(problem, solution) if start is None else None
     movement: Movement
     if found is not None:
@@ -173,6 +177,7 @@ class Model:
     some: IncompleteRows
     cells: CellTerms
     roundings: int
+    flips: Flips
 
     @property
     def curvature(self) -> Array:
@@ -196,15 +201,20 @@ class Model:
         box = up(up(box + self.cells.force_slack) + UNDERFLOW)
         parts = inverse.norm_upper(np.array([center, self.cells.force_shift]))
         box = up(box + self.jump_slack) if len(self.jump_rows) else box
-        return float(up(up(parts[0] + parts[1]) + self.cells.zonotope_upper(matrix, box, self.jump_rows)))
+        known = up(parts[0] + parts[1])
+        if self.flips.count:
+            box, known = up(box + self.flips.slack), up(known + self.flips.norm_upper(inverse))
+        return float(up(known + self.cells.zonotope_upper(matrix, box, self.jump_rows)))
 
     def hessian_lower(self) -> Array:
         """Bound the mean Hessian between w' and w'' from below, for all completions (Lemma 4)."""
         lost_rows, lost_cells, size = self.some.hessian_loss(self.curvature)
         lam = self.problem.penalty.lam_vector(len(self.w))
         d = len(self.w)
+        flipped = self.flips.hessian_loss(self.curvature)
+        size = size + flipped * np.diag(self.curvature)
         slack = up((self.roundings * EPS * d) * (self.gram_size + size + lam + lost_cells)) + UNDERFLOW
-        lower = self.gram - self.loose - lost_rows
+        lower = self.gram - self.loose - lost_rows - flipped * self.curvature
         return np.asarray(0.5 * (lower + lower.T) + np.diag(lam - lost_cells - slack))
 
     def hessian_upper(self) -> Array:
@@ -251,7 +261,12 @@ class Model:
         swing = up(np.sqrt(energy) + up(np.sqrt(self.cell_energy)))
         forms = np.array([rounded_up(up(swing * swing) * self.loose, 8), self.cells.crossing])
         groups, cells = self.cells.grouped(inverse, self.jumps)
-        choices = self.cells.choices
+        choices, wrong = self.cells.choices, self.flips.count > 0
+        if wrong:
+            slack = up(slack + self.flips.slack)
+            groups = replace(groups, forms=np.concatenate([groups.forms, self.flips.form()[None]]))
+        certain = self.flips.alike if wrong else self.problem.rows.doubt is None
+        by_mean = ellipsoid is not None and penalty.kappa == 0.0 and not len(self.jump_rows) and certain
         return SlopeBounds(
             w,
             curvature,
@@ -264,9 +279,11 @@ class Model:
             np.inf if ellipsoid is None else ellipsoid.radius,
             groups,
             self.jump_rows,
-            self._mean_value() if ellipsoid is not None and penalty.kappa == 0.0 and not len(self.jump_rows) else None,
+            self._mean_value() if by_mean else None,
             cells,
             choices,
+            self.flips.rows if wrong else None,
+            self.flips.count,
         )
 
     def _mean_value(self) -> MeanValue | None:
@@ -282,11 +299,16 @@ class Model:
         box = up(up(up(slack + self.cells.force_slack) + size) + np.abs(self.cells.force_shift))
         for each in self.cells.choices:
             box = up(box + each.sizes())
-        spread, d = enclosed.spread, len(box)
+        spread, d, flips = enclosed.spread, len(box), self.flips
+        if flips.count:
+            slack, box = up(slack + flips.slack), up(box + flips.slack)
         form = sum_upper(sum_upper(np.abs(spread) @ box, d + 1) @ box, d + 1)
         center = self.gradient + middle
         force = up(root_form_upper(spread, center[None])[0] + up(np.sqrt(form)))
         reach = up(np.abs(center) + box)
+        if flips.count:
+            force = up(force + largest_sum(root_form_upper(spread, flips.rows), flips.count))
+            reach = up(reach + largest_sum(np.abs(flips.rows), flips.count))
         return MeanValue(enclosed.center, spread, slack, reach, float(force))
 
 
@@ -302,7 +324,7 @@ def model_rows(problem: Problem, solution: Solution, movement: Movement, *, ever
     known = loss, solution, movement, farthest, everywhere
     sums, parts = rows.reduce_and_collect(_row_sums, *known)
     gram, loose, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums)
-    some = IncompleteRows(*(*parts[1:], rows.categories))
+    some = IncompleteRows(*(*parts[5:], rows.categories))
     some, jump_rows = replace(some, weight=some.weight / total), parts[0] / total
     roundings = rows.depth + 2 * d + 20
     lam = penalty.lam_vector(d)
@@ -324,6 +346,7 @@ def model_rows(problem: Problem, solution: Solution, movement: Movement, *, ever
         some,
         CellTerms.of(some, loss, w, farthest),
         roundings + len(some.y),
+        Flips.of(parts[1:5], 0 if rows.doubt is None else rows.doubt.flips, total),
     )
 
 
@@ -374,7 +397,8 @@ def _lines(
         fixed[jumps], loose[jumps] = np.where(some, level, c), np.where(some, half, up(e + up(h * score_doubt)))
         slope[jumps], looseness[jumps] = np.where(some, 0.0, h), 0.0
     if block.doubt is not None:
-        loose = up(loose + label_doubt(block, loss, down(at.lower - move), up(at.upper + move)))
+        doubt = label_doubt(block, loss, down(at.lower - move), up(at.upper + move))
+        loose = np.where(doubt == 0.0, loose, up(loose + doubt))
     return _Lines(at, least, most, slope, looseness, fixed, loose, row_move, cell_move)
 
 
@@ -402,7 +426,9 @@ def _row_sums(
         open_.sum(),
         (X[at_jump] * open_[at_jump, None]).T @ X[at_jump],
     )
-    return sums, (X[at_jump] * open_[at_jump, None], *_incomplete_rows(block, lines))
+    move = up(lines.row_move + lines.cell_move)
+    flipped = flipped_rows(block, loss, lines.at, move, (lines.least, lines.most))
+    return sums, (X[at_jump] * open_[at_jump, None], *flipped, *_incomplete_rows(block, lines))
 
 
 def _incomplete_rows(block: Block, lines: _Lines) -> Sums:

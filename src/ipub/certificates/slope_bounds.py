@@ -25,6 +25,13 @@ CHUNK_ROWS = 512
 """Test rows that are looked at in one go, so that what is computed for the cells of a group stays in the cache."""
 
 
+FLIP_NUMBERS = 1 << 20
+"""Products of test rows with rows whose label may be wrong that are computed in one go."""
+
+MOST_FLIP_ROWS = 4_000
+"""Up to so many rows whose label may be wrong, each of them is looked at for each training row."""
+
+
 @dataclass(frozen=True)
 class Groups:
     """The uncertain cells by column and sign of the loss's derivative, and by column: nothing as long as the table.
@@ -38,7 +45,7 @@ class Groups:
         Sum of ``m_i R_ij h_i x_i`` over the cells of each group.
     forms : array of shape (n_forms, n_features, n_features)
         Matrices S with ``sqrt(u.S u)`` at least what the cells of one column can add, remainders included. One more
-        stands for the rows at a jump.
+        stands for the rows at a jump, and one for wrong labels.
     """
 
     columns: Indices
@@ -130,6 +137,10 @@ class SlopeBounds:
         Without them bounds use the groups alone; they then need nothing of the size of the training table.
     choices : tuple of ChoiceTerms
         Missing categories, one by one; like `cells`.
+    flips : array of shape (n, n_features) or None
+        Rows z of which at most `n_flips`, whichever, add a term between 0 and ``z.u``: those of wrong labels. Like
+        `cells`.
+    n_flips : int
     """
 
     w: Array
@@ -146,10 +157,12 @@ class SlopeBounds:
     mean_value: MeanValue | None
     cells: Cells | None
     choices: tuple[ChoiceTerms, ...] = ()
+    flips: Array | None = None
+    n_flips: int = 0
 
     def grouped(self) -> SlopeBounds:
         """Return the form that is free of training rows: wider by some per cent."""
-        return replace(self, cells=None, choices=(), generators=self.generators[:0])
+        return replace(self, cells=None, choices=(), generators=self.generators[:0], flips=None)
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
@@ -165,13 +178,22 @@ class SlopeBounds:
         with overflow_passes():
             U, size = X @ self.inverse, np.abs(X)
             low, high = dot_bounds(U, self.gradient)
+            if (flips := self._few_flips) is not None:
+                below, above = self._flipped(U, flips)
+                low, high = down(low - below), up(high + above)
             half = up(sum_upper(np.abs(U) @ self.slack, X.shape[1] + 1) + roots_upper(self._one_form, U))
             half = up(half + self._missed(size))
             return np.asarray(np.fmin(self._known_reach(X), up(np.maximum(np.abs(low), np.abs(high)) + half)))
 
     @cached_property
     def _one_form(self) -> Array:
-        return joint_form(np.concatenate([self.forms, self.groups.forms]), self.inverse)[None]
+        # The last form of all is that of wrong labels.
+        groups = self.groups.forms if self._few_flips is None else self.groups.forms[:-1]
+        return joint_form(np.concatenate([self.forms, groups]), self.inverse)[None]
+
+    @property
+    def _few_flips(self) -> Array | None:
+        return self.flips if self.flips is not None and len(self.flips) <= MOST_FLIP_ROWS else None
 
     def _known_reach(self, X: Array) -> Array:
         """Bound ``|x.v|`` by what was known of v before: its box, and its ellipsoid."""
@@ -188,7 +210,24 @@ class SlopeBounds:
         for each in self.choices:
             below, above = each.ends(U, self._known_reach)
             low, high = down(low - below), up(high + above)
+        if self.flips is not None:
+            below, above = self._flipped(U, self.flips)
+            low, high = down(low - below), up(high + above)
         return down(low - half), up(high + half)
+
+    def _flipped(self, U: Array, flips: Array) -> tuple[Array, Array]:
+        """Bound what wrong labels take from and add to u.g: the most that so many rows can."""
+        count, ends = min(self.n_flips, len(flips)), np.zeros((2, len(U)))
+        for rows in row_slices(len(U), len(flips), FLIP_NUMBERS):
+            products = U[rows] @ flips.T
+            if 0 < count < len(flips):
+                products.partition((count - 1, len(flips) - count), axis=1)
+            lowest, highest = products[:, :count], products[:, len(flips) - count :]
+            # A NaN is put last: both ends then have one, or none.
+            lost = np.isnan(highest).any(axis=1)
+            below, above = np.maximum(-lowest, 0.0).sum(axis=1), np.maximum(highest, 0.0).sum(axis=1)
+            ends[:, rows] = np.where(lost, np.nan, sum_upper(np.array([below, above]), count + 2))
+        return ends[0], ends[1]
 
     @overflow_passes()
     def _ends(self, X: Array) -> tuple[Array, Array]:

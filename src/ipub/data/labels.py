@@ -1,4 +1,4 @@
-"""Labels that are not certain: targets in intervals, and rows whose weight is not known."""
+"""Labels that are not certain: targets in intervals, rows whose weight is not known, and a number of wrong ones."""
 
 from __future__ import annotations
 
@@ -25,15 +25,27 @@ class LabelDoubt:
         Its weight lies within this share, at most 1, of itself.
     pairs : array of shape (n_unknown, 2), optional
         The two rows that each row of unknown class was entered as.
+    flips : int
+        At most so many rows, whichever, are of the other of two classes; all other labels are then certain.
     """
 
     radius: Array
     share: Array
     pairs: NDArray[np.intp] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
+    flips: int = 0
+
+    def __post_init__(self) -> None:
+        if self.flips and (self.radius.any() or self.share.any()):
+            raise ValueError("Labels are either wrong in a number of rows, or uncertain in known ones: not both.")
+
+    @classmethod
+    def of_flips(cls, n_rows: int, flips: int) -> LabelDoubt:
+        """Say that at most `flips` of the labels are wrong."""
+        return cls(np.zeros(n_rows), np.zeros(n_rows), flips=flips)
 
     def within(self, rows: slice) -> LabelDoubt:
         """Return that of some rows, without pairs."""
-        return LabelDoubt(self.radius[rows], self.share[rows])
+        return LabelDoubt(self.radius[rows], self.share[rows], flips=self.flips)
 
     def settled(self, y: Array, weight: Array, positions: Array) -> tuple[Array, Array]:
         """Return targets and weights of labels at ``y + position * radius``; a pair is what its first row says."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -78,6 +78,9 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     unknown_labels : bool, default=False
         Whether y may be NaN or None: the class of these rows is then unknown, and bounds hold whatever it is. The model
         at the center is trained on both.
+    max_label_errors : int, default=0
+        How many labels of y, at most, are of the wrong one of two classes. Which ones is not known: bounds hold for
+        every choice of them, and every filling of the holes.
     tol : float, default=1e-8
         Relative duality gap at which training stops. Bounds are valid whatever it is.
     max_iter : int, default=1000
@@ -132,6 +135,12 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     >>> clf.predict_set([[2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     array([[False,  True],
            [ True,  True]])
+
+    The first row's class is certain even if any three of the 200 labels are wrong.
+
+    >>> clf = BoundedClassifier(max_label_errors=3).fit(X, y)
+    >>> clf.predict_set([[2.0, 1.0, 0.0]])
+    array([[False,  True]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -140,6 +149,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         "hinge_width": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [Mapping, StrOptions({"balanced"}), None],
         "unknown_labels": ["boolean"],
+        "max_label_errors": [Interval(Integral, 0, None, closed="left")],
     }
 
     def __init__(
@@ -157,6 +167,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         handle_unknown: str = "error",
         class_weight: Any = None,
         unknown_labels: bool = False,
+        max_label_errors: int = 0,
         tol: float = 1e-8,
         max_iter: int = 1000,
         hinge_width: float = 0.5,
@@ -175,6 +186,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.handle_unknown = handle_unknown
         self.class_weight = class_weight
         self.unknown_labels = unknown_labels
+        self.max_label_errors = max_label_errors
         self.tol = tol
         self.max_iter = max_iter
         self.hinge_width = hinge_width
@@ -254,7 +266,24 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
             raise ValueError(f"All rows of class {which} have the weight zero: leave them out.")
         targets = np.where(numbers == 1, 1.0, -1.0) if len(self.classes_) == 2 else numbers.astype(float)
         rows = self._rows(X, data, targets, weight)
+        if self.max_label_errors:
+            self._check_label_errors(bool(unknown.any()))
+            rows = rows.with_doubt(LabelDoubt.of_flips(rows.n_rows, int(self.max_label_errors)))
         return (self._of_either_class(rows, np.flatnonzero(unknown)) if unknown.any() else rows), weight
+
+    def _check_label_errors(self, unknown: bool) -> None:
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"max_label_errors is for two classes, but y has {len(self.classes_)}: a wrong label has no one class "
+                "to be of instead. Set it to 0, or bound one class against the others."
+            )
+        if self.class_weight is not None:
+            raise ValueError("With max_label_errors a row has no class to take a weight from: leave out class_weight.")
+        if unknown:
+            raise ValueError(
+                "max_label_errors and labels that are NaN or None do not go together: drop these rows, or set "
+                "max_label_errors to 0."
+            )
 
     def _unknown(self, y: Any, n_rows: int) -> NDArray[np.bool_]:
         """Return which labels are unknown, and may be."""
