@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.rounding import Array
+from ipub.rounding import Array, sum_error, up
 
 Indices = NDArray[np.intp]
 
@@ -72,8 +72,12 @@ class Choices:
         return Choices(self.rows[first:last] - rows.start, self.categories[first:last], self.levels)
 
     def spread(self, w: Array) -> Array:
-        """Return for each choice how far it can move the score under w."""
-        each = np.array([np.abs(levels.changes(w)).max() for levels in self.levels])
+        """Bound for each choice how far it can move the score under w, rounded up (F12)."""
+        each = np.zeros(len(self.levels))
+        for k, levels in enumerate(self.levels):
+            size = np.abs(w[levels.columns])
+            wrong = sum_error(size.max() + size.mean(), len(size) + 3)
+            each[k] = up(np.abs(levels.changes(w)).max() + wrong)
         return each[self.categories] if len(each) else np.zeros(0)
 
     def reach(self, farthest: Array) -> Array:

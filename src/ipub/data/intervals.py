@@ -64,7 +64,7 @@ class IntervalMatrix:
     columns, centers, radii : arrays of shape (n_uncertain,)
         The column, midpoint and radius of each uncertain cell.
     choices : Choices, optional
-        Rows with a missing category; the table has the reference level there.
+        Rows with a missing category; the table has the mean of all levels, ``1 / n_levels``, in its columns there.
 
     Examples
     --------
@@ -188,10 +188,32 @@ class IntervalMatrix:
             raise ValueError("The uncertain cells do not match the table: row_starts or columns are wrong.")
         if len(np.unique(in_row * self.shape[1] + self.columns)) < len(in_row):
             raise ValueError("A cell is given twice as uncertain.")
+        self._check_choices(in_row)
         for rows in row_slices(*self.shape):
             check_values(self.center_rows(rows), None, what="the center", allow_nan=False, first_row=rows.start)
         if not ((self.radii >= 0.0) & (self.radii <= 2.0 * LARGEST)).all():
             raise ValueError("The radius of every uncertain cell must be a finite number that is not negative.")
+
+    def _check_choices(self, in_row: Indices) -> None:
+        """Refuse choices that do not fit the table."""
+        choices, (n, d) = self.choices, self.shape
+        if len(choices) == 0:
+            return
+        columns = np.concatenate([levels.columns for levels in choices.levels])
+        numbers = choices.rows * len(choices.levels) + choices.categories
+        fits = len(np.unique(columns)) == len(columns) and np.isin(columns, np.arange(d)).all()
+        fits &= np.isin(choices.rows, np.arange(n)).all() and (np.diff(numbers) > 0).all()
+        fits &= all(len(levels.columns) > 1 for levels in choices.levels)
+        if fits:
+            for some, levels in choices.by_category():
+                rows = choices.rows[some]
+                fits &= bool((self.table[np.ix_(rows, levels.columns)] == levels.share).all())
+                fits &= not (np.isin(in_row, rows) & np.isin(self.columns, levels.columns)).any()
+        if not fits:
+            raise ValueError(
+                "The choices do not fit the table: rows must ascend, a category needs two columns or more of its own, "
+                "and where it is missing, 1 / (number of its columns) must stand in all of them, and no interval."
+            )
 
     def cells(self, rows: slice) -> tuple[Indices, Indices, Array, Array]:
         """Return row (counted from the slice's start), column, center and radius of the uncertain cells."""

@@ -100,6 +100,13 @@ class Scaling:
         Each interval contains its unscaled values scaled exactly, and scaled in floats (F10). Certain cells are scaled
         in floats.
         """
+        for levels in matrix.choices.levels:
+            values = np.repeat([0.0, levels.share, 1.0], len(levels.columns))
+            if not np.array_equal(self._cells(values, np.tile(levels.columns, 3), np.positive), values):
+                raise ValueError(
+                    f"Column {levels.columns[0]} is a level of a category that is missing in some rows, and scaling it "
+                    "would make its 0 and 1 something else: scale the other columns alone, or give a DataFrame."
+                )
         centers, radii, columns = matrix.centers, matrix.radii, matrix.columns
         lower, upper = self._cells(down(centers - radii), columns, down), self._cells(up(centers + radii), columns, up)
         middles, halves = midpoint_and_radius(lower, upper)
