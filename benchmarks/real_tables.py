@@ -59,7 +59,9 @@ SOURCES = (
     Source("hepatitis", "class", (1,)),
     Source("heart_disease_4sites", "num", (1, 2, 3, 4)),
     Source("chronic_kidney_disease", "class", ("ckd",)),
-    Source("horse_colic", "surgical_lesion", (1,), ("hospital_number",)),
+    Source(
+        "horse_colic", "surgical_lesion", (1,), ("hospital_number", "lesion_site_1", "lesion_site_2", "lesion_site_3")
+    ),
     Source("cervical_cancer", "Biopsy", (1,), ("Hinselmann", "Schiller", "Citology")),
     Source("hcc_survival", "1_survives_0_dies", (1,)),
     Source("pbc_cirrhosis", "status", (2,), ("id", "time")),
