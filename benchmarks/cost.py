@@ -5,7 +5,6 @@ Both sides are timed in turn, in one run, so that noise of the machine meets bot
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.lines import Lines
 from benchmarks.real_data import load, with_holes
 from benchmarks.tightness import grouped
+from benchmarks.timing import medians
 from ipub import BoundedClassifier
 from ipub.certificates import ball, origin, sphere, tight
 from ipub.certificates.region import Certificate, intersection
@@ -52,7 +52,8 @@ def run(console: Console) -> None:
         peers = _peers(matrix, y, has_intercept)
         for threads in (None, 1):
             with threadpool_limits(threads):
-                *spent, whole, without_rows = _medians(
+                *spent, whole, without_rows = medians(
+                    REPEATS,
                     *peers.values(),
                     partial(_bounds, matrix, y, X_test, has_intercept),
                     partial(_bounds, matrix, y, X_test, has_intercept, grouped),
@@ -100,7 +101,8 @@ def _stages(matrix: IntervalMatrix, y: Array, X_test: Array, has_intercept: bool
     known = intersection("known", [sphere(problem, solution), origin(problem, solution)])
     rows = np.column_stack([X_test, np.ones(len(X_test))]) if has_intercept else X_test
     names = ("training", "origin", "sphere", "ball", "tight", "bounds", "grouped bounds")
-    times = _medians(
+    times = medians(
+        REPEATS,
         lambda: solve(problem, tol=GAP),
         lambda: origin(problem, solution),
         lambda: sphere(problem, solution, known),
@@ -135,14 +137,3 @@ def _peers(matrix: IntervalMatrix, y: Array, has_intercept: bool) -> dict[str, C
             continue  # some solvers stop short of the gap, whatever the tolerance
         peers[solver] = partial(model.fit, X, y)
     return peers
-
-
-def _medians(*jobs: Callable[[], object]) -> list[float]:
-    """Time the jobs in turn, several times; medians in seconds."""
-    times: list[list[float]] = [[] for _ in jobs]
-    for _ in range(REPEATS):
-        for job, spent in zip(jobs, times, strict=True):
-            start = time.perf_counter()
-            job()
-            spent.append(time.perf_counter() - start)
-    return [float(np.median(spent)) for spent in times]

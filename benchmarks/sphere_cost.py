@@ -5,13 +5,11 @@ Every row has a hole from the start, so that what grows is the number of cells a
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.timing import medians
 from ipub.certificates import sphere
 from ipub.data.blocks import Block, MemoryRows, Sums
 from ipub.data.intervals import IntervalMatrix
@@ -46,7 +44,8 @@ def run(console: Console) -> None:
         problem = Problem(MemoryRows(matrix, y), LOSSES["log_loss"], ElasticNet(0.1))
         solution = solve(problem)
         complete = MemoryRows(IntervalMatrix.from_table(X, np.zeros((N_FEATURES, 2))), y)
-        gradient, certificate = _medians(
+        gradient, certificate = medians(
+            REPEATS,
             lambda rows=complete, w=solution.w: rows.reduce(_gradient_sums, LOSSES["log_loss"], w),
             lambda problem=problem, solution=solution: sphere(problem, solution),
         )
@@ -61,14 +60,3 @@ def run(console: Console) -> None:
 
 def _gradient_sums(block: Block, loss: Loss, w: Array) -> Sums:
     return (block.center.T @ (block.weight * loss.derivative(block.y, block.center @ w)),)
-
-
-def _medians(*jobs: Callable[[], object]) -> list[float]:
-    """Time the jobs in turn, several times, so that noise of the machine meets all of them."""
-    times: list[list[float]] = [[] for _ in jobs]
-    for _ in range(REPEATS):
-        for job, spent in zip(jobs, times, strict=True):
-            start = time.perf_counter()
-            job()
-            spent.append(time.perf_counter() - start)
-    return [float(np.median(spent)) for spent in times]

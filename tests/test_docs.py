@@ -22,9 +22,8 @@ def test_the_python_of_the_readme_runs_and_shows_what_it_says():
     assert 0.5 < low < high < 1.0
     assert np.array_equal(eval(label_set, scope), [[False, True]])
     *statements, bounds_of_frames = frames.strip().splitlines()
-    within = scope
-    exec("\n".join(statements), within)
-    bounds = eval(bounds_of_frames, within)
+    exec("\n".join(statements), scope)
+    bounds = eval(bounds_of_frames, scope)
     assert bounds.index.tolist() == ["Ann", "Bob"]
     assert (bounds["lower"] < bounds["upper"]).all()
     row, certified, attained, table = second.strip().splitlines()

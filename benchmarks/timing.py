@@ -1,0 +1,19 @@
+"""Times of several jobs, taken in turn, so that noise of the machine meets all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+
+def medians(repeats: int, *jobs: Callable[[], object]) -> list[float]:
+    """Run the jobs in turn, several times; return the median seconds of each."""
+    times: list[list[float]] = [[] for _ in jobs]
+    for _ in range(repeats):
+        for job, spent in zip(jobs, times, strict=True):
+            start = time.perf_counter()
+            job()
+            spent.append(time.perf_counter() - start)
+    return [float(np.median(spent)) for spent in times]
