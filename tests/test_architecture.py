@@ -26,7 +26,7 @@ LAYERS = [
     {"attained"},
     {"baselines"},
     {"estimators"},
-    {"sklearn_models"},
+    {"trained"},
     {"certify"},
     {"modelfile", "plots", "tables", "datasets", "screen"},
     {"demo", "experiments"},

@@ -510,7 +510,7 @@ REFUSED = [
     (GridSearchCV(Ridge(), {"alpha": [1.0]}), SCORES, "best_estimator_"),
     (make_pipeline(SelectKBest(k=1), LogisticRegression()), LABELS, "SelectKBest cannot be certified: the steps"),
     (make_pipeline(PolynomialFeatures(), Ridge()), SCORES, "PolynomialFeatures cannot be certified"),
-    (make_pipeline(ColumnTransformer([("a", "passthrough", [0])]), Ridge()), SCORES, "groups of columns"),
+    (make_pipeline(ColumnTransformer([("a", "passthrough", [0])]), Ridge()), SCORES, "trained on an array"),
     (make_pipeline(SimpleImputer(missing_values=-1.0), Ridge()), SCORES, "missing_values are -1"),
     (make_pipeline(SimpleImputer(add_indicator=True), Ridge()), SCORES, "adds or drops columns"),
     (make_pipeline(StandardScaler(), "passthrough"), SCORES, "str cannot be certified"),

@@ -14,7 +14,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_python_of_the_readme_runs_and_shows_what_it_says():
-    first, frames, second, third = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    first, frames, pipeline, second, third = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     *statements, proba_bounds, label_set = first.strip().splitlines()
     scope: dict[str, object] = {}
     exec("\n".join(statements), scope)
@@ -26,6 +26,10 @@ def test_the_python_of_the_readme_runs_and_shows_what_it_says():
     bounds = eval(bounds_of_frames, scope)
     assert bounds.index.tolist() == ["Ann", "Bob"]
     assert (bounds["lower"] < bounds["upper"]).all()
+    *statements, bounds_of_pipeline = pipeline.strip().splitlines()
+    exec("\n".join(statements), scope)
+    low, high = np.asarray(eval(bounds_of_pipeline, scope)).T
+    assert (low < high).all()
     row, certified, attained, table = second.strip().splitlines()
     exec("\n".join([row, attained]), scope)
     for bounds, line in ((eval(certified, scope), certified), (scope["attained"], attained)):

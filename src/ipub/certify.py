@@ -12,14 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import validate_params
 
 from ipub.data.blocks import Block, MemoryRows, Rows, Sums
+from ipub.data.frames import is_frame
 from ipub.data.holes import IntervalWarning
 from ipub.data.intervals import IntervalMatrix, cell_name
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES
 from ipub.problem import Evaluation, Problem
 from ipub.rounding import Array, overflow_passes, up
-from ipub.sklearn_models import Steps, read_model, read_steps, refuse, split
 from ipub.solvers import Solution, solve
+from ipub.trained import Steps, read_model, read_steps, refuse, split
 
 FAR = 1e-3
 """Relative duality gap beyond which a model is said to be badly trained."""
@@ -61,8 +62,10 @@ def certify(
         `LogisticRegression`, `Ridge`, `ElasticNet`, `SVC` with ``kernel="linear"``, or `LinearSVC` with
         ``fit_intercept=False``; two classes; with an L2 part in the penalty. Steps before it may be
         `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`, `SimpleImputer`, `KNNImputer` and
-        `IterativeImputer`. What a scaler has learnt is taken as fixed: the bounds are for models trained on fillings
-        that *this* scaler has scaled. Whatever else is refused, with a reason.
+        `IterativeImputer`; the first step may be a `ColumnTransformer` of these and of `OneHotEncoder` after a
+        `SimpleImputer`, trained on a DataFrame: a missing category is then any level that the encoder knows. What a
+        scaler has learnt is taken as fixed: the bounds are for models trained on fillings that *this* scaler has
+        scaled. Whatever else is refused, with a reason.
     X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
         The table that the model was trained on, in the units that the model or pipeline takes, with NaN where a value
         is missing, whatever it was filled with in training.
@@ -109,6 +112,9 @@ def certify(
     """
     before, last = split(model)
     fitted, steps = read_model(last, y), read_steps(before)
+    if steps.encoder is not None and not is_frame(X):
+        raise ValueError("The model's ColumnTransformer was trained on a DataFrame: give X as a DataFrame.")
+    coef = steps.encoded(fitted.coef)
     kind: Any = BoundedClassifier if LOSSES[fitted.loss].task == "classification" else BoundedRegressor
     estimator = kind(
         fitted.loss,
@@ -127,10 +133,10 @@ def certify(
         refuse(last, f"it was trained on the classes {fitted.classes}, but y has {estimator.classes_}.")
     estimator.alpha = fitted.alpha_of(math.fsum(weight))
     problem = estimator._problem(rows)
-    w = np.append(fitted.coef, fitted.intercept) if fitted.fit_intercept else fitted.coef
+    w = np.append(coef, fitted.intercept) if fitted.fit_intercept else coef
     solution = _reference(problem, w)
     estimator._certify((problem, solution))
-    estimator._keep(fitted.coef[None], np.array([fitted.intercept]))
+    estimator._keep(coef[None], np.array([fitted.intercept]))
     at = _evaluation(problem, w, solution)
     estimator.dual_gap_ = at.gap
     filling = _filling(estimator, steps, X, rows)
@@ -144,11 +150,11 @@ def certify(
 
 
 def _expect(estimator: Any, first: Any, steps: Steps) -> None:
-    """Make an estimator expect the features that a pipeline's first step was trained on, and scale them."""
+    """Make an estimator expect the features that a pipeline's first step was trained on, and encode and scale them."""
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(first, name):
             setattr(estimator, name, getattr(first, name))
-    estimator.scaling_ = steps.scaling
+    estimator.scaling_, estimator.encoder_ = steps.scaling, steps.encoder
 
 
 def _reference(problem: Problem, w: Array) -> Solution:
@@ -173,7 +179,8 @@ def _filling(estimator: Any, steps: Steps, X: Any, rows: Rows) -> Rows | None:
         return None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        filled = steps.transform(np.array(estimator._read_table(X, reset=False), dtype=float))
+        read = estimator._read_table(X, reset=False) if steps.encoder is None else None
+        filled = steps.transform(X if read is None else np.array(read, dtype=float))
     in_row, columns, centers, radii = rows.matrix.cells(slice(0, rows.n_rows))
     outside = np.flatnonzero(np.abs(filled[in_row, columns] - centers) > up(radii))
     if len(outside):

@@ -151,6 +151,25 @@ def test_column_transformers_of_every_output_work(output, data, X_test):
     np.testing.assert_allclose(scores, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_categories_pass_through_column_transformers(output, data, X_test):
+    X, y = data
+    frame, rows = (pd.DataFrame(part, columns=NAMES) for part in (X, X_test))
+    for part in (frame, rows):
+        part["site"] = np.resize(["north", "east", None, "west"], len(part))
+    split = ColumnTransformer([("scale", StandardScaler(), NAMES)], remainder="passthrough")
+    pipe = make_pipeline(split.set_output(transform=output), BoundedClassifier(intervals="observed")).fit(frame, y)
+    inside = BoundedClassifier(intervals="observed", scale="standard").fit(frame, y)
+    assert list(pipe[-1].get_feature_names_out()[-3:]) == [
+        f"remainder__site_{level}" for level in inside.encoder_.levels[-1]
+    ]
+    bounds = pipe[-1].decision_bounds(pipe[:-1].transform(rows))
+    np.testing.assert_allclose(bounds, inside.decision_bounds(rows), rtol=1e-9)
+    # Without a frame there is nothing to tell categories by.
+    with pytest.raises(ValueError, match=r"set_output\(transform='pandas'\)"):
+        make_pipeline(clone(split).set_output(transform="default"), BoundedClassifier()).fit(frame, y)
+
+
 @pytest.mark.parametrize("model", [BoundedClassifier(), BoundedClassifier("hinge"), BoundedRegressor()])
 def test_a_grid_search_over_alpha_takes_tables_with_holes(model, data):
     X, y = data

@@ -49,7 +49,7 @@ class TableEncoder:
     columns : tuple
         The labels of the frame's columns.
     levels : tuple
-        For each column the sorted levels of its categories; None for numbers.
+        For each column the levels of its categories; None for numbers; no levels for a column that is not used.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class TableEncoder:
     @property
     def labels(self) -> list[str]:
         """The names of the columns of categories, quoted for a message."""
-        return [repr(column) for column, levels in zip(self.columns, self.levels, strict=True) if levels is not None]
+        return [repr(column) for column, levels in zip(self.columns, self.levels, strict=True) if levels]
 
     @property
     def names_of_numbers(self) -> list[Any]:
@@ -118,7 +118,7 @@ class TableEncoder:
         Raises
         ------
         ValueError
-            If it is given for a column of categories.
+            If it is given for a column that does not hold numbers.
         """
         if not isinstance(given, Mapping):
             return given
@@ -128,10 +128,9 @@ class TableEncoder:
             is_number = by_number and isinstance(key, int) and 0 <= key < len(self.columns)
             name = self.columns[key] if is_number else key
             if name in self.columns and name not in self.names_of_numbers:
-                raise ValueError(
-                    f"{what} names the column {name!r}, which holds categories: a missing one is any of its levels. "
-                    "Leave it out."
-                )
+                is_used = bool(self.levels[self.columns.index(name)])
+                why = "holds categories: a missing one is any of its levels" if is_used else "the model does not use"
+                raise ValueError(f"{what} names the column {name!r}, which {why}. Leave it out.")
             named[name] = value
         return named
 
@@ -165,7 +164,7 @@ class TableEncoder:
         for column, levels, start in zip(frame.iter_columns(), self.levels, starts, strict=False):
             if levels is None:
                 table[:, start] = floats_of_column(column)
-            else:
+            elif levels:
                 table[:, start : start + len(levels)] = _one_hot(column, levels, any_level)
         return table
 
@@ -176,7 +175,7 @@ class TableEncoder:
         """
         levels, missing, table = [], [], table.copy()
         for start, names in zip(self.starts, self.levels, strict=False):
-            if names is not None:
+            if names:
                 holes = np.isnan(table[:, start])
                 if len(names) == 1:
                     table[holes, start] = 1.0

@@ -165,7 +165,8 @@ def array_to_table(X: Any) -> Any:
         except (ValueError, OverflowError):
             raise ValueError(
                 f"X contains {value!r} in row {i}, column {j}, and an array may hold numbers only. Give a DataFrame, "
-                "whose columns may be categories, or make the cell NaN if it stands for a missing value."
+                "whose columns may be categories (a ColumnTransformer gives one after set_output(transform='pandas')), "
+                "or make the cell NaN if it stands for a missing value."
             ) from None
     return table
 

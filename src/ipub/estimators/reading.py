@@ -125,8 +125,8 @@ class TableReader(BaseEstimator):
                 raise ValueError(f"The columns of {what} are not those of X in the same order: rename or reorder them.")
         if self.encoder_ is not None:
             raise ValueError(
-                f"X_lower and X_upper bound numbers, and X has categories ({', '.join(self.encoder_.labels)}): give "
-                "ranges with intervals={column: (low, high)}, or encode the categories yourself."
+                "X_lower and X_upper are for tables of numbers, and X has categories or columns that are not used: "
+                "give ranges with intervals={column: (low, high)}."
             )
         lower, upper = (frame_to_table(bound) if is_frame(bound) else bound for bound in (X_lower, X_upper))
         return IntervalMatrix.from_table_and_bounds(table, lower, upper, self._names())
@@ -138,9 +138,10 @@ class TableReader(BaseEstimator):
         encoder = self.encoder_
         if encoder is not None:
             if not is_frame(X):
+                categories = f" with categories ({', '.join(encoder.labels)})" if encoder.labels else ""
                 raise ValueError(
-                    f"{type(self).__name__} was fitted on a DataFrame with categories ({', '.join(encoder.labels)}): "
-                    "give a DataFrame with the same columns."
+                    f"{type(self).__name__} was fitted on a DataFrame{categories}: give a DataFrame with the same "
+                    "columns."
                 )
             validate_data(self, X, reset=reset, skip_check_array=True)
             table: Table = encoder.encode(X, self.handle_unknown == "any")
