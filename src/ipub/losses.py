@@ -31,6 +31,10 @@ SHORTEST_MOVE = 1e-3
 """Secants shorter than this are no flatter than the curve itself, and would cancel."""
 
 
+NOTHING = 1e-14
+"""A residual so small needs no closer look."""
+
+
 class Loss(ABC):
     """A convex loss of the score, with its conjugate and its outward-rounded bounds."""
 
@@ -69,6 +73,10 @@ class Loss(ABC):
     @abstractmethod
     def residual_upper(self, y: Array, t: Array, a: Array) -> Array:
         """Bound the Fenchel-Young residual l(y, t) + l*(y, -a) + a t from above."""
+
+    def residual_upper_between(self, y: Array, lower: Array, upper: Array, a: Array) -> Array:
+        """Bound the residual for every score in [lower, upper]: it is convex in the score."""
+        return np.maximum(self.residual_upper(y, lower, a), self.residual_upper(y, upper, a))
 
     @abstractmethod
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -360,11 +368,17 @@ def _length(value: float, what: str) -> float:
     return value
 
 
+def _sigmoid(t: Array) -> Array:
+    """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by its own rounding alone (F4)."""
+    with np.errstate(over="ignore"):
+        return 1.0 / (1.0 + np.exp(-t))
+
+
 def _sigmoid_range(t_lower: Array, t_upper: Array) -> tuple[Array, Array]:
     """Bound the sigmoid over [t_lower, t_upper] (F4: exp, an addition and a division)."""
     slack = (ELEMENTARY_ULPS + 3) * EPS
-    lowest = expit(t_lower)
-    highest = lowest if t_upper is t_lower else expit(t_upper)
+    lowest = _sigmoid(t_lower)
+    highest = lowest if t_upper is t_lower else _sigmoid(t_upper)
     return (
         np.maximum(0.0, down(down(lowest * (1.0 - slack)) - UNDERFLOW)),
         np.minimum(1.0, up(up(highest * (1.0 + slack)) + UNDERFLOW)),
@@ -385,10 +399,10 @@ class Logistic(Loss):
         return np.maximum(-m, 0.0) + np.log1p(np.exp(-np.abs(m)))
 
     def derivative(self, y: Array, t: Array) -> Array:
-        return -y * expit(-y * t)
+        return -y * _sigmoid(-y * t)
 
     def curvature(self, y: Array, t: Array) -> Array:
-        s = expit(-np.abs(y * t))
+        s = _sigmoid(-np.abs(y * t))
         return s * (1.0 - s)
 
     def conjugate(self, y: Array, a: Array) -> Array:
@@ -411,6 +425,22 @@ class Logistic(Loss):
         terms = up(self.value_upper(y, t) + self.conjugate_upper(y, a))
         return np.maximum(0.0, up(terms + up(a * t)))
 
+    def residual_upper_between(self, y: Array, lower: Array, upper: Array, a: Array) -> Array:
+        # It is the Kullback-Leibler divergence of b = a y from p = sigma(-y t), at most (b - p)^2 / (p (1 - p)). A
+        # dual coordinate that belongs to the score leaves next to nothing of it, without a logarithm.
+        b, slack = a * y, (ELEMENTARY_ULPS + 3) * EPS
+        m = -y * lower
+        p = _sigmoid(m)
+        wrong = up(up(up(np.abs(b - p) + slack * p) + 0.25 * up(upper - lower)) + UNDERFLOW)
+        least, rest = down(p - wrong), down(down(1.0 - p) - wrong)
+        with np.errstate(divide="ignore"):
+            found = up(up(wrong * wrong) / down(least * rest)) * (1.0 + 8.0 * EPS)
+        known = (least > 0.0) & (rest > 0.0) & (found <= NOTHING) & (b >= 0.0) & (b <= 1.0)
+        others = np.flatnonzero(~known)
+        if len(others):
+            found[others] = super().residual_upper_between(y[others], lower[others], upper[others], a[others])
+        return found
+
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         positive = y > 0.0
         first, last = -y * lower, -y * upper
@@ -426,8 +456,8 @@ class Logistic(Loss):
         farthest = np.maximum(np.abs(lower), np.abs(upper))
         nearest = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)
         slack = (2 * (ELEMENTARY_ULPS + 3) + 1) * EPS
-        least = down(down(expit(farthest) * expit(-farthest) * (1.0 - slack)) - UNDERFLOW)
-        most = up(up(expit(nearest) * expit(-nearest) * (1.0 + slack)) + UNDERFLOW)
+        least = down(down(_sigmoid(farthest) * _sigmoid(-farthest) * (1.0 - slack)) - UNDERFLOW)
+        most = up(up(_sigmoid(nearest) * _sigmoid(-nearest) * (1.0 + slack)) + UNDERFLOW)
         return np.nan_to_num(np.maximum(0.0, least), nan=0.0), np.minimum(0.25, np.nan_to_num(most, nan=0.25))
 
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:

@@ -24,16 +24,20 @@ class Problem:
     loss: Loss
     penalty: ElasticNet
 
-    def evaluate(self, w: Array, dual_loss: Loss, dual_w: Array | None = None) -> Evaluation:
+    def evaluate(
+        self, w: Array, dual_loss: Loss, dual_w: Array | None = None, hessian: Array | None = None
+    ) -> Evaluation:
         """Evaluate everything a Newton step and its stopping rule need, in one pass over the rows.
 
         The dual point is ``alpha_i = -dual_loss.derivative(y_i, x_i.dual_w)``, with `dual_w` = w if left
-        out: a function of a score, so that no vector as long as the table is ever kept.
+        out: a function of a score, so that no vector as long as the table is ever kept. A `hessian` that is known
+        well enough is taken as it is, and most of the work is saved.
         """
-        smooth, value, conjugate, residual, gradient, hessian = (
+        smooth, value, conjugate, residual, gradient, *curved = (
             total / self.rows.total_weight
-            for total in self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w)
+            for total in self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w, hessian is None)
         )
+        hessian = curved[0] if hessian is None else hessian
         penalised = slice(0, len(w) - self.penalty.n_free)
         # A free coordinate b: its slope times a Newton step in b alone says how far the smoothed problem is from its
         # optimum; the dual point misses the domain of the conjugate by the slope, which pays abs(b) more.
@@ -102,24 +106,31 @@ class Evaluation:
         return self.gap / scale if scale > 0.0 else (0.0 if self.gap < UNDERFLOW else np.inf)
 
 
-def _evaluation_sums(block: Block, loss: Loss, dual_loss: Loss, w: Array, dual_w: Array | None) -> Sums:
-    score = block.center @ w
+def _evaluation_sums(
+    block: Block, loss: Loss, dual_loss: Loss, w: Array, dual_w: Array | None, with_hessian: bool
+) -> Sums:
+    y, weight, score = block.y, block.weight, block.center @ w
     dual_score = score if dual_w is None else block.center @ dual_w
-    slope = dual_loss.derivative(block.y, dual_score)
-    curvature = block.weight * dual_loss.curvature(block.y, dual_score)
+    slope = dual_loss.derivative(y, dual_score)
+    values = dual_loss.value(y, score)
+    smooth = weight @ values
+    gradient = (weight * slope) @ block.center
+    if dual_loss is loss and dual_w is None:
+        # A derivative at the score itself: there the inequality of Fenchel and Young is an equality.
+        sums: Sums = smooth, smooth, weight @ (slope * score - values), 0.0, gradient
+    else:
+        conjugate, residual = loss.conjugate(y, -slope), loss.residual_upper(y, score, -slope)
+        value = smooth if dual_loss is loss else weight @ loss.value(y, score)
+        sums = smooth, value, weight @ conjugate, weight @ residual, gradient
+    return (*sums, _hessian(block, weight * dual_loss.curvature(y, dual_score))) if with_hessian else sums
+
+
+def _hessian(block: Block, curvature: Array) -> Array:
     curved: Any = np.flatnonzero(curvature)
     if 2 * len(curved) > len(curvature):
         curved = slice(None)
     part = block.center[curved]
-    smooth = block.weight @ dual_loss.value(block.y, score)
-    return (
-        smooth,
-        smooth if dual_loss is loss else block.weight @ loss.value(block.y, score),
-        block.weight @ loss.conjugate(block.y, -slope),
-        block.weight @ loss.residual_upper(block.y, score, -slope),
-        block.center.T @ (block.weight * slope),
-        (part * curvature[curved, None]).T @ part,
-    )
+    return np.asarray((part * curvature[curved, None]).T @ part)
 
 
 def _trial_sums(block: Block, loss: Loss, w: Array, direction: Array, steps: Array) -> Sums:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ipub.data.blocks import Block
 from ipub.losses import Loss
-from ipub.rounding import Array, dot_bounds, down, sum_upper, up
+from ipub.rounding import Array, down, sum_upper, up
 from ipub.solvers import Solution
 
 
@@ -37,7 +37,7 @@ class Margins:
 def margins(block: Block, solution: Solution) -> Margins:
     """Enclose the scores of a block and choose its dual point."""
     w = solution.w
-    score_lower, score_upper = dot_bounds(block.center, w)
+    score_lower, score_upper = block.score_bounds(w)
     spread = sum_upper(block.row_spread(w), block.center.shape[1] + 1)
     incomplete = block.incomplete
     return Margins(

@@ -81,13 +81,13 @@ def _decoupled(
 def _sphere_sums(block: Block, loss: Loss, solution: Solution) -> Sums:
     at = margins(block, solution)
     y, a = block.y, at.alpha
-    row_part = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
+    row_part = loss.residual_upper_between(y, at.score_lower, at.score_upper, a)
     some = np.flatnonzero(at.incomplete)
     row_part[some] = _decoupled(loss, y[some], a[some], *(part[some] for part in at.intervals))
     weighted = block.weight * a
     return (
         block.weight @ row_part,
         block.center.T @ weighted,
-        np.abs(block.center).T @ np.abs(weighted),
+        block.column_sizes(weighted),
         block.column_spread(weighted),
     )

@@ -16,7 +16,7 @@ from ipub.data.choices import NO_CHOICES, Choices, Levels
 from ipub.data.intervals import Indices, IntervalMatrix, row_slices
 from ipub.data.labels import LabelDoubt
 from ipub.parallel import in_threads
-from ipub.rounding import LARGEST, Array, overflow_passes
+from ipub.rounding import LARGEST, Array, down, norm_upper, overflow_passes, sum_error, sum_upper, up
 
 BLOCK_CELLS = 1 << 17
 """Cells in one block: 1 MiB of center values, so that a kernel's temporaries stay in the cache."""
@@ -51,6 +51,27 @@ class Block:
     """Missing categories, their rows counted from the block's first."""
     doubt: LabelDoubt | None = None
     """How far the labels are uncertain, if any is."""
+    norms: Array | None = None
+    """Bounds of the Euclidean norms of the columns of the center, if they are known already."""
+
+    @property
+    def column_norms(self) -> Array:
+        """Bounds of the Euclidean norms of the columns of the center."""
+        return norm_upper(self.center.T) if self.norms is None else self.norms
+
+    def score_bounds(self, w: Array) -> tuple[Array, Array]:
+        """Bound the score of each row of the center: all rows by one bound of the rounding error (F2).
+
+        ``sum_j |x_ij w_j|``, to which it is relative, is at most ``sum_j norm_j |w_j|``.
+        """
+        score = self.center @ w
+        error = sum_error(sum_upper(self.column_norms @ np.abs(w), len(w) + 1), len(w) + 1)
+        return down(score - error), up(score + error)
+
+    def column_sizes(self, coefficients: Array) -> Array:
+        """Bound ``sum_i |coefficients_i x_ij|`` for each column, by Cauchy and Schwarz; a row of coefficients each."""
+        sizes = norm_upper(coefficients)
+        return up(sizes[..., None] * self.column_norms) if coefficients.ndim > 1 else up(sizes * self.column_norms)
 
     @classmethod
     def of(cls, center: Array, cells: tuple[Indices, Indices], radii: Array, y: Array, weight: Array) -> Block:
@@ -115,6 +136,7 @@ class Rows(ABC):
         self.doubt: LabelDoubt | None = None
         """How far the labels are uncertain, if any is."""
         self._slices = list(row_slices(self.n_rows, max(n_features, BLOCK_CELLS // BLOCK_ROWS), BLOCK_CELLS))
+        self._norms: dict[int, Array] = {}
 
     @property
     def depth(self) -> int:
@@ -125,6 +147,13 @@ class Rows(ABC):
     @abstractmethod
     def block(self, rows: slice) -> Block:
         """Return the block of these rows."""
+
+    def sample(self, n_rows: int) -> Rows | None:  # noqa: ARG002 (not every engine can)
+        """Return about so many rows, drawn at random from all over the table, in memory; None if that is not possible.
+
+        What is computed from them is a guess, which only the whole table proves.
+        """
+        return None
 
     def with_targets(self, y: Array) -> Self:
         """Return the same rows with other labels or targets; nothing else is copied."""
@@ -138,8 +167,9 @@ class Rows(ABC):
         other.doubt = doubt
         return other
 
-    def forget(self) -> None:  # noqa: B027 (an engine that keeps nothing forgets nothing)
+    def forget(self) -> None:
         """Forget what was kept of the table, so that it is read anew."""
+        self._norms.clear()
 
     def reduce(self, kernel: Kernel, *args: Any) -> Sums:
         """Add up, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns.
@@ -164,10 +194,12 @@ class Rows(ABC):
 
         def apply(rows: slice) -> tuple[Sums, Sums]:
             block = self.block(rows)
-            if self.doubt is not None:
-                block = replace(block, doubt=self.doubt.within(rows))
             with overflow_passes():
-                return kernel(block, *args)
+                norms = self._norms.get(rows.start)
+                if norms is None:
+                    norms = self._norms[rows.start] = block.column_norms
+                doubt = None if self.doubt is None else self.doubt.within(rows)
+                return kernel(replace(block, norms=norms, doubt=doubt), *args)
 
         with overflow_passes():
             for sums, parts in in_threads(apply, self._slices):
@@ -196,6 +228,14 @@ def _scaled(weight: Array) -> Array:
     return np.ldexp(weight, -int(np.frexp(weight.max())[1]))
 
 
+def some_rows(weight: Array, n_rows: int) -> Indices:
+    """Draw one row of those that count from each of `n_rows` stretches of equal length, the same at every call."""
+    n = len(weight)
+    places = (np.arange(n_rows) + np.random.default_rng(0).random(n_rows)) * (n / n_rows)
+    some = np.minimum(places.astype(np.intp), n - 1)
+    return some[weight[some] > 0.0]
+
+
 class MemoryRows(Rows):
     """Rows of an `IntervalMatrix` in memory.
 
@@ -213,6 +253,7 @@ class MemoryRows(Rows):
         self._kept: dict[tuple[int, int], Block] = {}
 
     def forget(self) -> None:
+        super().forget()
         self._kept.clear()
 
     def block(self, rows: slice) -> Block:
@@ -227,6 +268,12 @@ class MemoryRows(Rows):
         if self.n_rows * self.n_features <= KEPT_CELLS:
             self._kept[rows.start, rows.stop] = block
         return block
+
+    def sample(self, n_rows: int) -> Rows | None:
+        if self.doubt is not None:
+            return None
+        some = some_rows(self.weight, n_rows)
+        return MemoryRows(self.matrix.take(some), self.y[some], self.weight[some])
 
     def with_targets(self, y: Array) -> Self:
         other = super().with_targets(y)
@@ -257,6 +304,10 @@ class InterceptRows(Rows):
     def forget(self) -> None:
         self.rows.forget()
 
+    def sample(self, n_rows: int) -> Rows | None:
+        some = self.rows.sample(n_rows)
+        return None if some is None else InterceptRows(some)
+
     def block(self, rows: slice) -> Block:
         return _with_ones(self.rows.block(rows))
 
@@ -265,7 +316,11 @@ class InterceptRows(Rows):
 
 
 def _with_ones(block: Block) -> Block:
-    return replace(block, center=np.column_stack([block.center, np.ones(len(block.y))]))
+    n, d = block.center.shape
+    center = np.empty((n, d + 1))
+    center[:, :d], center[:, d] = block.center, 1.0
+    norms = None if block.norms is None else np.append(block.norms, up(np.sqrt(n)))
+    return replace(block, center=center, norms=norms)
 
 
 def _see_ones(block: Block, kernel: Callable[..., T], *args: Any) -> T:

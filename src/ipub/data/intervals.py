@@ -276,9 +276,10 @@ def find_holes(table: NDArray[np.generic]) -> tuple[list[Indices], list[Indices]
     counts: list[Indices] = [np.zeros(0, dtype=np.intp)]
     columns: list[Indices] = [np.zeros(0, dtype=np.intp)]
     for rows in row_slices(*table.shape):
-        holes = np.isnan(table[rows])
-        counts.append(holes.sum(axis=1))
-        columns.append(np.nonzero(holes)[1])
+        part = table[rows]
+        in_row, column = np.divmod(np.flatnonzero(np.isnan(part)), part.shape[1])
+        counts.append(np.bincount(in_row, minlength=len(part)))
+        columns.append(column)
     return counts, columns
 
 

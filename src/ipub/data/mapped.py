@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.data.blocks import Block, Rows
-from ipub.data.intervals import check_ranges, midpoint_and_radius
-from ipub.rounding import Array
+from ipub.data.blocks import Block, MemoryRows, Rows, some_rows
+from ipub.data.intervals import IntervalMatrix, check_ranges, midpoint_and_radius
+from ipub.rounding import Array, down, up
 
 
 class MappedRows(Rows):
@@ -32,6 +32,12 @@ class MappedRows(Rows):
         check_ranges(ranges, table.shape[1])
         self.table = table
         self._centers, self._radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])
+
+    def sample(self, n_rows: int) -> Rows | None:
+        some = some_rows(self.weight, n_rows)
+        ranges = np.column_stack([down(self._centers - self._radii), up(self._centers + self._radii)])
+        matrix = IntervalMatrix.from_table(np.array(self.table[some], dtype=float), ranges)
+        return None if self.doubt is not None else MemoryRows(matrix, self.y[some], self.weight[some])
 
     def block(self, rows: slice) -> Block:
         center = np.array(self.table[rows], dtype=float, order="C")

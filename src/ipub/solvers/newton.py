@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,16 @@ PATIENCE = 30
 """How many steps may pass at one width without a smaller gap or objective before rounding is taken to be the limit."""
 PROGRESS = 1e-10
 """A relative fall of the objective that counts as progress."""
+
+
+SAMPLE_SHARE, MOST_SAMPLED, SAMPLED_PER_COLUMN = 16, 65_536, 100
+"""A first fit sees one row in so many, up to so many rows, and at least so many for each column."""
+WORTH_SAMPLING = 8
+"""It is made if the table has at least this many times the rows of the sample."""
+SAME_CURVATURE = 1000
+"""Rows for each column from which on the curvature of the sample stands for that of the table."""
+CONTRACTION = 0.05
+"""While a step makes the gap smaller than this share, the curvature it was made with is good enough."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +93,17 @@ def solve(
     verbose : int
         If positive, print a line for each step.
     """
-    w = np.zeros(problem.rows.n_features) if start is None else np.array(start, dtype=float)
+    w, known = _start(problem, tol, max_iter) if start is None else (np.array(start, dtype=float), None)
     width, dual_loss = 1.0, problem.loss.smoothed(1.0)
     path: list[tuple[float, Array]] = []
-    here = problem.evaluate(w, dual_loss)
+    here = problem.evaluate(w, dual_loss, hessian=known)
     best, best_at_width = _Pair(w, dual_loss, None, here), here.penalty_gap
     lowest = problem.objective(w, here)
     stalled = n_iter = 0
     polish = 1 if problem.loss.is_smooth else 3
     while n_iter < max_iter and stalled < PATIENCE and polish > 0:
+        if known is not None and best.at.relative_gap <= tol:
+            break
         polish -= best.at.relative_gap <= tol
         n_iter += 1
         if not problem.loss.is_smooth and _is_settled(here, stalled) and width > LEAST_WIDTH:
@@ -107,7 +119,11 @@ def solve(
             w, here = min(evaluated, key=lambda pair: problem.objective(*pair))
             best_at_width = lowest = np.inf
         else:
-            w, here = _step(problem, dual_loss, w, here)
+            last = here.penalty_gap
+            w, here = _step(problem, dual_loss, w, here, known)
+            if known is not None and not here.penalty_gap <= CONTRACTION * last:
+                known = None
+                here = problem.evaluate(w, dual_loss)
         objective = problem.objective(w, here)
         stalled = 0 if here.penalty_gap < best_at_width or objective < (1.0 - PROGRESS) * lowest else stalled + 1
         best_at_width, lowest = min(best_at_width, here.penalty_gap), min(lowest, objective)
@@ -152,13 +168,31 @@ def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
     return last + (last - earlier) * ((width - last_width) / (last_width - earlier_width))
 
 
-def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation) -> tuple[Array, Evaluation]:
-    """Take one Newton step, shortened where the full one goes too far."""
+def _start(problem: Problem, tol: float, max_iter: int) -> tuple[Array, Array | None]:
+    """Return where to begin: the model of some rows if there are many, with its Hessian if that is good enough."""
+    rows, zero = problem.rows, np.zeros(problem.rows.n_features)
+    n_rows = max(SAMPLED_PER_COLUMN * len(zero), min(rows.n_rows // SAMPLE_SHARE, MOST_SAMPLED))
+    if not problem.loss.is_smooth or rows.n_rows < WORTH_SAMPLING * n_rows:
+        return zero, None
+    some = rows.sample(n_rows)
+    if some is None or some.n_rows == 0:
+        return zero, None
+    part = replace(problem, rows=some)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        w = solve(part, tol, max_iter, start=zero).w
+    if some.n_rows < SAME_CURVATURE * len(zero):
+        return w, None
+    return w, part.evaluate(w, problem.loss).hessian
+
+
+def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation, known: Array | None) -> tuple[Array, Evaluation]:
+    """Take one Newton step, shortened where the full one goes too far; with a Hessian that is known already, if any."""
     penalty, n = problem.penalty, len(w)
     hessian = here.hessian + np.diag(_damping(penalty.is_free(n), w, here))
     linear = hessian @ w - here.gradient
     direction = minimise_quadratic(hessian, linear, penalty.lam_vector(n), penalty.kappa_vector(n), w) - w
-    there = problem.evaluate(w + direction, loss)
+    there = problem.evaluate(w + direction, loss, hessian=known)
     descends = problem.objective(w + direction, there) < problem.objective(w, here)
     if there.penalty_gap <= (0.25 if descends else 0.01) * here.penalty_gap:
         return w + direction, there
@@ -166,7 +200,7 @@ def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation) -> tuple[Arr
     if step == 1.0:
         return w + direction, there
     w = w + step * direction
-    return w, problem.evaluate(w, loss)
+    return w, problem.evaluate(w, loss, hessian=known)
 
 
 def _damping(free: NDArray[np.bool_], w: Array, here: Evaluation) -> Array:
