@@ -99,6 +99,15 @@ def test_a_row_that_overflows_has_infinite_bounds_and_never_nan(value):
     assert np.isfinite(bounds[1]).all()
 
 
+def test_an_open_side_matters_only_to_rows_that_see_it():
+    region = Region("open", CENTER, np.array([0.1, 0.0, np.inf]), 0.7, n_free=1)
+    closed = Region("closed", CENTER, np.array([0.1, 0.0, 0.0]), 0.7, n_free=1)
+    X = np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 1e-300], [0.0, 0.0, -1.0]])
+    bounds = certificate(region).score_bounds(X)
+    np.testing.assert_array_equal(bounds[0], certificate(closed).score_bounds(X[:1])[0])
+    np.testing.assert_array_equal(bounds[1:], np.tile([-np.inf, np.inf], (2, 1)))
+
+
 def test_no_rows_have_no_bounds():
     assert certificate(Region("a", CENTER, BOX, 0.7)).score_bounds(np.zeros((0, 3))).shape == (0, 2)
 

@@ -1,7 +1,7 @@
 """Interval Newton: a box that holds the model of every completion, by interval arithmetic alone.
 
 The method that the paper compares with, in the strongest form we found; theorem and proof are in ``docs/theory.md``,
-section 10. Variants tried, as median length of the score intervals on 27,000 x 28 credit card clients (logistic loss,
+section 12. Variants tried, as median length of the score intervals on 27,000 x 28 credit card clients (logistic loss,
 a = 0.5, b = 0.01, lambda = 0.1 and 1), and mean length on the ridge problem of 402 x 11 (lambda = 0.01, 0.1 and 1):
 
 ===========================================================  ===============  ======================

@@ -27,7 +27,7 @@ class IntervalSums:
     For every completion and every model within the box that they were summed for, entry by entry: the slopes of
     the gradient from w to that model lie in ``matrix ± matrix_radius``, and the gradient at w in
     ``center ± center_radius`` for the table at its center, in ``center + shift ± (center_radius + shift_radius)``
-    for any other (``docs/theory.md``, section 10).
+    for any other (``docs/theory.md``, section 12).
     """
 
     matrix: Array

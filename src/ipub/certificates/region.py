@@ -97,7 +97,11 @@ class Certificate:
         penalised = X[:, : X.shape[1] - self.regions[0].n_free]
         with overflow_passes():
             low, high = dot_bounds(X, centers)
-            half = up(sum_upper(np.abs(X) @ boxes, X.shape[1] + 1) + up(norm_upper(penalised)[:, None] * radii))
+            open_ = np.isinf(boxes)
+            half = sum_upper(np.abs(X) @ np.where(open_, 0.0, boxes), X.shape[1] + 1)
+            half = up(half + up(norm_upper(penalised)[:, None] * radii))
+            if open_.any():  # 0 times an infinite side is 0
+                half = np.where((X != 0.0).astype(float) @ open_ > 0.0, np.inf, half)
             low, high = down(low - half), up(high + half)
             if self.slope is not None:
                 slope_low, slope_high = self.slope.ends(X)
