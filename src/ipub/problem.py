@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,11 @@ from ipub.data.blocks import Block, Rows, Sums
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet
 from ipub.rounding import UNDERFLOW, Array
+
+SAMPLE_SHARE, MOST_SAMPLED, SAMPLED_PER_COLUMN = 16, 65_536, 100
+"""A sample has one row in so many, up to so many rows, and at least so many for each column."""
+WORTH_SAMPLING = 8
+"""It is taken from a table with at least this many times its rows."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,12 @@ class Problem:
             hessian=hessian,
             imbalance=imbalance,
         )
+
+    def sample(self) -> Problem | None:
+        """Return the problem of some rows, if there are many: what it tells is a guess."""
+        n_rows = max(SAMPLED_PER_COLUMN * self.rows.n_features, min(self.rows.n_rows // SAMPLE_SHARE, MOST_SAMPLED))
+        some = self.rows.sample(n_rows) if self.rows.n_rows >= WORTH_SAMPLING * n_rows else None
+        return None if some is None or some.n_rows == 0 else replace(self, rows=some)
 
     def objective(self, w: Array, at: Evaluation) -> float:
         """Return the (smoothed) objective that `at`, the evaluation at w, belongs to."""

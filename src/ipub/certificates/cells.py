@@ -179,6 +179,8 @@ class CellTerms:
     bend_row: Array
     bend_cell: Array
     choices: tuple[ChoiceTerms, ...]
+    crossing_rows: Array
+    """What `crossing` is made of: of each row, how far its cells bend each other's terms."""
 
     @classmethod
     def of(cls, some: IncompleteRows, loss: Loss, w: Array, farthest: Array) -> CellTerms:
@@ -258,7 +260,12 @@ class CellTerms:
             bend_row,
             bend_cell,
             choices,
+            crossing,
         )
+
+    def hessian_loss(self, metric: Array) -> tuple[Array, Array, Array]:
+        """Return what uncertain cells can take from the Hessian (Lemma 4): a form, a diagonal, a size for rounding."""
+        return self.some.hessian_loss(metric)
 
     @property
     def middle(self) -> Array:
@@ -281,7 +288,7 @@ class CellTerms:
         if len(G) == 0:
             return chosen
         sizes = np.sqrt(np.maximum(np.einsum("ij,ij->i", others @ inverse, others), 0.0))
-        weights = np.concatenate([self._own_size(inverse), sizes])
+        weights = np.concatenate([self.own_size(inverse), sizes])
         weights = positive_weights(weights)
         best, best_ratio = None, np.inf
         for _ in range(WEIGHT_ROUNDS):
@@ -301,7 +308,7 @@ class CellTerms:
         form = rounded_up(best, len(G) + self.some.roundings + len(matrix))
         return float(up(up(np.sqrt(greatest_ratio_upper(form, matrix))) + chosen))
 
-    def _own_size(self, inverse: Array) -> Array:
+    def own_size(self, inverse: Array) -> Array:
         """Choose a positive weight for each cell: the size of its term in a typical direction."""
         some, j = self.some, self.some.cell_columns
         own = np.sqrt(np.maximum(np.diag(inverse), 0.0))
@@ -310,6 +317,20 @@ class CellTerms:
         size = own[j] * np.abs(self.generators[np.arange(len(j)), j]) + 0.1 * whole
         size += own[j] * (self.pull_cell + self.bend_cell) + across * (self.pull_row + self.bend_row)
         return positive_weights(size)
+
+    def least_half(self, U: Array) -> Array:
+        """Return about how much the cells move ``u.g`` to first order alone, for each row u."""
+        return np.asarray(np.abs(U @ self.generators.T).sum(axis=1))
+
+    def shares(self, inverse: Array) -> Array:
+        """Choose for each column how much of its form goes to what depends on the move (Lemma 8)."""
+        some, d, size = self.some, len(inverse), self.own_size(inverse)
+        leverage = np.einsum("ij,ij->i", some.center @ inverse, some.center)[some.cell_rows]
+        own = np.diag(inverse)[some.cell_columns]
+        moving = (leverage * self.pull_row**2 + own * self.pull_cell**2) / size
+        fixed = np.einsum("ij,ij->i", self.generators @ inverse, self.generators) / size
+        sums = (np.bincount(some.cell_columns, part, minlength=d) for part in (moving, fixed))
+        return np.array([_share(*pair) for pair in zip(*sums, strict=True)])
 
     def grouped(self, inverse: Array, jumps: Array) -> tuple[Groups, Cells]:
         """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 8)."""
@@ -331,7 +352,7 @@ class CellTerms:
             self.bend_row[order],
             self.bend_cell[order],
         )
-        sizes, each = self._own_size(inverse)[order], self.generators[order]
+        sizes, each = self.own_size(inverse)[order], self.generators[order]
         groups = [slice(first, last) for first, last in pairwise(starts)]
         generators = np.array([each[g].sum(axis=0) for g in groups]).reshape(-1, d)
         pulls = np.array([curved[g] @ rows[g] for g in groups]).reshape(-1, d)
@@ -396,6 +417,12 @@ def _choice_terms(
     return tuple(terms)
 
 
+def _share(moving: float, fixed: float) -> float:
+    """Choose how to share a form between what depends on the move and what does not; any positive number is valid."""
+    share = np.sqrt(2.0 * moving / fixed) if fixed > 0.0 and moving > 0.0 else 1.0
+    return float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))
+
+
 def _column_form(cells: Cells, G: Array, group: slice, column: int, size: Array, inverse: Array) -> Array:
     """Return S with ``sqrt(u.S u)`` at least the sum of a column's terms, whatever D and v (Lemma 8)."""
     X = cells.rows[group]
@@ -408,8 +435,7 @@ def _column_form(cells: Cells, G: Array, group: slice, column: int, size: Array,
         + inverse[column, column] * (pull_cell**2 / size).sum()
     )
     fixed = np.einsum("ij,ij,i->", G @ inverse, G, 1.0 / size)
-    share = np.sqrt(2.0 * moving / fixed) if fixed > 0.0 and moving > 0.0 else 1.0
-    share = float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))
+    share = _share(moving, fixed)
     # Roots first and squares last, so that nothing underflows that a cell then enlarges (F9).
     root = np.sqrt(total / size)
     pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / share)) * root, np.sqrt(0.5) * root

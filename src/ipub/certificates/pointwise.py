@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from ipub.certificates.cells import IncompleteRows
 from ipub.certificates.definite import EnclosedInverse, root_form_upper
 from ipub.certificates.region import Certificate
 from ipub.certificates.slope import Model, model_rows, slope_bounds
@@ -88,6 +89,7 @@ class Stage:
     solution: Solution
     bounds: SlopeBounds
     model: Model
+    some: IncompleteRows
     inverse: EnclosedInverse
     row_spread: Array
     """Bounds of ``sqrt(x_i.E x_i)`` of the incomplete rows."""
@@ -100,13 +102,15 @@ class Stage:
             return None
         model = model_rows(problem, solution, bounds, everywhere=True)
         inverse = EnclosedInverse.between(model.hessian_lower(), model.hessian_upper())
-        if inverse is None:
+        if inverse is None or model.some is None:
             return None
-        return cls(problem, solution, bounds, model, inverse, root_form_upper(inverse.spread, model.some.center))
+        return cls(
+            problem, solution, bounds, model, model.some, inverse, root_form_upper(inverse.spread, model.some.center)
+        )
 
     def trend(self, x: Array) -> tuple[Array, Array]:
         """Bound the fall of ``x.w''`` with each uncertain cell, over its row's weight (Theorem 7)."""
-        model, some = self.model, self.model.some
+        model, some = self.model, self.some
         i, j, R, d = some.cell_rows, some.cell_columns, some.cell_radii, len(x)
         # u = H^-1 x, and its products with rows
         u = self.inverse.center @ x
@@ -131,7 +135,7 @@ class Stage:
 
         Returns the problem that is left, what rounding of the ends can hide, and the share of cells fixed.
         """
-        some = self.model.some
+        some = self.some
         lowest, highest = self.trend(x)
         # NaN decides nothing.
         sides = np.where(lowest > 0.0, -side, np.where(highest < 0.0, side, 0.0)).astype(np.int8)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.ball import ball
 from ipub.certificates.cells import CellTerms, IncompleteRows
@@ -22,24 +24,34 @@ from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, W
 from ipub.certificates.region import Certificate
 from ipub.certificates.signs import Signs
 from ipub.certificates.slope_bounds import MeanValue, SlopeBounds
+from ipub.certificates.summed_cells import Guess, SummedCells, sums_of_cells
 from ipub.data.blocks import Block, Sums
 from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import EPS, LARGEST, UNDERFLOW, Array, down, overflow_passes, sum_error, sum_upper, up
-from ipub.solvers import Solution
+from ipub.rounding import EPS, LARGEST, TINY, UNDERFLOW, Array, down, overflow_passes, sum_error, sum_upper, up
+from ipub.solvers import Solution, solve
 
-MOST_CELLS = 500_000
-"""With more uncertain cells than this the half-ball serves alone: each bound would look at every cell."""
+MOST_CELLS = 100_000
+"""With more uncertain cells than this none is kept: each bound would look at every cell."""
 
 MOST_NUMBERS = 1 << 25
 """Nor may the rows with uncertain cells, which are kept, hold more numbers than this (256 MiB)."""
+
+MOST_COLUMNS = 128
+"""Up to so many columns, cells that are not kept are added up, column by column: a matrix for each."""
+
+SAMPLE_TOL = 1e-6
+"""Relative duality gap of the sample's model."""
 
 INFLATIONS = 12
 """How often a set that was too small to close is made larger."""
 
 GROWTH = 1.1
 """By which factor, beyond what was just found."""
+
+SAMPLE_GROWTH = 1.2
+"""By which factor the set that a sample of the rows suggests is made larger."""
 
 ROUNDS = 4
 """How often bounds are made from the bounds of the round before, at most."""
@@ -49,6 +61,9 @@ GAIN = 0.98
 
 WORTHWHILE = 0.95
 """Another round must shrink the reach of the weights to less than this."""
+
+EXACT = 1.02
+"""Bounds of the weights no wider than this times what the first order alone says leave nothing to gain."""
 
 
 def slope(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
@@ -72,26 +87,33 @@ def slope_bounds(
 
     How far models can move is what a certificate to `start` from leaves; without one, what Theorem 4 proves.
     """
-    (n_cells,) = problem.rows.reduce(_count_cells)
-    if n_cells > MOST_CELLS or n_cells * len(solution.w) > MOST_NUMBERS:
+    rows, d = problem.rows, len(solution.w)
+    n_cells = rows.count_uncertain()
+    is_summed = n_cells > MOST_CELLS or n_cells * d > MOST_NUMBERS
+    if rows.doubt is not None and rows.doubt.flips and rows.n_rows * d > MOST_NUMBERS:
+        return (
+            None,
+            f"{rows.n_rows * d:,} cells are too many for wrong labels to be looked at: the half-ball serves alone.",
+        )
+    suggested = _suggestion(problem, solution)
+    guess = None if suggested is None or not is_summed else suggested[1]
+    if is_summed and (guess is None or not _can_be_summed(problem)):
         return None, f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball serves alone."
-    n_numbers = problem.rows.n_rows * len(solution.w)
-    if problem.rows.doubt is not None and problem.rows.doubt.flips and n_numbers > MOST_NUMBERS:
-        return None, f"{n_numbers:,} cells are too many for wrong labels to be looked at: the half-ball serves alone."
-    found = enclose(problem, solution) if start is None else None
+    found = enclose(problem, solution, suggested, guess) if start is None else None
     movement: Movement
     if found is not None:
         model, movement = found
     elif start is not None:
         movement = WithinRegions(start, solution.w)
-        model = model_rows(problem, solution, movement)
+        model = model_rows(problem, solution, movement, guess=guess)
     else:
         return None, "No set of moves could be proved."
     ellipsoid = None if found is None else found[1]
     signs, best = Signs.undecided(solution.w), None
     for _ in range(ROUNDS):
         if best is not None:
-            model = model_rows(problem, solution, Smallest((movement, best)) if ellipsoid is None else best)
+            nearer = Smallest((movement, best)) if ellipsoid is None else best
+            model = model_rows(problem, solution, nearer, guess=guess)
             ellipsoid = ellipsoid and (model.ellipsoid() or ellipsoid)
         signs = signs.within(solution.w, model.farthest)
         bounds = model.bounds(signs, ellipsoid)
@@ -99,40 +121,73 @@ def slope_bounds(
             break
         signs, farthest = signs.decided_by(bounds, problem.penalty)
         # The mean value doubles the work for each test row, and must be worth it.
-        alone, each = replace(bounds, mean_value=None), np.eye(len(solution.w))
+        alone, each = replace(bounds, mean_value=None), np.eye(d)
         low_alone, high_alone = alone.ends(each)
         low, high = bounds.narrowed_by_mean_value(each, low_alone, high_alone)
         if not ((high - low).sum() < GAIN * (high_alone - low_alone).sum()):
             bounds = alone
         reach = np.maximum(up(high - solution.w), up(solution.w - low))
         farthest = np.fmin(bounds.farthest, np.fmin(reach, farthest))
-        settled = best is not None and not (farthest.sum() < WORTHWHILE * best.farthest.sum())
-        best = replace(bounds, farthest=farthest)
+        excess = float((high - low).sum() / np.maximum(2.0 * model.cells.least_half(bounds.inverse).sum(), TINY))
+        settled = excess <= EXACT or (best is not None and not (farthest.sum() < WORTHWHILE * best.farthest.sum()))
+        best = replace(bounds, farthest=farthest, excess=excess)
         if settled or not farthest.any():
             break
     return best, "" if best is not None else "The curvature could not be enclosed: the half-ball serves alone."
 
 
+def _can_be_summed(problem: Problem) -> bool:
+    """Whether uncertain cells may be added up without being kept: no jumps, no choices, certain labels, few columns."""
+    rows = problem.rows
+    return problem.loss.is_smooth and not rows.categories and rows.doubt is None and rows.n_features <= MOST_COLUMNS
+
+
 @overflow_passes()
-def enclose(problem: Problem, solution: Solution) -> tuple[Model, Ellipsoid] | None:
+def _suggestion(problem: Problem, solution: Solution) -> tuple[Ellipsoid, Guess] | None:
+    """Return the set of moves that a sample of the rows has, and what else it tells: nothing that is proved."""
+    part = problem.sample() if problem.loss.is_smooth else None
+    if part is None:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = enclose(part, solve(part, SAMPLE_TOL, start=solution.w))
+    if found is None:
+        return None
+    model, inside = found
+    assert isinstance(model.cells, CellTerms)
+    inverse = inside.inverse.center
+    around = replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius)
+    return around, Guess(model.curvature, inverse, model.cells.shares(inverse))
+
+
+@overflow_passes()
+def enclose(
+    problem: Problem,
+    solution: Solution,
+    suggested: tuple[Ellipsoid, Guess] | None = None,
+    guess: Guess | None = None,
+) -> tuple[Model, Ellipsoid] | None:
     """Prove an ellipsoid that holds the move of every completion's model (Theorem 4); None if no set closes.
 
     A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
     turn out strictly inside the set, all of them are. If not, what they are inside of, made a little larger, is the
-    next set. A derivative that jumps has no such curvatures.
+    next set. A derivative that jumps has no such curvatures. The first set is what is `suggested`, if anything.
     """
     if not problem.loss.is_smooth:
         return None
-    first = model_rows(problem, solution, Nowhere())
-    inverse = Inverse.of(first.curvature)
-    if inverse is None:
-        return None
-    inside = Ellipsoid(first.curvature, inverse, first.force_upper(first.curvature))
+    if suggested is None:
+        first = model_rows(problem, solution, Nowhere())
+        inverse = Inverse.of(first.curvature)
+        if inverse is None:
+            return None
+        inside = Ellipsoid(first.curvature, inverse, first.force_upper(first.curvature))
+    else:
+        inside = suggested[0]
     for _ in range(INFLATIONS):
         around = replace(inside, radius=GROWTH * inside.radius)
         if not 0.0 < around.radius < np.inf:
             return None
-        model = model_rows(problem, solution, around)
+        model = model_rows(problem, solution, around, guess=guess)
         found = model.ellipsoid()
         if found is None:
             return None
@@ -174,8 +229,9 @@ class Model:
     """Their ``m_i e_i x_i``, one by one."""
     jump_slack: Array
     """Rounding of these."""
-    some: IncompleteRows
-    cells: CellTerms
+    some: IncompleteRows | None
+    """The rows with uncertain cells; None if there were too many to keep them."""
+    cells: CellTerms | SummedCells
     roundings: int
     flips: Flips
 
@@ -208,7 +264,7 @@ class Model:
 
     def hessian_lower(self) -> Array:
         """Bound the mean Hessian between w' and w'' from below, for all completions (Lemma 4)."""
-        lost_rows, lost_cells, size = self.some.hessian_loss(self.curvature)
+        lost_rows, lost_cells, size = self.cells.hessian_loss(self.curvature)
         lam = self.problem.penalty.lam_vector(len(self.w))
         d = len(self.w)
         flipped = self.flips.hessian_loss(self.curvature)
@@ -218,7 +274,8 @@ class Model:
         return np.asarray(0.5 * (lower + lower.T) + np.diag(lam - lost_cells - slack))
 
     def hessian_upper(self) -> Array:
-        """Bound it from above."""
+        """Bound it from above; only where the rows with uncertain cells are kept."""
+        assert self.some is not None
         gained_rows, gained_cells, size = self.some.hessian_gain(self.curvature)
         lam = self.problem.penalty.lam_vector(len(self.w))
         slack = up((self.roundings * EPS * len(self.w)) * (self.gram_size + size + lam + gained_cells)) + UNDERFLOW
@@ -267,6 +324,7 @@ class Model:
             groups = replace(groups, forms=np.concatenate([groups.forms, self.flips.form()[None]]))
         certain = self.flips.alike if wrong else self.problem.rows.doubt is None
         by_mean = ellipsoid is not None and penalty.kappa == 0.0 and not len(self.jump_rows) and certain
+        by_mean &= self.some is not None
         return SlopeBounds(
             w,
             curvature,
@@ -288,6 +346,7 @@ class Model:
 
     def _mean_value(self) -> MeanValue | None:
         """Enclose the inverse of the mean Hessian, and what it is applied to (Theorem 4 (c))."""
+        assert isinstance(self.cells, CellTerms)
         enclosed = EnclosedInverse.between(self.hessian_lower(), self.hessian_upper())
         if enclosed is None:
             return None
@@ -295,7 +354,7 @@ class Model:
         middle = self.cells.middle
         slack = up(slack + up(8.0 * EPS * (np.abs(self.gradient) + np.abs(self.cells.shift) + np.abs(middle))))
         # g itself: its center, its generators, and everything else as a box.
-        size = sum_upper(np.abs(self.cells.generators).sum(axis=0), self.some.roundings)
+        size = sum_upper(np.abs(self.cells.generators).sum(axis=0), self.cells.some.roundings)
         box = up(up(up(slack + self.cells.force_slack) + size) + np.abs(self.cells.force_shift))
         for each in self.cells.choices:
             box = up(box + each.sizes())
@@ -313,19 +372,34 @@ class Model:
 
 
 @overflow_passes()
-def model_rows(problem: Problem, solution: Solution, movement: Movement, *, everywhere: bool = False) -> Model:
+def model_rows(
+    problem: Problem,
+    solution: Solution,
+    movement: Movement,
+    *,
+    everywhere: bool = False,
+    guess: Guess | None = None,
+) -> Model:
     """Lay a line through the derivative of every row, for all moves in a set; one pass over the rows.
 
-    With `everywhere`, slopes are those between any two scores that a row may have; else one of them is w''s.
+    With `everywhere`, slopes are those between any two scores that a row may have; else one of them is w''s. With a
+    `guess` what uncertain cells do is added up on the way, and none is kept.
     """
     rows, penalty, loss, w = problem.rows, problem.penalty, problem.loss, solution.w
     d, total = len(w), rows.total_weight
     farthest = movement.reach(np.eye(d))
-    known = loss, solution, movement, farthest, everywhere
+    known = loss, solution, movement, farthest, everywhere, total, guess
     sums, parts = rows.reduce_and_collect(_row_sums, *known)
-    gram, loose, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums)
-    some = IncompleteRows(*(*parts[5:], rows.categories))
-    some, jump_rows = replace(some, weight=some.weight / total), parts[0] / total
+    gram, loose, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums[:9])
+    jump_rows = parts[0] / total
+    some: IncompleteRows | None = None
+    cells: CellTerms | SummedCells
+    if guess is None:
+        some = IncompleteRows(*(*parts[5:], rows.categories))
+        cells, n_some = CellTerms.of(some, loss, w, farthest), len(some.y)
+    else:
+        cells = SummedCells.of(guess, sums[9:])
+        n_some = cells.n_rows
     roundings = rows.depth + 2 * d + 20
     lam = penalty.lam_vector(d)
     error = sum_error(size + np.abs(lam * w), roundings)
@@ -344,8 +418,8 @@ def model_rows(problem: Problem, solution: Solution, movement: Movement, *, ever
         jump_rows,
         sum_error(np.abs(jump_rows).sum(axis=0), 3 * d + len(jump_rows) + 8),
         some,
-        CellTerms.of(some, loss, w, farthest),
-        roundings + len(some.y),
+        cells,
+        roundings + n_some,
         Flips.of(parts[1:5], 0 if rows.doubt is None else rows.doubt.flips, total),
     )
 
@@ -403,7 +477,14 @@ def _lines(
 
 
 def _row_sums(
-    block: Block, loss: Loss, solution: Solution, movement: Movement, farthest: Array, everywhere: bool
+    block: Block,
+    loss: Loss,
+    solution: Solution,
+    movement: Movement,
+    farthest: Array,
+    everywhere: bool,
+    total: float,
+    guess: Guess | None,
 ) -> tuple[Sums, Sums]:
     """Return what is added up over all rows, and what is kept of some."""
     lines = _lines(block, loss, solution, movement, farthest, everywhere)
@@ -428,10 +509,15 @@ def _row_sums(
     )
     move = up(lines.row_move + lines.cell_move)
     flipped = flipped_rows(block, loss, lines.at, move, (lines.least, lines.most))
-    return sums, (X[at_jump] * open_[at_jump, None], *flipped, *_incomplete_rows(block, lines))
+    kept = X[at_jump] * open_[at_jump, None], *flipped
+    incomplete = _incomplete_rows(block, lines, total)
+    if guess is None:
+        return sums, (*kept, *incomplete)
+    terms = CellTerms.of(IncompleteRows(*(*incomplete, ())), loss, solution.w, farthest)
+    return (*sums, *sums_of_cells(terms, guess)), kept
 
 
-def _incomplete_rows(block: Block, lines: _Lines) -> Sums:
+def _incomplete_rows(block: Block, lines: _Lines, total: float) -> Sums:
     """Return the rows with uncertain cells, in the order of the fields of `IncompleteRows`."""
     at = lines.at
     order = np.argsort(block.cell_rows, kind="stable")
@@ -441,7 +527,7 @@ def _incomplete_rows(block: Block, lines: _Lines) -> Sums:
     parts = (
         block.center,
         block.y,
-        block.weight,
+        block.weight / total,
         at.score_lower,
         at.score_upper,
         at.lower,
@@ -457,7 +543,3 @@ def _incomplete_rows(block: Block, lines: _Lines) -> Sums:
     )
     cells = counts, block.cell_columns[order], block.cell_radii[order]
     return (*(part[some] for part in parts), *cells, choice_counts, block.choices.categories)
-
-
-def _count_cells(block: Block) -> Sums:
-    return (len(block.cell_radii) + sum(len(block.choices.levels[k].columns) for k in block.choices.categories),)

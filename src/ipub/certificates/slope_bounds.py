@@ -141,6 +141,8 @@ class SlopeBounds:
         Rows z of which at most `n_flips`, whichever, add a term between 0 and ``z.u``: those of wrong labels. Like
         `cells`.
     n_flips : int
+    excess : float
+        About how many times as wide as to first order alone, which no bound can undercut; infinite if not known.
     """
 
     w: Array
@@ -159,6 +161,7 @@ class SlopeBounds:
     choices: tuple[ChoiceTerms, ...] = ()
     flips: Array | None = None
     n_flips: int = 0
+    excess: float = np.inf
 
     def grouped(self) -> SlopeBounds:
         """Return the form that is free of training rows: wider by some per cent."""

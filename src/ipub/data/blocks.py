@@ -148,6 +148,10 @@ class Rows(ABC):
     def block(self, rows: slice) -> Block:
         """Return the block of these rows."""
 
+    def count_uncertain(self) -> int:
+        """Return the number of uncertain cells, with one for each level of a missing category."""
+        return int(self.reduce(_count_uncertain)[0])
+
     def sample(self, n_rows: int) -> Rows | None:  # noqa: ARG002 (not every engine can)
         """Return about so many rows, drawn at random from all over the table, in memory; None if that is not possible.
 
@@ -206,6 +210,10 @@ class Rows(ABC):
                 total = tuple(a + b for a, b in zip(total, sums, strict=True)) if kept else sums
                 kept.append(parts)
         return total, tuple(np.concatenate(arrays) for arrays in zip(*kept, strict=True))
+
+
+def _count_uncertain(block: Block) -> Sums:
+    return (len(block.cell_radii) + block.choices.count_levels(),)
 
 
 def _nothing_to_add(block: Block, kernel: Kernel, *args: Any) -> tuple[Sums, Sums]:
@@ -269,6 +277,9 @@ class MemoryRows(Rows):
             self._kept[rows.start, rows.stop] = block
         return block
 
+    def count_uncertain(self) -> int:
+        return int(np.count_nonzero(self.matrix.radii)) + self.matrix.choices.count_levels()
+
     def sample(self, n_rows: int) -> Rows | None:
         if self.doubt is not None:
             return None
@@ -303,6 +314,9 @@ class InterceptRows(Rows):
 
     def forget(self) -> None:
         self.rows.forget()
+
+    def count_uncertain(self) -> int:
+        return self.rows.count_uncertain()
 
     def sample(self, n_rows: int) -> Rows | None:
         some = self.rows.sample(n_rows)

@@ -66,6 +66,10 @@ class Choices:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def count_levels(self) -> int:
+        """Return how many levels there are to choose from, over all choices."""
+        return sum(len(self.levels[k].columns) for k in self.categories)
+
     def within(self, rows: slice) -> Choices:
         """Return those of some consecutive rows, which are counted from the first of these."""
         first, last = np.searchsorted(self.rows, [rows.start, rows.stop])

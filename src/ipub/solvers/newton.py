@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +35,6 @@ PROGRESS = 1e-10
 """A relative fall of the objective that counts as progress."""
 
 
-SAMPLE_SHARE, MOST_SAMPLED, SAMPLED_PER_COLUMN = 16, 65_536, 100
-"""A first fit sees one row in so many, up to so many rows, and at least so many for each column."""
-WORTH_SAMPLING = 8
-"""It is made if the table has at least this many times the rows of the sample."""
 SAME_CURVATURE = 1000
 """Rows for each column from which on the curvature of the sample stands for that of the table."""
 CONTRACTION = 0.05
@@ -170,18 +166,14 @@ def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
 
 def _start(problem: Problem, tol: float, max_iter: int) -> tuple[Array, Array | None]:
     """Return where to begin: the model of some rows if there are many, with its Hessian if that is good enough."""
-    rows, zero = problem.rows, np.zeros(problem.rows.n_features)
-    n_rows = max(SAMPLED_PER_COLUMN * len(zero), min(rows.n_rows // SAMPLE_SHARE, MOST_SAMPLED))
-    if not problem.loss.is_smooth or rows.n_rows < WORTH_SAMPLING * n_rows:
+    zero = np.zeros(problem.rows.n_features)
+    part = problem.sample() if problem.loss.is_smooth else None
+    if part is None:
         return zero, None
-    some = rows.sample(n_rows)
-    if some is None or some.n_rows == 0:
-        return zero, None
-    part = replace(problem, rows=some)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         w = solve(part, tol, max_iter, start=zero).w
-    if some.n_rows < SAME_CURVATURE * len(zero):
+    if part.rows.n_rows < SAME_CURVATURE * len(zero):
         return w, None
     return w, part.evaluate(w, problem.loss).hessian
 

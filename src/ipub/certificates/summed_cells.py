@@ -1,0 +1,155 @@
+"""Many uncertain cells: what they add up to, block by block, so that nothing as long as the table is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ipub.certificates.cells import CellTerms
+from ipub.certificates.definite import greatest_ratio_upper, positive_weights, rounded_up
+from ipub.certificates.slope_bounds import Groups
+from ipub.data.blocks import Sums
+from ipub.data.intervals import Indices
+from ipub.rounding import Array, sum_error, sum_upper, up
+
+LARGEST_WEIGHT = 1e100
+"""Of the weights of all cells of a column together."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What prices and weights are chosen by, before the pass that needs them: any is valid, a good one is tight.
+
+    Attributes
+    ----------
+    metric, inverse : arrays of shape (n_features, n_features)
+        The curvature, about, and its inverse.
+    shares : array of shape (n_features,)
+        Of each column, how much of its form goes to what depends on the move (Lemma 8).
+    """
+
+    metric: Array
+    inverse: Array
+    shares: Array
+
+
+def sums_of_cells(terms: CellTerms, guess: Guess) -> Sums:
+    """Return what the cells of a block add, in the order of the arguments of `SummedCells.of`."""
+    some, d = terms.some, len(guess.metric)
+    lost, lost_cells, lost_size = some.hessian_loss(guess.metric)
+    size, columns = terms.own_size(guess.inverse), some.cell_columns
+    share = guess.shares[columns]
+    # Roots first and squares last, so that nothing underflows that a sum of weights then enlarges (F9).
+    pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / share) / size), np.sqrt(0.5 / size)
+    along = np.hypot(pull * terms.pull_row, bend * terms.bend_row)
+    across = (pull * terms.pull_cell) ** 2 + (bend * terms.bend_cell) ** 2
+    crossing = terms.crossing_rows
+    return (
+        np.array([len(size), len(some.y), 1.0]),
+        terms.shift,
+        np.abs(terms.shift),
+        terms.slack,
+        terms.force_shift,
+        np.abs(terms.force_shift),
+        terms.force_slack,
+        crossing.sum(),
+        some.form(crossing),
+        lost,
+        lost_cells,
+        lost_size,
+        np.bincount(columns, size, minlength=d),
+        _forms_by_column(terms.generators / np.sqrt(size)[:, None], columns, d),
+        _forms_by_column(some.center[some.cell_rows] * along[:, None], columns, d),
+        np.bincount(columns, across, minlength=d),
+    )
+
+
+def _forms_by_column(rows: Array, columns: Indices, d: int) -> Array:
+    """Return ``sum_k z_k z_k^T`` over the rows z of each column, shape (d, d, d)."""
+    order = np.argsort(columns, kind="stable")
+    counts = np.bincount(columns, minlength=d)
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    padded = np.zeros((d, int(counts.max(initial=0)), d))
+    padded[columns[order], place] = rows[order]
+    return np.asarray(padded.transpose(0, 2, 1) @ padded)
+
+
+@dataclass(frozen=True)
+class SummedCells:
+    """The terms of Theorem 6 that come from uncertain cells, in the grouped form (Lemma 8); see `CellTerms`."""
+
+    guess: Guess
+    n_rows: int
+    roundings: int
+    shift: Array
+    slack: Array
+    force_shift: Array
+    force_slack: Array
+    crossing: Array
+    loss: tuple[Array, Array, Array]
+    sizes: Array
+    """Sum of the weights of the cells of each column."""
+    first: Array
+    """For each column, ``sum_k G_k G_k^T / weight_k``."""
+    others: Array
+    """The same of what depends on the move, and of bends, times what the column's share says; along rows."""
+    across: Array
+    """And along the cell itself."""
+
+    choices = ()
+    """There are no missing categories."""
+
+    @classmethod
+    def of(cls, guess: Guess, sums: Sums) -> SummedCells:
+        """Put the sums over all blocks together; those of each block are rounded outward already."""
+        counts, shift, shift_size, slack, force_shift, force_size, force_slack, crossing, crossed, *loss = sums[:12]
+        n_cells, n_rows, n_blocks = (int(count) for count in counts)
+        roundings = n_cells + n_rows + n_blocks + 20
+        lost, lost_cells, lost_size = loss
+        # Larger weights would enlarge what underflowed: no bound is made then (F3).
+        slack = slack if sums[12].max(initial=0.0) <= LARGEST_WEIGHT else np.full_like(slack, np.inf)
+        return cls(
+            guess,
+            n_rows,
+            roundings,
+            shift,
+            up(sum_upper(slack, n_blocks + 1) + sum_error(shift_size, n_blocks + 1)),
+            force_shift,
+            up(sum_upper(force_slack, n_blocks + 1) + sum_error(force_size, n_blocks + 1)),
+            rounded_up(float(sum_upper(crossing, roundings)) * crossed, roundings),
+            (lost, sum_upper(lost_cells, n_blocks + 1), lost_size),
+            *sums[12:],
+        )
+
+    @property
+    def middle(self) -> Array:
+        """Missing categories would move the middle of the gradient."""
+        return np.zeros_like(self.shift)
+
+    def hessian_loss(self, metric: Array) -> tuple[Array, Array, Array]:  # noqa: ARG002 (prices are chosen already)
+        """Return what uncertain cells can take from the Hessian (Lemma 4): a form, a diagonal, a size for rounding."""
+        return self.loss
+
+    def zonotope_upper(self, matrix: Array, box: Array, more: Array | None = None) -> float:  # noqa: ARG002 (no jumps)
+        """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k D_k G_k`` plus a vector in a box; see `CellTerms`."""
+        sides = positive_weights(box * np.sqrt(np.maximum(np.diag(self.guess.inverse), 0.0)))
+        sides = np.where(box > 0.0, sides, 0.0)
+        total = sum_upper(self.sizes.sum() + sides.sum(), self.roundings)
+        form = self.first.sum(axis=0)
+        form[np.diag_indices(len(box))] += np.divide(box * box, sides, out=np.zeros_like(box), where=sides > 0.0)
+        form = rounded_up(total * form, self.roundings + 2 * len(matrix))
+        return float(up(np.sqrt(greatest_ratio_upper(form, matrix))))
+
+    def grouped(self, inverse: Array, jumps: Array) -> tuple[Groups, None]:  # noqa: ARG002 (weights are chosen already)
+        """Bound each column by one form (Lemma 8)."""
+        d, nothing = len(self.sizes), np.zeros((0, len(self.sizes)))
+        forms = (1.0 + self.guess.shares)[:, None, None] * self.first + self.others
+        forms[np.arange(d), np.arange(d), np.arange(d)] += self.across
+        whole = [rounded_up(size * form, self.roundings + 30) for size, form in zip(self.sizes, forms, strict=True)]
+        return Groups(np.zeros(0, dtype=np.intp), nothing, nothing, np.array(whole)), None
+
+    def least_half(self, U: Array) -> Array:
+        """Return about how much the cells move ``u.g`` to first order alone, for each row u."""
+        forms = self.sizes[:, None, None] * self.first
+        return np.asarray(np.sqrt(np.maximum(np.einsum("ij,cjk,ik->ic", U, forms, U, optimize=True), 0.0)).sum(axis=1))
