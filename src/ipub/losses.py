@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
-from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, up
+from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, midpoint_and_radius, up
 
 LEAST_LENGTH = 1e-100
 """Lengths on the axis of scores below it, and beyond its inverse, are refused (F3)."""
@@ -81,6 +81,10 @@ class Loss(ABC):
     @abstractmethod
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Bound every (sub)derivative at every score in [lower, upper]."""
+
+    def derivative_near(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Return c and e such that every derivative at a score in [lower, upper], a short way, is within e of c."""
+        return midpoint_and_radius(*self.derivative_range(y, lower, upper))
 
     def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (no claim)
         """Bound the slope of every secant of the derivative between two scores in [lower, upper]."""
@@ -451,6 +455,12 @@ class Logistic(Loss):
             np.where(positive, -low_at_upper, high_at_upper),
         )
 
+    def derivative_near(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        # The slope of the sigmoid is at most 1/4.
+        p, slack = _sigmoid(-y * lower), (ELEMENTARY_ULPS + 3) * EPS
+        off = up(up(slack * p + 0.25 * up(upper - lower)) * (1.0 + 2.0 * EPS) + UNDERFLOW)
+        return -y * p, np.where(np.isnan(off), 1.0, np.minimum(off, 1.0))
+
     def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (even)
         # sigma(t) sigma(-t) is even and falls with |t|; a NaN gives the whole range
         farthest = np.maximum(np.abs(lower), np.abs(upper))
@@ -463,16 +473,24 @@ class Logistic(Loss):
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
         # The curvature is even and falls with |t|. The flattest secant starts at the farthest score and goes out,
         # the steepest starts at the nearest and goes in (F4).
-        least, most = super().secant_range(y, lower, upper, move)
-        move = np.maximum(move, SHORTEST_MOVE)
+        slack = (ELEMENTARY_ULPS + 3) * EPS
         far = np.maximum(np.abs(lower), np.abs(upper))
         near = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)
         outer, inner = up(far + move), down(near - move)
-        flattest = down(_sigmoid_range(-far, -far)[0] - _sigmoid_range(-outer, -outer)[1]) / up(outer - far)
-        steepest = up(_sigmoid_range(-inner, -inner)[1] - _sigmoid_range(-near, -near)[0]) / down(near - inner)
-        # fmax and fmin pass over a NaN.
-        least = np.fmax(least, down(flattest))
-        return least, np.where(inner >= 0.0, np.fmin(most, up(steepest)), most)
+        at_far, at_outer, at_near, at_inner = (_sigmoid(-t) for t in (far, outer, near, inner))
+        # Each sigmoid is off by `slack` times itself, and by what underflowed; a difference then has one rounding more.
+        fall = down(at_far - at_outer) - up(slack * (at_far + at_outer) + 2.0 * UNDERFLOW)
+        rise = up(at_inner - at_near) + up(slack * (at_inner + at_near) + 2.0 * UNDERFLOW)
+        with np.errstate(divide="ignore"):
+            least = down(down(fall) / up(outer - far))
+            most = np.where(inner >= 0.0, up(up(rise) / down(near - inner)), 0.25)
+        # A short way would cancel, and a NaN says nothing: there the curvatures at its ends serve.
+        other = np.flatnonzero(~((move >= SHORTEST_MOVE) & (least >= 0.0) & (most <= 0.25)))
+        if len(other):
+            some = (part[other] for part in (y, lower, upper, move))
+            flattest, steepest = super().secant_range(*some)
+            least[other], most[other] = np.fmax(least[other], flattest), np.fmin(most[other], steepest)
+        return least, most
 
     def flip_upper(self, lower: Array, upper: Array) -> Array:  # noqa: ARG002 (constant)
         return np.ones_like(lower)

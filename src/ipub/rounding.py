@@ -64,6 +64,13 @@ def down(value: T) -> T:
     return value - (abs(value) * EPS + TINY)
 
 
+def midpoint_and_radius(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return floats whose exact ``midpoint ± radius`` encloses [lower, upper] (F1)."""
+    midpoint = np.where(lower == upper, lower, 0.5 * lower + 0.5 * upper)
+    radius = np.maximum(up(upper - midpoint), up(midpoint - lower))
+    return midpoint, np.where(lower == upper, 0.0, radius)
+
+
 def sum_error(magnitude: T, roundings: int) -> T:
     """Bound abs(computed - exact) of a signed sum of products (F2).
 

@@ -175,7 +175,7 @@ def test_a_zonotope_is_bounded_by_at_least_its_farthest_vertex_and_little_more(s
     G = rng.normal(size=(cells, d)) * 10.0 ** rng.uniform(-2.0, 1.0, size=(cells, 1))
     box = np.where(rng.random(d) < 0.5, rng.uniform(0.0, 0.5, size=d), 0.0)
     terms = SimpleNamespace(
-        choices=(), generators=G, some=SimpleNamespace(roundings=30), _own_size=lambda inverse: np.abs(G).sum(axis=1)
+        choices=(), generators=G, some=SimpleNamespace(roundings=30), own_size=lambda inverse: np.abs(G).sum(axis=1)
     )
     bound = CellTerms.zonotope_upper(terms, matrix, box)
     parts = np.vstack([G, np.diag(box)])

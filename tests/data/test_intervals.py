@@ -7,7 +7,8 @@ import pytest
 
 from ipub import IntervalMatrix
 from ipub.data import intervals
-from ipub.data.intervals import check_values, midpoint_and_radius, row_slices
+from ipub.data.intervals import check_values, row_slices
+from ipub.rounding import midpoint_and_radius
 
 RANGES = np.array([[-1.0, 1.0], [0.1, 0.7], [5.0, 5.0], [-1e3, 1e-3]])
 

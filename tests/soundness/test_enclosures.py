@@ -7,10 +7,9 @@ import pytest
 from flint import arb, ctx, fmpq
 from scipy.special import expit
 
-from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import LOSSES, Huber, SmoothedHinge
 from ipub.penalties import ElasticNet
-from ipub.rounding import dot_bounds, norm_upper, sum_error, sum_upper
+from ipub.rounding import dot_bounds, midpoint_and_radius, norm_upper, sum_error, sum_upper
 from oracles.rationals import exact_dot, rational, rationals
 from soundness.enclosures import (
     PRECISION,

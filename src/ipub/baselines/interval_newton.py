@@ -31,7 +31,6 @@ from ipub.baselines.interval_sums import IntervalSums, mean_slope
 from ipub.baselines.interval_systems import Ends, IntervalSystem, both, preconditioned
 from ipub.certificates import Certificate, Region, origin
 from ipub.data.blocks import Block, Sums
-from ipub.data.intervals import midpoint_and_radius
 from ipub.problem import Problem
 from ipub.rounding import (
     EPS,
@@ -40,6 +39,7 @@ from ipub.rounding import (
     check_arithmetic,
     dot_bounds,
     down,
+    midpoint_and_radius,
     overflow_passes,
     sum_error,
     sum_upper,

@@ -9,10 +9,9 @@ import numpy as np
 
 from ipub.data.blocks import Block, Sums
 from ipub.data.completions import adding
-from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import EPS, Array, dot_bounds, down, sum_error, sum_upper, up
+from ipub.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_error, sum_upper, up
 
 ROUNDINGS = 100
 """Roundings of one term, and of what follows its sum, beside the height of the sum (F13)."""

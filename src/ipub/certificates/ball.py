@@ -10,10 +10,9 @@ from ipub.certificates.margins import label_doubt, margins
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
-from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, norm_upper, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import Array, down, midpoint_and_radius, norm_upper, overflow_passes, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
@@ -113,7 +112,7 @@ def _ball_sums(
     block: Block, loss: Loss, solution: Solution, n_free: int, prices: Array, free_reach: float
 ) -> tuple[Sums, Sums]:
     at = margins(block, solution)
-    y, a, weight = block.y, at.alpha, block.weight
+    y, a, weight = block.y, solution.dual_point(block), block.weight
     residual = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
     low, high = loss.derivative_range(y, at.lower, at.upper)
     doubt = label_doubt(block, loss, at.lower, at.upper)

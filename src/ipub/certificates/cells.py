@@ -13,9 +13,9 @@ from ipub.certificates.choice_terms import ChoiceTerms
 from ipub.certificates.definite import greatest_ratio_upper, positive_weights, rounded_up
 from ipub.certificates.slope_bounds import Cells, Groups
 from ipub.data.choices import Choices, Levels
-from ipub.data.intervals import Indices, midpoint_and_radius
+from ipub.data.intervals import Indices
 from ipub.losses import Loss
-from ipub.rounding import EPS, TINY, Array, down, sum_error, sum_upper, up
+from ipub.rounding import EPS, TINY, Array, down, midpoint_and_radius, sum_error, sum_upper, up
 
 WEIGHT_ROUNDS = 3
 """How often the weights of the generators are improved."""
@@ -109,10 +109,10 @@ class IncompleteRows:
         """Of a sum over cells or rows, with what is multiplied in each term."""
         return len(self.cell_columns) + len(self.choice_categories) + len(self.y) + 20
 
-    def hessian_loss(self, metric: Array) -> tuple[Array, Array, Array]:
+    def hessian_loss(self, metric: Array, inverse: Array | None = None) -> tuple[Array, Array, Array]:
         """Return what uncertain cells can take from the Hessian (Lemma 4): a form, a diagonal, a size for rounding."""
         m, R, j = self.weight, self.cell_radii, self.cell_columns
-        price = self._prices(metric)
+        price = self._prices(metric, inverse)
         share = up(self.row_sums(R * price[j]) + self.choice_sums(self.choices.reach(price)))
         kept = self.least > 2.0 * self.most * share
         row_least = np.where(kept, down(self.least - up(self.most * share)), 0.0)
@@ -133,16 +133,17 @@ class IncompleteRows:
         cells = up(self.column_sums(paid[self.cell_rows] * R / price[j]) + sum_upper(levels, self.roundings))
         return self.form(gained), cells, np.abs(gained) @ self.center**2
 
-    def _prices(self, metric: Array) -> Array:
+    def _prices(self, metric: Array, inverse: Array | None = None) -> Array:
         """Choose for each column how a cross term is shared between row and cell; any positive numbers are valid.
 
         The best share balances both in the metric of the Hessian: the square root of (H^-1)_jj over the mean
         leverage of the rows with a hole in the column.
         """
-        try:
-            inverse = np.linalg.pinv(metric, hermitian=True)
-        except np.linalg.LinAlgError:
-            return np.ones(len(metric))
+        if inverse is None:
+            try:
+                inverse = np.asarray(np.linalg.pinv(metric, hermitian=True), dtype=float)
+            except np.linalg.LinAlgError:
+                return np.ones(len(metric))
         leverage = np.einsum("ij,ij->i", self.center @ inverse, self.center)
         cells, levels = self.weight[self.cell_rows] * self.cell_radii, self.weight[self.choices.rows]
         weighted, plain = self.column_sums(cells * leverage[self.cell_rows]), self.column_sums(cells)

@@ -11,10 +11,9 @@ from ipub.certificates.flips import largest, largest_sum, n_flips
 from ipub.certificates.margins import label_doubt
 from ipub.certificates.region import Certificate, Region
 from ipub.data.blocks import Block, Sums
-from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import Array, down, midpoint_and_radius, overflow_passes, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 Bracket = tuple[float, float]

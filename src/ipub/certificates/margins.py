@@ -25,8 +25,6 @@ class Margins:
     """The exact score of every completion lies between these."""
     incomplete: NDArray[np.bool_]
     """Rows with an uncertain cell or a missing category."""
-    alpha: Array
-    """The dual point: fixed floats, in the domain of the loss's conjugate."""
 
     @property
     def intervals(self) -> tuple[Array, Array, Array, Array]:
@@ -35,7 +33,7 @@ class Margins:
 
 
 def margins(block: Block, solution: Solution) -> Margins:
-    """Enclose the scores of a block and choose its dual point."""
+    """Enclose the scores of a block."""
     w = solution.w
     score_lower, score_upper = block.score_bounds(w)
     spread = sum_upper(block.row_spread(w), block.center.shape[1] + 1)
@@ -46,7 +44,6 @@ def margins(block: Block, solution: Solution) -> Margins:
         np.where(incomplete, down(score_lower - spread), score_lower),
         np.where(incomplete, up(score_upper + spread), score_upper),
         incomplete,
-        solution.dual_point(block),
     )
 
 

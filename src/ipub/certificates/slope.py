@@ -26,10 +26,21 @@ from ipub.certificates.signs import Signs
 from ipub.certificates.slope_bounds import MeanValue, SlopeBounds
 from ipub.certificates.summed_cells import Guess, SummedCells, sums_of_cells
 from ipub.data.blocks import Block, Sums
-from ipub.data.intervals import midpoint_and_radius
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import EPS, LARGEST, TINY, UNDERFLOW, Array, down, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import (
+    EPS,
+    LARGEST,
+    TINY,
+    UNDERFLOW,
+    Array,
+    down,
+    midpoint_and_radius,
+    overflow_passes,
+    sum_error,
+    sum_upper,
+    up,
+)
 from ipub.solvers import Solution, solve
 
 MOST_CELLS = 100_000
@@ -488,9 +499,8 @@ def _row_sums(
 ) -> tuple[Sums, Sums]:
     """Return what is added up over all rows, and what is kept of some."""
     lines = _lines(block, loss, solution, movement, farthest, everywhere)
-    X, size, weight = block.center, np.abs(block.center), block.weight
-    low, high = loss.derivative_range(block.y, lines.at.score_lower, lines.at.score_upper)
-    middle, half = midpoint_and_radius(low, high)
+    X, weight = block.center, block.weight
+    middle, half = loss.derivative_near(block.y, lines.at.score_lower, lines.at.score_upper)
     is_fixed = ~np.isnan(lines.fixed)
     middle, half = np.where(is_fixed, lines.fixed, middle), np.where(is_fixed, 0.0, half)
     curved, loose = weight * lines.slope, weight * lines.looseness
@@ -500,12 +510,12 @@ def _row_sums(
         (X * curved[:, None]).T @ X,
         (X * loose[:, None]).T @ X,
         (weight * middle) @ X,
-        (weight * np.abs(middle)) @ size,
-        (weight * half) @ size,
+        block.column_sizes(weight * middle),
+        block.column_sizes(weight * half),
         loose @ lines.row_move**2,
         loose @ lines.cell_move**2,
         open_.sum(),
-        (X[at_jump] * open_[at_jump, None]).T @ X[at_jump],
+        (X[at_jump] * open_[at_jump, None]).T @ X[at_jump] if len(at_jump) else 0.0,
     )
     move = up(lines.row_move + lines.cell_move)
     flipped = flipped_rows(block, loss, lines.at, move, (lines.least, lines.most))

@@ -37,7 +37,7 @@ class Guess:
 def sums_of_cells(terms: CellTerms, guess: Guess) -> Sums:
     """Return what the cells of a block add, in the order of the arguments of `SummedCells.of`."""
     some, d = terms.some, len(guess.metric)
-    lost, lost_cells, lost_size = some.hessian_loss(guess.metric)
+    lost, lost_cells, lost_size = some.hessian_loss(guess.metric, guess.inverse)
     size, columns = terms.own_size(guess.inverse), some.cell_columns
     share = guess.shares[columns]
     # Roots first and squares last, so that nothing underflows that a sum of weights then enlarges (F9).

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from ipub.data.choices import NO_CHOICES, Choices
 from ipub.data.choices import Indices as Indices
-from ipub.rounding import LARGEST, Array, down, up
+from ipub.rounding import LARGEST, Array, down, midpoint_and_radius, up
 
 SCAN_CELLS = 1 << 20
 """How many cells one look at the table takes: temporaries stay this small, however long the table."""
@@ -33,13 +33,6 @@ def cell_name(row: int, column: int, names: Sequence[str] | None) -> str:
 def column_name(column: int, names: Sequence[Any] | None) -> str:
     """Name a column for a message: quoted if it has a name, by number if not."""
     return str(column) if names is None else repr(names[column])
-
-
-def midpoint_and_radius(lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return floats whose exact ``midpoint ± radius`` encloses [lower, upper] (F1)."""
-    midpoint = np.where(lower == upper, lower, 0.5 * lower + 0.5 * upper)
-    radius = np.maximum(up(upper - midpoint), up(midpoint - lower))
-    return midpoint, np.where(lower == upper, 0.0, radius)
 
 
 def completed_cells(centers: Array, radii: Array, positions: ArrayLike) -> Array:

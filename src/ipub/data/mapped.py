@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.data.blocks import Block, MemoryRows, Rows, some_rows
-from ipub.data.intervals import IntervalMatrix, check_ranges, midpoint_and_radius
-from ipub.rounding import Array, down, up
+from ipub.data.intervals import IntervalMatrix, check_ranges
+from ipub.rounding import Array, down, midpoint_and_radius, up
 
 
 class MappedRows(Rows):

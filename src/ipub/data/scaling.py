@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from ipub.data.intervals import Indices, IntervalMatrix, midpoint_and_radius
-from ipub.rounding import Array, down, overflow_passes, up
+from ipub.data.intervals import Indices, IntervalMatrix
+from ipub.rounding import Array, down, midpoint_and_radius, overflow_passes, up
 
 OPERATIONS = {
     "add": np.add,

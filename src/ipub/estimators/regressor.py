@@ -12,11 +12,11 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.data.blocks import Rows
-from ipub.data.intervals import check_values, midpoint_and_radius
+from ipub.data.intervals import check_values
 from ipub.data.labels import LabelDoubt
 from ipub.estimators.linear_model import BoundedLinearModel
 from ipub.losses import LOSSES, Huber, Loss
-from ipub.rounding import LARGEST, Array
+from ipub.rounding import LARGEST, Array, midpoint_and_radius
 
 
 class BoundedRegressor(RegressorMixin, BoundedLinearModel):
