@@ -61,9 +61,9 @@ class Problem:
             imbalance=imbalance,
         )
 
-    def sample(self) -> Problem | None:
-        """Return the problem of some rows, if there are many: what it tells is a guess."""
-        n_rows = max(SAMPLED_PER_COLUMN * self.rows.n_features, min(self.rows.n_rows // SAMPLE_SHARE, MOST_SAMPLED))
+    def sample(self, most: int = MOST_SAMPLED) -> Problem | None:
+        """Return the problem of some rows, at most about so many, if there are far more: what it tells is a guess."""
+        n_rows = max(SAMPLED_PER_COLUMN * self.rows.n_features, min(self.rows.n_rows // SAMPLE_SHARE, most))
         some = self.rows.sample(n_rows) if self.rows.n_rows >= WORTH_SAMPLING * n_rows else None
         return None if some is None or some.n_rows == 0 else replace(self, rows=some)
 

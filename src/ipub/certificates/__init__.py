@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from ipub.certificates.ball import ball
 from ipub.certificates.choice_terms import ChoiceTerms
 from ipub.certificates.definite import Inverse
 from ipub.certificates.intercept import bracket_of, with_bracket
-from ipub.certificates.origin import origin
+from ipub.certificates.origin import around_zero, origin
 from ipub.certificates.pointwise import pointwise_bounds, why_not
 from ipub.certificates.region import Certificate, Region, intersection
-from ipub.certificates.slope import slope
+from ipub.certificates.slope import slope, slope_bounds
 from ipub.certificates.slope_bounds import Cells, Groups, MeanValue, SlopeBounds
 from ipub.certificates.sphere import sphere
 from ipub.certificates.uncertain_rows import MOST_TRIED, uncertain_row_bounds
@@ -20,17 +22,31 @@ from ipub.data.choices import Levels
 from ipub.problem import Problem
 from ipub.solvers import Solution
 
+NEARLY_EXACT = 1.5
+"""Slopes that leave bounds no wider than this times the first order alone need no help."""
+
 
 def tight(problem: Problem, solution: Solution) -> Certificate:
-    """Intersect everything that is cheap: never wider than any of its parts, and always finite.
+    """Take slopes where they are nearly exact, and else intersect everything that is cheap; finite in any case.
 
-    (With an intercept, whose bracket is found to a hundredth of its width: by no more than that.)
+    Then no part alone is narrower. (With an intercept, whose bracket is found to a hundredth of its width: by no more
+    than that.)
     """
-    around_zero = origin(problem, solution)
+    found = slope_bounds(problem, solution)
+    bounds, note = found
+    if bounds is not None and bounds.excess <= NEARLY_EXACT:
+        # The ball around zero serves rows so far away that the slopes' numbers overflow.
+        region = around_zero(problem, solution)
+        if not problem.penalty.n_free:
+            return Certificate("tight", (region,), solution.gap, bounds, note)
+        (low,), (high,) = bounds.ends(np.eye(len(solution.w))[-1:])
+        if np.isfinite([low, high]).all():
+            return Certificate("tight", (with_bracket(region, (low, high)),), solution.gap, bounds, note)
+    at_zero = origin(problem, solution)
     # With uncertain labels the sphere is the ball, which the slopes start from anyway.
-    around_center = [sphere(problem, solution, around_zero)] if problem.rows.doubt is None else []
-    curved = slope(problem, solution, intersection("known", [*around_center, around_zero]))
-    parts = [*around_center, curved, around_zero]
+    around_center = [sphere(problem, solution, at_zero)] if problem.rows.doubt is None else []
+    curved = slope(problem, solution, intersection("known", [*around_center, at_zero]), found)
+    parts = [*around_center, curved, at_zero]
     if problem.penalty.n_free:
         # The last bracket is the narrowest, and holds whichever region the weights are in.
         bracket = bracket_of(curved)

@@ -14,16 +14,24 @@ from ipub.rounding import Array, down, overflow_passes, sum_upper, up
 from ipub.solvers import Solution
 
 
-@overflow_passes()
 def origin(problem: Problem, solution: Solution) -> Certificate:
     """Certify ``|w''| <= sqrt(P(0) / lambda)``: P(0) does not depend on the table at all.
 
     With an intercept, P(0) is that of the best constant tried, and its bracket follows (Theorem 5).
     """
+    region = around_zero(problem, solution)
+    if problem.penalty.n_free:
+        region = with_bracket(region, narrow(problem, solution, [region], EVERYTHING, COARSE))
+    return Certificate("origin", (region,), solution.gap)
+
+
+@overflow_passes()
+def around_zero(problem: Problem, solution: Solution) -> Region:
+    """Return the ball around zero that holds the weights of every completion's model; nothing is said of intercepts."""
     rows, has_intercept = problem.rows, problem.penalty.n_free > 0
     mean = np.average(rows.y, weights=rows.weight) if has_intercept else 0.0
     constants = np.array([0.0, mean, solution.w[-1]] if has_intercept else [0.0])
-    (values,), (more,) = rows.reduce_and_collect(_origin_sums, problem.loss, constants)
+    (values,), (more,) = rows.reduce_labels(_origin_sums, problem.loss, constants)
     # Each constant proves a radius by itself, so one that overflowed may be passed over.
     values = sum_upper(values / rows.total_weight, rows.depth + 5)
     if rows.doubt is not None and rows.doubt.flips:
@@ -31,10 +39,7 @@ def origin(problem: Problem, solution: Solution) -> Certificate:
     at_zero = np.fmin.reduce(values)
     radius = float(up(np.sqrt(up(at_zero / problem.penalty.lam))))
     zero = np.zeros_like(solution.w)
-    region = Region("origin", zero, zero, radius)
-    if has_intercept:
-        region = with_bracket(region, narrow(problem, solution, [region], EVERYTHING, COARSE))
-    return Certificate("origin", (region,), solution.gap)
+    return Region("origin", zero, zero, radius)
 
 
 def _origin_sums(block: Block, loss: Loss, constants: Array) -> tuple[Sums, Sums]:

@@ -20,7 +20,7 @@ from ipub.certificates.definite import (
 )
 from ipub.certificates.flips import Flips, flipped_rows, largest_sum
 from ipub.certificates.margins import Margins, label_doubt, margins
-from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
+from ipub.certificates.movement import Box, Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
 from ipub.certificates.region import Certificate
 from ipub.certificates.signs import Signs
 from ipub.certificates.slope_bounds import MeanValue, SlopeBounds
@@ -61,7 +61,10 @@ INFLATIONS = 12
 GROWTH = 1.1
 """By which factor, beyond what was just found."""
 
-SAMPLE_GROWTH = 1.2
+MOST_SAMPLED = 1 << 14
+"""Rows of that sample, at most."""
+
+SAMPLE_GROWTH = 1.25
 """By which factor the set that a sample of the rows suggests is made larger."""
 
 ROUNDS = 4
@@ -73,18 +76,23 @@ GAIN = 0.98
 WORTHWHILE = 0.95
 """Another round must shrink the reach of the weights to less than this."""
 
-EXACT = 1.02
-"""Bounds of the weights no wider than this times what the first order alone says leave nothing to gain."""
+LEAST_GAIN = 0.01
+"""Nor is it made if it can hardly narrow the bounds by more than this share."""
 
 
-def slope(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
+def slope(
+    problem: Problem,
+    solution: Solution,
+    known: Certificate | None = None,
+    found: tuple[SlopeBounds | None, str] | None = None,
+) -> Certificate:
     """Certify by slopes of the loss's derivative (``docs/theory.md``, Theorem 6), inside what the half-ball leaves.
 
-    For every loss and penalty. Where there are too many uncertain cells, or nothing can be enclosed, the half-ball
-    alone is returned, with a note. A few passes of O(n d^2); then O(M d + d^2) a test row.
+    For every loss and penalty. Where nothing can be enclosed, the half-ball alone is returned, with a note. A few
+    passes of O(n d^2); then O(M d + d^2) a test row. What `slope_bounds` has `found` already is not computed again.
     """
     start = ball(problem, solution, known)
-    bounds, note = slope_bounds(problem, solution)
+    bounds, note = slope_bounds(problem, solution) if found is None else found
     if bounds is None:
         bounds, note = slope_bounds(problem, solution, start)
     return Certificate("slope", start.regions, start.gap, bounds, note)
@@ -107,19 +115,29 @@ def slope_bounds(
             f"{rows.n_rows * d:,} cells are too many for wrong labels to be looked at: the half-ball serves alone.",
         )
     suggested = _suggestion(problem, solution)
-    guess = None if suggested is None or not is_summed else suggested[1]
+    guess = None if suggested is None or not is_summed else suggested.guess
     if is_summed and (guess is None or not _can_be_summed(problem)):
         return None, f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball serves alone."
     found = enclose(problem, solution, suggested, guess) if start is None else None
+    if found is None and start is None:
+        return None, "No set of moves could be proved."
+    best = _rounds(problem, solution, found or start, guess)
+    return best, "" if best is not None else "The curvature could not be enclosed: the half-ball serves alone."
+
+
+def _rounds(
+    problem: Problem, solution: Solution, start: tuple[Model, Ellipsoid] | Certificate | None, guess: Guess | None
+) -> SlopeBounds | None:
+    """Make bounds from what is known of the moves, and again from these bounds, while that narrows them."""
     movement: Movement
-    if found is not None:
-        model, movement = found
-    elif start is not None:
+    ellipsoid: Ellipsoid | None = None
+    if isinstance(start, tuple):
+        model, ellipsoid = start
+        movement = ellipsoid
+    else:
+        assert start is not None
         movement = WithinRegions(start, solution.w)
         model = model_rows(problem, solution, movement, guess=guess)
-    else:
-        return None, "No set of moves could be proved."
-    ellipsoid = None if found is None else found[1]
     signs, best = Signs.undecided(solution.w), None
     for _ in range(ROUNDS):
         if best is not None:
@@ -132,7 +150,7 @@ def slope_bounds(
             break
         signs, farthest = signs.decided_by(bounds, problem.penalty)
         # The mean value doubles the work for each test row, and must be worth it.
-        alone, each = replace(bounds, mean_value=None), np.eye(d)
+        alone, each = replace(bounds, mean_value=None), np.eye(len(solution.w))
         low_alone, high_alone = alone.ends(each)
         low, high = bounds.narrowed_by_mean_value(each, low_alone, high_alone)
         if not ((high - low).sum() < GAIN * (high_alone - low_alone).sum()):
@@ -140,11 +158,13 @@ def slope_bounds(
         reach = np.maximum(up(high - solution.w), up(solution.w - low))
         farthest = np.fmin(bounds.farthest, np.fmin(reach, farthest))
         excess = float((high - low).sum() / np.maximum(2.0 * model.cells.least_half(bounds.inverse).sum(), TINY))
-        settled = excess <= EXACT or (best is not None and not (farthest.sum() < WORTHWHILE * best.farthest.sum()))
+        # What is not of first order shrinks at least with the reach of the weights.
+        gain = (excess - 1.0) * (1.0 - farthest.sum() / np.maximum(model.farthest.sum(), TINY))
+        settled = gain <= LEAST_GAIN or (best is not None and not (farthest.sum() < WORTHWHILE * best.farthest.sum()))
         best = replace(bounds, farthest=farthest, excess=excess)
         if settled or not farthest.any():
             break
-    return best, "" if best is not None else "The curvature could not be enclosed: the half-ball serves alone."
+    return best
 
 
 def _can_be_summed(problem: Problem) -> bool:
@@ -153,32 +173,44 @@ def _can_be_summed(problem: Problem) -> bool:
     return problem.loss.is_smooth and not rows.categories and rows.doubt is None and rows.n_features <= MOST_COLUMNS
 
 
+@dataclass(frozen=True)
+class Suggestion:
+    """A set of moves, ``v.M v <= radius^2`` and ``|v_j| <= farthest_j``, that a pass over the table may prove."""
+
+    ellipsoid: Ellipsoid
+    farthest: Array | None
+    guess: Guess
+
+
 @overflow_passes()
-def _suggestion(problem: Problem, solution: Solution) -> tuple[Ellipsoid, Guess] | None:
-    """Return the set of moves that a sample of the rows has, and what else it tells: nothing that is proved."""
-    part = problem.sample() if problem.loss.is_smooth else None
+def _suggestion(problem: Problem, solution: Solution) -> Suggestion | None:
+    """Return what a sample of the rows suggests: the set of its own moves, made larger."""
+    part = problem.sample(MOST_SAMPLED) if problem.loss.is_smooth else None
     if part is None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = enclose(part, solve(part, SAMPLE_TOL, start=solution.w))
-    if found is None:
+        trained = solve(part, SAMPLE_TOL, start=solution.w)
+    found = enclose(part, trained)
+    bounds = None if found is None else _rounds(part, trained, found, None)
+    if found is None or bounds is None:
         return None
     model, inside = found
     assert isinstance(model.cells, CellTerms)
     inverse = inside.inverse.center
-    around = replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius)
-    return around, Guess(model.curvature, inverse, model.cells.shares(inverse))
+    guess = Guess(model.curvature, inverse, model.cells.shares(inverse))
+    farthest = SAMPLE_GROWTH * bounds.farthest if problem.penalty.kappa == 0.0 else None
+    return Suggestion(replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius), farthest, guess)
 
 
 @overflow_passes()
 def enclose(
     problem: Problem,
     solution: Solution,
-    suggested: tuple[Ellipsoid, Guess] | None = None,
+    suggested: Suggestion | None = None,
     guess: Guess | None = None,
 ) -> tuple[Model, Ellipsoid] | None:
-    """Prove an ellipsoid that holds the move of every completion's model (Theorem 4); None if no set closes.
+    """Prove a set that holds the move of every completion's model (Theorem 4); None if no set closes.
 
     A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
     turn out strictly inside the set, all of them are. If not, what they are inside of, made a little larger, is the
@@ -186,6 +218,7 @@ def enclose(
     """
     if not problem.loss.is_smooth:
         return None
+    farthest = None
     if suggested is None:
         first = model_rows(problem, solution, Nowhere())
         inverse = Inverse.of(first.curvature)
@@ -193,12 +226,13 @@ def enclose(
             return None
         inside = Ellipsoid(first.curvature, inverse, first.force_upper(first.curvature))
     else:
-        inside = suggested[0]
+        inside, farthest = suggested.ellipsoid, suggested.farthest
     for _ in range(INFLATIONS):
         around = replace(inside, radius=GROWTH * inside.radius)
         if not 0.0 < around.radius < np.inf:
             return None
-        model = model_rows(problem, solution, around, guess=guess)
+        movement = around if farthest is None else Smallest((around, Box(farthest)))
+        model = model_rows(problem, solution, movement, guess=guess)
         found = model.ellipsoid()
         if found is None:
             return None
@@ -206,7 +240,12 @@ def enclose(
         least, metric = found.matrix, around.matrix
         share = up(up(found.radius / around.radius) ** 2) * (1.0 + 8.0 * EPS)
         rounding = 8.0 * EPS * len(metric) * (np.diag(least) + share * np.diag(metric))
-        if definiteness(least - share * metric - np.diag(rounding)) is not None:
+        closes = definiteness(least - share * metric - np.diag(rounding)) is not None
+        if closes and farthest is not None:
+            reach = model.box_of_moves(found)
+            closes = bool((reach < farthest).all())
+            farthest = GROWTH * np.maximum(reach, farthest)
+        if closes:
             return model, found
         inside = found
     return None
@@ -298,6 +337,19 @@ class Model:
         least = self.hessian_lower()
         inverse = Inverse.of(least)
         return None if inverse is None else Ellipsoid(least, inverse, self.force_upper(least))
+
+    def box_of_moves(self, ellipsoid: Ellipsoid) -> Array:
+        """Bound ``|v_j|`` by Theorem 6, for the L2 penalty, on the whole way from the center to a completion.
+
+        There u.g_c may be missing, with g_c the gradient of the center (Theorem 4 (b)).
+        """
+        bounds = self.bounds(Signs.undecided(self.w), ellipsoid)
+        if bounds is None:
+            return np.full_like(self.w, np.inf)
+        low, high = replace(bounds, mean_value=None).ends(np.eye(len(self.w)))
+        reach = np.maximum(up(high - self.w), up(self.w - low))
+        rest = sum_upper(np.abs(bounds.inverse) @ up(np.abs(self.gradient) + self.error), len(self.w) + 1)
+        return np.asarray(up(reach + rest))
 
     def bounds(self, signs: Signs, ellipsoid: Ellipsoid | None) -> SlopeBounds | None:
         """Put everything together (Theorem 6); None if the curvature has no inverse."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -191,10 +191,20 @@ class Rows(ABC):
         """Join, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns of some rows."""
         return self.reduce_and_collect(_nothing_to_add, kernel, *args)[1]
 
+    def reduce_labels(self, kernel: Callable[..., tuple[Sums, Sums]], *args: Any) -> tuple[Sums, Sums]:
+        """Do as `reduce_and_collect` for a kernel that looks at labels and weights alone: the table is not read."""
+        no_center, no_cells = np.zeros((0, self.n_features)), np.zeros(0, dtype=np.intp)
+
+        def apply(rows: slice) -> tuple[Sums, Sums]:
+            doubt = None if self.doubt is None else self.doubt.within(rows)
+            block = Block(no_center, no_cells, no_cells, np.zeros(0), self.y[rows], self.weight[rows], doubt=doubt)
+            with overflow_passes():
+                return kernel(block, *args)
+
+        return _joined(map(apply, self._slices))
+
     def reduce_and_collect(self, kernel: Callable[..., tuple[Sums, Sums]], *args: Any) -> tuple[Sums, Sums]:
         """Add up the first of what ``kernel(block, *args)`` returns, and join the second, arrays of some rows."""
-        total: Sums = ()
-        kept: list[Sums] = []
 
         def apply(rows: slice) -> tuple[Sums, Sums]:
             block = self.block(rows)
@@ -205,11 +215,18 @@ class Rows(ABC):
                 doubt = None if self.doubt is None else self.doubt.within(rows)
                 return kernel(replace(block, norms=norms, doubt=doubt), *args)
 
-        with overflow_passes():
-            for sums, parts in in_threads(apply, self._slices):
-                total = tuple(a + b for a, b in zip(total, sums, strict=True)) if kept else sums
-                kept.append(parts)
-        return total, tuple(np.concatenate(arrays) for arrays in zip(*kept, strict=True))
+        return _joined(in_threads(apply, self._slices))
+
+
+def _joined(results: Iterable[tuple[Sums, Sums]]) -> tuple[Sums, Sums]:
+    """Add up the first parts of results, and join the second, in order."""
+    total: Sums = ()
+    kept: list[Sums] = []
+    with overflow_passes():
+        for sums, parts in results:
+            total = tuple(a + b for a, b in zip(total, sums, strict=True)) if kept else sums
+            kept.append(parts)
+    return total, tuple(np.concatenate(arrays) for arrays in zip(*kept, strict=True))
 
 
 def _count_uncertain(block: Block) -> Sums:
@@ -327,6 +344,9 @@ class InterceptRows(Rows):
 
     def reduce_and_collect(self, kernel: Callable[..., tuple[Sums, Sums]], *args: Any) -> tuple[Sums, Sums]:
         return self.rows.reduce_and_collect(_see_ones, kernel, *args)
+
+    def reduce_labels(self, kernel: Callable[..., tuple[Sums, Sums]], *args: Any) -> tuple[Sums, Sums]:
+        return self.rows.reduce_labels(kernel, *args)
 
 
 def _with_ones(block: Block) -> Block:
