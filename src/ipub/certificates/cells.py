@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -71,6 +72,11 @@ class IncompleteRows:
         return Choices(rows, self.choice_categories, self.categories)
 
     @cached_property
+    def sizes(self) -> Array:
+        """Absolute values of the center."""
+        return np.abs(self.center)
+
+    @cached_property
     def cell_rows(self) -> Indices:
         """Row of each uncertain cell."""
         return np.repeat(np.arange(len(self.y)), self.cell_counts)
@@ -92,7 +98,7 @@ class IncompleteRows:
 
     def coordinate_sums(self, rows: Array, cells: Array) -> Array:
         """Bound ``sum_k rows_k |x_i| + cells_k e_j`` over the cells, for non-negative values, from above."""
-        along_rows = sum_upper(self.row_sums(rows) @ np.abs(self.center), self.roundings)
+        along_rows = sum_upper(self.row_sums(rows) @ self.sizes, self.roundings)
         return up(along_rows + self.column_sums(cells))
 
     def signed_sums(self, rows: Array, cells: Array) -> Array:
@@ -102,7 +108,11 @@ class IncompleteRows:
 
     def form(self, values: Array) -> Array:
         """Return ``sum_i values_i x_i x_i^T``."""
-        return np.asarray((self.center * values[:, None]).T @ self.center)
+        some: Any = np.flatnonzero(values)
+        if 2 * len(some) > len(values):
+            some = slice(None)
+        rows = self.center[some]
+        return np.asarray((rows * values[some, None]).T @ rows)
 
     @property
     def roundings(self) -> int:
@@ -180,8 +190,9 @@ class CellTerms:
     bend_row: Array
     bend_cell: Array
     choices: tuple[ChoiceTerms, ...]
-    crossing_rows: Array
-    """What `crossing` is made of: of each row, how far its cells bend each other's terms."""
+    crossing_sum: float
+    crossing_form: Array
+    """What `crossing` is the product of."""
 
     @classmethod
     def of(cls, some: IncompleteRows, loss: Loss, w: Array, farthest: Array) -> CellTerms:
@@ -223,7 +234,7 @@ class CellTerms:
         nothing = np.zeros_like(R)
         slack = up(numeric + some.coordinate_sums(nothing, crossing_cells + (m * open_)[i] * R))
         # Rounding of the products in `SlopeBounds`, with generators, rows, and pulls of whole groups.
-        seen = np.abs(some.center) @ farthest
+        seen = some.sizes @ farthest
         both = pull_cell + bend_cell
         products = some.coordinate_sums(6.0 * pull_row + 4.0 * bend_row, (curved * seen)[i] * R + both)
         products = products + 4.0 * some.coordinate_sums(np.abs(generator_rise), np.abs(generator_level))
@@ -236,8 +247,9 @@ class CellTerms:
         bent = np.abs(half_bent) + 0.5 * m[i] * (reach * bending[i]) * R + 2.0 * doubt * R
         bent = bent + (m * some.loose)[i] * R
         force_slack = up(numeric + some.coordinate_sums(0.5 * bend_row, crossing_cells + bent))
-        force_slack = up(force_slack + sum_upper(crossing @ np.abs(some.center), some.roundings))
+        force_slack = up(force_slack + sum_upper(crossing @ some.sizes, some.roundings))
         force_slack = up(force_slack + sum_error(shift_size, some.roundings))
+        crossing_form = some.form(crossing)
         # --- missing categories ---------------------------------------------------------------------------
         crossing_choices = np.where(several, steepest * row_reach, 0.0)
         unlike = some.looseness * (some.row_move + some.cell_move) + some.loose
@@ -255,13 +267,14 @@ class CellTerms:
             gradient_slack,
             force_shift,
             force_slack,
-            rounded_up(float(sum_upper(crossing.sum(), some.roundings)) * some.form(crossing), some.roundings),
+            rounded_up(float(sum_upper(crossing.sum(), some.roundings)) * crossing_form, some.roundings),
             pull_row,
             pull_cell,
             bend_row,
             bend_cell,
             choices,
-            crossing,
+            float(crossing.sum()),
+            crossing_form,
         )
 
     def hessian_loss(self, metric: Array) -> tuple[Array, Array, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ipub.certificates.definite import Inverse
 from ipub.certificates.region import Certificate
-from ipub.rounding import Array, dot_bounds, sum_upper, up
+from ipub.rounding import Array, dot_bounds, up
 
 
 class Movement(Protocol):
@@ -38,16 +38,6 @@ class Ellipsoid(Movement):
 
     def reach(self, X: Array) -> Array:
         return up(self.inverse.norm_upper(X) * self.radius)
-
-
-@dataclass(frozen=True)
-class Box(Movement):
-    """The set ``|v_j| <= farthest_j``."""
-
-    farthest: Array
-
-    def reach(self, X: Array) -> Array:
-        return sum_upper(np.abs(X) @ self.farthest, X.shape[1] + 1)
 
 
 @dataclass(frozen=True)

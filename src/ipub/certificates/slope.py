@@ -20,7 +20,7 @@ from ipub.certificates.definite import (
 )
 from ipub.certificates.flips import Flips, flipped_rows, largest_sum
 from ipub.certificates.margins import Margins, label_doubt, margins
-from ipub.certificates.movement import Box, Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
+from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, WithinRegions
 from ipub.certificates.region import Certificate
 from ipub.certificates.signs import Signs
 from ipub.certificates.slope_bounds import MeanValue, SlopeBounds
@@ -231,8 +231,7 @@ def enclose(
         around = replace(inside, radius=GROWTH * inside.radius)
         if not 0.0 < around.radius < np.inf:
             return None
-        movement = around if farthest is None else Smallest((around, Box(farthest)))
-        model = model_rows(problem, solution, movement, guess=guess)
+        model = model_rows(problem, solution, around, box=farthest, guess=guess)
         found = model.ellipsoid()
         if found is None:
             return None
@@ -440,17 +439,20 @@ def model_rows(
     solution: Solution,
     movement: Movement,
     *,
+    box: Array | None = None,
     everywhere: bool = False,
     guess: Guess | None = None,
 ) -> Model:
     """Lay a line through the derivative of every row, for all moves in a set; one pass over the rows.
 
-    With `everywhere`, slopes are those between any two scores that a row may have; else one of them is w''s. With a
-    `guess` what uncertain cells do is added up on the way, and none is kept.
+    With a `box`, moves have ``|v_j| <= box_j`` as well. With `everywhere`, slopes are those between any two scores
+    that a row may have; else one of them is w''s. With a `guess` what uncertain cells do is added up on the way, and
+    none is kept.
     """
     rows, penalty, loss, w = problem.rows, problem.penalty, problem.loss, solution.w
     d, total = len(w), rows.total_weight
     farthest = movement.reach(np.eye(d))
+    farthest = farthest if box is None else np.fmin(farthest, box)
     known = loss, solution, movement, farthest, everywhere, total, guess
     sums, parts = rows.reduce_and_collect(_row_sums, *known)
     gram, loose, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums[:9])
@@ -558,9 +560,10 @@ def _row_sums(
     curved, loose = weight * lines.slope, weight * lines.looseness
     open_ = weight * lines.loose
     at_jump = np.flatnonzero(open_)
+    forms = (X[:, None, :] * np.stack([curved, loose], axis=1)[:, :, None]).reshape(len(X), -1).T @ X
     sums = (
-        (X * curved[:, None]).T @ X,
-        (X * loose[:, None]).T @ X,
+        forms[: X.shape[1]],
+        forms[X.shape[1] :],
         (weight * middle) @ X,
         block.column_sizes(weight * middle),
         block.column_sizes(weight * half),

@@ -44,7 +44,6 @@ def sums_of_cells(terms: CellTerms, guess: Guess) -> Sums:
     pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / share) / size), np.sqrt(0.5 / size)
     along = np.hypot(pull * terms.pull_row, bend * terms.bend_row)
     across = (pull * terms.pull_cell) ** 2 + (bend * terms.bend_cell) ** 2
-    crossing = terms.crossing_rows
     return (
         np.array([len(size), len(some.y), 1.0]),
         terms.shift,
@@ -53,8 +52,8 @@ def sums_of_cells(terms: CellTerms, guess: Guess) -> Sums:
         terms.force_shift,
         np.abs(terms.force_shift),
         terms.force_slack,
-        crossing.sum(),
-        some.form(crossing),
+        terms.crossing_sum,
+        terms.crossing_form,
         lost,
         lost_cells,
         lost_size,
