@@ -167,7 +167,7 @@ def test_chosen_alphas_follow_the_units_of_the_table():
     X, y = draw_table(n=60)
     path = penalty_path(BoundedClassifier(), X, y, X, alphas=5)
     assert path.alphas[0] == pytest.approx(X.var(axis=0).sum())
-    np.testing.assert_allclose(path.alphas[:-1] / path.alphas[1:], 10.0)
+    np.testing.assert_allclose(path.alphas[:-1] / path.alphas[1:], 1e3**0.25)
     stretched = penalty_path(BoundedClassifier(), 8.0 * X + 5.0, y, 8.0 * X + 5.0, alphas=5)
     np.testing.assert_allclose(stretched.alphas, 64.0 * path.alphas)
     np.testing.assert_allclose(stretched.bounds, path.bounds, rtol=1e-4, atol=1e-6)

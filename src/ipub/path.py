@@ -23,7 +23,7 @@ from ipub.estimators.classifier import possible_labels
 from ipub.estimators.reading import labels_of
 from ipub.rounding import LARGEST, Array, overflow_passes
 
-SPAN = 1e4
+SPAN = 1e3
 """Between the greatest and the least alpha that are chosen here."""
 
 
@@ -96,7 +96,7 @@ def penalty_path(
     alphas : int or array, default=20
         The strengths of the penalty, or how many: these are then evenly spaced in their logarithms, from the mean
         squared distance of the training rows from their mean (with ``fit_intercept=False``: from zero; scaled as the
-        model sees them) down to a ten-thousandth of it.
+        model sees them) down to a thousandth of it.
     **fit_arguments
         What else `fit` takes: ``sample_weight``, ``X_lower`` and ``X_upper``, ``y_lower`` and ``y_upper``.
 
