@@ -1,6 +1,6 @@
 """Run benchmarks: ``python -m benchmarks NAME...``, or the quick ones.
 
-Names are tightness, cost, sphere_cost (the quick ones), pointwise, rivals and real_tables.
+Names are tightness, cost, sphere_cost (the quick ones), pointwise, path, rivals and real_tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 
 QUICK = ("tightness", "cost", "sphere_cost")
-ALL = (*QUICK, "pointwise", "rivals", "real_tables")
+ALL = (*QUICK, "pointwise", "path", "rivals", "real_tables")
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ LAYERS = [
     {"baselines"},
     {"estimators"},
     {"trained"},
-    {"certify"},
+    {"certify", "path"},
     {"modelfile", "plots", "tables", "datasets", "screen"},
     {"demo", "experiments"},
     {"cli"},
@@ -158,7 +158,7 @@ def test_the_examples_in_docstrings_run(name):
 
 def test_the_estimators_and_the_matrix_have_examples():
     finder = doctest.DocTestFinder(recurse=False)
-    for thing in (ipub.BoundedClassifier, ipub.BoundedRegressor, ipub.IntervalMatrix, ipub.certify):
+    for thing in (ipub.BoundedClassifier, ipub.BoundedRegressor, ipub.IntervalMatrix, ipub.certify, ipub.penalty_path):
         assert any(test.examples for test in finder.find(thing))
 
 

@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_python_of_the_readme_runs_and_shows_what_it_says():
-    first, frames, pipeline, second, third = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+def test_the_python_of_the_readme_runs_and_shows_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it saves a picture
+    first, frames, pipeline, penalties, second, third = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     *statements, proba_bounds, label_set = first.strip().splitlines()
     scope: dict[str, object] = {}
     exec("\n".join(statements), scope)
@@ -30,6 +31,11 @@ def test_the_python_of_the_readme_runs_and_shows_what_it_says():
     exec("\n".join(statements), scope)
     low, high = np.asarray(eval(bounds_of_pipeline, scope)).T
     assert (low < high).all()
+    exec(penalties, scope)
+    alpha, share = re.search(r"alpha ([\d.]+): at least (\d+) %", penalties).groups()
+    assert f"{scope['chosen'].alpha:.1g}" == alpha
+    assert int(100 * scope["path"].guaranteed_score.max()) == int(share)
+    assert (tmp_path / "path.png").exists()
     row, certified, attained, table = second.strip().splitlines()
     exec("\n".join([row, attained]), scope)
     for bounds, line in ((eval(certified, scope), certified), (scope["attained"], attained)):

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ipub.plots import CERTAIN, UNCERTAIN, plot_bounds
+from ipub import BoundedClassifier, BoundedRegressor, penalty_path
+from ipub.plots import CERTAIN, UNCERTAIN, plot_bounds, plot_penalty_path
 
 BOUNDS = np.array([[0.4, 0.7], [0.1, 0.3], [0.6, 0.9], [0.5, 0.6]])
 CENTER = np.array([0.55, 0.2, 0.7, 0.52])
@@ -61,6 +62,45 @@ def test_nothing_covers_the_rows():
     label = ax.xaxis.label.get_window_extent()
     assert legend.y1 <= min(axes.y0, label.y0)
     assert legend.y0 >= 0
+
+
+def path_of(kind, with_truth):
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    y = (X[:, 0] > 0.0) * 1.0
+    X[:3, 1] = np.nan
+    return penalty_path(kind(), X[:60], y[:60], X[60:], y[60:] if with_truth else None, alphas=[0.1, 1.0, 0.3])
+
+
+def test_a_path_shows_what_is_right_certain_and_both_over_alpha(tmp_path):
+    path = path_of(BoundedClassifier, True)
+    ax = plot_penalty_path(path, title="three penalties")
+    certain, right, both, best = ax.get_lines()
+    order = [0, 2, 1]
+    for line, values in ((certain, path.certain), (right, path.score), (both, path.guaranteed_score)):
+        assert line.get_xdata().tolist() == [0.1, 0.3, 1.0]
+        assert line.get_ydata().tolist() == values[order].tolist()
+    assert best.get_xdata()[0] == path.alphas[path.guaranteed_score.argmax()]
+    assert [text.split(":")[0] for text in words(ax)[:3]] == ["certain", "right", "certain and right"]
+    assert ax.get_xscale() == "log"
+    assert ax.get_title(loc="left") == "three penalties"
+    ax.figure.savefig(tmp_path / "p.png")
+    legend, label = ax.get_legend().get_window_extent(), ax.xaxis.label.get_window_extent()
+    assert 0 <= legend.y0 <= legend.y1 <= label.y0
+
+
+@pytest.mark.parametrize(
+    ("kind", "with_truth", "quantity", "n_lines"),
+    [
+        (BoundedClassifier, False, "share of the test rows", 1),
+        (BoundedRegressor, True, "R²", 3),
+        (BoundedRegressor, False, "median width of the bounds", 1),
+    ],
+)
+def test_a_path_shows_what_there_is_in_axes_that_are_given(kind, with_truth, quantity, n_lines):
+    mine = Figure().add_subplot()
+    assert plot_penalty_path(path_of(kind, with_truth), ax=mine) is mine
+    assert mine.get_ylabel() == quantity
+    assert len(mine.get_lines()) == n_lines
 
 
 @pytest.mark.parametrize(

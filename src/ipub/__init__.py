@@ -6,6 +6,7 @@ from ipub.data.holes import IntervalWarning
 from ipub.data.intervals import IntervalMatrix
 from ipub.data.sentinels import SentinelWarning
 from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.path import PenaltyPath, penalty_path
 
 __version__ = "0.1.0"
 __all__ = [
@@ -14,7 +15,9 @@ __all__ = [
     "CategoryWarning",
     "IntervalMatrix",
     "IntervalWarning",
+    "PenaltyPath",
     "SentinelWarning",
     "__version__",
     "certify",
+    "penalty_path",
 ]

@@ -11,6 +11,9 @@ from ipub.rounding import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+
+    from ipub.path import PenaltyPath
 
 CERTAIN = "#0072B2"
 UNCERTAIN = "#E69F00"
@@ -83,6 +86,78 @@ def plot_bounds(
     return ax
 
 
+def plot_penalty_path(path: PenaltyPath, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw what each strength of the penalty gives: how good the model is, and how certain.
+
+    Of a classifier, in shares of the test rows: those that the model trained at the center predicts right, those whose
+    label is certain, and those that are both, which the model of every completion predicts right. The best alpha by
+    the last is marked. Of a regression, R2 of the model at the center and the R2 that every completion's reaches
+    (nothing below -0.1 is shown); without `y_test`, the median width of the bounds.
+
+    Parameters
+    ----------
+    path : PenaltyPath
+        As from `ipub.penalty_path`.
+    title : str, optional
+    ax : matplotlib Axes, optional
+        Where to draw; see `plot_bounds`.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from ipub import BoundedClassifier, penalty_path
+    >>> from ipub.datasets import load_mammographic_masses
+    >>> from ipub.plots import plot_penalty_path
+    >>> X, y = load_mammographic_masses()
+    >>> path = penalty_path(BoundedClassifier(scale="standard"), X[:700], y[:700], X[700:], y[700:], alphas=5)
+    >>> plot_penalty_path(path).get_xscale()
+    'log'
+    """
+    if ax is None:
+        ax = _new_axes()
+    order = np.argsort(path.alphas)
+    alphas = path.alphas[order]
+    good, guaranteed = ("R²", "R² guaranteed") if path.certain is None else ("right", "certain and right")
+    lines = [
+        (path.certain, UNCERTAIN, "s", "certain: the same label for every completion"),
+        (path.score, INK, "o", f"{good}: the model with holes at mid-interval"),
+        (path.guaranteed_score, CERTAIN, "D", f"{guaranteed}: the model of every completion"),
+    ]
+    if path.certain is None and path.score is None:
+        lines = [(path.width, CERTAIN, "o", "bounds over all completions")]
+    for values, colour, marker, words in lines:
+        if values is not None:
+            ax.plot(alphas, values[order], color=colour, marker=marker, markersize=4.0, linewidth=1.6, label=words)
+    ax.set_xscale("log")
+    _set_path_limits(ax, path)
+    if path.guaranteed_score is not None:
+        best = int(np.argmax(path.guaranteed_score))
+        words = f"most is guaranteed at alpha = {path.alphas[best]:.2g}"
+        ax.axvline(path.alphas[best], color=INK, linewidth=1.0, linestyle=(0, (5, 3)), zorder=1.5, label=words)
+    _finish(ax, "alpha: strength of the penalty", title)
+    return ax
+
+
+def _set_path_limits(ax: Axes, path: PenaltyPath) -> None:
+    """Scale and name the vertical axis: shares from 0 to 1, R2 up to 1, widths by their logarithms."""
+    from matplotlib.ticker import PercentFormatter
+
+    if path.certain is not None:
+        ax.set_ylabel("share of the test rows")
+        ax.set_ylim(-0.02, 1.02)
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    elif path.score is not None:
+        ax.set_ylabel("R²")
+        ax.set_ylim(-0.1, 1.02)
+    else:
+        ax.set_ylabel("median width of the bounds")
+        if (path.width > 0.0).all():
+            ax.set_yscale("log")
+
+
 def _new_axes() -> Axes:
     try:
         from matplotlib.figure import Figure
@@ -143,18 +218,25 @@ def _decorate(ax: Axes, quantity: str, title: str | None) -> None:
     from matplotlib.collections import LineCollection
     from matplotlib.ticker import MaxNLocator
 
-    ax.set_xlabel("rows, sorted by prediction")
     ax.set_ylabel(quantity)
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    ax.plot([], [], linestyle="none", marker="o", markersize=4, color=INK, label="prediction, holes at mid-interval")
+    for handle in _finish(ax, "rows, sorted by prediction", title).legend_handles:
+        if isinstance(handle, LineCollection):
+            handle.set_linewidth(5.0)
+
+
+def _finish(ax: Axes, across: str, title: str | None) -> Legend:
+    """Draw what all pictures have in common, and the legend."""
+    ax.set_xlabel(across)
     if title is not None:
         ax.set_title(title, loc="left")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.grid(axis="y", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
-    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
-    ax.plot([], [], linestyle="none", marker="o", markersize=4, color=INK, label="prediction, holes at mid-interval")
     # Below the axis labels, in units of the font, so that it never covers a row whatever the size.
-    legend = ax.legend(
+    return ax.legend(
         loc="upper left",
         bbox_to_anchor=(0.0, 0.0),
         borderaxespad=4.6,
@@ -163,6 +245,3 @@ def _decorate(ax: Axes, quantity: str, title: str | None) -> None:
         frameon=False,
         fontsize="small",
     )
-    for handle in legend.legend_handles:
-        if isinstance(handle, LineCollection):
-            handle.set_linewidth(5.0)

@@ -221,15 +221,24 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
             Bounds of each cell; equal to X where X is observed.
         """
-        rows = self._read_rows(X, y, sample_weight, X_lower, X_upper)[0]
-        problems = [self._problem(rows)]
-        if len(self.classes_) > 2:
-            problems = [
-                self._problem(rows.with_targets(np.where((rows.y == k) | (rows.y == FOR), 1.0, -1.0)))
-                for k in range(len(self.classes_))
-            ]
-        self._certify(*((problem, self._train(problem)) for problem in problems))
+        self._certify(*map(self._train, self._read_models(X, y, sample_weight, X_lower, X_upper)))
         return self
+
+    def _read_models(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        X_lower: ArrayLike | None = None,
+        X_upper: ArrayLike | None = None,
+    ) -> list[Rows]:
+        """Read what `fit` takes; return the rows of each model to train: one, or one for each of several classes."""
+        rows = self._read_rows(X, y, sample_weight, X_lower, X_upper)[0]
+        if len(self.classes_) == 2:
+            return [rows]
+        return [
+            rows.with_targets(np.where((rows.y == k) | (rows.y == FOR), 1.0, -1.0)) for k in range(len(self.classes_))
+        ]
 
     def _read_rows(
         self,
@@ -384,12 +393,14 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
         With more than two classes a label is ruled out if its highest score is below the lowest of another.
         """
-        scores = self._score_bounds(X)
-        if scores.ndim == 2:
-            possible = np.column_stack([scores[:, 0] <= 0.0, scores[:, 1] >= 0.0])
-        else:
-            possible = scores[..., 1] >= scores[..., 0].max(axis=1, keepdims=True)
-        return self._output(possible, X, [str(label) for label in self.classes_])
+        return self._output(possible_labels(self._score_bounds(X)), X, [str(label) for label in self.classes_])
+
+
+def possible_labels(scores: Array) -> NDArray[np.bool_]:
+    """Return (m, n_classes): which labels bounds of the scores leave possible."""
+    if scores.ndim == 2:
+        return np.column_stack([scores[:, 0] <= 0.0, scores[:, 1] >= 0.0])
+    return np.asarray(scores[..., 1] >= scores[..., 0].max(axis=1, keepdims=True))
 
 
 def share_bounds(low: Array, high: Array) -> tuple[Array, Array]:

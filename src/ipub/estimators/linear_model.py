@@ -71,8 +71,10 @@ class BoundedLinearModel(TableReader, FrameOutput):
     def _problem(self, rows: Rows) -> Problem:
         return Problem(InterceptRows(rows) if self.fit_intercept else rows, self._loss, self._penalty())
 
-    def _train(self, problem: Problem) -> Solution:
-        return solve(problem, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+    def _train(self, rows: Rows, start: Array | None = None) -> tuple[Problem, Solution]:
+        """Train one model on its rows, from weights that may be near."""
+        problem = self._problem(rows)
+        return problem, solve(problem, tol=self.tol, max_iter=self.max_iter, start=start, verbose=self.verbose)
 
     def _certify(self, *trained: tuple[Problem, Solution]) -> None:
         """Certify from the solutions of one problem, or of several: one for each class."""

@@ -148,13 +148,25 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
             Bounds of each target, finite: of a rounded, a censored or an unknown one. y must lie between them, or be
             NaN. The model is trained at their middle, and bounds hold for all targets between them as well.
         """
+        self._certify(*map(self._train, self._read_models(X, y, sample_weight, X_lower, X_upper, y_lower, y_upper)))
+        return self
+
+    def _read_models(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        X_lower: ArrayLike | None = None,
+        X_upper: ArrayLike | None = None,
+        y_lower: ArrayLike | None = None,
+        y_upper: ArrayLike | None = None,
+    ) -> list[Rows]:
+        """Read what `fit` takes; return the rows of the one model to train."""
         y, radius = self._read_target_bounds(y, y_lower, y_upper)
         rows = self._read_rows(X, y, sample_weight, X_lower, X_upper)[0]
         if radius is not None and radius.any():
             rows = rows.with_doubt(LabelDoubt(radius, np.zeros(len(radius))))
-        problem = self._problem(rows)
-        self._certify((problem, self._train(problem)))
-        return self
+        return [rows]
 
     def _read_target_bounds(
         self, y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | None
