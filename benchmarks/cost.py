@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.lines import Lines
 from benchmarks.real_data import load, with_holes
-from benchmarks.tightness import grouped
 from benchmarks.timing import medians
 from ipub import BoundedClassifier
 from ipub.certificates import ball, origin, sphere, tight
@@ -56,7 +55,7 @@ def run(console: Console) -> None:
                     REPEATS,
                     *peers.values(),
                     partial(_bounds, matrix, y, X_test, has_intercept),
-                    partial(_bounds, matrix, y, X_test, has_intercept, grouped),
+                    partial(_bounds, matrix, y, X_test, has_intercept, Certificate.grouped),
                 )
                 details.append((has_intercept, threads, _stages(matrix, y, X_test, has_intercept)))
             fits = dict(zip(peers, spent, strict=True))
@@ -109,7 +108,7 @@ def _stages(matrix: IntervalMatrix, y: Array, X_test: Array, has_intercept: bool
         lambda: ball(problem, solution, known),
         lambda: tight(problem, solution),
         lambda: certificate.score_bounds(rows),
-        lambda: grouped(certificate).score_bounds(rows),
+        lambda: certificate.grouped().score_bounds(rows),
     )
     return dict(zip(names, times, strict=True))
 

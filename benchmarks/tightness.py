@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -118,11 +118,6 @@ def run(console: Console) -> None:
             _measure(lines, setting)
 
 
-def grouped(certificate: Certificate) -> Certificate:
-    """Return the form of a certificate that is free of training rows."""
-    return certificate if certificate.slope is None else replace(certificate, slope=certificate.slope.grouped())
-
-
 def shown(ratio: float, target: float) -> str:
     """Show a ratio, with a mark if it misses its target."""
     return f"{ratio:.3f}" + ("!" if ratio > target else " ")
@@ -151,7 +146,7 @@ def _measure(lines: Lines, setting: Setting) -> None:
         certificate, spent = timed(certified, certify, problem, solution, X_test)
         ratios.append(float(np.median(width(certificate.score_bounds(X_test)) / attained)))
         times.append(spent)
-    ratios.append(float(np.median(width(grouped(certificate).score_bounds(X_test)) / attained)))
+    ratios.append(float(np.median(width(certificate.grouped().score_bounds(X_test)) / attained)))
     lines.add(
         *setting.cells(),
         *(f"{ratio:.2f}" for ratio in ratios[:2]),
@@ -183,7 +178,7 @@ def _ridge(console: Console) -> None:
         problem = Problem(rows, LOSSES["squared_error"], ElasticNet(lam))
         solution = solve(problem)
         certificate = tight(problem, solution)
-        means = [width(form.score_bounds(X_test)).mean() for form in (certificate, grouped(certificate))]
+        means = [width(form.score_bounds(X_test)).mean() for form in (certificate, certificate.grouped())]
         attained = width(attained_bounds(problem, solution, X_test).bounds).mean()
         mark = "!" if means[0] > target else " "
         lines.add(f"{lam:g}", f"{means[0]:.5f}{mark}", f"{means[1]:.5f}", f"{target:g}", f"{attained:.5f}")

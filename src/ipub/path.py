@@ -17,11 +17,14 @@ from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
+from ipub.certificates import CERTIFICATES, Certificate, Neighbour, tight
 from ipub.data.blocks import Block, Rows, Sums
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.classifier import possible_labels
 from ipub.estimators.reading import labels_of
-from ipub.rounding import LARGEST, Array, overflow_passes
+from ipub.problem import Problem
+from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_passes
+from ipub.solvers import Solution
 
 SPAN = 1e3
 """Between the greatest and the least alpha that are chosen here."""
@@ -47,7 +50,7 @@ class PenaltyPath:
     width: Array
     """Median width of the bounds."""
     estimators: tuple[Any, ...]
-    """The fitted estimators. Each keeps what its certificate needs."""
+    """The fitted estimators, whose certificates keep no training rows; ``fit`` one again for narrower bounds."""
 
     def columns(self) -> dict[str, Array]:
         """Return what there is of each alpha, by name: ``pandas.DataFrame(path.columns())`` is a frame of it."""
@@ -80,8 +83,9 @@ def penalty_path(
     """Bound the predictions of test rows for many strengths of the penalty.
 
     A strong penalty makes bounds narrow and the model blunt, a weak one the opposite: this shows what is traded. The
-    training table is read once, and each model is trained from those of stronger penalties; bounds are those that
-    `fit` with that alpha would give, and as certain.
+    training table is read once, and each model is trained from those of stronger penalties. Bounds are as certain as
+    those of `fit`, but in the form that keeps no training rows, wider by some per cent: fit again with the alpha that
+    you choose.
 
     Parameters
     ----------
@@ -137,15 +141,17 @@ def penalty_path(
     truth = None if y_test is None else _read_truth(reader, y_test, _num_samples(X_test))
     # From strong to weak, whatever the order: a model is near that of its stronger neighbour.
     order = np.argsort(-chosen)
-    starts = _Starts()
+    starts, neighbours = _Starts(), _Neighbours()
     found: dict[int, _Point] = {}
+    check_arithmetic()
     with Progress(disable=not estimator.verbose) as bar:
         for k in bar.track(order.tolist(), description="Penalties"):
             fitted = copy.copy(reader)
             fitted.alpha = float(chosen[k])
             trained = [fitted._train(*each) for each in zip(models, starts.at(fitted.alpha, len(models)), strict=True)]
             starts.add(fitted.alpha, [solution.w for _, solution in trained])
-            fitted._certify(*trained)
+            certificates = neighbours.certify(fitted, trained)
+            fitted._keep_certificates(tuple(trained), tuple(each.grouped() for each in certificates))
             found[k] = _Point.of(fitted, X_test, truth)
             fitted.verbose = estimator.verbose
     points = [found[k] for k in range(len(chosen))]
@@ -175,6 +181,34 @@ class _Starts:
         # No farther than what is known: the line bends.
         step = min(1.0, (math.log(alpha) - here) / (here - before)) if before != here else 0.0
         return [w + step * (w - old) for w, old in zip(weights, earlier, strict=True)]
+
+
+class _Neighbours:
+    """What is known of the last two penalties, and so suggests how far the models of the next can move."""
+
+    def __init__(self) -> None:
+        self._last: list[tuple[float, list[Certificate]]] = []
+
+    def certify(self, fitted: Any, trained: Sequence[tuple[Problem, Solution]]) -> list[Certificate]:
+        """Certify the models of one penalty as its estimator says."""
+        make, lam = CERTIFICATES[fitted.certificate], trained[0][0].penalty.lam
+        certificates = [
+            tight(problem, solution, self._near(k, lam)) if make is tight else make(problem, solution)
+            for k, (problem, solution) in enumerate(trained)
+        ]
+        self._last = [*self._last[-1:], (lam, certificates)]
+        return certificates
+
+    def _near(self, model: int, lam: float) -> Neighbour | None:
+        """Return the last bounds of a model; moves grow by a power of the penalty, which the last two tell."""
+        known = [(there, certificates[model].slope) for there, certificates in self._last]
+        if not known or known[-1][1] is None:
+            return None
+        (earlier, before), (there, bounds) = known[0], known[-1]
+        power = -1.0
+        if before is not None and earlier != there and bounds.farthest.any() and before.farthest.any():
+            power = math.log(bounds.farthest.sum() / before.farthest.sum()) / math.log(there / earlier)
+        return Neighbour(bounds, there, (lam / there) ** max(power, -1.0))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, origin
 from ipub.certificates.pointwise import pointwise_bounds, why_not
 from ipub.certificates.region import Certificate, Region, intersection
-from ipub.certificates.slope import slope, slope_bounds
+from ipub.certificates.slope import Neighbour, slope, slope_bounds
 from ipub.certificates.slope_bounds import Cells, Groups, MeanValue, SlopeBounds
 from ipub.certificates.sphere import sphere
 from ipub.certificates.uncertain_rows import MOST_TRIED, uncertain_row_bounds
@@ -26,13 +26,13 @@ NEARLY_EXACT = 1.5
 """Slopes that leave bounds no wider than this times the first order alone need no help."""
 
 
-def tight(problem: Problem, solution: Solution) -> Certificate:
+def tight(problem: Problem, solution: Solution, near: Neighbour | None = None) -> Certificate:
     """Take slopes where they are nearly exact, and else intersect everything that is cheap; finite in any case.
 
     Then no part alone is narrower. (With an intercept, whose bracket is found to a hundredth of its width: by no more
-    than that.)
+    than that.) What is known of a problem `near` saves time.
     """
-    found = slope_bounds(problem, solution)
+    found = slope_bounds(problem, solution, near=near)
     bounds, note = found
     if bounds is not None and bounds.excess <= NEARLY_EXACT:
         # The ball around zero serves rows so far away that the slopes' numbers overflow.
@@ -85,6 +85,7 @@ __all__ = [
     "MOST_TRIED",
     "PARTS",
     "Certificate",
+    "Neighbour",
     "Region",
     "ball",
     "curvature",

@@ -52,6 +52,9 @@ MOST_NUMBERS = 1 << 25
 MOST_COLUMNS = 128
 """Up to so many columns, cells that are not kept are added up, column by column: a matrix for each."""
 
+NEAR_GROWTH = 1.15
+"""By which factor that of a neighbouring problem is, beyond what it is thought to grow."""
+
 SAMPLE_TOL = 1e-6
 """Relative duality gap of the sample's model."""
 
@@ -85,14 +88,16 @@ def slope(
     solution: Solution,
     known: Certificate | None = None,
     found: tuple[SlopeBounds | None, str] | None = None,
+    near: Neighbour | None = None,
 ) -> Certificate:
     """Certify by slopes of the loss's derivative (``docs/theory.md``, Theorem 6), inside what the half-ball leaves.
 
     For every loss and penalty. Where nothing can be enclosed, the half-ball alone is returned, with a note. A few
-    passes of O(n d^2); then O(M d + d^2) a test row. What `slope_bounds` has `found` already is not computed again.
+    passes of O(n d^2); then O(M d + d^2) a test row. What `slope_bounds` has `found` already is not computed again. A
+    problem `near` suggests where to look.
     """
     start = ball(problem, solution, known)
-    bounds, note = slope_bounds(problem, solution) if found is None else found
+    bounds, note = slope_bounds(problem, solution, near=near) if found is None else found
     if bounds is None:
         bounds, note = slope_bounds(problem, solution, start)
     return Certificate("slope", start.regions, start.gap, bounds, note)
@@ -100,11 +105,12 @@ def slope(
 
 @overflow_passes()
 def slope_bounds(
-    problem: Problem, solution: Solution, start: Certificate | None = None
+    problem: Problem, solution: Solution, start: Certificate | None = None, near: Neighbour | None = None
 ) -> tuple[SlopeBounds | None, str]:
     """Return the bounds of Theorem 6, or None and the reason.
 
-    How far models can move is what a certificate to `start` from leaves; without one, what Theorem 4 proves.
+    How far models can move is what a certificate to `start` from leaves; without one, what Theorem 4 proves, beginning
+    with a set that a problem `near` suggests, or a sample of the rows.
     """
     rows, d = problem.rows, len(solution.w)
     n_cells = rows.count_uncertain()
@@ -114,7 +120,8 @@ def slope_bounds(
             None,
             f"{rows.n_rows * d:,} cells are too many for wrong labels to be looked at: the half-ball serves alone.",
         )
-    suggested = _suggestion(problem, solution)
+    suggested = None if near is None or is_summed else near.suggestion(problem)
+    suggested = _suggestion(problem, solution) if suggested is None else suggested
     guess = None if suggested is None or not is_summed else suggested.guess
     if is_summed and (guess is None or not _can_be_summed(problem)):
         return None, f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball serves alone."
@@ -179,7 +186,38 @@ class Suggestion:
 
     ellipsoid: Ellipsoid
     farthest: Array | None
-    guess: Guess
+    guess: Guess | None
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """The bounds of a problem that differs in the strength of its penalty alone.
+
+    Attributes
+    ----------
+    bounds : SlopeBounds
+    lam : float
+        Its L2 penalty.
+    growth : float
+        How many times as far models are thought to move here.
+    """
+
+    bounds: SlopeBounds
+    lam: float
+    growth: float
+
+    @overflow_passes()
+    def suggestion(self, problem: Problem) -> Suggestion | None:
+        """Return its set of moves, with the other penalty, and larger."""
+        known, penalty = self.bounds, problem.penalty
+        if not problem.loss.is_smooth or known.ellipsoid is None:
+            return None
+        matrix = known.curvature + np.diag((penalty.lam - self.lam) * ~penalty.is_free(len(known.w)))
+        inverse, size = Inverse.of(matrix), NEAR_GROWTH * self.growth
+        if inverse is None:
+            return None
+        farthest = size * known.farthest if penalty.kappa == 0.0 else None
+        return Suggestion(Ellipsoid(matrix, inverse, size * known.radius), farthest, None)
 
 
 @overflow_passes()

@@ -129,7 +129,7 @@ class Rows(ABC):
         self.n_rows, self.n_features = len(y), n_features
         self.y = y
         self.weight = np.ones(len(y)) if weight is None else _scaled(weight)
-        self.total_weight = math.fsum(self.weight)
+        self.total_weight = _total(self.weight)
         """Sum of the weights, correctly rounded."""
         self.categories: tuple[Levels, ...] = ()
         """Columns that are levels of a category, of which some are missing."""
@@ -239,6 +239,13 @@ def _nothing_to_add(block: Block, kernel: Kernel, *args: Any) -> tuple[Sums, Sum
 
 def _nothing_to_keep(block: Block, kernel: Kernel, *args: Any) -> tuple[Sums, Sums]:
     return kernel(block, *args), ()
+
+
+def _total(weight: Array) -> float:
+    """Return the sum of weights, correctly rounded: a product if they are all the same."""
+    if len(weight) and weight.min() == weight.max():
+        return len(weight) * float(weight[0])
+    return math.fsum(weight)
 
 
 def _scaled(weight: Array) -> Array:

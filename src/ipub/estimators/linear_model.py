@@ -79,8 +79,14 @@ class BoundedLinearModel(TableReader, FrameOutput):
     def _certify(self, *trained: tuple[Problem, Solution]) -> None:
         """Certify from the solutions of one problem, or of several: one for each class."""
         check_arithmetic()
+        make = CERTIFICATES[self.certificate]
+        self._keep_certificates(trained, tuple(make(problem, solution) for problem, solution in trained))
+
+    def _keep_certificates(
+        self, trained: tuple[tuple[Problem, Solution], ...], certificates: tuple[Certificate, ...]
+    ) -> None:
+        """Keep what was trained and certified, one for each class, as attributes."""
         self._training = trained
-        certificates = tuple(CERTIFICATES[self.certificate](problem, solution) for problem, solution in trained)
         self.n_iter_ = max(solution.n_iter for _, solution in trained)
         self.dual_gap_ = max(solution.gap for _, solution in trained)
         n_columns = trained[0][0].rows.n_features
