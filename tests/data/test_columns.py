@@ -23,7 +23,7 @@ def _column(kind: str) -> np.ndarray:
         case "rounded":
             return np.round(x, 1)
         case "many zeros":
-            return np.where(x < 0.5, 0.0, x)
+            return np.maximum(x, 0.0)
         case "a value in the middle":
             return np.where(np.abs(x) < 1.2, 0.125, x)
         case "whole":
