@@ -8,7 +8,7 @@ from ipub.data.columns import Column, look_at_columns
 from ipub.data.holes import SentinelWarning, column_ranges
 
 N = columns.LONG + 4321
-SEEN = slice(None, None, 1 + N // columns.SAMPLE_ROWS)
+SEEN = slice(None, None, columns.SAMPLED)
 """Rows of the sample, where all rows count."""
 
 

@@ -20,10 +20,14 @@ from ipub.data.sentinels import FEWEST_OTHERS, GAP, SENTINELS, sentinel_in
 from ipub.parallel import in_threads
 from ipub.rounding import Array
 
-LONG = 1 << 16
+LONG = 1 << 15
 """Rows from which on a sample is worth while."""
-SAMPLE_ROWS = 1 << 14
-DEVIATIONS = 6.0
+SAMPLED = 32
+"""Of so many rows about one is in the sample, of very long tables fewer."""
+MOST_SAMPLED = 1 << 14
+MANY_CELLS = 1 << 17
+"""Cells from which on threads are worth while."""
+DEVIATIONS = 4.5
 """How many standard deviations the sample's quantile may be off."""
 MOST_KEPT = 0.125
 """Share of a column that may be kept to select a quantile from."""
@@ -86,7 +90,7 @@ def look_at_columns(
     """
     whole = partial(_whole_column, table, probabilities, counted)
     if len(table) < LONG:
-        yield from map(whole, columns)
+        yield from in_threads(whole, columns) if table.size > MANY_CELLS else map(whole, columns)
         return
     for start in range(0, len(columns), BLOCK_COLUMNS):
         group = np.asarray(columns[start : start + BLOCK_COLUMNS])
@@ -130,7 +134,7 @@ class _Group:
         is_run = bool((np.diff(group) == 1).all())
         self.where: slice | Indices = slice(int(group[0]), int(group[-1]) + 1) if is_run else group
         rows = np.arange(len(table)) if counted is None else np.flatnonzero(counted)
-        sample = self._values(rows[:: 1 + len(rows) // SAMPLE_ROWS])
+        sample = self._values(rows[:: max(SAMPLED, len(rows) // MOST_SAMPLED)])
         sample.sort(axis=1)
         self.samples = [line[: len(line) - np.count_nonzero(np.isnan(line))] for line in sample]
         self.may_be_whole = [bool((some == np.floor(some)).all()) for some in self.samples]
