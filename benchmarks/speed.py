@@ -1,7 +1,7 @@
 """Fit on a table with holes and bounds of the test rows, against one plain fit of scikit-learn on the filled table.
 
-The plain fit is the fastest of lbfgs and newton-cholesky at their default tolerance, with the threads that BLAS takes by
-default and with one, which on a busy machine may be many times faster. LIBLINEAR is the paper's solver.
+The plain fit is the fastest of lbfgs and newton-cholesky at their default tolerance, with as many threads as BLAS takes
+and with one, which on a busy machine may be many times faster. LIBLINEAR is the paper's solver.
 Interval Newton (whitened) is certified as well. Multiple imputation has no guarantee: its width is the range of its
 predictions. Logistic loss, lambda 0.1, no intercept, 1 % of the cells missing at random, each in the middle half of its
 column. All is timed in turn, in one run: medians, but of the large table LIBLINEAR and the rivals once; the rivals with
