@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-long bench lint clean
+.PHONY: install demo test test-long bench bench-page lint clean
 
 install: .venv/installed
 
@@ -28,6 +28,9 @@ test-long: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+bench-page: install
+	$(BIN)/python -m benchmarks page
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

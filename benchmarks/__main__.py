@@ -1,31 +1,56 @@
 """Run benchmarks: ``python -m benchmarks NAME...``, or the quick ones.
 
-Names are tightness, cost, sphere_cost (the quick ones), pointwise, path, rivals and real_tables.
+``python -m benchmarks page`` runs all of them and writes ``docs/benchmarks.md``; interrupted, it goes on where it
+stopped. ``python -m benchmarks page NAME...`` runs some of them and keeps the others on the page.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
-import platform
 import sys
+from pathlib import Path
 
-import numpy as np
-from rich.console import Console
+from benchmarks.lines import Screen
+from benchmarks.page import ROOT, write_page
+from ipub.experiments.run import machine
 
 QUICK = ("tightness", "cost", "sphere_cost")
-ALL = (*QUICK, "pointwise", "path", "rivals", "real_tables")
+ALL = (
+    "speed",
+    "memory",
+    "growth",
+    "quantiles",
+    "path",
+    "cost",
+    "sphere_cost",
+    "tightness",
+    "pointwise",
+    "rivals",
+    "real_tables",
+)
+PAGE = "page"
 
 
 def main() -> None:
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    unknown = set(sys.argv[1:]) - set(ALL)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{PAGE}, or any of {', '.join(ALL)}")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=ROOT / "docs" / "benchmarks.md", help="where the page goes"
+    )
+    given = parser.parse_args()
+    has_page = given.names[:1] == [PAGE]
+    names = given.names[1:] if has_page else given.names
+    unknown = set(names) - set(ALL)
     if unknown:
         sys.exit(f"Unknown benchmark(s) {', '.join(sorted(unknown))}; there are {', '.join(ALL)}.")
-    console.print(
-        f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}"
-    )
-    for name in sys.argv[1:] or QUICK:
-        importlib.import_module(f"benchmarks.{name}").run(console)
+    screen = Screen(width=None if sys.stdout.isatty() else 120)
+    screen.print(machine("threads as by default"))
+    if has_page:
+        write_page(screen, names or ALL, ALL, given.output)
+        return
+    for name in names or QUICK:
+        importlib.import_module(f"benchmarks.{name}").run(screen)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,21 @@ from rich.console import Console
 LEAST_WIDTH = 7
 
 
+class Screen(Console):
+    """A console that remembers the tables printed on it, for the page."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)  # type: ignore[arg-type]
+        self.tables: list[Lines] = []
+
+
 class Lines:
     """Right-aligned columns, each as wide as its title or its first cell.
 
     Parameters
     ----------
     console : Console
+        A `Screen` remembers the table.
     title : str
     *columns : str
         Titles; the first column is aligned to the left.
@@ -20,16 +29,19 @@ class Lines:
 
     def __init__(self, console: Console, title: str, *columns: str) -> None:
         self._console = console
-        self._columns, self._widths = columns, [max(len(column), LEAST_WIDTH) for column in columns]
-        self._is_empty = True
+        self.title, self.columns = title, columns
+        self.rows: list[tuple[str, ...]] = []
+        self._widths = [max(len(column), LEAST_WIDTH) for column in columns]
+        if isinstance(console, Screen):
+            console.tables.append(self)
         self._print(f"\n{title}")
 
     def add(self, *cells: str) -> None:
         """Print one line, and the titles before the first."""
-        if self._is_empty:
+        if not self.rows:
             self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, cells, strict=True)]
-            self._line(self._columns)
-            self._is_empty = False
+            self._line(self.columns)
+        self.rows.append(cells)
         self._line(cells)
 
     def _line(self, cells: tuple[str, ...]) -> None:

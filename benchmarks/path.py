@@ -6,9 +6,8 @@ One fit is that of the path's middle alpha; beside it, the sum of a fresh fit at
 from __future__ import annotations
 
 import numpy as np
-from rich.console import Console
 
-from benchmarks.lines import Lines
+from benchmarks.lines import Lines, Screen
 from benchmarks.real_data import load, with_holes
 from benchmarks.timing import medians
 from ipub import BoundedClassifier, penalty_path
@@ -21,7 +20,7 @@ REPEATS = 3
 TARGET = 6.0
 
 
-def run(console: Console) -> None:
+def run(screen: Screen) -> None:
     X, y, _ = load("default")
     matrix, labels = with_holes(X[:-N_TEST], SHARE, LEVEL), y[:-N_TEST]
     X_test, y_test = X[-N_TEST:], y[-N_TEST:]
@@ -41,10 +40,10 @@ def run(console: Console) -> None:
     title += f"{found.alphas[0]:.3g} to {found.alphas[-1]:.3g}, with bounds of {N_TEST:,} rows"
     ratio = whole / one
     columns = ("alphas", "one ms", "path ms", "ratio", "target", "each anew ms", "ratio", "steps", "steps anew")
-    lines = Lines(console, title, *columns)
+    lines = Lines(screen, title, *columns)
     cells = [f"{1e3 * one:.0f}", f"{1e3 * whole:.0f}", f"{ratio:.1f}{'!' if ratio > TARGET else ' '}", f"{TARGET:g}"]
     cells += [f"{1e3 * each:.0f}", f"{each / one:.1f}", f"{steps}", f"{fresh_steps}"]
     lines.add(f"{N_ALPHAS}", *cells)
-    lines = Lines(console, "what the user sees", *found.columns())
+    lines = Lines(screen, "what the user sees", *found.columns())
     for values in np.column_stack(list(found.columns().values())):
         lines.add(*(f"{value:.4g}" for value in values))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
+from benchmarks.lines import Lines
 from benchmarks.timing import medians
 from ipub.certificates import sphere
 from ipub.data.blocks import Block, MemoryRows, Sums
@@ -28,13 +28,9 @@ def run(console: Console) -> None:
     rng = np.random.default_rng(0)
     X = rng.random((N_ROWS, N_FEATURES))
     y = np.where(X @ rng.normal(size=N_FEATURES) + 0.1 * rng.normal(size=N_ROWS) > 0.0, 1.0, -1.0)
-    table = Table(title=f"sphere after training, {N_ROWS:,} x {N_FEATURES}, medians of {REPEATS}")
-    for column in (
-        "missing cells M",
-        "time / gradient pass",
-        f"growth per million cells beyond M = {PER_ROW[0] * N_ROWS:,}",
-    ):
-        table.add_column(column, justify="right")
+    title = f"sphere after training, {N_ROWS:,} x {N_FEATURES}, medians of {REPEATS}"
+    growth = f"growth per million cells beyond M = {PER_ROW[0] * N_ROWS:,}"
+    lines = Lines(console, title, "missing cells M", "time / gradient pass", growth)
     base = 0.0
     for per_row in (0, *PER_ROW):
         holed = X.copy()
@@ -54,8 +50,7 @@ def run(console: Console) -> None:
             base = ratio
         million = (per_row - PER_ROW[0]) * N_ROWS / 1e6
         slope = f"{(ratio - base) / million:.2f}" if million > 0.0 else ""
-        table.add_row(f"{per_row * N_ROWS:,}", f"{ratio:.2f}", slope)
-    console.print(table)
+        lines.add(f"{per_row * N_ROWS:,}", f"{ratio:.2f}", slope)
 
 
 def _gradient_sums(block: Block, loss: Loss, w: Array) -> Sums:

@@ -202,9 +202,11 @@ class _Neighbours:
     def _near(self, model: int, lam: float) -> Neighbour | None:
         """Return the last bounds of a model; moves grow by a power of the penalty, which the last two tell."""
         known = [(there, certificates[model].slope) for there, certificates in self._last]
-        if not known or known[-1][1] is None:
+        if not known:
             return None
         (earlier, before), (there, bounds) = known[0], known[-1]
+        if bounds is None:
+            return None
         power = -1.0
         if before is not None and earlier != there and bounds.farthest.any() and before.farthest.any():
             power = math.log(bounds.farthest.sum() / before.farthest.sum()) / math.log(there / earlier)

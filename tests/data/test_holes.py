@@ -1,7 +1,5 @@
 """How a hole becomes an interval."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -156,7 +154,13 @@ def test_every_numeric_type_has_ranges(dtype):
 
 def test_ranges_do_not_depend_on_how_many_columns_are_read_at_once(table, monkeypatch):
     expected = column_ranges(table)
-    monkeypatch.setattr("ipub.data.holes.SCAN_CELLS", 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    monkeypatch.setattr("ipub.data.columns.LONG", 1)
+    for n_columns in (1, 2, 3):
+        monkeypatch.setattr("ipub.data.columns.BLOCK_COLUMNS", n_columns)
         np.testing.assert_array_equal(column_ranges(table), expected)
+
+
+def test_given_ranges_are_taken_without_a_look_at_the_table(table, monkeypatch):
+    monkeypatch.delattr("ipub.data.columns.Column.of")
+    given = np.array([[-1.0, 1.0], [0.0, 0.5], [2.0, 3.0]])
+    np.testing.assert_array_equal(column_ranges(table, given), given)

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ipub.data.intervals import SCAN_CELLS, column_name, row_slices
-from ipub.data.sentinels import SentinelWarning, sentinel_in
+from ipub.data.columns import look_at_columns
+from ipub.data.intervals import column_name
+from ipub.data.sentinels import SentinelWarning
 from ipub.rounding import LARGEST, Array
 
 Rule = Literal["quantile", "observed"]
@@ -34,7 +35,7 @@ def column_ranges(
     Parameters
     ----------
     table : array of shape (n_rows, n_columns)
-        The values, NaN where missing. It is read a few columns at a time.
+        The values, NaN where missing. It is read a few columns, or a block of rows, at a time.
     intervals : "quantile", "observed", mapping or array of shape (n_columns, 2)
         ``"quantile"``: from the (1 - level)/2 to the (1 + level)/2 quantile of the observed values; a column of
         whole numbers, or of two values, takes the observed range, since its quantiles easily coincide.
@@ -66,29 +67,27 @@ def column_ranges(
     has_holes = np.zeros(n_columns, dtype=bool)
     collapsed: list[int] = []
     suspects: dict[int, float] = {}
-    for columns, values in _columns(table):
-        for j, column in zip(columns, values, strict=True):
-            known = ~np.isnan(column)
-            has_holes[j] = not known.all()
-            observed = column[known if counted is None else known & counted]
-            if rules[j] is None:
-                continue
-            if len(observed) == 0:
-                name = column_name(j, names)
-                raise ValueError(
-                    f"Column {name} has no observed value, so nothing says where its missing values lie. Give its "
-                    f"range, intervals={{{name}: (low, high)}}, or drop the column."
-                )
-            ranges[j] = observed.min(), observed.max()
-            sentinel = sentinel_in(observed)
-            if sentinel is not None:
-                suspects[j] = sentinel
-            if rules[j] == "quantile" and not _takes_observed_range(observed):
-                quantiles = np.quantile(observed, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-                if quantiles[0] < quantiles[1]:
-                    ranges[j] = quantiles
-                elif has_holes[j]:
-                    collapsed.append(j)
+    # Of a range that was given, only one that is a point is looked at: it may deserve a warning.
+    numbers = [j for j, rule in enumerate(rules) if rule is not None or given[j, 0] == given[j, 1]]
+    probabilities = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    for j, column in zip(numbers, look_at_columns(table, numbers, probabilities, counted), strict=True):
+        has_holes[j] = column.has_holes
+        if rules[j] is None:
+            continue
+        if column.n_observed == 0:
+            name = column_name(j, names)
+            raise ValueError(
+                f"Column {name} has no observed value, so nothing says where its missing values lie. Give its "
+                f"range, intervals={{{name}: (low, high)}}, or drop the column."
+            )
+        ranges[j] = column.least, column.greatest
+        if column.sentinel is not None:
+            suspects[j] = column.sentinel
+        if rules[j] == "quantile" and not column.is_coarse:
+            if column.quantiles[0] < column.quantiles[1]:
+                ranges[j] = column.quantiles
+            elif column.has_holes:
+                collapsed.append(j)
     _warn(ranges, has_holes, collapsed, level, names)
     if suspects:
         listed = ", ".join(f"{column_name(j, names)} ({value:g})" for j, value in suspects.items())
@@ -128,19 +127,6 @@ def column_precision(precision: Any, n_columns: int, names: Sequence[Any] | None
             )
         widths[j] = float(value)
     return widths
-
-
-def _columns(table: NDArray[np.generic]) -> Any:
-    """Yield groups of column numbers with their values, so that few columns are in memory at once."""
-    for group in row_slices(table.shape[1], table.shape[0], 8 * SCAN_CELLS):
-        yield range(group.start, group.stop), np.array(table[:, group].T, dtype=float)
-
-
-def _takes_observed_range(observed: Array) -> bool:
-    """Whether a column is made of whole numbers (counts, codes, 0/1) or of two values."""
-    if (observed == observed[0]).all() or bool((observed == np.floor(observed)).all()):
-        return True
-    return bool(((observed == observed.min()) | (observed == observed.max())).all())
 
 
 def _rules(intervals: Intervals, n_columns: int, names: Sequence[Any] | None) -> tuple[list[Rule | None], Array]:

@@ -137,7 +137,7 @@ def _data(results: Sequence[TableResult]) -> str:
         "## Data\n\nPrepared as in the paper's Appendix B: values beyond the 0.5 and 99.5 percentiles of the training "
         "part are moved there, and each feature is brought to [0, 1]. A share b of the training cells, at random, is "
         "missing; each lies between the (1 - a)/2 and the (1 + a)/2 quantile of its column. Logistic loss, L2 "
-        "penalty λ, no intercept.\n\n" + _table(header, rows)
+        "penalty λ, no intercept.\n\n" + markdown_table(header, rows)
     )
 
 
@@ -158,7 +158,7 @@ def _lengths(result: TableResult) -> str:
         excess = [f"{each.excess(method):.4g}" for method in METHODS]
         ratios.append([*_setting(each), *excess, str(len(each.rows))])
     over = ["λ", "b", "a", *(f"{WORDS[method]}, over attained" for method in METHODS), "rows"]
-    return f"{_table(header, rows)}\n\n{_table(over, ratios)}"
+    return f"{markdown_table(header, rows)}\n\n{markdown_table(over, ratios)}"
 
 
 def _times(result: TableResult) -> str:
@@ -175,7 +175,7 @@ def _times(result: TableResult) -> str:
         extrapolated = attained / max(1, len(each.rows)) * result.shape[1]
         searched = [f"{attained:.3g} ({len(each.rows)} rows)", f"{extrapolated:.3g}"]
         rows.append([*_setting(each), *spent, *ratios, "-" if paper is None else f"{paper:.1e}", *searched])
-    return _table(header, rows)
+    return markdown_table(header, rows)
 
 
 def _imputation(result: TableResult) -> str:
@@ -191,7 +191,7 @@ def _imputation(result: TableResult) -> str:
         share = f"{statistics.median(covered):.1%} ({min(covered):.1%} to {max(covered):.1%})"
         times = [f"{statistics.median(seconds):.3g}", f"{statistics.median(ratios):.3g}"]
         rows.append([_method_in_words(method) + note, f"{missed.mean():.1%}", share, *times])
-    return _table(["method", "misses", "covered", "time s", "time / tight"], rows)
+    return markdown_table(["method", "misses", "covered", "time s", "time / tight"], rows)
 
 
 def _seconds(each: SettingResult, method: str) -> float:
@@ -239,7 +239,7 @@ def _range(values: Iterable[float], form: str) -> str:
     return f"{min(finite):{form}} to {max(finite):{form}}"
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table, numbers to the right."""
     is_number: Callable[[str], bool] = lambda cell: bool(re.match(r"[-\d.]", cell))  # noqa: E731
     right = [all(is_number(row[k]) for row in rows) for k in range(len(header))]

@@ -122,7 +122,8 @@ def reproduce(names: Sequence[str], data_dir: Path | None, output: Path, *, quic
     return page
 
 
-def _today() -> str:
+def today() -> str:
+    """Return the date, as measurements are dated."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
 
 
@@ -144,8 +145,8 @@ def _show(result: TableResult) -> None:
     out.print(table)
 
 
-def machine() -> str:
-    """Describe the machine in a line."""
+def machine(threads: str = "BLAS on one thread") -> str:
+    """Describe the machine, and how many threads libraries may use, in a line."""
     name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
@@ -156,7 +157,7 @@ def machine() -> str:
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         memory = f", {os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB of memory"
     libraries = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
-    return f"{name}, {cores} cores{memory}, {platform.system()}; {libraries}, BLAS on one thread"
+    return f"{name}, {cores} cores{memory}, {platform.system()}; {libraries}, {threads}"
 
 
 def _tables(source: Source, data_dir: Path | None, plan: Plan, quick: bool) -> list[Callable[[], Prepared]]:
@@ -237,7 +238,7 @@ class _Run:
         else:
             self.progress.update(self._now, description=name, completed=0.0, visible=True)
             made = job()
-            found = Measured({**made.figures, "machine": machine(), "date": _today()}, made.arrays)
+            found = Measured({**made.figures, "machine": machine(), "date": today()}, made.arrays)
             self.store.put(name, key, found)
             self.n_made += 1
         self.progress.advance(self._all)

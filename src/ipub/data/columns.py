@@ -1,0 +1,238 @@
+"""What the observed values of a column say: their range, two quantiles, and whether they are whole numbers.
+
+A long table is read once, some rows at a time. A sample of the rows says between which values each quantile lies, with
+a margin of several standard deviations; reading counts what lies below and keeps what lies between, and among these few
+the quantile is selected. It is the same, to the last bit, as that of `numpy.quantile`: if the sample misled, or if a
+value occurs so often that most of the column would be kept, the column is looked at as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.data.choices import Indices
+from ipub.data.sentinels import FEWEST_OTHERS, GAP, SENTINELS, sentinel_in
+from ipub.parallel import in_threads
+from ipub.rounding import Array
+
+LONG = 1 << 15
+"""Rows from which on a sample is worth while."""
+SAMPLED = 32
+"""Of so many rows about one is in the sample, of very long tables fewer."""
+MOST_SAMPLED = 1 << 14
+MANY_CELLS = 1 << 17
+"""Cells from which on threads are worth while."""
+DEVIATIONS = 4.5
+"""How many standard deviations the sample's quantile may be off."""
+MOST_KEPT = 0.125
+"""Share of a column that may be kept to select a quantile from."""
+BLOCK_CELLS = 1 << 19
+"""Cells of a block: so many that calls cost nothing beside the work, so few that they take no memory."""
+BLOCK_COLUMNS = 32
+"""A block is so narrow, however wide the table, that its columns are long enough for one look at each."""
+NEAR = 0.2 * GAP
+"""A number that has others so near in the sample is no exception in the whole column (see `sentinel_in`)."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is known of a column; without observed values it is (inf, -inf) and not whole."""
+
+    has_holes: bool
+    n_observed: int
+    least: float = np.inf
+    greatest: float = -np.inf
+    is_coarse: bool = False
+    """Whether it is made of whole numbers (counts, codes, 0/1) or of two values."""
+    quantiles: tuple[float, float] = (np.nan, np.nan)
+    """Left out if it is coarse."""
+    sentinel: float | None = None
+    """A number that may stand for a missing value."""
+
+    @classmethod
+    def of(cls, values: Array, probabilities: Sequence[float], counted: NDArray[np.bool_] | None = None) -> Column:
+        """Look at a whole column; NaN are its holes, and rows that do not count are only looked at for these."""
+        known = ~np.isnan(values)
+        has_holes = not known.all()
+        observed = values[known if counted is None else known & counted]
+        if len(observed) == 0:
+            return cls(has_holes, 0)
+        least, greatest = float(observed.min()), float(observed.max())
+        is_coarse = bool((observed == np.floor(observed)).all() or ((observed == least) | (observed == greatest)).all())
+        low, high = (np.nan, np.nan) if is_coarse else np.quantile(observed, probabilities)
+        sentinel = sentinel_in(observed)
+        return cls(has_holes, len(observed), least, greatest, is_coarse, (float(low), float(high)), sentinel)
+
+
+def look_at_columns(
+    table: NDArray[np.generic],
+    columns: Sequence[int],
+    probabilities: Sequence[float],
+    counted: NDArray[np.bool_] | None = None,
+) -> Iterator[Column]:
+    """Look at some columns, in threads; yield what is known of each, in order.
+
+    Parameters
+    ----------
+    table : array of shape (n_rows, n_columns)
+        The values, NaN where missing.
+    columns : sequence of int
+        Numbers of the columns.
+    probabilities : pair of float
+        Of the lower and of the upper quantile.
+    counted : array of bool, optional
+        Rows that count; all if left out.
+    """
+    whole = partial(_whole_column, table, probabilities, counted)
+    if len(table) < LONG:
+        yield from in_threads(whole, columns) if table.size > MANY_CELLS else map(whole, columns)
+        return
+    for start in range(0, len(columns), BLOCK_COLUMNS):
+        group = np.asarray(columns[start : start + BLOCK_COLUMNS])
+        found = _Group(table, group, probabilities, counted).columns()
+        left = in_threads(whole, [j for j, column in zip(group, found, strict=True) if column is None])
+        for column in found:
+            yield next(left) if column is None else column
+
+
+def _whole_column(
+    table: NDArray[np.generic], probabilities: Sequence[float], counted: NDArray[np.bool_] | None, j: int
+) -> Column:
+    return Column.of(np.array(table[:, j], dtype=float), probabilities, counted)
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What a block of rows adds: numbers of each column and, for each column and quantile, values below and between."""
+
+    n_holes: list[int]
+    n_observed: list[int]
+    n_fractions: list[int]
+    least: Array
+    greatest: Array
+    below: list[list[int]]
+    between: list[list[Array]]
+
+
+class _Group:
+    """Some columns of a long table, read once, a block of rows after the other."""
+
+    def __init__(
+        self,
+        table: NDArray[np.generic],
+        group: Indices,
+        probabilities: Sequence[float],
+        counted: NDArray[np.bool_] | None,
+    ) -> None:
+        self.table, self.probabilities, self.counted = table, probabilities, counted
+        self.n_columns = len(group)
+        is_run = bool((np.diff(group) == 1).all())
+        self.where: slice | Indices = slice(int(group[0]), int(group[-1]) + 1) if is_run else group
+        rows = np.arange(len(table)) if counted is None else np.flatnonzero(counted)
+        sample = self._values(rows[:: max(SAMPLED, len(rows) // MOST_SAMPLED)])
+        sample.sort(axis=1)
+        self.samples = [line[: len(line) - np.count_nonzero(np.isnan(line))] for line in sample]
+        self.may_be_whole = [bool((some == np.floor(some)).all()) for some in self.samples]
+        self.brackets = [
+            [] if is_whole else [_bracket(some, p) for p in probabilities]
+            for some, is_whole in zip(self.samples, self.may_be_whole, strict=True)
+        ]
+
+    def columns(self) -> list[Column | None]:
+        """Return what is known of each column; None if all of it must be looked at."""
+        step = max(1, BLOCK_CELLS // self.n_columns)
+        blocks = [slice(start, min(start + step, len(self.table))) for start in range(0, len(self.table), step)]
+        seen = list(in_threads(self._look, blocks))
+        return list(in_threads(partial(self._joined, seen), range(self.n_columns)))
+
+    def _values(self, rows: slice | Indices) -> Array:
+        """Return some rows, a line for each column."""
+        return np.array(self.table[rows][:, self.where].T, dtype=float, order="C")
+
+    def _look(self, rows: slice) -> _Seen:
+        values = self._values(rows)
+        holes = np.isnan(values)
+        n_holes = n_missing = [int(np.count_nonzero(line)) for line in holes]
+        if self.counted is not None and not self.counted[rows].all():
+            values = values[:, self.counted[rows]]
+            n_missing = [int(np.count_nonzero(np.isnan(line))) for line in values]
+        n_observed = [len(line) - missing for line, missing in zip(values, n_missing, strict=True)]
+        n_fractions = [0] * self.n_columns
+        below: list[list[int]] = [[] for _ in values]
+        between: list[list[Array]] = [[] for _ in values]
+        for k, line in enumerate(values):
+            if self.may_be_whole[k]:
+                n_fractions[k] = int(np.count_nonzero(line != np.floor(line))) - n_missing[k]
+            for low, high in self.brackets[k]:
+                is_between = line >= low
+                below[k].append(n_observed[k] - int(np.count_nonzero(is_between)))
+                is_between &= line <= high
+                if low == high:  # as often as it may occur, it takes no memory
+                    between[k].append(np.broadcast_to(np.float64(low), int(np.count_nonzero(is_between))))
+                else:
+                    between[k].append(line[is_between.nonzero()[0]])
+        least = np.fmin.reduce(values, axis=1, initial=np.inf)
+        greatest = np.fmax.reduce(values, axis=1, initial=-np.inf)
+        return _Seen(n_holes, n_observed, n_fractions, least, greatest, below, between)
+
+    def _joined(self, seen: list[_Seen], k: int) -> Column | None:
+        """Join what the blocks say of a column."""
+        has_holes, n = any(part.n_holes[k] for part in seen), sum(part.n_observed[k] for part in seen)
+        least, greatest = min(float(part.least[k]) for part in seen), max(float(part.greatest[k]) for part in seen)
+        sample = self.samples[k]
+        if n == 0:
+            return Column(has_holes, 0)
+        if any(end in SENTINELS and not _is_no_sentinel(sample, end) for end in (least, greatest)):
+            return None
+        if self.may_be_whole[k] and not any(part.n_fractions[k] for part in seen):
+            return Column(has_holes, n, least, greatest, is_coarse=True)
+        if self.may_be_whole[k] or ((sample == least) | (sample == greatest)).all():
+            return None
+        quantiles = [
+            _quantile(n, probability, sum(part.below[k][end] for part in seen), [part.between[k][end] for part in seen])
+            for end, probability in enumerate(self.probabilities)
+        ]
+        if np.isnan(quantiles).any():
+            return None
+        return Column(has_holes, n, least, greatest, quantiles=(quantiles[0], quantiles[1]))
+
+
+def _bracket(sample: Array, probability: float) -> tuple[float, float]:
+    """Return between which values the quantile of the column lies, by its sorted sample; (inf, inf) if that is open."""
+    n = len(sample)
+    margin = DEVIATIONS * np.sqrt(probability * (1.0 - probability) * n) + 2.0
+    first, last = int(probability * (n - 1) - margin), int(np.ceil(probability * (n - 1) + margin))
+    low = sample[first] if first >= 0 else -np.inf
+    high = sample[last] if last < n else np.inf
+    n_between = np.searchsorted(sample, high, side="right") - np.searchsorted(sample, low, side="left")
+    if low < high and n_between > MOST_KEPT * n:
+        return np.inf, np.inf
+    return float(low), float(high)
+
+
+def _quantile(n: int, probability: float, below: int, between: list[Array]) -> float:
+    """Return the quantile of n values, as `numpy.quantile` computes it; NaN if it is not between the values kept."""
+    position = (n - 1) * probability
+    previous = min(int(np.floor(position)), n - 1)
+    following = min(previous + 1, n - 1)
+    kept = np.concatenate(between)
+    if previous < below or following >= below + len(kept):
+        return np.nan
+    ranks = [previous - below, following - below]
+    low, high = np.partition(kept, ranks)[ranks]
+    share = position - previous
+    return float(low + (high - low) * share if share < 0.5 else high - (high - low) * (1.0 - share))
+
+
+def _is_no_sentinel(sample: Array, end: float) -> bool:
+    """Whether the end of a column is so clearly no exception in a sample that `sentinel_in` need not look at it all."""
+    others = sample[sample != end]
+    if len(np.unique(others)) < FEWEST_OTHERS:
+        return len(others) > 0
+    low, high = np.quantile(others, [0.25, 0.75])
+    return bool(np.abs(others - end).min() < NEAR * (high - low))
