@@ -12,7 +12,7 @@ from ipub.losses import Loss
 from ipub.penalties import ElasticNet
 from ipub.rounding import UNDERFLOW, Array
 
-SAMPLE_SHARE, MOST_SAMPLED, SAMPLED_PER_COLUMN = 16, 65_536, 100
+SAMPLE_SHARE, MOST_SAMPLED, SAMPLED_PER_COLUMN = 16, 1 << 14, 100
 """A sample has one row in so many, up to so many rows, and at least so many for each column."""
 WORTH_SAMPLING = 8
 """It is taken from a table with at least this many times its rows."""
@@ -61,9 +61,9 @@ class Problem:
             imbalance=imbalance,
         )
 
-    def sample(self, most: int = MOST_SAMPLED) -> Problem | None:
-        """Return the problem of some rows, at most about so many, if there are far more: what it tells is a guess."""
-        n_rows = max(SAMPLED_PER_COLUMN * self.rows.n_features, min(self.rows.n_rows // SAMPLE_SHARE, most))
+    def sample(self) -> Problem | None:
+        """Return the problem of some rows, if there are far more: what it tells is a guess."""
+        n_rows = max(SAMPLED_PER_COLUMN * self.rows.n_features, min(self.rows.n_rows // SAMPLE_SHARE, MOST_SAMPLED))
         some = self.rows.sample(n_rows) if self.rows.n_rows >= WORTH_SAMPLING * n_rows else None
         return None if some is None or some.n_rows == 0 else replace(self, rows=some)
 

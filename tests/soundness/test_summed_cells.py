@@ -109,8 +109,8 @@ def test_a_bad_suggestion_does_no_harm(loss, factor, report_proofs):
     """A box that is too small must not be taken as proved, one that is too large only makes bounds wider."""
     honest = slope_module._suggestion
 
-    def worse(problem, solution):
-        found = honest(problem, solution)
+    def worse(*args):
+        found = honest(*args)
         return found and replace(found, farthest=None if found.farthest is None else factor * found.farthest)
 
     keys = [Key(loss, "l2", kind, bool(number % 2), "trained") for number, kind in enumerate(KINDS)]
@@ -189,8 +189,8 @@ def test_a_box_that_is_taken_as_proved_without_a_look_is_found(monkeypatch):
     # The set that is suggested is far too small, but for the ellipsoid, which is looked at.
     grown = slope_module._suggestion
 
-    def large_ellipsoid(problem, solution):
-        found = grown(problem, solution)
+    def large_ellipsoid(*args):
+        found = grown(*args)
         return found and replace(found, ellipsoid=replace(found.ellipsoid, radius=100.0 * found.ellipsoid.radius))
 
     monkeypatch.setattr(slope_module, "_suggestion", large_ellipsoid)

@@ -67,9 +67,9 @@ class Inverse:
         error = up(up(factor / diagonal) * (1.0 + 8.0 * EPS))
         return cls(center, error) if np.isfinite(error).all() and np.isfinite(center).all() else None
 
-    def norm_upper(self, X: Array) -> Array:
-        """Bound ``sqrt(x.M^-1 x)`` for each row x: ``0 <= M^-1 <= Z + diag(e)``."""
-        return roots_upper(self._upper[None], X)
+    def norm_upper(self, X: Array, sizes: Array | None = None) -> Array:
+        """Bound ``sqrt(x.M^-1 x)`` for each row x, ``|x_j| <= sizes_j`` if known: ``0 <= M^-1 <= Z + diag(e)``."""
+        return roots_upper(self._upper[None], X, sizes)
 
     @cached_property
     def _upper(self) -> Array:
@@ -130,8 +130,11 @@ def greatest_ratio_upper(matrix: Array, metric: Array) -> float:
     return np.inf
 
 
-def roots_upper(forms: Array, X: Array) -> Array:
-    """Bound ``sum_S sqrt(x.S x)`` over some forms ``S >= 0`` of floats, for each row x (F7)."""
+def roots_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
+    """Bound ``sum_S sqrt(x.S x)`` over some forms ``S >= 0`` of floats, for each row x (F7).
+
+    Where ``|x_j| <= sizes_j`` is known for all rows, one bound of the rounding serves all.
+    """
     d = X.shape[1]
     side_by_side = np.ascontiguousarray(forms.transpose(1, 0, 2)).reshape(d, -1)
     # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
@@ -140,7 +143,7 @@ def roots_upper(forms: Array, X: Array) -> Array:
     for rows in row_slices(len(X), forms.size // d + 1, CHUNK_NUMBERS):
         some = X[rows]
         value = np.einsum("igj,ij->ig", (some @ side_by_side).reshape(len(some), -1, d), some)
-        size = sum_upper(np.abs(some) @ roots.T, d + 1)
+        size = sum_upper((np.abs(some) if sizes is None else sizes) @ roots.T, d + 1)
         value = up(value + sum_error(size * size, 2 * d + 4))
         total[rows] = sum_upper(np.sqrt(np.maximum(0.0, value)).sum(axis=1), len(forms) + 2)
     return total

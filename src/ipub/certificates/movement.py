@@ -9,6 +9,7 @@ import numpy as np
 
 from ipub.certificates.definite import Inverse
 from ipub.certificates.region import Certificate
+from ipub.data.blocks import Block
 from ipub.rounding import Array, dot_bounds, up
 
 
@@ -38,6 +39,10 @@ class Ellipsoid(Movement):
 
     def reach(self, X: Array) -> Array:
         return up(self.inverse.norm_upper(X) * self.radius)
+
+    def reach_of(self, block: Block) -> Array:
+        """Bound ``|x.v|`` for the rows of a block's center: as `reach`, with one bound of the rounding for all."""
+        return up(self.inverse.norm_upper(block.center, block.column_norms) * self.radius)
 
 
 @dataclass(frozen=True)

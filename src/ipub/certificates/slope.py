@@ -64,10 +64,7 @@ INFLATIONS = 12
 GROWTH = 1.1
 """By which factor, beyond what was just found."""
 
-MOST_SAMPLED = 1 << 14
-"""Rows of that sample, at most."""
-
-SAMPLE_GROWTH = 1.25
+SAMPLE_GROWTH = 1.35
 """By which factor the set that a sample of the rows suggests is made larger."""
 
 ROUNDS = 4
@@ -79,8 +76,8 @@ GAIN = 0.98
 WORTHWHILE = 0.95
 """Another round must shrink the reach of the weights to less than this."""
 
-LEAST_GAIN = 0.01
-"""Nor is it made if it can hardly narrow the bounds by more than this share."""
+LEAST_GAIN, LEAST_SUMMED_GAIN = 0.01, 0.05
+"""Nor is it made if it can hardly narrow the bounds by more than this share: less where a pass is not so dear."""
 
 
 def slope(
@@ -121,7 +118,7 @@ def slope_bounds(
             f"{rows.n_rows * d:,} cells are too many for wrong labels to be looked at: the half-ball serves alone.",
         )
     suggested = None if near is None or is_summed else near.suggestion(problem)
-    suggested = _suggestion(problem, solution) if suggested is None else suggested
+    suggested = _suggestion(problem, solution, is_summed) if suggested is None else suggested
     guess = None if suggested is None or not is_summed else suggested.guess
     if is_summed and (guess is None or not _can_be_summed(problem)):
         return None, f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball serves alone."
@@ -167,7 +164,8 @@ def _rounds(
         excess = float((high - low).sum() / np.maximum(2.0 * model.cells.least_half(bounds.inverse).sum(), TINY))
         # What is not of first order shrinks at least with the reach of the weights.
         gain = (excess - 1.0) * (1.0 - farthest.sum() / np.maximum(model.farthest.sum(), TINY))
-        settled = gain <= LEAST_GAIN or (best is not None and not (farthest.sum() < WORTHWHILE * best.farthest.sum()))
+        settled = gain <= (LEAST_GAIN if guess is None else LEAST_SUMMED_GAIN)
+        settled |= best is not None and not (farthest.sum() < WORTHWHILE * best.farthest.sum())
         best = replace(bounds, farthest=farthest, excess=excess)
         if settled or not farthest.any():
             break
@@ -221,9 +219,9 @@ class Neighbour:
 
 
 @overflow_passes()
-def _suggestion(problem: Problem, solution: Solution) -> Suggestion | None:
+def _suggestion(problem: Problem, solution: Solution, is_summed: bool) -> Suggestion | None:
     """Return what a sample of the rows suggests: the set of its own moves, made larger."""
-    part = problem.sample(MOST_SAMPLED) if problem.loss.is_smooth else None
+    part = problem.sample() if problem.loss.is_smooth else None
     if part is None:
         return None
     with warnings.catch_warnings():
@@ -237,7 +235,10 @@ def _suggestion(problem: Problem, solution: Solution) -> Suggestion | None:
     assert isinstance(model.cells, CellTerms)
     inverse = inside.inverse.center
     guess = Guess(model.curvature, inverse, model.cells.shares(inverse))
-    farthest = SAMPLE_GROWTH * bounds.farthest if problem.penalty.kappa == 0.0 else None
+    farthest = None
+    if problem.penalty.kappa == 0.0:
+        low, high = (bounds.grouped() if is_summed else bounds).ends(np.eye(len(trained.w)))
+        farthest = SAMPLE_GROWTH * np.maximum(high - trained.w, trained.w - low)
     return Suggestion(replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius), farthest, guess)
 
 
@@ -380,15 +381,15 @@ class Model:
 
         There u.g_c may be missing, with g_c the gradient of the center (Theorem 4 (b)).
         """
-        bounds = self.bounds(Signs.undecided(self.w), ellipsoid)
+        bounds = self.bounds(Signs.undecided(self.w), ellipsoid, with_mean_value=False)
         if bounds is None:
             return np.full_like(self.w, np.inf)
-        low, high = replace(bounds, mean_value=None).ends(np.eye(len(self.w)))
+        low, high = bounds.ends(np.eye(len(self.w)))
         reach = np.maximum(up(high - self.w), up(self.w - low))
         rest = sum_upper(np.abs(bounds.inverse) @ up(np.abs(self.gradient) + self.error), len(self.w) + 1)
         return np.asarray(up(reach + rest))
 
-    def bounds(self, signs: Signs, ellipsoid: Ellipsoid | None) -> SlopeBounds | None:
+    def bounds(self, signs: Signs, ellipsoid: Ellipsoid | None, *, with_mean_value: bool = True) -> SlopeBounds | None:
         """Put everything together (Theorem 6); None if the curvature has no inverse."""
         penalty, w, d = self.problem.penalty, self.w, len(self.w)
         l1_slope, l1_middle, l1_spread = signs.line(penalty, w)
@@ -424,7 +425,7 @@ class Model:
             groups = replace(groups, forms=np.concatenate([groups.forms, self.flips.form()[None]]))
         certain = self.flips.alike if wrong else self.problem.rows.doubt is None
         by_mean = ellipsoid is not None and penalty.kappa == 0.0 and not len(self.jump_rows) and certain
-        by_mean &= self.some is not None
+        by_mean &= self.some is not None and with_mean_value
         return SlopeBounds(
             w,
             curvature,
@@ -546,7 +547,7 @@ def _lines(
     block: Block, loss: Loss, solution: Solution, movement: Movement, farthest: Array, everywhere: bool
 ) -> _Lines:
     at = margins(block, solution)
-    row_move = movement.reach(block.center)
+    row_move = movement.reach_of(block) if isinstance(movement, Ellipsoid) else movement.reach(block.center)
     cell_move = np.where(at.incomplete, sum_upper(block.row_reach(farthest), block.center.shape[1] + 1), 0.0)
     move = up(row_move + cell_move)
     lower, upper = at.lower, at.upper

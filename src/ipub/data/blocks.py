@@ -18,10 +18,10 @@ from ipub.data.labels import LabelDoubt
 from ipub.parallel import in_threads
 from ipub.rounding import LARGEST, Array, down, norm_upper, overflow_passes, sum_error, sum_upper, up
 
-BLOCK_CELLS = 1 << 18
-"""Cells in one block: 2 MiB of center values. A kernel's temporaries stay in the cache, and its calls are few."""
+BLOCK_CELLS = 1 << 19
+"""Cells in one block: 4 MiB of center values. A kernel's temporaries stay in the cache, and its calls are few."""
 
-BLOCK_ROWS = 8192
+BLOCK_ROWS = 16_384
 """Rows in one block, at most: rounding errors grow with them (F2)."""
 
 KEPT_CELLS = 1 << 22

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from ipub.data.choices import NO_CHOICES, Choices
 from ipub.data.choices import Indices as Indices
+from ipub.parallel import in_threads
 from ipub.rounding import LARGEST, Array, down, midpoint_and_radius, up
 
 SCAN_CELLS = 1 << 20
@@ -266,14 +267,15 @@ class IntervalMatrix:
 
 def find_holes(table: NDArray[np.generic]) -> tuple[list[Indices], list[Indices]]:
     """Return the NaN cells: how many in each row, and their columns row by row, as lists over row slices."""
-    counts: list[Indices] = [np.zeros(0, dtype=np.intp)]
-    columns: list[Indices] = [np.zeros(0, dtype=np.intp)]
-    for rows in row_slices(*table.shape):
+
+    def holes(rows: slice) -> tuple[Indices, Indices]:
         part = table[rows]
         in_row, column = np.divmod(np.flatnonzero(np.isnan(part)), part.shape[1])
-        counts.append(np.bincount(in_row, minlength=len(part)))
-        columns.append(column)
-    return counts, columns
+        return np.bincount(in_row, minlength=len(part)), column
+
+    nothing = np.zeros(0, dtype=np.intp)
+    found = [(nothing, nothing), *in_threads(holes, list(row_slices(table.shape[0], table.shape[1], SCAN_CELLS // 4)))]
+    return [counts for counts, _ in found], [columns for _, columns in found]
 
 
 def check_ranges(ranges: Array, n_columns: int) -> None:
@@ -295,14 +297,22 @@ def check_values(
     first_row: int = 0,
 ) -> None:
     """Refuse infinite and huge values (and NaN unless allowed), naming the cell."""
-    for rows in row_slices(*table.shape):
+
+    def bad_cells(rows: slice) -> NDArray[np.intp]:
         part = table[rows]
-        good = np.abs(part) <= np.float64(LARGEST)
-        if allow_nan:
-            good |= np.isnan(part)
-        if good.all():
+        if not allow_nan:
+            return np.argwhere(~(np.abs(part) <= np.float64(LARGEST)))
+        # A comparison with NaN is false; two of them need no absolute values, and no table of their own.
+        beyond = part > np.float64(LARGEST)
+        beyond |= part < -np.float64(LARGEST)
+        return np.argwhere(beyond) if beyond.any() else np.zeros((0, 2), dtype=np.intp)
+
+    slices = list(row_slices(table.shape[0], table.shape[1], SCAN_CELLS // 4))
+    for rows, found in zip(slices, in_threads(bad_cells, slices), strict=True):
+        if len(found) == 0:
             continue
-        i, j = np.argwhere(~good)[0]
+        i, j = found[0]
+        part = table[rows]
         value, cell = float(part[i, j]), cell_name(first_row + rows.start + i, j, names)
         if np.isnan(value):
             raise ValueError(f"{what} contains NaN in {cell}: give a finite bound for every cell.")

@@ -261,8 +261,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         weight = self._read_weights(sample_weight, data.shape[0])
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-        self.classes_, classes = np.unique(labels, return_inverse=True)
+        self.classes_, classes = _classes(labels)
         numbers = np.zeros(len(unknown), dtype=np.intp)
         numbers[known] = classes
         weight = weight * self._class_factors(numbers, weight)[numbers]
@@ -394,6 +393,17 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         With more than two classes a label is ruled out if its highest score is below the lowest of another.
         """
         return self._output(possible_labels(self._score_bounds(X)), X, [str(label) for label in self.classes_])
+
+
+def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
+    """Return the different labels, sorted, and which of them each is; two whole numbers need no sorting."""
+    if labels.dtype.kind in "iuf" and len(labels):
+        first, last = labels.min(), labels.max()
+        is_last = labels == last
+        if first != last and first == int(first) and last == int(last) and (is_last | (labels == first)).all():
+            return np.array([first, last], dtype=labels.dtype), is_last.astype(np.intp)
+    check_classification_targets(labels)
+    return np.unique(labels, return_inverse=True)
 
 
 def possible_labels(scores: Array) -> NDArray[np.bool_]:

@@ -35,7 +35,7 @@ PROGRESS = 1e-10
 """A relative fall of the objective that counts as progress."""
 
 
-SAME_CURVATURE = 1000
+SAME_CURVATURE = 500
 """Rows for each column from which on the curvature of the sample stands for that of the table."""
 CONTRACTION = 0.05
 """While a step makes the gap smaller than this share, the curvature it was made with is good enough."""
