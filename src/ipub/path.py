@@ -26,6 +26,9 @@ from ipub.problem import Problem
 from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_passes
 from ipub.solvers import Solution
 
+STEEPEST_GROWTH = -3.0
+"""Moves are not thought to grow faster than this power of the penalty."""
+
 SPAN = 1e3
 """Between the greatest and the least alpha that are chosen here."""
 
@@ -193,24 +196,26 @@ class _Neighbours:
         """Certify the models of one penalty as its estimator says."""
         make, lam = CERTIFICATES[fitted.certificate], trained[0][0].penalty.lam
         certificates = [
-            tight(problem, solution, self._near(k, lam)) if make is tight else make(problem, solution)
+            tight(problem, solution, self._near(k, lam), in_groups=True) if make is tight else make(problem, solution)
             for k, (problem, solution) in enumerate(trained)
         ]
         self._last = [*self._last[-1:], (lam, certificates)]
         return certificates
 
     def _near(self, model: int, lam: float) -> Neighbour | None:
-        """Return the last bounds of a model; moves grow by a power of the penalty, which the last two tell."""
+        """Return the last bounds of a model; its moves grow by powers of the penalty, which the last two tell."""
         known = [(there, certificates[model].slope) for there, certificates in self._last]
         if not known:
             return None
         (earlier, before), (there, bounds) = known[0], known[-1]
         if bounds is None:
             return None
-        power = -1.0
-        if before is not None and earlier != there and bounds.farthest.any() and before.farthest.any():
-            power = math.log(bounds.farthest.sum() / before.farthest.sum()) / math.log(there / earlier)
-        return Neighbour(bounds, there, (lam / there) ** max(power, -1.0))
+        power = np.full(len(bounds.w), -1.0)
+        if before is not None and earlier != there:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                power = np.log(bounds.farthest / before.farthest) / math.log(there / earlier)
+            power = np.clip(np.nan_to_num(power, nan=-1.0), STEEPEST_GROWTH, 0.0)
+        return Neighbour(bounds, there, (lam / there) ** power)
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,16 @@ NEARLY_EXACT = 1.5
 """Slopes that leave bounds no wider than this times the first order alone need no help."""
 
 
-def tight(problem: Problem, solution: Solution, near: Neighbour | None = None) -> Certificate:
+def tight(problem: Problem, solution: Solution, near: Neighbour | None = None, in_groups: bool = False) -> Certificate:
     """Take slopes where they are nearly exact, and else intersect everything that is cheap; finite in any case.
 
     Then no part alone is narrower. (With an intercept, whose bracket is found to a hundredth of its width: by no more
-    than that.) What is known of a problem `near` saves time.
+    than that.) What is known of a problem `near` saves time, and so does the form `in_groups`,
+    which keeps no training rows and takes slopes wherever there are any.
     """
-    found = slope_bounds(problem, solution, near=near)
+    found = slope_bounds(problem, solution, near=near, in_groups=in_groups)
     bounds, note = found
-    if bounds is not None and bounds.excess <= NEARLY_EXACT:
+    if bounds is not None and (in_groups or bounds.excess <= NEARLY_EXACT):
         # The ball around zero serves rows so far away that the slopes' numbers overflow.
         region = around_zero(problem, solution)
         if not problem.penalty.n_free:

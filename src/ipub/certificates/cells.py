@@ -344,7 +344,7 @@ class CellTerms:
         moving = (leverage * self.pull_row**2 + own * self.pull_cell**2) / size
         fixed = np.einsum("ij,ij->i", self.generators @ inverse, self.generators) / size
         sums = (np.bincount(some.cell_columns, part, minlength=d) for part in (moving, fixed))
-        return np.array([_share(*pair) for pair in zip(*sums, strict=True)])
+        return np.array([best_share(*pair) for pair in zip(*sums, strict=True)])
 
     def grouped(self, inverse: Array, jumps: Array) -> tuple[Groups, Cells]:
         """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 8)."""
@@ -431,7 +431,7 @@ def _choice_terms(
     return tuple(terms)
 
 
-def _share(moving: float, fixed: float) -> float:
+def best_share(moving: float, fixed: float) -> float:
     """Choose how to share a form between what depends on the move and what does not; any positive number is valid."""
     share = np.sqrt(2.0 * moving / fixed) if fixed > 0.0 and moving > 0.0 else 1.0
     return float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))
@@ -449,7 +449,7 @@ def _column_form(cells: Cells, G: Array, group: slice, column: int, size: Array,
         + inverse[column, column] * (pull_cell**2 / size).sum()
     )
     fixed = np.einsum("ij,ij,i->", G @ inverse, G, 1.0 / size)
-    share = _share(moving, fixed)
+    share = best_share(moving, fixed)
     # Roots first and squares last, so that nothing underflows that a cell then enlarges (F9).
     root = np.sqrt(total / size)
     pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / share)) * root, np.sqrt(0.5) * root

@@ -76,7 +76,7 @@ GAIN = 0.98
 WORTHWHILE = 0.95
 """Another round must shrink the reach of the weights to less than this."""
 
-LEAST_GAIN, LEAST_SUMMED_GAIN = 0.01, 0.05
+LEAST_GAIN, LEAST_SUMMED_GAIN = 0.01, 0.1
 """Nor is it made if it can hardly narrow the bounds by more than this share: less where a pass is not so dear."""
 
 
@@ -102,12 +102,17 @@ def slope(
 
 @overflow_passes()
 def slope_bounds(
-    problem: Problem, solution: Solution, start: Certificate | None = None, near: Neighbour | None = None
+    problem: Problem,
+    solution: Solution,
+    start: Certificate | None = None,
+    near: Neighbour | None = None,
+    in_groups: bool = False,
 ) -> tuple[SlopeBounds | None, str]:
     """Return the bounds of Theorem 6, or None and the reason.
 
     How far models can move is what a certificate to `start` from leaves; without one, what Theorem 4 proves, beginning
-    with a set that a problem `near` suggests, or a sample of the rows.
+    with a set that a problem `near` suggests, or a sample of the rows. With `in_groups` cells are summed and not kept,
+    if that is possible.
     """
     rows, d = problem.rows, len(solution.w)
     n_cells = rows.count_uncertain()
@@ -117,7 +122,8 @@ def slope_bounds(
             None,
             f"{rows.n_rows * d:,} cells are too many for wrong labels to be looked at: the half-ball serves alone.",
         )
-    suggested = None if near is None or is_summed else near.suggestion(problem)
+    is_summed |= in_groups and near is not None and _can_be_summed(problem)
+    suggested = None if near is None else near.suggestion(problem)
     suggested = _suggestion(problem, solution, is_summed) if suggested is None else suggested
     guess = None if suggested is None or not is_summed else suggested.guess
     if is_summed and (guess is None or not _can_be_summed(problem)):
@@ -196,13 +202,13 @@ class Neighbour:
     bounds : SlopeBounds
     lam : float
         Its L2 penalty.
-    growth : float
-        How many times as far models are thought to move here.
+    growth : array of shape (n_features,)
+        How many times as far weights are thought to move here.
     """
 
     bounds: SlopeBounds
     lam: float
-    growth: float
+    growth: Array
 
     @overflow_passes()
     def suggestion(self, problem: Problem) -> Suggestion | None:
@@ -211,11 +217,12 @@ class Neighbour:
         if not problem.loss.is_smooth or known.ellipsoid is None:
             return None
         matrix = known.curvature + np.diag((penalty.lam - self.lam) * ~penalty.is_free(len(known.w)))
-        inverse, size = Inverse.of(matrix), NEAR_GROWTH * self.growth
+        inverse, size = Inverse.of(matrix), NEAR_GROWTH * self.growth.max()
         if inverse is None:
             return None
-        farthest = size * known.farthest if penalty.kappa == 0.0 else None
-        return Suggestion(Ellipsoid(matrix, inverse, size * known.radius), farthest, None)
+        farthest = NEAR_GROWTH * self.growth * known.farthest if penalty.kappa == 0.0 else None
+        guess = None if known.shares is None else Guess(matrix, inverse.center, known.shares)
+        return Suggestion(Ellipsoid(matrix, inverse, size * known.radius), farthest, guess)
 
 
 @overflow_passes()
@@ -377,17 +384,18 @@ class Model:
         return None if inverse is None else Ellipsoid(least, inverse, self.force_upper(least))
 
     def box_of_moves(self, ellipsoid: Ellipsoid) -> Array:
-        """Bound ``|v_j|`` by Theorem 6, for the L2 penalty, on the whole way from the center to a completion.
+        """Bound ``|v_j|`` by the ellipsoid and by Theorem 6, on the whole way from the center to a completion.
 
-        There u.g_c may be missing, with g_c the gradient of the center (Theorem 4 (b)).
+        For the L2 penalty. On the way u.g_c may be missing, with g_c the gradient of the center (Theorem 4 (b)).
         """
+        known = ellipsoid.reach(np.eye(len(self.w)))
         bounds = self.bounds(Signs.undecided(self.w), ellipsoid, with_mean_value=False)
         if bounds is None:
-            return np.full_like(self.w, np.inf)
+            return known
         low, high = bounds.ends(np.eye(len(self.w)))
         reach = np.maximum(up(high - self.w), up(self.w - low))
         rest = sum_upper(np.abs(bounds.inverse) @ up(np.abs(self.gradient) + self.error), len(self.w) + 1)
-        return np.asarray(up(reach + rest))
+        return np.asarray(np.fmin(known, up(reach + rest)))
 
     def bounds(self, signs: Signs, ellipsoid: Ellipsoid | None, *, with_mean_value: bool = True) -> SlopeBounds | None:
         """Put everything together (Theorem 6); None if the curvature has no inverse."""
@@ -443,6 +451,7 @@ class Model:
             choices,
             self.flips.rows if wrong else None,
             self.flips.count,
+            shares=self.cells.shares(inverse),
         )
 
     def _mean_value(self) -> MeanValue | None:

@@ -143,6 +143,8 @@ class SlopeBounds:
     n_flips : int
     excess : float
         About how many times as wide as to first order alone, which no bound can undercut; infinite if not known.
+    shares : array of shape (n_features,) or None
+        How a similar problem had best share the form of each column (Lemma 8), if its cells are to be summed.
     """
 
     w: Array
@@ -162,6 +164,7 @@ class SlopeBounds:
     flips: Array | None = None
     n_flips: int = 0
     excess: float = np.inf
+    shares: Array | None = None
 
     def grouped(self) -> SlopeBounds:
         """Return the form that is free of training rows: wider by some per cent."""

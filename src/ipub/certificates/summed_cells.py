@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipub.certificates.cells import CellTerms
+from ipub.certificates.cells import CellTerms, best_share
 from ipub.certificates.definite import greatest_ratio_upper, positive_weights, rounded_up
 from ipub.certificates.slope_bounds import Groups
 from ipub.data.blocks import Sums
@@ -147,6 +147,14 @@ class SummedCells:
         forms[np.arange(d), np.arange(d), np.arange(d)] += self.across
         whole = [rounded_up(size * form, self.roundings + 30) for size, form in zip(self.sizes, forms, strict=True)]
         return Groups(np.zeros(0, dtype=np.intp), nothing, nothing, np.array(whole)), None
+
+    def shares(self, inverse: Array) -> Array:
+        """Choose shares for a similar problem, by what there is of each column; bends count as if they were pulls."""
+        given = self.guess.shares
+        moving = np.einsum("cjk,jk->c", self.others, inverse) + np.diag(inverse) * self.across
+        fixed = np.einsum("cjk,jk->c", self.first, inverse)
+        pairs = zip(moving / (2.0 * (1.0 + 1.0 / given)), fixed, strict=True)
+        return np.array([best_share(*pair) for pair in pairs])
 
     def least_half(self, U: Array) -> Array:
         """Return about how much the cells move ``u.g`` to first order alone, for each row u."""
