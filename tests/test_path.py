@@ -53,6 +53,24 @@ def test_each_alpha_has_the_bounds_and_scores_of_a_fresh_fit_in_the_order_given(
     assert_as_fresh(path, template, X[:110], y[:110], X[110:], y[110:])
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", ["log_loss", "squared_hinge", "huber", "squared_error"])
+def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_intercept, monkeypatch):
+    X, y = draw_table(n=400, holes=0.01, task=LOSSES[loss].task)
+    template = estimator_of(loss, fit_intercept=fit_intercept)
+    alphas = np.geomspace(3.0, 0.03, 8)
+    whole = penalty_path(template, X[:350], y[:350], X[350:], alphas=alphas)
+    monkeypatch.setattr("ipub.path.MOST_LOOKS", 0)
+    path = penalty_path(template, X[:350], y[:350], X[350:], alphas=alphas)
+    assert all(each.certificate_.slope.cells is None for each in path.estimators)
+    # Both are certain, so they have what is attained in common; the form without rows is a little wider.
+    attained = np.stack([each.attained_bounds(X[350:]) for each in whole.estimators])
+    slack = 1e-7 * (1.0 + np.abs(attained))
+    assert (path.bounds[..., 0] <= attained[..., 0] + slack[..., 0]).all()
+    assert (path.bounds[..., 1] >= attained[..., 1] - slack[..., 1]).all()
+    assert (path.width[:3] < 1.4 * whole.width[:3]).all()
+
+
 @pytest.mark.parametrize("certificate", ["sphere", "ball", "slope", "curvature", "pointwise"])
 def test_the_certificate_of_the_estimator_is_used(certificate):
     X, y = draw_table(n=60, holes=0.02)

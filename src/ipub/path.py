@@ -26,6 +26,9 @@ from ipub.problem import Problem
 from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_passes
 from ipub.solvers import Solution
 
+MOST_LOOKS = 2_000_000
+"""Beyond so many pairs of a missing cell and a test row, none is looked at one by one."""
+
 STEEPEST_GROWTH = -3.0
 """Moves are not thought to grow faster than this power of the penalty."""
 
@@ -53,7 +56,7 @@ class PenaltyPath:
     width: Array
     """Median width of the bounds."""
     estimators: tuple[Any, ...]
-    """The fitted estimators, whose certificates keep no training rows; ``fit`` one again for narrower bounds."""
+    """The fitted estimators."""
 
     def columns(self) -> dict[str, Array]:
         """Return what there is of each alpha, by name: ``pandas.DataFrame(path.columns())`` is a frame of it."""
@@ -87,8 +90,8 @@ def penalty_path(
 
     A strong penalty makes bounds narrow and the model blunt, a weak one the opposite: this shows what is traded. The
     training table is read once, and each model is trained from those of stronger penalties. Bounds are as certain as
-    those of `fit`, but in the form that keeps no training rows, wider by some per cent: fit again with the alpha that
-    you choose.
+    those of `fit`. Where there are many missing cells and test rows, they are in the form that keeps no training rows,
+    wider by some per cent: fit again with the alpha that you choose.
 
     Parameters
     ----------
@@ -144,7 +147,8 @@ def penalty_path(
     truth = None if y_test is None else _read_truth(reader, y_test, _num_samples(X_test))
     # From strong to weak, whatever the order: a model is near that of its stronger neighbour.
     order = np.argsort(-chosen)
-    starts, neighbours = _Starts(), _Neighbours()
+    in_groups = sum(rows.count_uncertain() for rows in models) * _num_samples(X_test) > MOST_LOOKS
+    starts, neighbours = _Starts(), _Neighbours(in_groups)
     found: dict[int, _Point] = {}
     check_arithmetic()
     with Progress(disable=not estimator.verbose) as bar:
@@ -154,7 +158,8 @@ def penalty_path(
             trained = [fitted._train(*each) for each in zip(models, starts.at(fitted.alpha, len(models)), strict=True)]
             starts.add(fitted.alpha, [solution.w for _, solution in trained])
             certificates = neighbours.certify(fitted, trained)
-            fitted._keep_certificates(tuple(trained), tuple(each.grouped() for each in certificates))
+            kept = (each.grouped() for each in certificates) if in_groups else certificates
+            fitted._keep_certificates(tuple(trained), tuple(kept))
             found[k] = _Point.of(fitted, X_test, truth)
             fitted.verbose = estimator.verbose
     points = [found[k] for k in range(len(chosen))]
@@ -189,23 +194,24 @@ class _Starts:
 class _Neighbours:
     """What is known of the last two penalties, and so suggests how far the models of the next can move."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_groups: bool) -> None:
+        self._in_groups = in_groups
         self._last: list[tuple[float, list[Certificate]]] = []
 
     def certify(self, fitted: Any, trained: Sequence[tuple[Problem, Solution]]) -> list[Certificate]:
         """Certify the models of one penalty as its estimator says."""
         make, lam = CERTIFICATES[fitted.certificate], trained[0][0].penalty.lam
         certificates = [
-            tight(problem, solution, self._near(k, lam), in_groups=True) if make is tight else make(problem, solution)
+            tight(problem, solution, self._near(k, lam), self._in_groups) if make is tight else make(problem, solution)
             for k, (problem, solution) in enumerate(trained)
         ]
         self._last = [*self._last[-1:], (lam, certificates)]
         return certificates
 
     def _near(self, model: int, lam: float) -> Neighbour | None:
-        """Return the last bounds of a model; its moves grow by powers of the penalty, which the last two tell."""
+        """Return the last bounds of a model, if time is short; moves grow by powers of the penalty, as the last two do."""
         known = [(there, certificates[model].slope) for there, certificates in self._last]
-        if not known:
+        if not known or not self._in_groups:
             return None
         (earlier, before), (there, bounds) = known[0], known[-1]
         if bounds is None:
