@@ -209,7 +209,7 @@ class _Neighbours:
         return certificates
 
     def _near(self, model: int, lam: float) -> Neighbour | None:
-        """Return the last bounds of a model, if time is short; moves grow by powers of the penalty, as the last two do."""
+        """Return the last bounds of a model, if time is short; its moves grow by powers of the penalty, as before."""
         known = [(there, certificates[model].slope) for there, certificates in self._last]
         if not known or not self._in_groups:
             return None
