@@ -263,14 +263,22 @@ def test_the_trained_model_is_the_best_point_of_its_region():
         assert objective(problem, X, edge) > solution.primal
 
 
-def test_with_too_many_uncertain_cells_the_half_ball_serves_alone(monkeypatch):
+def test_too_many_uncertain_cells_are_summed_or_the_half_ball_serves_alone(monkeypatch, X_test):
     problem = make_problem("log_loss", 0.0, holes=0.05)
     solution = solve(problem)
-    assert CERTIFICATES["slope"](problem, solution).slope is not None
+    kept = CERTIFICATES["slope"](problem, solution)
+    assert kept.slope.cells is not None
     for limit in ("MOST_CELLS", "MOST_NUMBERS"):
         with monkeypatch.context() as patch:
             patch.setattr(sys.modules["ipub.certificates.slope"], limit, 3)
-            certificate = CERTIFICATES["slope"](problem, solution)
+            summed = CERTIFICATES["slope"](problem, solution)
+            assert summed.slope.cells is None
+            assert not summed.note
+            widths = np.diff(summed.score_bounds(X_test)) / np.diff(kept.score_bounds(X_test))
+            assert (widths > 0.9).all()
+            assert np.median(widths) < 1.5
+            hinge = make_problem("hinge", 0.0, holes=0.05)
+            certificate = CERTIFICATES["slope"](hinge, solve(hinge))
         assert certificate.slope is None
         assert "slope" not in repr(certificate).split(":")[1]
         assert "half-ball" in certificate.note

@@ -52,6 +52,9 @@ MOST_NUMBERS = 1 << 25
 MOST_COLUMNS = 128
 """Up to so many columns, cells that are not kept are added up, column by column: a matrix for each."""
 
+SHARE = 0.1
+"""How much of a column's form goes to what depends on the move, if nothing better is known."""
+
 NEAR_GROWTH = 1.15
 """By which factor that of a neighbouring problem is, beyond what it is thought to grow."""
 
@@ -125,9 +128,9 @@ def slope_bounds(
     is_summed |= in_groups and near is not None and _can_be_summed(problem)
     suggested = None if near is None else near.suggestion(problem)
     suggested = _suggestion(problem, solution, is_summed) if suggested is None else suggested
-    guess = None if suggested is None or not is_summed else suggested.guess
-    if is_summed and (guess is None or not _can_be_summed(problem)):
+    if is_summed and not _can_be_summed(problem):
         return None, f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball serves alone."
+    guess = _guess(problem, solution, suggested) if is_summed else None
     found = enclose(problem, solution, suggested, guess) if start is None else None
     if found is None and start is None:
         return None, "No set of moves could be proved."
@@ -182,6 +185,15 @@ def _can_be_summed(problem: Problem) -> bool:
     """Whether uncertain cells may be added up without being kept: no jumps, no choices, certain labels, few columns."""
     rows = problem.rows
     return problem.loss.is_smooth and not rows.categories and rows.doubt is None and rows.n_features <= MOST_COLUMNS
+
+
+def _guess(problem: Problem, solution: Solution, suggested: Suggestion | None) -> Guess:
+    """Return what was suggested, or what the Hessian of the trained model says."""
+    if suggested is not None and suggested.guess is not None:
+        return suggested.guess
+    d = len(solution.w)
+    metric = problem.evaluate(solution.w, problem.loss).hessian + np.diag(problem.penalty.lam_vector(d))
+    return Guess(metric, np.nan_to_num(np.linalg.pinv(metric, hermitian=True)), np.full(d, SHARE))
 
 
 @dataclass(frozen=True)
@@ -266,7 +278,7 @@ def enclose(
         return None
     farthest = None
     if suggested is None:
-        first = model_rows(problem, solution, Nowhere())
+        first = model_rows(problem, solution, Nowhere(), guess=guess)
         inverse = Inverse.of(first.curvature)
         if inverse is None:
             return None
