@@ -31,6 +31,22 @@ Sums = tuple[Any, ...]
 T = TypeVar("T")
 
 
+class Norms:
+    """The norms of a block's columns, once they were asked for; with a column of ones, others."""
+
+    __slots__ = ("_extended", "known")
+
+    def __init__(self) -> None:
+        self.known: Array | None = None
+        self._extended: Norms | None = None
+
+    def extended(self) -> Norms:
+        """Return those of the block with one more column."""
+        if self._extended is None:
+            self._extended = Norms()
+        return self._extended
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Some consecutive rows, with everything a kernel may need of them."""
@@ -51,13 +67,17 @@ class Block:
     """Missing categories, their rows counted from the block's first."""
     doubt: LabelDoubt | None = None
     """How far the labels are uncertain, if any is."""
-    norms: Array | None = None
-    """Bounds of the Euclidean norms of the columns of the center, if they are known already."""
+    norms: Norms | None = None
+    """Remembers norms from one pass to the next."""
 
     @property
     def column_norms(self) -> Array:
         """Bounds of the Euclidean norms of the columns of the center."""
-        return norm_upper(self.center.T) if self.norms is None else self.norms
+        if self.norms is None:
+            return norm_upper(self.center.T)
+        if self.norms.known is None:
+            self.norms.known = norm_upper(self.center.T)
+        return self.norms.known
 
     def score_bounds(self, w: Array) -> tuple[Array, Array]:
         """Bound the score of each row of the center: all rows by one bound of the rounding error (F2).
@@ -136,7 +156,7 @@ class Rows(ABC):
         self.doubt: LabelDoubt | None = None
         """How far the labels are uncertain, if any is."""
         self._slices = list(row_slices(self.n_rows, max(n_features, BLOCK_CELLS // BLOCK_ROWS), BLOCK_CELLS))
-        self._norms: dict[int, Array] = {}
+        self._norms: dict[int, Norms] = {}
 
     @property
     def depth(self) -> int:
@@ -208,12 +228,10 @@ class Rows(ABC):
 
         def apply(rows: slice) -> tuple[Sums, Sums]:
             block = self.block(rows)
+            doubt = None if self.doubt is None else self.doubt.within(rows)
+            block = replace(block, norms=self._norms.setdefault(rows.start, Norms()), doubt=doubt)
             with overflow_passes():
-                norms = self._norms.get(rows.start)
-                if norms is None:
-                    norms = self._norms[rows.start] = block.column_norms
-                doubt = None if self.doubt is None else self.doubt.within(rows)
-                return kernel(replace(block, norms=norms, doubt=doubt), *args)
+                return kernel(block, *args)
 
         return _joined(in_threads(apply, self._slices))
 
@@ -360,8 +378,7 @@ def _with_ones(block: Block) -> Block:
     n, d = block.center.shape
     center = np.empty((n, d + 1))
     center[:, :d], center[:, d] = block.center, 1.0
-    norms = None if block.norms is None else np.append(block.norms, up(np.sqrt(n)))
-    return replace(block, center=center, norms=norms)
+    return replace(block, center=center, norms=None if block.norms is None else block.norms.extended())
 
 
 def _see_ones(block: Block, kernel: Callable[..., T], *args: Any) -> T:

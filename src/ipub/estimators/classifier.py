@@ -57,7 +57,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Whether there is an intercept b. It is not penalised.
     certificate : {"tight", "sphere", "ball", "slope", "curvature", "pointwise"}, default="tight"
         How bounds are proved: the paper's sphere, the half-ball, the slope theorem inside it, or slopes where they are
-        nearly exact and else the intersection of all. ``"curvature"`` is ``"slope"`` for all losses but the hinge, which gets the half-ball.
+        nearly exact and else the intersection of all. ``"curvature"`` is ``"slope"`` for all losses but the hinge,
+        which gets the half-ball.
     intervals : "quantile", "observed", mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie; see `ipub.data.holes.column_ranges`. A mapping gives ``{column: (low, high)}``.
         Quantiles are of the rows that count (weight not 0), each once.
