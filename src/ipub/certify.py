@@ -21,6 +21,7 @@ from ipub.problem import Evaluation, Problem
 from ipub.rounding import Array, overflow_passes, up
 from ipub.solvers import Solution, solve
 from ipub.trained import Steps, read_model, read_steps, refuse, split
+from ipub.user_warnings import warn_user
 
 FAR = 1e-3
 """Relative duality gap beyond which a model is said to be badly trained."""
@@ -185,12 +186,11 @@ def _filling(estimator: Any, steps: Steps, X: Any, rows: Rows) -> Rows | None:
     outside = np.flatnonzero(np.abs(filled[in_row, columns] - centers) > up(radii))
     if len(outside):
         cell = cell_name(in_row[outside[0]], columns[outside[0]], estimator._names())
-        warnings.warn(
+        warn_user(
             f"{len(outside)} of {len(columns)} holes were filled in training with a value outside their interval "
             f"(the first: {cell}). The bounds speak of fillings inside the intervals, and this model is of none of "
             "them: widen the intervals, or fill inside them.",
             IntervalWarning,
-            stacklevel=4,
         )
     return MemoryRows(IntervalMatrix.from_bounds(filled, filled), rows.y, rows.weight)
 
@@ -215,12 +215,11 @@ def _warn_far(estimator: Any, w: Array, at: Evaluation, guessed: bool) -> None:
         else "Bounds start from a model trained here, and may not contain what this one predicts."
     )
     where = " at the middle of the intervals, and no filling inside them gives its weights" if guessed else ""
-    warnings.warn(
+    warn_user(
         f"The model is not the optimum of its training problem: its relative duality gap is {at.relative_gap:.1e}"
         f"{where}. Its weights, of norm {size:.2g}, may be {distance:.1g} away from the optimal ones. {effect} "
         f"Train it with a smaller tol and a larger max_iter, on the same X, y and sample_weight.",
         ConvergenceWarning,
-        stacklevel=4,
     )
 
 

@@ -9,7 +9,6 @@ import io
 import os
 import secrets
 import tomllib
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ipub.rounding import Array
+from ipub.user_warnings import warn_user
 
 NULLS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "Null", "null", "None")
 """What a CSV file may write in a missing cell."""
@@ -288,8 +288,9 @@ def _without_index(table: pa.Table, path: Path) -> pa.Table:
     found = [j for j, name in enumerate(table.column_names) if name in INDEX_NAMES]
     if not found or len(found) == table.num_columns:
         return table
-    warnings.warn(
-        f"{path} has a column without a name (row numbers written by pandas?): left out.", TableWarning, stacklevel=3
+    warn_user(
+        f"{path} has a column without a name (row numbers written by pandas?): left out.",
+        TableWarning,
     )
     return table.select([j for j in range(table.num_columns) if j not in found])
 

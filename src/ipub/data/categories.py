@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from ipub.data.frames import (
 )
 from ipub.data.intervals import Indices
 from ipub.rounding import Array
+from ipub.user_warnings import warn_user
 
 MOST_LEVELS = 1000
 """Levels of one column, at most: each becomes a column."""
@@ -211,8 +211,9 @@ def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
         if n > FEW_LEVELS:
             raise ValueError(f"{sentence}; or to a categorical type, if they are codes.")
         if words:
-            warnings.warn(
-                f"{sentence}, unless they are categories, as which they are taken.", CategoryWarning, stacklevel=8
+            warn_user(
+                f"{sentence}, unless they are categories, as which they are taken.",
+                CategoryWarning,
             )
     if n > FEW_LEVELS and n == n_observed:
         raise ValueError(
@@ -225,11 +226,10 @@ def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
             f"most {MOST_LEVELS} are taken. Drop it, or join rare categories into one."
         )
     if n > FEW_LEVELS and 2 * n > n_observed:
-        warnings.warn(
+        warn_user(
             f"Column {name!r} has {n} different categories in {n_observed} rows ({_examples(levels)}). If they name "
             "the rows, drop the column; else join rare ones into one.",
             CategoryWarning,
-            stacklevel=8,
         )
     return tuple(sorted(levels))
 

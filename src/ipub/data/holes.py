@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from ipub.data.columns import look_at_columns
 from ipub.data.intervals import column_name
 from ipub.data.sentinels import SentinelWarning
 from ipub.rounding import LARGEST, Array
+from ipub.user_warnings import warn_user
 
 Rule = Literal["quantile", "observed"]
 Intervals = Rule | Mapping[Any, Any] | ArrayLike
@@ -91,11 +91,10 @@ def column_ranges(
     _warn(ranges, has_holes, collapsed, level, names)
     if suspects:
         listed = ", ".join(f"{column_name(j, names)} ({value:g})" for j, value in suspects.items())
-        warnings.warn(
+        warn_user(
             f"A number far from all others occurs again and again in column(s) {listed}. If it stands for a missing "
             "value, make it NaN.",
             SentinelWarning,
-            stacklevel=7,
         )
     return ranges
 
@@ -208,4 +207,4 @@ def _warn(
     for columns, sentence in sentences:
         if columns:
             listed = ", ".join(column_name(j, names) for j in columns)
-            warnings.warn(sentence.format(listed), IntervalWarning, stacklevel=8)
+            warn_user(sentence.format(listed), IntervalWarning)

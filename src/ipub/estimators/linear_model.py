@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import partial
 from numbers import Integral, Real
@@ -26,6 +25,7 @@ from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import Array, check_arithmetic
 from ipub.solvers import Solution, solve
+from ipub.user_warnings import warn_user
 
 RETRAINING_ERROR = 1e-7
 """What rounding may add to the score of a retrained model, at most."""
@@ -118,11 +118,10 @@ class BoundedLinearModel(TableReader, FrameOutput):
         center, cells, choices = self._extended(self._read_uncertain_rows(X))
         first = self._certificates[0]
         if first.name == "pointwise" and not first.note and not hasattr(self, "_training"):
-            warnings.warn(
+            warn_user(
                 "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
                 "has none, so these are the bounds of 'tight'. Call fit again for pointwise bounds.",
                 UserWarning,
-                stacklevel=3,
             )
         coef_bounds = self.coef_bounds_.reshape(len(self._certificates), -1, 2)
         return self._by_model(

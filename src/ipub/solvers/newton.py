@@ -14,6 +14,7 @@ from ipub.losses import Loss
 from ipub.problem import Evaluation, Problem
 from ipub.rounding import Array, overflow_passes
 from ipub.solvers.quadratic import minimise_quadratic
+from ipub.user_warnings import warn_user
 
 TRIALS = 12
 """Steps whose slopes one pass of the line search computes."""
@@ -129,11 +130,10 @@ def solve(
     at = best.at
     converged = at.relative_gap <= tol
     if not converged:
-        warnings.warn(
+        warn_user(
             f"The relative duality gap is {at.relative_gap:.1e} after {n_iter} steps, above tol={tol:.1e}. Bounds "
             "stay valid, but are wider than they need be. Rescale the columns, or increase alpha, tol or max_iter.",
             ConvergenceWarning,
-            stacklevel=6,
         )
     return Solution(best.w, best.dual_loss, at.primal, at.dual, at.gap, at.relative_gap, n_iter, converged, best.dual_w)
 
