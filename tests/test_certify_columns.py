@@ -16,12 +16,14 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PowerTransformer,
     RobustScaler,
     StandardScaler,
 )
 
 from ipub import BoundedClassifier, IntervalMatrix, IntervalWarning, certify
 from ipub.modelfile import load, save
+from ipub.trained.steps import STEPS
 
 N = 150
 SITES = ["east", "north", "west"]
@@ -216,6 +218,7 @@ REFUSED = [
         "uses the column 'grade' twice",
     ),
     (make_column_transformer((StandardScaler(), slice("grade", "grade"))), FRAME, "slice of names"),
+    (ColumnTransformer([("one", StandardScaler(), ["grade"])], transformer_weights={"one": 0.2}), FRAME, "whole parts"),
     (make_column_transformer((FunctionTransformer(np.exp), ["grade"])), FRAME, "FunctionTransformer cannot"),
     (
         make_pipeline(StandardScaler(), make_column_transformer((MinMaxScaler(), [0]))),
@@ -238,6 +241,14 @@ def test_scaling_levels_is_refused_where_one_is_missing():
     pipe = make_pipeline(columns(sparse_threshold=0), StandardScaler(), Ridge()).fit(FRAME, SCORES)
     with pytest.raises(ValueError, match="is a level of a category that is missing in some rows"):
         certify(pipe, FRAME, SCORES)
+
+
+def test_steps_that_do_something_else_to_observed_cells_are_refused(monkeypatch):
+    """Whatever was not thought of: what the pipeline makes of the table is compared with what was read of it."""
+    monkeypatch.setitem(STEPS, "PowerTransformer", lambda step: [("add", np.zeros(step.n_features_in_))])
+    pipe = make_pipeline(make_column_transformer((PowerTransformer(), ["age", "dose"])), SimpleImputer(), Ridge())
+    with pytest.raises(ValueError, match=r"or a step after it, makes -?[\d.]+ of row 0, column 'age'"):
+        certify(pipe.fit(FRAME, SCORES), FRAME, SCORES)
 
 
 def test_tables_without_names_are_refused():

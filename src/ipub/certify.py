@@ -176,12 +176,18 @@ def _evaluation(problem: Problem, w: Array, solution: Solution) -> Evaluation:
 
 def _filling(estimator: Any, steps: Steps, X: Any, rows: Rows) -> Rows | None:
     """Return the rows that the model was trained on, if an imputer tells; warn of values outside their intervals."""
-    if not steps.imputes or isinstance(X, IntervalMatrix) or not isinstance(rows, MemoryRows):
+    if not steps.transformers or isinstance(X, IntervalMatrix) or not isinstance(rows, MemoryRows):
         return None
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        read = estimator._read_table(X, reset=False) if steps.encoder is None else None
-        filled = steps.transform(X if read is None else np.array(read, dtype=float))
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            read = estimator._read_table(X, reset=False) if steps.encoder is None else None
+            filled = steps.transform(X if read is None else np.array(read, dtype=float))
+    except (TypeError, ValueError):  # the steps cannot take the table with its holes: they do not tell
+        return None
+    _compare(estimator, steps, filled, rows)
+    if not steps.imputes:
+        return None
     in_row, columns, centers, radii = rows.matrix.cells(slice(0, rows.n_rows))
     outside = np.flatnonzero(np.abs(filled[in_row, columns] - centers) > up(radii))
     if len(outside):
@@ -193,6 +199,24 @@ def _filling(estimator: Any, steps: Steps, X: Any, rows: Rows) -> Rows | None:
             IntervalWarning,
         )
     return MemoryRows(IntervalMatrix.from_bounds(filled, filled), rows.y, rows.weight)
+
+
+def _compare(estimator: Any, steps: Steps, seen: Array, rows: MemoryRows) -> None:
+    """Refuse steps that do something else to what was observed than what was read of them."""
+    read = rows.matrix.center_rows(slice(0, rows.n_rows)).copy()
+    in_row, columns, _, _ = rows.matrix.cells(slice(0, rows.n_rows))
+    read[in_row, columns] = np.nan
+    for some, levels in rows.matrix.choices.by_category():
+        read[np.ix_(rows.matrix.choices.rows[some], levels.columns)] = np.nan
+    known = ~np.isnan(read) & ~np.isnan(seen)
+    wrong = known & ~np.isclose(np.where(known, seen, 0.0), np.where(known, read, 0.0), rtol=1e-3, atol=1e-4)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        refuse(
+            steps.transformers[0],
+            f"it, or a step after it, makes {seen[i, j]:g} of {cell_name(i, j, estimator._names())}, which was taken "
+            f"to become {read[i, j]:g}. Transform X first, and give the last step alone.",
+        )
 
 
 def _is_outside(estimator: Any) -> bool:

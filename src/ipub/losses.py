@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
-from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, midpoint_and_radius, up
+from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, midpoint_and_radius, sigmoid, sigmoid_range, up
 
 LEAST_LENGTH = 1e-100
 """Lengths on the axis of scores below it, and beyond its inverse, are refused (F3)."""
@@ -372,23 +372,6 @@ def _length(value: float, what: str) -> float:
     return value
 
 
-def _sigmoid(t: Array) -> Array:
-    """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by its own rounding alone (F4)."""
-    with np.errstate(over="ignore"):
-        return 1.0 / (1.0 + np.exp(-t))
-
-
-def _sigmoid_range(t_lower: Array, t_upper: Array) -> tuple[Array, Array]:
-    """Bound the sigmoid over [t_lower, t_upper] (F4: exp, an addition and a division)."""
-    slack = (ELEMENTARY_ULPS + 3) * EPS
-    lowest = _sigmoid(t_lower)
-    highest = lowest if t_upper is t_lower else _sigmoid(t_upper)
-    return (
-        np.maximum(0.0, down(down(lowest * (1.0 - slack)) - UNDERFLOW)),
-        np.minimum(1.0, up(up(highest * (1.0 + slack)) + UNDERFLOW)),
-    )
-
-
 @dataclass(frozen=True)
 class Logistic(Loss):
     """Logistic loss ``log(1 + exp(-y t))``; link: sigmoid, the probability of +1."""
@@ -403,10 +386,10 @@ class Logistic(Loss):
         return np.maximum(-m, 0.0) + np.log1p(np.exp(-np.abs(m)))
 
     def derivative(self, y: Array, t: Array) -> Array:
-        return -y * _sigmoid(-y * t)
+        return -y * sigmoid(-y * t)
 
     def curvature(self, y: Array, t: Array) -> Array:
-        s = _sigmoid(-np.abs(y * t))
+        s = sigmoid(-np.abs(y * t))
         return s * (1.0 - s)
 
     def conjugate(self, y: Array, a: Array) -> Array:
@@ -434,7 +417,7 @@ class Logistic(Loss):
         # dual coordinate that belongs to the score leaves next to nothing of it, without a logarithm.
         b, slack = a * y, (ELEMENTARY_ULPS + 3) * EPS
         m = -y * lower
-        p = _sigmoid(m)
+        p = sigmoid(m)
         wrong = up(up(up(np.abs(b - p) + slack * p) + 0.25 * up(upper - lower)) + UNDERFLOW)
         least, rest = down(p - wrong), down(down(1.0 - p) - wrong)
         with np.errstate(divide="ignore"):
@@ -448,8 +431,8 @@ class Logistic(Loss):
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         positive = y > 0.0
         first, last = -y * lower, -y * upper
-        low_at_lower, high_at_lower = _sigmoid_range(first, first)
-        low_at_upper, high_at_upper = (low_at_lower, high_at_lower) if upper is lower else _sigmoid_range(last, last)
+        low_at_lower, high_at_lower = sigmoid_range(first, first)
+        low_at_upper, high_at_upper = (low_at_lower, high_at_lower) if upper is lower else sigmoid_range(last, last)
         return (
             np.where(positive, -high_at_lower, low_at_lower),
             np.where(positive, -low_at_upper, high_at_upper),
@@ -457,7 +440,7 @@ class Logistic(Loss):
 
     def derivative_near(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         # The slope of the sigmoid is at most 1/4.
-        p, slack = _sigmoid(-y * lower), (ELEMENTARY_ULPS + 3) * EPS
+        p, slack = sigmoid(-y * lower), (ELEMENTARY_ULPS + 3) * EPS
         off = up(up(slack * p + 0.25 * up(upper - lower)) * (1.0 + 2.0 * EPS) + UNDERFLOW)
         return -y * p, np.where(np.isnan(off), 1.0, np.minimum(off, 1.0))
 
@@ -466,8 +449,8 @@ class Logistic(Loss):
         farthest = np.maximum(np.abs(lower), np.abs(upper))
         nearest = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)
         slack = (2 * (ELEMENTARY_ULPS + 3) + 1) * EPS
-        least = down(down(_sigmoid(farthest) * _sigmoid(-farthest) * (1.0 - slack)) - UNDERFLOW)
-        most = up(up(_sigmoid(nearest) * _sigmoid(-nearest) * (1.0 + slack)) + UNDERFLOW)
+        least = down(down(sigmoid(farthest) * sigmoid(-farthest) * (1.0 - slack)) - UNDERFLOW)
+        most = up(up(sigmoid(nearest) * sigmoid(-nearest) * (1.0 + slack)) + UNDERFLOW)
         return np.nan_to_num(np.maximum(0.0, least), nan=0.0), np.minimum(0.25, np.nan_to_num(most, nan=0.25))
 
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
@@ -477,7 +460,7 @@ class Logistic(Loss):
         far = np.maximum(np.abs(lower), np.abs(upper))
         near = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)
         outer, inner = up(far + move), down(near - move)
-        at_far, at_outer, at_near, at_inner = (_sigmoid(-t) for t in (far, outer, near, inner))
+        at_far, at_outer, at_near, at_inner = (sigmoid(-t) for t in (far, outer, near, inner))
         # Each sigmoid is off by `slack` times itself, and by what underflowed; a difference then has one rounding more.
         fall = down(at_far - at_outer) - up(slack * (at_far + at_outer) + 2.0 * UNDERFLOW)
         rise = up(at_inner - at_near) + up(slack * (at_inner + at_near) + 2.0 * UNDERFLOW)
@@ -499,7 +482,7 @@ class Logistic(Loss):
         return np.asarray(expit(t))
 
     def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        return _sigmoid_range(lower, upper)
+        return sigmoid_range(lower, upper)
 
 
 LOSSES: dict[str, Loss] = {

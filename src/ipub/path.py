@@ -139,7 +139,7 @@ def penalty_path(
     reader = _reader(estimator)
     inspect.signature(reader.fit).bind(X, y, **fit_arguments)  # names an argument that fit does not take
     chosen = None if isinstance(alphas, Integral) else _checked_alphas(alphas)
-    if isinstance(alphas, Integral) and alphas < 1:
+    if isinstance(alphas, Integral) and (alphas < 1 or alphas is True):
         raise ValueError(f"alphas is {alphas}: give how many values to try, at least 1, or the values.")
     models = reader._read_models(X, y, **fit_arguments)
     if chosen is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -366,9 +367,9 @@ SMALLER = {
     "crossing": ("crossing", altered(CellTerms, "of", crossing=lambda form: 0.2 * form)),
     "bend of rows": ("bend", altered(CellTerms, "of", bend_row=less)),
     "energy of cells": ("loose", altered(slope_module, "model_rows", cell_energy=less)),
-    "looseness": ("loose", altered(slope_module, "_lines", looseness=less)),
-    "moves of cells, loose": ("loose", altered(slope_module, "_lines", cell_move=less)),
-    "moves of cells": ("pull", altered(slope_module, "_lines", cell_move=less)),
+    "looseness": ("loose", altered(sys.modules["ipub.certificates.row_model"], "_lines", looseness=less)),
+    "moves of cells, loose": ("loose", altered(sys.modules["ipub.certificates.row_model"], "_lines", cell_move=less)),
+    "moves of cells": ("pull", altered(sys.modules["ipub.certificates.row_model"], "_lines", cell_move=less)),
     "pulls of groups": ("pull", pulls_of_groups),
 }
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub import losses
+from ipub import losses, rounding
 from ipub.certificates import ball, origin, sphere, tight
 from ipub.data.blocks import Block
 from ipub.losses import LOSSES, Logistic, Squared
@@ -165,8 +165,9 @@ def test_elementary_functions_may_be_as_inaccurate_as_assumed_but_the_assumption
 
 
 def test_an_inaccurate_sigmoid_is_covered_and_the_cover_is_needed(monkeypatch):
-    accurate = losses.expit
-    monkeypatch.setattr(losses, "expit", lambda t: accurate(t) * (1.0 - 6 * EPS))
+    accurate = rounding.sigmoid
+    for module in (losses, rounding):
+        monkeypatch.setattr(module, "sigmoid", lambda t: accurate(t) * (1.0 - 6 * EPS))
     assert_caught(lambda: list(wrong_slopes(LOSSES["log_loss"])), lambda: plant(monkeypatch, "ELEMENTARY_ULPS", 0))
 
 

@@ -17,6 +17,7 @@ from ipub.losses import LOSSES, Logistic
 from soundness.moves import KINDS, Key, wrong_forces, wrong_hessians, wrong_models, wrong_norms
 
 slope_module = sys.modules["ipub.certificates.slope"]
+row_model_module = sys.modules["ipub.certificates.row_model"]
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 MODELS = ("one step", "noisy", "garbage")
 
@@ -110,7 +111,7 @@ def terms(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def lines(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
-    return altered(slope_module, "_lines", **changes)
+    return altered(row_model_module, "_lines", **changes)
 
 
 def model(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:

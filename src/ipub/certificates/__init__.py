@@ -14,7 +14,8 @@ from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, origin
 from ipub.certificates.pointwise import pointwise_bounds, why_not
 from ipub.certificates.region import Certificate, Region, intersection
-from ipub.certificates.slope import Neighbour, slope, slope_bounds
+from ipub.certificates.slope import Neighbour, slope
+from ipub.certificates.slope import slope_bounds as find_slope_bounds
 from ipub.certificates.slope_bounds import Cells, Groups, MeanValue, SlopeBounds
 from ipub.certificates.sphere import sphere
 from ipub.certificates.uncertain_rows import MOST_TRIED, uncertain_row_bounds
@@ -31,11 +32,14 @@ def tight(problem: Problem, solution: Solution, near: Neighbour | None = None, i
 
     Then no part alone is narrower. (With an intercept, whose bracket is found to a hundredth of its width: by no more
     than that.) What is known of a problem `near` saves time, and so does the form `in_groups`,
-    which keeps no training rows and takes slopes wherever there are any.
+    which keeps no training rows; both are used only where slopes are nearly exact.
     """
-    found = slope_bounds(problem, solution, near=near, in_groups=in_groups)
+    found = find_slope_bounds(problem, solution, near=near, in_groups=in_groups)
+    if near is not None and not (found[0] is not None and found[0].excess <= NEARLY_EXACT):
+        # Where remainders count, bounds depend on the set they start from: one that was guessed may be too large.
+        found = find_slope_bounds(problem, solution)
     bounds, note = found
-    if bounds is not None and (in_groups or bounds.excess <= NEARLY_EXACT):
+    if bounds is not None and bounds.excess <= NEARLY_EXACT:
         # The ball around zero serves rows so far away that the slopes' numbers overflow.
         region = around_zero(problem, solution)
         if not problem.penalty.n_free:
@@ -66,7 +70,8 @@ def curvature(problem: Problem, solution: Solution) -> Certificate:
 def pointwise(problem: Problem, solution: Solution) -> Certificate:
     """Certify as `tight` does; `pointwise_bounds` starts from there. Where it does not apply, a note says so."""
     start = tight(problem, solution)
-    return replace(start, name="pointwise", note=" ".join(filter(None, [start.note, why_not(problem)])))
+    note = start.note if start.slope is None else ""
+    return replace(start, name="pointwise", note=" ".join(filter(None, [note, why_not(problem)])))
 
 
 CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {

@@ -19,7 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub.certificates.cells import IncompleteRows
 from ipub.certificates.definite import EnclosedInverse, root_form_upper
 from ipub.certificates.region import Certificate
-from ipub.certificates.slope import Model, model_rows, slope_bounds
+from ipub.certificates.row_model import Model, model_rows
+from ipub.certificates.slope import slope_bounds
 from ipub.certificates.slope_bounds import SlopeBounds
 from ipub.data.blocks import Block, Rows, Sums
 from ipub.data.intervals import Indices

@@ -107,7 +107,8 @@ class SummedCells:
         roundings = n_cells + n_rows + n_blocks + 20
         lost, lost_cells, lost_size = loss
         # Larger weights would enlarge what underflowed: no bound is made then (F3).
-        slack = slack if sums[12].max(initial=0.0) <= LARGEST_WEIGHT else np.full_like(slack, np.inf)
+        if not sums[12].max(initial=0.0) <= LARGEST_WEIGHT:
+            slack, force_slack = (np.full_like(slack, np.inf) for _ in range(2))
         return cls(
             guess,
             n_rows,
@@ -133,10 +134,10 @@ class SummedCells:
     def zonotope_upper(self, matrix: Array, box: Array, more: Array | None = None) -> float:  # noqa: ARG002 (no jumps)
         """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k D_k G_k`` plus a vector in a box; see `CellTerms`."""
         sides = positive_weights(box * np.sqrt(np.maximum(np.diag(self.guess.inverse), 0.0)))
-        sides = np.where(box > 0.0, sides, 0.0)
+        sides = np.where(box == 0.0, 0.0, sides)
         total = sum_upper(self.sizes.sum() + sides.sum(), self.roundings)
         form = self.first.sum(axis=0)
-        form[np.diag_indices(len(box))] += np.divide(box * box, sides, out=np.zeros_like(box), where=sides > 0.0)
+        form[np.diag_indices(len(box))] += np.divide(box * box, sides, out=np.zeros_like(box), where=box != 0.0)
         form = rounded_up(total * form, self.roundings + 2 * len(matrix))
         return float(up(np.sqrt(greatest_ratio_upper(form, matrix))))
 

@@ -72,15 +72,14 @@ class Block:
 
     @property
     def column_norms(self) -> Array:
-        """Bounds of the Euclidean norms of the columns of the center."""
-        if self.norms is None:
-            return norm_upper(self.center.T)
-        if self.norms.known is None:
-            self.norms.known = norm_upper(self.center.T)
-        return self.norms.known
+        """Bounds of the Euclidean norms of the columns of the center, over the rows that have a weight."""
+        norms = Norms() if self.norms is None else self.norms
+        if norms.known is None:
+            norms.known = norm_upper((self.center if self.weight.all() else self.center[self.weight > 0.0]).T)
+        return norms.known
 
     def score_bounds(self, w: Array) -> tuple[Array, Array]:
-        """Bound the score of each row of the center: all rows by one bound of the rounding error (F2).
+        """Bound the score of each row of the center that has a weight, with one bound of the rounding error (F2).
 
         ``sum_j |x_ij w_j|``, to which it is relative, is at most ``sum_j norm_j |w_j|``.
         """
@@ -89,7 +88,7 @@ class Block:
         return down(score - error), up(score + error)
 
     def column_sizes(self, coefficients: Array) -> Array:
-        """Bound ``sum_i |coefficients_i x_ij|`` for each column, by Cauchy and Schwarz; a row of coefficients each."""
+        """Bound ``sum_i |coefficients_i x_ij|`` for each column (Cauchy and Schwarz), 0 for rows without weight."""
         sizes = norm_upper(coefficients)
         return up(sizes[..., None] * self.column_norms) if coefficients.ndim > 1 else up(sizes * self.column_norms)
 

@@ -105,7 +105,7 @@ class Scaling:
             if not np.array_equal(self._cells(values, np.tile(levels.columns, 3), np.positive), values):
                 raise ValueError(
                     f"Column {levels.columns[0]} is a level of a category that is missing in some rows, and scaling it "
-                    "would make its 0 and 1 something else: scale the other columns alone, or give a DataFrame."
+                    "would make its 0 and 1 something else: scale the columns of numbers alone."
                 )
         centers, radii, columns = matrix.centers, matrix.radii, matrix.columns
         lower, upper = self._cells(down(centers - radii), columns, down), self._cells(up(centers + radii), columns, up)

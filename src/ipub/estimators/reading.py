@@ -124,9 +124,11 @@ class TableReader(BaseEstimator):
             if is_frame(X) and is_frame(bound) and column_labels(bound) != column_labels(X):
                 raise ValueError(f"The columns of {what} are not those of X in the same order: rename or reorder them.")
         if self.encoder_ is not None:
+            labels = ", ".join(self.encoder_.labels)
+            what = f"categories ({labels})" if labels else "columns that are not used"
             raise ValueError(
-                "X_lower and X_upper are for tables of numbers, and X has categories or columns that are not used: "
-                "give ranges with intervals={column: (low, high)}."
+                f"X_lower and X_upper bound numbers, and X has {what}: give ranges with intervals={{column: (low, "
+                "high)}."
             )
         lower, upper = (frame_to_table(bound) if is_frame(bound) else bound for bound in (X_lower, X_upper))
         return IntervalMatrix.from_table_and_bounds(table, lower, upper, self._names())

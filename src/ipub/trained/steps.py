@@ -202,6 +202,8 @@ def _read_columns(transformer: Any) -> _Columns:
     check_is_fitted(transformer)
     if not hasattr(transformer, "feature_names_in_"):
         refuse(transformer, "it was trained on an array. Train it on a DataFrame, whose columns have names.")
+    if transformer.transformer_weights:
+        refuse(transformer, "its transformer_weights scale whole parts. Leave them out, or scale inside the parts.")
     names = list(transformer.feature_names_in_)
     no_columns = np.zeros(0, dtype=np.intp)
     found = _Columns(names, [()] * len(names), [no_columns] * len(names))
@@ -273,7 +275,7 @@ def _levels(steps: Sequence[Any], names: Sequence[Any]) -> list[tuple[Level, ...
             refuse(
                 encoder,
                 f"it makes a missing {name!r} a level of its own, and here a missing category is any of the others. "
-                "Put SimpleImputer(strategy='most_frequent') before it (missing values being NaN, not None).",
+                "Put SimpleImputer(strategy='most_frequent') before it; for None, with missing_values=None.",
             )
         if not all(isinstance(level, Level) for level in levels):
             refuse(encoder, f"the levels of {name!r} are of type {type(levels[0]).__name__}. Turn them into text.")
