@@ -32,6 +32,7 @@ from soundness.cases import Case, draw_solution, intervals, train, vary_loss, wi
 from soundness.test_exact import exact_completions
 
 slope_module = sys.modules["ipub.certificates.slope"]
+row_model_module = sys.modules["ipub.certificates.row_model"]
 PRECISION = 240
 KINDS = ("plain", "wide", "strong penalty", "weak penalty", "weights", "one row", "collinear", "kinks", "certain")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -23,7 +22,7 @@ from oracles.exact import as_float
 from oracles.rationals import Enclosure, exact_dot, holds, rational, rational_rows, rationals
 from soundness import moves
 from soundness.cases import Case, intervals, train
-from soundness.moves import Box, Key, drawn, slope_module
+from soundness.moves import Box, Key, drawn, row_model_module, slope_module
 from soundness.test_exact import exact_completions
 from soundness.test_slope import altered
 
@@ -367,9 +366,9 @@ SMALLER = {
     "crossing": ("crossing", altered(CellTerms, "of", crossing=lambda form: 0.2 * form)),
     "bend of rows": ("bend", altered(CellTerms, "of", bend_row=less)),
     "energy of cells": ("loose", altered(slope_module, "model_rows", cell_energy=less)),
-    "looseness": ("loose", altered(sys.modules["ipub.certificates.row_model"], "_lines", looseness=less)),
-    "moves of cells, loose": ("loose", altered(sys.modules["ipub.certificates.row_model"], "_lines", cell_move=less)),
-    "moves of cells": ("pull", altered(sys.modules["ipub.certificates.row_model"], "_lines", cell_move=less)),
+    "looseness": ("loose", altered(row_model_module, "_lines", looseness=less)),
+    "moves of cells, loose": ("loose", altered(row_model_module, "_lines", cell_move=less)),
+    "moves of cells": ("pull", altered(row_model_module, "_lines", cell_move=less)),
     "pulls of groups": ("pull", pulls_of_groups),
 }
 

@@ -25,7 +25,7 @@ from oracles.exact import exact_model
 from oracles.intercept import exact_intercept_model
 from oracles.rationals import holds
 from soundness.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
-from soundness.moves import slope_module
+from soundness.moves import row_model_module, slope_module
 from soundness.test_choices import tiny_choices
 from soundness.test_exact import exact_completions, tiny_case
 
@@ -228,7 +228,7 @@ def _scaled(name, factor):
 def _certain_cells(monkeypatch):
     honest = Flips.of
     monkeypatch.setattr(
-        slope_module.Flips, "of", lambda *args: replace(honest(*args), cells=np.zeros_like(honest(*args).cells))
+        row_model_module.Flips, "of", lambda *args: replace(honest(*args), cells=np.zeros_like(honest(*args).cells))
     )
 
 
@@ -251,7 +251,7 @@ PLANTED: dict[str, tuple[Callable, str, str, int]] = {
     "force": (_scaled("norm_upper", 0.0), "slope", "log_loss", 0),
     "half of the force": (_scaled("norm_upper", 0.25), "slope", "squared_hinge", 0),
     "form": (_scaled("form", 0.3), "grouped", "log_loss", 0),
-    "mean value": (_scaled_sum(slope_module, 0.0), "slope", "log_loss", 0),
+    "mean value": (_scaled_sum(row_model_module, 0.0), "slope", "log_loss", 0),
     "cells": (_certain_cells, "slope", "log_loss", 1),
     "ball": (_scaled_sum(ball_module, 0.0), "ball", "log_loss", 0),
     "half of the ball": (_scaled_sum(ball_module, 0.5), "ball", "squared_hinge", 0),

@@ -20,7 +20,7 @@ from oracles.exact import exact_model
 from oracles.intercept import exact_intercept_model
 from oracles.rationals import holds
 from soundness.cases import Case, train, vary_loss, with_intercept
-from soundness.moves import slope_module
+from soundness.moves import row_model_module
 from soundness.test_exact import exact_completions, tiny_case
 
 LOSS_NAMES = tuple(LOSSES)
@@ -108,7 +108,7 @@ def test_bounds_hold_whatever_the_labels_are(loss_name, penalty, intercept, repo
     report_proofs(count)
 
 
-@pytest.mark.parametrize("part", [ball_module, slope_module], ids=["ball", "slope"])
+@pytest.mark.parametrize("part", [ball_module, row_model_module], ids=["ball", "slope"])
 @pytest.mark.parametrize("loss_name", ["squared_error", "log_loss"])
 @pytest.mark.parametrize("factor", [0.0, 0.5])
 def test_less_doubt_than_there_is_is_caught(factor, loss_name, part, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -14,10 +13,17 @@ from ipub.certificates.pointwise import Stage
 from ipub.certificates.signs import Signs
 from ipub.certificates.slope_bounds import SlopeBounds
 from ipub.losses import LOSSES, Logistic
-from soundness.moves import KINDS, Key, wrong_forces, wrong_hessians, wrong_models, wrong_norms
+from soundness.moves import (
+    KINDS,
+    Key,
+    row_model_module,
+    slope_module,
+    wrong_forces,
+    wrong_hessians,
+    wrong_models,
+    wrong_norms,
+)
 
-slope_module = sys.modules["ipub.certificates.slope"]
-row_model_module = sys.modules["ipub.certificates.row_model"]
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 MODELS = ("one step", "noisy", "garbage")
 
@@ -157,8 +163,8 @@ def zeros_at_twice_the_threshold(monkeypatch):
 
 
 def only_slopes_from_the_trained_model(monkeypatch):
-    honest = slope_module._lines
-    monkeypatch.setattr(slope_module, "_lines", lambda *args: honest(*args[:-1], False))
+    honest = row_model_module._lines
+    monkeypatch.setattr(row_model_module, "_lines", lambda *args: honest(*args[:-1], False))
 
 
 def trends_reversed(monkeypatch):
@@ -352,7 +358,7 @@ PLANTED = {
         ],
     ),
     "half the way": (
-        altered(slope_module.Model, "bounds", farthest=half),
+        altered(row_model_module.Model, "bounds", farthest=half),
         FAR,
         [
             Key("squared_hinge", "l2", "strong penalty", True, "garbage", 3),
@@ -360,7 +366,7 @@ PLANTED = {
         ],
     ),
     "no forms": (
-        altered(slope_module.Model, "bounds", forms=nothing),
+        altered(row_model_module.Model, "bounds", forms=nothing),
         FAR,
         [
             Key("log_loss", "elastic net", "kinks", False, "trained", 1),
@@ -368,7 +374,7 @@ PLANTED = {
         ],
     ),
     "no slack": (
-        altered(slope_module.Model, "bounds", slack=nothing),
+        altered(row_model_module.Model, "bounds", slack=nothing),
         FAR,
         [
             Key("squared_hinge", "l2", "strong penalty", True, "garbage", 3),
@@ -384,7 +390,7 @@ PLANTED = {
         ],
     ),
     "half the radius": (
-        altered(slope_module.Model, "ellipsoid", radius=half),
+        altered(row_model_module.Model, "ellipsoid", radius=half),
         wrong_models,
         [Key("huber", "l2", "weak penalty", True, "garbage", 2), Key("log_loss", "l2", "plain", False, "one step", 2)],
     ),
@@ -415,7 +421,7 @@ PLANTED = {
         [Key("log_loss", "l2", "kinks", True, "trained", 0), Key("huber", "l2", "wide", False, "garbage", 1)],
     ),
     "no energy in the ellipsoid": (
-        replaced(slope_module, "greatest_ratio_upper", lambda *_: 0.0),
+        replaced(row_model_module, "greatest_ratio_upper", lambda *_: 0.0),
         wrong_models,
         [
             Key("huber", "l2", "collinear", True, "trained", 3),
@@ -471,7 +477,7 @@ PLANTED = {
         ],
     ),
     "no slack of the mean value": (
-        altered(slope_module.Model, "_mean_value", slack=nothing),
+        altered(row_model_module.Model, "_mean_value", slack=nothing),
         wrong_models,
         [
             Key("squared_hinge", "l2", "strong penalty", False, "one step", 2),
@@ -479,7 +485,7 @@ PLANTED = {
         ],
     ),
     "no spread of the mean value": (
-        altered(slope_module.Model, "_mean_value", spread=nothing),
+        altered(row_model_module.Model, "_mean_value", spread=nothing),
         wrong_models,
         [
             Key("squared_error", "l2", "weak penalty", seed=2),
@@ -487,7 +493,7 @@ PLANTED = {
         ],
     ),
     "half the force of the mean value": (
-        altered(slope_module.Model, "_mean_value", force=half),
+        altered(row_model_module.Model, "_mean_value", force=half),
         wrong_models,
         [
             Key("smoothed_hinge", "l2", "one row", False, "garbage"),
@@ -495,7 +501,7 @@ PLANTED = {
         ],
     ),
     "another center of the mean value": (
-        altered(slope_module.Model, "_mean_value", center=lambda center: 0.97 * center),
+        altered(row_model_module.Model, "_mean_value", center=lambda center: 0.97 * center),
         wrong_models,
         [Key("squared_error", "l2", "weak penalty", seed=2), Key("log_loss", "l2", "collinear", False, "garbage", 3)],
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,10 +16,9 @@ from ipub.certificates.summed_cells import Guess, SummedCells
 from ipub.data import blocks
 from ipub.losses import LOSSES
 from ipub.problem import Problem
-from soundness.moves import KINDS, Key, drawn, wrong_forces, wrong_hessians, wrong_models, wrong_norms
+from soundness.moves import KINDS, Key, drawn, slope_module, wrong_forces, wrong_hessians, wrong_models, wrong_norms
 from soundness.test_slope import assert_proven, each_intercept, each_penalty
 
-slope_module = sys.modules["ipub.certificates.slope"]
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 MODELS = ("trained", "one step", "noisy", "garbage")
 
