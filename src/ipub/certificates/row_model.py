@@ -192,7 +192,7 @@ class Model:
             choices,
             self.flips.rows if wrong else None,
             self.flips.count,
-            shares=self.cells.shares(inverse),
+            shares=self.cells.shares(inverse) if isinstance(self.cells, SummedCells) else None,
         )
 
     def _mean_value(self) -> MeanValue | None:

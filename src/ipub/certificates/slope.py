@@ -241,17 +241,21 @@ def _suggestion(problem: Problem, solution: Solution, is_summed: bool) -> Sugges
         warnings.simplefilter("ignore", ConvergenceWarning)
         trained = solve(part, SAMPLE_TOL, start=solution.w)
     found = enclose(part, trained)
-    bounds = None if found is None else _rounds(part, trained, found, None)
-    if found is None or bounds is None:
+    if found is None:
         return None
     model, inside = found
-    assert isinstance(model.cells, CellTerms)
     inverse = inside.inverse.center
-    guess = Guess(model.curvature, inverse, model.cells.shares(inverse))
-    farthest = None
-    if problem.penalty.kappa == 0.0:
-        low, high = (bounds.grouped() if is_summed else bounds).ends(np.eye(len(trained.w)))
-        farthest = SAMPLE_GROWTH * np.maximum(high - trained.w, trained.w - low)
+    farthest = model.box_of_moves(inside) if problem.penalty.kappa == 0.0 else None
+    guess = None
+    if is_summed:
+        assert isinstance(model.cells, CellTerms)
+        guess = Guess(model.curvature, inverse, model.cells.shares(inverse))
+        bounds = _rounds(part, trained, found, None)
+        if farthest is not None and bounds is not None:
+            # The table will have the grouped form.
+            low, high = bounds.grouped().ends(np.eye(len(trained.w)))
+            farthest = np.fmax(high - trained.w, trained.w - low)
+    farthest = None if farthest is None else SAMPLE_GROWTH * farthest
     return Suggestion(replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius), farthest, guess)
 
 
