@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
-from ipub.certificates import CERTIFICATES, Certificate, Neighbour, tight
+from ipub.certificates import CERTIFICATES, NEARLY_EXACT, Certificate, Neighbour, tight
 from ipub.data.blocks import Block, Rows, Sums
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.classifier import possible_labels
@@ -214,7 +214,7 @@ class _Neighbours:
         if not known or not self._in_groups:
             return None
         (earlier, before), (there, bounds) = known[0], known[-1]
-        if bounds is None:
+        if bounds is None or not bounds.excess <= NEARLY_EXACT:  # nor will those of a weaker penalty be
             return None
         power = np.full(len(bounds.w), -1.0)
         if before is not None and earlier != there:

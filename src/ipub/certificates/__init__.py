@@ -89,6 +89,7 @@ PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, Choi
 __all__ = [
     "CERTIFICATES",
     "MOST_TRIED",
+    "NEARLY_EXACT",
     "PARTS",
     "Certificate",
     "Neighbour",
