@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ipub.data.blocks import Block, Rows, Sums
+from ipub.data.blocks import Block, Rows, Sums, form_of
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet
 from ipub.rounding import UNDERFLOW, Array
@@ -133,15 +132,7 @@ def _evaluation_sums(
         conjugate, residual = loss.conjugate(y, -slope), loss.residual_upper(y, score, -slope)
         value = smooth if dual_loss is loss else weight @ loss.value(y, score)
         sums = smooth, value, weight @ conjugate, weight @ residual, gradient
-    return (*sums, _hessian(block, weight * dual_loss.curvature(y, dual_score))) if with_hessian else sums
-
-
-def _hessian(block: Block, curvature: Array) -> Array:
-    curved: Any = np.flatnonzero(curvature)
-    if 2 * len(curved) > len(curvature):
-        curved = slice(None)
-    part = block.center[curved]
-    return np.asarray((part * curvature[curved, None]).T @ part)
+    return (*sums, form_of(block.center, weight * dual_loss.curvature(y, dual_score))) if with_hessian else sums
 
 
 def _trial_sums(block: Block, loss: Loss, w: Array, direction: Array, steps: Array) -> Sums:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -13,6 +12,7 @@ from scipy.linalg import LinAlgError, eigh
 from ipub.certificates.choice_terms import ChoiceTerms
 from ipub.certificates.definite import greatest_ratio_upper, positive_weights, rounded_up
 from ipub.certificates.slope_bounds import Cells, Groups
+from ipub.data.blocks import form_of
 from ipub.data.choices import Choices, Levels
 from ipub.data.intervals import Indices
 from ipub.losses import Loss
@@ -108,11 +108,7 @@ class IncompleteRows:
 
     def form(self, values: Array) -> Array:
         """Return ``sum_i values_i x_i x_i^T``."""
-        some: Any = np.flatnonzero(values)
-        if 2 * len(some) > len(values):
-            some = slice(None)
-        rows = self.center[some]
-        return np.asarray((rows * values[some, None]).T @ rows)
+        return form_of(self.center, values)
 
     @property
     def roundings(self) -> int:
@@ -336,9 +332,9 @@ class CellTerms:
         """Return about how much the cells move ``u.g`` to first order alone, for each row u."""
         return np.asarray(np.abs(U @ self.generators.T).sum(axis=1))
 
-    def shares(self, inverse: Array) -> Array:
-        """Choose for each column how much of its form goes to what depends on the move (Lemma 8)."""
-        some, d, size = self.some, len(inverse), self.own_size(inverse)
+    def shares(self, inverse: Array, size: Array) -> Array:
+        """Choose for each column how much of its form goes to what depends on the move, by the weights (Lemma 8)."""
+        some, d = self.some, len(inverse)
         leverage = np.einsum("ij,ij->i", some.center @ inverse, some.center)[some.cell_rows]
         own = np.diag(inverse)[some.cell_columns]
         moving = (leverage * self.pull_row**2 + own * self.pull_cell**2) / size
@@ -366,14 +362,16 @@ class CellTerms:
             self.bend_row[order],
             self.bend_cell[order],
         )
-        sizes, each = self.own_size(inverse)[order], self.generators[order]
+        size = self.own_size(inverse)
+        shares = self.shares(inverse, size)
+        sizes, each = size[order], self.generators[order]
         groups = [slice(first, last) for first, last in pairwise(starts)]
         generators = np.array([each[g].sum(axis=0) for g in groups]).reshape(-1, d)
         pulls = np.array([curved[g] @ rows[g] for g in groups]).reshape(-1, d)
         first = np.append(np.flatnonzero(np.diff(columns, prepend=-1)), len(columns))
         whole = [slice(starts[a], starts[b]) for a, b in pairwise(first)]
         forms = [
-            _column_form(cells, each[g], g, columns[k], sizes[g], inverse)
+            _column_form(cells, each[g], g, columns[k], sizes[g], shares[columns[k]])
             for g, k in zip(whole, first[:-1], strict=True)
         ]
         if jumps.any():
@@ -437,25 +435,20 @@ def best_share(moving: float, fixed: float) -> float:
     return float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))
 
 
-def _column_form(cells: Cells, G: Array, group: slice, column: int, size: Array, inverse: Array) -> Array:
+def _column_form(cells: Cells, G: Array, group: slice, column: int, size: Array, share: float) -> Array:
     """Return S with ``sqrt(u.S u)`` at least the sum of a column's terms, whatever D and v (Lemma 8)."""
     X = cells.rows[group]
     pull_row, pull_cell, bend_row, bend_cell = (
         part[group] for part in (cells.pull_row, cells.pull_cell, cells.bend_row, cells.bend_cell)
     )
     total = size.sum()
-    moving = (
-        np.einsum("ij,ij,i->", X @ inverse, X, pull_row**2 / size)
-        + inverse[column, column] * (pull_cell**2 / size).sum()
-    )
-    fixed = np.einsum("ij,ij,i->", G @ inverse, G, 1.0 / size)
-    share = best_share(moving, fixed)
     # Roots first and squares last, so that nothing underflows that a cell then enlarges (F9).
     root = np.sqrt(total / size)
     pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / share)) * root, np.sqrt(0.5) * root
     parts = (G, np.sqrt(1.0 + share) * root), (X, pull * pull_row), (X, bend * bend_row)
     form = sum(
-        ((rows * factor[:, None]).T @ (rows * factor[:, None]) for rows, factor in parts), np.zeros_like(inverse)
+        ((rows * factor[:, None]).T @ (rows * factor[:, None]) for rows, factor in parts),
+        np.zeros((G.shape[1], G.shape[1])),
     )
     form[column, column] += ((pull * pull_cell) ** 2 + (bend * bend_cell) ** 2).sum()
-    return rounded_up(form, len(size) + 30)
+    return rounded_up(form, 3 * len(size) + 30)

@@ -20,6 +20,10 @@ class Movement(Protocol):
         """Bound ``|x.v|`` for each row x."""
         ...
 
+    def reach_of(self, block: Block) -> Array:
+        """Bound ``|x.v|`` for the rows x of a block's center that have a weight."""
+        return self.reach(block.center)
+
 
 @dataclass(frozen=True)
 class Nowhere(Movement):
@@ -41,7 +45,7 @@ class Ellipsoid(Movement):
         return up(self.inverse.norm_upper(X) * self.radius)
 
     def reach_of(self, block: Block) -> Array:
-        """Bound ``|x.v|`` for the rows of a block's center: as `reach`, with one bound of the rounding for all."""
+        # As `reach`, with one bound of the rounding for all.
         return up(self.inverse.norm_upper(block.center, block.column_norms) * self.radius)
 
 

@@ -297,7 +297,7 @@ def _lines(
     block: Block, loss: Loss, solution: Solution, movement: Movement, farthest: Array, everywhere: bool
 ) -> _Lines:
     at = margins(block, solution)
-    row_move = movement.reach_of(block) if isinstance(movement, Ellipsoid) else movement.reach(block.center)
+    row_move = movement.reach_of(block)
     cell_move = np.where(at.incomplete, sum_upper(block.row_reach(farthest), block.center.shape[1] + 1), 0.0)
     move = up(row_move + cell_move)
     lower, upper = at.lower, at.upper

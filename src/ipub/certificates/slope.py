@@ -75,16 +75,14 @@ def slope(
     solution: Solution,
     known: Certificate | None = None,
     found: tuple[SlopeBounds | None, str] | None = None,
-    near: Neighbour | None = None,
 ) -> Certificate:
     """Certify by slopes of the loss's derivative (``docs/theory.md``, Theorem 6), inside what the half-ball leaves.
 
     For every loss and penalty. Where nothing can be enclosed, the half-ball alone is returned, with a note. A few
-    passes of O(n d^2); then O(M d + d^2) a test row. What `slope_bounds` has `found` already is not computed again. A
-    problem `near` suggests where to look.
+    passes of O(n d^2); then O(M d + d^2) a test row. What `slope_bounds` has `found` already is not computed again.
     """
     start = ball(problem, solution, known)
-    bounds, note = slope_bounds(problem, solution, near=near) if found is None else found
+    bounds, note = slope_bounds(problem, solution) if found is None else found
     if bounds is None:
         bounds, note = slope_bounds(problem, solution, start)
     return Certificate("slope", start.regions, start.gap, bounds, note)
@@ -249,7 +247,7 @@ def _suggestion(problem: Problem, solution: Solution, is_summed: bool) -> Sugges
     guess = None
     if is_summed:
         assert isinstance(model.cells, CellTerms)
-        guess = Guess(model.curvature, inverse, model.cells.shares(inverse))
+        guess = Guess(model.curvature, inverse, model.cells.shares(inverse, model.cells.own_size(inverse)))
         bounds = _rounds(part, trained, found, None)
         if farthest is not None and bounds is not None:
             # The table will have the grouped form.

@@ -14,6 +14,7 @@ import numpy as np
 
 from ipub.certificates.choice_terms import ChoiceTerms
 from ipub.certificates.definite import Inverse, joint_form, root_form_upper, roots_upper
+from ipub.data.blocks import Block
 from ipub.data.intervals import Indices, row_slices
 from ipub.parallel import in_threads
 from ipub.rounding import UNDERFLOW, Array, dot_bounds, down, overflow_passes, sum_error, sum_upper, up
@@ -190,6 +191,10 @@ class SlopeBounds:
             half = up(sum_upper(np.abs(U) @ self.slack, X.shape[1] + 1) + roots_upper(self._one_form, U))
             half = up(half + self._missed(size))
             return np.asarray(np.fmin(self._known_reach(X), up(np.maximum(np.abs(low), np.abs(high)) + half)))
+
+    def reach_of(self, block: Block) -> Array:
+        """Bound ``|x.v|`` for the rows x of a block's center."""
+        return self.reach(block.center)
 
     @cached_property
     def _one_form(self) -> Array:

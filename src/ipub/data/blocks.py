@@ -89,8 +89,7 @@ class Block:
 
     def column_sizes(self, coefficients: Array) -> Array:
         """Bound ``sum_i |coefficients_i x_ij|`` for each column (Cauchy and Schwarz), 0 for rows without weight."""
-        sizes = norm_upper(coefficients)
-        return up(sizes[..., None] * self.column_norms) if coefficients.ndim > 1 else up(sizes * self.column_norms)
+        return up(norm_upper(coefficients) * self.column_norms)
 
     @classmethod
     def of(cls, center: Array, cells: tuple[Indices, Indices], radii: Array, y: Array, weight: Array) -> Block:
@@ -233,6 +232,15 @@ class Rows(ABC):
                 return kernel(block, *args)
 
         return _joined(in_threads(apply, self._slices))
+
+
+def form_of(rows: Array, values: Array) -> Array:
+    """Return ``sum_i values_i x_i x_i^T``; rows whose value is 0 are left out where they are many."""
+    some: Any = np.flatnonzero(values)
+    if 2 * len(some) > len(values):
+        some = slice(None)
+    part = rows[some]
+    return np.asarray((part * values[some, None]).T @ part)
 
 
 def _joined(results: Iterable[tuple[Sums, Sums]]) -> tuple[Sums, Sums]:

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.data.choices import Indices
+from ipub.data.intervals import Indices, row_slices
 from ipub.data.sentinels import FEWEST_OTHERS, GAP, SENTINELS, sentinel_in
 from ipub.parallel import in_threads
 from ipub.rounding import Array
@@ -145,8 +145,7 @@ class _Group:
 
     def columns(self) -> list[Column | None]:
         """Return what is known of each column; None if all of it must be looked at."""
-        step = max(1, BLOCK_CELLS // self.n_columns)
-        blocks = [slice(start, min(start + step, len(self.table))) for start in range(0, len(self.table), step)]
+        blocks = list(row_slices(len(self.table), self.n_columns, BLOCK_CELLS))
         seen = list(in_threads(self._look, blocks))
         return list(in_threads(partial(self._joined, seen), range(self.n_columns)))
 

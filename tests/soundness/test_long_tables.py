@@ -1,0 +1,106 @@
+"""Tables long enough for a sample to suggest where to look: hard ones, attacked as they are, with nothing patched in.
+
+Penalties near zero and huge, a loose tolerance, kinks exactly at scores, a column without a single observed value,
+columns of huge and tiny scale, rows without weight: cells kept, and cells summed.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from ipub.attained import attained_bounds
+from ipub.certificates import sphere, tight
+from ipub.data.blocks import InterceptRows, MemoryRows
+from ipub.data.intervals import IntervalMatrix
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from ipub.rounding import Array
+from ipub.solvers import solve
+
+slope_module = sys.modules["ipub.certificates.slope"]
+N = 2600
+SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
+TABLES = ("plain", "one column missing", "scales", "kinks", "weights", "sorted", "outlier")
+
+
+def draw(kind: str, loss_name: str, lam: float, intercept: bool, seed: int = 0) -> tuple[Problem, Array]:
+    """Return a problem with two columns and some holes, and test rows."""
+    rng = np.random.default_rng([TABLES.index(kind), seed])
+    X, holes = rng.normal(size=(N, 2)), rng.random((N, 2)) < 0.004
+    scale = np.array([1e6, 1e-6]) if kind == "scales" else np.ones(2)
+    if kind == "kinks":
+        X = rng.integers(-2, 3, size=(N, 2)).astype(float)
+    if kind == "one column missing":
+        holes[:, 1] = True
+    if kind == "sorted":
+        X = X[np.argsort(X[:, 0])]
+    if kind == "outlier":
+        X[7] = 1e4
+    score = X @ [1.0, -0.5] + 0.5 * rng.normal(size=N)
+    y = np.round(score) if LOSSES[loss_name].task == "regression" else np.where(score > 0.0, 1.0, -1.0)
+    X = X * scale
+    width = 0.02 if kind == "one column missing" else 0.5
+    lower, upper = (np.where(holes, X + side * width * scale, X) for side in (-1.0, 1.0))
+    weight = rng.choice([0.0, 1.0, 3.0], size=N) if kind == "weights" else None
+    rows = MemoryRows(IntervalMatrix.from_bounds(lower, upper), y, weight)
+    problem_rows = InterceptRows(rows) if intercept else rows
+    test = np.column_stack([rng.normal(size=(4, 2)) * scale, *([np.ones((4, 1))] if intercept else [])])
+    return Problem(problem_rows, LOSSES[loss_name], ElasticNet(lam, n_free=int(intercept))), test
+
+
+def assert_holds(problem: Problem, X: Array, tol: float) -> float:
+    """Attack the bounds of a model trained to `tol`; return how many times as wide as what is attained they are."""
+    assert problem.sample() is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a tolerance of 1e-13 may be out of reach
+        rough, exact = solve(problem, tol=tol), solve(problem, tol=1e-13)
+    attained = attained_bounds(problem, exact, X).bounds
+    # Retraining is exact up to its own gap.
+    slack = 1e-6 * (1.0 + np.abs(attained)) + 1e-7 * np.abs(X).max()
+    bounds = tight(problem, rough).score_bounds(X)
+    assert np.isfinite(bounds).all()
+    for low, high in (bounds.T, sphere(problem, rough).score_bounds(X).T):
+        assert (low <= attained[:, 0] + slack[:, 0]).all()
+        assert (high >= attained[:, 1] - slack[:, 1]).all()
+    return float(np.median(np.diff(bounds)[:, 0] / np.maximum(np.diff(attained)[:, 0], 1e-300)))
+
+
+@pytest.mark.parametrize("summed", [False, True], ids=["kept", "summed"])
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("loss_name", ["log_loss", "smoothed_hinge", "squared_error"])
+def test_hard_tables_hold(loss_name, kind, summed, monkeypatch):
+    if summed:
+        monkeypatch.setattr(slope_module, "MOST_CELLS", -1)
+    for intercept in (False, True):
+        problem, X = draw(kind, loss_name, 0.1, intercept)
+        assert_holds(problem, X, tol=1e-8)
+
+
+@pytest.mark.parametrize("summed", [False, True], ids=["kept", "summed"])
+@pytest.mark.parametrize("lam", [1e-5, 1e-2, 1e4])
+@pytest.mark.parametrize("tol", [1e-8, 0.3])
+@pytest.mark.parametrize("loss_name", SMOOTH)
+def test_penalties_and_tolerances_of_any_size_hold(loss_name, tol, lam, summed, monkeypatch):
+    if summed:
+        monkeypatch.setattr(slope_module, "MOST_CELLS", -1)
+    for kind in ("plain", "kinks"):
+        problem, X = draw(kind, loss_name, lam, intercept=False, seed=1)
+        assert_holds(problem, X, tol)
+
+
+def test_the_attack_is_a_real_one():
+    """Bounds made for half the intervals do not hold."""
+    problem, X = draw("plain", "log_loss", 0.1, intercept=False)
+    matrix = problem.rows.matrix
+    half = IntervalMatrix(matrix.table, matrix.row_starts, matrix.columns, matrix.centers, 0.5 * matrix.radii)
+    narrow = Problem(MemoryRows(half, problem.rows.y), problem.loss, problem.penalty)
+    bounds = tight(narrow, solve(narrow)).score_bounds(X)
+    attained = attained_bounds(problem, solve(problem), X).bounds
+    assert (attained[:, 1] > bounds[:, 1]).any()
+    assert assert_holds(problem, X, 1e-8) < 1.2
