@@ -21,7 +21,7 @@ from ipub.certificates import CERTIFICATES, NEARLY_EXACT, Certificate, Neighbour
 from ipub.data.blocks import Block, Rows, Sums
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.classifier import possible_labels
-from ipub.estimators.reading import labels_of
+from ipub.estimators.reading import center_sums, labels_of
 from ipub.problem import Problem
 from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_passes
 from ipub.solvers import Solution
@@ -293,7 +293,7 @@ def _spaced_alphas(rows: Rows, n: int, is_centered: bool) -> Array:
     """Return alphas from where the penalty outweighs the curvature of a loss to where it hardly counts."""
     middle = np.zeros(rows.n_features)
     if is_centered:
-        middle = rows.reduce(_sums)[0] / rows.total_weight
+        middle = rows.reduce(center_sums)[0] / rows.total_weight
     greatest = float(rows.reduce(_squared_distances, middle)[0] / rows.total_weight)
     if not 0.0 < greatest <= LARGEST:
         raise ValueError(
@@ -301,10 +301,6 @@ def _spaced_alphas(rows: Rows, n: int, is_centered: bool) -> Array:
             "the columns (scale='standard'), or give the values of alphas."
         )
     return np.geomspace(greatest, greatest / SPAN, n)
-
-
-def _sums(block: Block) -> Sums:
-    return (block.weight @ block.center,)
 
 
 def _squared_distances(block: Block, middle: Array) -> Sums:

@@ -44,7 +44,7 @@ class TableReader(BaseEstimator):
         counted = None if (weight > 0.0).all() else weight > 0.0
         if isinstance(data, IntervalMatrix):
             rows = MemoryRows(data, y, weight)
-            (total,) = rows.reduce(_center_sums)
+            (total,) = rows.reduce(center_sums)
             self.fill_values_ = np.asarray(total / rows.total_weight)
             self.hole_ranges_ = np.clip(data.hull(counted), -LARGEST, LARGEST)
             self.precision_ = np.zeros(data.shape[1])
@@ -270,5 +270,6 @@ def labels_of(y: Any) -> NDArray[Any]:
     return np.array(y, dtype=object) if True in kinds else np.asarray(y)
 
 
-def _center_sums(block: Block) -> Sums:
+def center_sums(block: Block) -> Sums:
+    """Return the sum of a block's rows, each times its weight."""
     return (block.weight @ block.center,)
