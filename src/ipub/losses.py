@@ -415,9 +415,18 @@ class Logistic(Loss):
     def residual_upper_between(self, y: Array, lower: Array, upper: Array, a: Array) -> Array:
         # It is the Kullback-Leibler divergence of b = a y from p = sigma(-y t), at most (b - p)^2 / (p (1 - p)). A
         # dual coordinate that belongs to the score leaves next to nothing of it, without a logarithm.
+        if len(y) == 0:
+            return np.zeros(0)
         b, slack = a * y, (ELEMENTARY_ULPS + 3) * EPS
-        m = -y * lower
-        p = sigmoid(m)
+        p = sigmoid(-y * lower)
+        # One bound for all rows, if it serves; a NaN fails every comparison.
+        wrong = up(up(up(float(np.abs(b - p).max())) + slack) + 0.25 * up(float((upper - lower).max()))) + UNDERFLOW
+        lowest, highest = np.minimum(p, b).min(), np.maximum(p, b).max()
+        least, rest = down(lowest - wrong), down(down(1.0 - highest) - wrong)
+        if lowest >= 0.0 and highest <= 1.0 and least > 0.0 and rest > 0.0:
+            found = up(up(wrong * wrong) / down(least * rest)) * (1.0 + 8.0 * EPS)
+            if found <= NOTHING:
+                return np.full(len(y), found)
         wrong = up(up(up(np.abs(b - p) + slack * p) + 0.25 * up(upper - lower)) + UNDERFLOW)
         least, rest = down(p - wrong), down(down(1.0 - p) - wrong)
         with np.errstate(divide="ignore"):

@@ -112,7 +112,7 @@ def _ball_sums(
     block: Block, loss: Loss, solution: Solution, n_free: int, prices: Array, free_reach: float
 ) -> tuple[Sums, Sums]:
     at = margins(block, solution)
-    y, a, weight = block.y, solution.dual_point(block), block.weight
+    y, a, weight = block.y, solution.dual_point(block, at.score), block.weight
     residual = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
     low, high = loss.derivative_range(y, at.lower, at.upper)
     doubt = label_doubt(block, loss, at.lower, at.upper)

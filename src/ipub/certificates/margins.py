@@ -17,6 +17,8 @@ from ipub.solvers import Solution
 class Margins:
     """Scores of a block's rows under w, with certain bounds."""
 
+    score: Array
+    """The score at the center, as computed."""
     score_lower: Array
     score_upper: Array
     """The exact score ``x_i.w`` at the center lies between these (F2)."""
@@ -35,16 +37,14 @@ class Margins:
 def margins(block: Block, solution: Solution) -> Margins:
     """Enclose the scores of a block."""
     w = solution.w
-    score_lower, score_upper = block.score_bounds(w)
-    spread = sum_upper(block.row_spread(w), block.center.shape[1] + 1)
+    score, error = block.center @ w, block.score_error(w)
+    score_lower, score_upper = down(score - error), up(score + error)
     incomplete = block.incomplete
-    return Margins(
-        score_lower,
-        score_upper,
-        np.where(incomplete, down(score_lower - spread), score_lower),
-        np.where(incomplete, up(score_upper + spread), score_upper),
-        incomplete,
-    )
+    some = np.flatnonzero(incomplete)
+    spread = sum_upper(block.row_spread(w)[some], block.center.shape[1] + 1)
+    lower, upper = score_lower.copy(), score_upper.copy()
+    lower[some], upper[some] = down(lower[some] - spread), up(upper[some] + spread)
+    return Margins(score, score_lower, score_upper, lower, upper, incomplete)
 
 
 def label_doubt(block: Block, loss: Loss, lower: Array, upper: Array) -> Array:

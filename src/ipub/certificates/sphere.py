@@ -80,7 +80,7 @@ def _decoupled(
 
 def _sphere_sums(block: Block, loss: Loss, solution: Solution) -> Sums:
     at = margins(block, solution)
-    y, a = block.y, solution.dual_point(block)
+    y, a = block.y, solution.dual_point(block, at.score)
     row_part = loss.residual_upper_between(y, at.score_lower, at.score_upper, a)
     some = np.flatnonzero(at.incomplete)
     row_part[some] = _decoupled(loss, y[some], a[some], *(part[some] for part in at.intervals))

@@ -78,14 +78,12 @@ class Block:
             norms.known = norm_upper((self.center if self.weight.all() else self.center[self.weight > 0.0]).T)
         return norms.known
 
-    def score_bounds(self, w: Array) -> tuple[Array, Array]:
-        """Bound the score of each row of the center that has a weight, with one bound of the rounding error (F2).
+    def score_error(self, w: Array) -> float:
+        """Bound the rounding error of ``center @ w`` for all rows that have a weight (F2).
 
         ``sum_j |x_ij w_j|``, to which it is relative, is at most ``sum_j norm_j |w_j|``.
         """
-        score = self.center @ w
-        error = sum_error(sum_upper(self.column_norms @ np.abs(w), len(w) + 1), len(w) + 1)
-        return down(score - error), up(score + error)
+        return float(sum_error(sum_upper(self.column_norms @ np.abs(w), len(w) + 1), len(w) + 1))
 
     def column_sizes(self, coefficients: Array) -> Array:
         """Bound ``sum_i |coefficients_i x_ij|`` for each column (Cauchy and Schwarz), 0 for rows without weight."""
@@ -103,7 +101,10 @@ class Block:
     @property
     def incomplete(self) -> NDArray[np.bool_]:
         """Whether a row has an uncertain cell or a missing category."""
-        return self._row_sums(np.ones(len(self.cell_rows)), np.ones(len(self.choices))) > 0.0
+        incomplete = np.zeros(len(self.y), dtype=bool)
+        incomplete[self.cell_rows] = True
+        incomplete[self.choices.rows] = True
+        return incomplete
 
     def row_spread(self, w: Array) -> Array:
         """Return how far each row's score under w can move: radius @ abs(w), and what a choice of levels adds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -211,10 +212,13 @@ class IntervalMatrix:
 
     def cells(self, rows: slice) -> tuple[Indices, Indices, Array, Array]:
         """Return row (counted from the slice's start), column, center and radius of the uncertain cells."""
-        starts = self.row_starts[rows.start : rows.stop + 1]
-        here = slice(starts[0], starts[-1])
-        in_row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        return in_row, self.columns[here], self.centers[here], self.radii[here]
+        here = slice(self.row_starts[rows.start], self.row_starts[min(rows.stop, self.shape[0])])
+        return self._in_row[here] - rows.start, self.columns[here], self.centers[here], self.radii[here]
+
+    @cached_property
+    def _in_row(self) -> Indices:
+        """Row of each uncertain cell."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.row_starts))
 
     def center_rows(self, rows: slice) -> Array:
         """Return some rows of the center: a view where nothing is uncertain, else a filled copy."""
@@ -222,7 +226,7 @@ class IntervalMatrix:
         if len(columns) == 0:
             return np.ascontiguousarray(self.table[rows], dtype=float)
         filled = np.array(self.table[rows], dtype=float, order="C")
-        filled[in_row, columns] = centers
+        filled.reshape(-1)[in_row * filled.shape[1] + columns] = centers
         return filled
 
     def observed(self) -> Array:

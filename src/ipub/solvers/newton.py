@@ -59,9 +59,9 @@ class Solution:
     converged: bool
     dual_w: Array | None = None
 
-    def dual_point(self, block: Block) -> Array:
-        """Return the dual coordinates of a block's rows: floats in the domain of the loss's conjugate."""
-        return -self.dual_loss.derivative(block.y, block.center @ (self.w if self.dual_w is None else self.dual_w))
+    def dual_point(self, block: Block, score: Array) -> Array:
+        """Return the dual coordinates of a block's rows, whose scores are known: floats in the conjugate's domain."""
+        return -self.dual_loss.derivative(block.y, score if self.dual_w is None else block.center @ self.dual_w)
 
 
 @overflow_passes()
