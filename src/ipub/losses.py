@@ -424,14 +424,14 @@ class Logistic(Loss):
         lowest, highest = np.minimum(p, b).min(), np.maximum(p, b).max()
         least, rest = down(lowest - wrong), down(down(1.0 - highest) - wrong)
         if lowest >= 0.0 and highest <= 1.0 and least > 0.0 and rest > 0.0:
-            found = up(up(wrong * wrong) / down(least * rest)) * (1.0 + 8.0 * EPS)
-            if found <= NOTHING:
-                return np.full(len(y), found)
-        wrong = up(up(up(np.abs(b - p) + slack * p) + 0.25 * up(upper - lower)) + UNDERFLOW)
-        least, rest = down(p - wrong), down(down(1.0 - p) - wrong)
+            most = up(up(wrong * wrong) / down(least * rest)) * (1.0 + 8.0 * EPS)
+            if most <= NOTHING:
+                return np.full(len(y), most)
+        off = up(up(up(np.abs(b - p) + slack * p) + 0.25 * up(upper - lower)) + UNDERFLOW)
+        p_least, p_rest = down(p - off), down(down(1.0 - p) - off)
         with np.errstate(divide="ignore"):
-            found = up(up(wrong * wrong) / down(least * rest)) * (1.0 + 8.0 * EPS)
-        known = (least > 0.0) & (rest > 0.0) & (found <= NOTHING) & (b >= 0.0) & (b <= 1.0)
+            found = up(up(off * off) / down(p_least * p_rest)) * (1.0 + 8.0 * EPS)
+        known = (p_least > 0.0) & (p_rest > 0.0) & (found <= NOTHING) & (b >= 0.0) & (b <= 1.0)
         others = np.flatnonzero(~known)
         if len(others):
             found[others] = super().residual_upper_between(y[others], lower[others], upper[others], a[others])

@@ -59,7 +59,7 @@ def test_blocks_are_consecutive_and_hold_every_row_once(rows):
     center = rows.matrix.center_rows(slice(0, 41))
     np.testing.assert_array_equal(np.concatenate([block.center for block in seen]), center)
     assert sum(len(block.cell_radii) for block in seen) == rows.matrix.n_uncertain
-    assert len(seen) == {1: 41, 12: 11, 30: 5, 1 << 17: 1, 1 << 19: 1}[blocks.BLOCK_CELLS]
+    assert len(seen) == {1: 41, 12: 11, 30: 6, 1 << 17: 1}[blocks.BLOCK_CELLS]
 
 
 def test_depth_bounds_the_height_of_the_summation_tree(rows):

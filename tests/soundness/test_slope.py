@@ -196,7 +196,7 @@ PLANTED = {
         ],
     ),
     "half the generators": (
-        terms(generators=half),
+        terms(rise=half, level=half),
         GRADIENT,
         [Key("log_loss", "l2", "kinks", True, "trained", 0), Key("huber", "l2", "wide", False, "garbage", 1)],
     ),

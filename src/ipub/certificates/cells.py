@@ -27,6 +27,12 @@ LEADING = 0.6
 WEIGHT_STEP = 0.3
 """How far, each time."""
 
+Leverages = tuple[Array, Array]
+"""``inverse x`` and ``x.inverse x`` for each row x."""
+
+Prices = tuple[Array, Array]
+"""An inverse, and the second of its `Leverages`: what prices are chosen by."""
+
 
 @dataclass(frozen=True)
 class IncompleteRows:
@@ -96,15 +102,25 @@ class IncompleteRows:
         sums = np.bincount(self.choices.rows, values, minlength=len(self.y))
         return sum_upper(sums.astype(float, copy=False), self.roundings)
 
-    def coordinate_sums(self, rows: Array, cells: Array) -> Array:
-        """Bound ``sum_k rows_k |x_i| + cells_k e_j`` over the cells, for non-negative values, from above."""
-        along_rows = sum_upper(self.row_sums(rows) @ self.sizes, self.roundings)
-        return up(along_rows + self.column_sums(cells))
+    def coordinate_sums(self, *pairs: tuple[Array, Array]) -> Array:
+        """Bound ``sum_k rows_k |x_i| + cells_k e_j`` over the cells, for pairs (rows, cells) of non-negative values."""
+        rows = np.array([np.bincount(self.cell_rows, values, minlength=len(self.y)) for values, _ in pairs])
+        columns = np.array([self.column_sums(values) for _, values in pairs])
+        return up(sum_upper(sum_upper(rows, self.roundings) @ self.sizes, self.roundings) + columns)
+
+    def leverages(self, inverse: Array) -> Leverages:
+        """Return ``inverse x`` and ``x.inverse x`` for each row."""
+        seen = self.center @ inverse
+        return seen, np.einsum("ij,ij->i", seen, self.center)
 
     def signed_sums(self, rows: Array, cells: Array) -> Array:
         """Return ``sum_k rows_k x_i + cells_k e_j`` over the cells."""
         across = np.bincount(self.cell_rows, rows, minlength=len(self.y))
-        return np.asarray(across @ self.center + np.bincount(self.cell_columns, cells, minlength=self.center.shape[1]))
+        return np.asarray(across @ self.center + self.signed_column_sums(cells))
+
+    def signed_column_sums(self, values: Array) -> Array:
+        """Return, for each column, the sum of values of its cells."""
+        return np.asarray(np.bincount(self.cell_columns, values, minlength=self.center.shape[1]), dtype=float)
 
     def form(self, values: Array) -> Array:
         """Return ``sum_i values_i x_i x_i^T``."""
@@ -115,10 +131,10 @@ class IncompleteRows:
         """Of a sum over cells or rows, with what is multiplied in each term."""
         return len(self.cell_columns) + len(self.choice_categories) + len(self.y) + 20
 
-    def hessian_loss(self, metric: Array, inverse: Array | None = None) -> tuple[Array, Array, Array]:
+    def hessian_loss(self, metric: Array, known: Prices | None = None) -> tuple[Array, Array, Array]:
         """Return what uncertain cells can take from the Hessian (Lemma 4): a form, a diagonal, a size for rounding."""
         m, R, j = self.weight, self.cell_radii, self.cell_columns
-        price = self._prices(metric, inverse)
+        price = self._prices(metric, known)
         share = up(self.row_sums(R * price[j]) + self.choice_sums(self.choices.reach(price)))
         kept = self.least > 2.0 * self.most * share
         row_least = np.where(kept, down(self.least - up(self.most * share)), 0.0)
@@ -139,18 +155,19 @@ class IncompleteRows:
         cells = up(self.column_sums(paid[self.cell_rows] * R / price[j]) + sum_upper(levels, self.roundings))
         return self.form(gained), cells, np.abs(gained) @ self.center**2
 
-    def _prices(self, metric: Array, inverse: Array | None = None) -> Array:
+    def _prices(self, metric: Array, known: Prices | None = None) -> Array:
         """Choose for each column how a cross term is shared between row and cell; any positive numbers are valid.
 
         The best share balances both in the metric of the Hessian: the square root of (H^-1)_jj over the mean
         leverage of the rows with a hole in the column.
         """
-        if inverse is None:
+        if known is None:
             try:
                 inverse = np.asarray(np.linalg.pinv(metric, hermitian=True), dtype=float)
             except np.linalg.LinAlgError:
                 return np.ones(len(metric))
-        leverage = np.einsum("ij,ij->i", self.center @ inverse, self.center)
+            known = inverse, self.leverages(inverse)[1]
+        inverse, leverage = known
         cells, levels = self.weight[self.cell_rows] * self.cell_radii, self.weight[self.choices.rows]
         weighted, plain = self.column_sums(cells * leverage[self.cell_rows]), self.column_sums(cells)
         weighted = weighted + self.choices.column_sums(levels * leverage[self.choices.rows], len(metric))
@@ -165,11 +182,9 @@ class CellTerms:
     """The terms of Theorem 6 that come from uncertain cells."""
 
     some: IncompleteRows
-    generators: Array
-    """G: half the difference that the two ends of a cell make to the gradient."""
     rise: Array
     level: Array
-    """``G = rise x + level e_j``."""
+    """``G = rise x + level e_j``: half the difference that the two ends of a cell make to the gradient."""
     shift: Array
     """By how much the ends of all cells move the middle of the gradient."""
     slack: Array
@@ -190,28 +205,35 @@ class CellTerms:
     crossing_form: Array
     """What `crossing` is the product of."""
 
+    @cached_property
+    def generators(self) -> Array:
+        """G, one by one."""
+        some = self.some
+        generators = some.center[some.cell_rows] * self.rise[:, None]
+        generators[np.arange(len(generators)), some.cell_columns] += self.level
+        return generators
+
     @classmethod
     def of(cls, some: IncompleteRows, loss: Loss, w: Array, farthest: Array) -> CellTerms:
         """Compute them all (Lemmas 6 and 7)."""
         i, j, R, m, y = some.cell_rows, some.cell_columns, some.cell_radii, some.weight, some.y
         at_jump = ~np.isnan(some.fixed)
+        weight, twice_weighted = m[i], 2.0 * m[i]
         # --- the derivative at the ends of each cell, the row's other cells at their centers -----------------
         q = R * w[j]
-        ends = []
-        for low, high in ((down(q), up(q)), (down(-q), up(-q)), (np.zeros_like(q), np.zeros_like(q))):
-            lowest, highest = down(some.score_lower[i] + low), up(some.score_upper[i] + high)
-            middle, half = midpoint_and_radius(*loss.derivative_range(y[i], lowest, highest))
-            ends.append((np.where(at_jump[i], some.fixed[i], middle), np.where(at_jump[i], 0.0, half)))
-        (above, above_doubt), (below, below_doubt), (here, here_doubt) = ends
+        lower, upper = some.score_lower[i], some.score_upper[i]
+        above, above_doubt = _derivative(some, loss, i, down(lower + down(q)), up(upper + up(q)))
+        below, below_doubt = _derivative(some, loss, i, down(lower - up(q)), up(upper - down(q)))
+        all_rows = np.arange(len(y))
+        here, here_doubt = (part[i] for part in _derivative(some, loss, all_rows, some.score_lower, some.score_upper))
         rise, level = 0.5 * above - 0.5 * below, 0.5 * above + 0.5 * below
-        generator_rise, generator_level = m[i] * rise, m[i] * level * R
-        generators = some.center[i] * generator_rise[:, None]
-        generators[np.arange(len(i)), j] += generator_level
-        shift = some.signed_sums(m[i] * (level - here), m[i] * rise * R)
+        generator_rise, generator_level = weight * rise, weight * level * R
+        shifted, risen = weight * (level - here), generator_rise * R
+        shift = some.signed_sums(shifted, risen)
         doubt = above_doubt + below_doubt + here_doubt + 32.0 * EPS * (np.abs(above) + np.abs(below) + np.abs(here))
-        doubt = m[i] * doubt
-        numeric = some.coordinate_sums(2.0 * doubt, 2.0 * doubt * R)
-        shift_size = some.coordinate_sums(m[i] * np.abs(level - here), m[i] * np.abs(rise) * R)
+        doubt = twice_weighted * doubt
+        risen_size = np.abs(risen)
+        numeric, shift_size = some.coordinate_sums((doubt, doubt * R), (np.abs(shifted), risen_size))
         numeric = up(numeric + sum_error(shift_size, some.roundings))
         # --- Lemma 6: the bend of one cell's term, and the crossing of several in one row -------------------
         flattest, steepest = loss.curvature_range(y, some.lower, some.upper)
@@ -220,30 +242,26 @@ class CellTerms:
         row_reach = up(some.row_sums(reach) + some.choice_sums(up(some.choices.spread(w))))
         several = some.cell_counts + some.choice_counts > 1
         crossing = up(m * np.where(several, up(bending * row_reach), 0.0))
-        crossing_cells = np.where(several[i], m[i] * R * steepest[i] * (row_reach[i] - reach), 0.0)
-        bend_row = up(m[i] * up(reach * bending[i]))
-        bend_cell = up(m[i] * up(up(reach * R) * up(3.0 * steepest - flattest)[i]))
+        crossing_cells = np.where(several[i], weight * R * steepest[i] * (row_reach[i] - reach), 0.0)
+        bend_row = up(weight * up(reach * bending[i]))
+        bend_cell = up(weight * up(up(reach * R) * up(3.0 * steepest - flattest)[i]))
         # --- Lemma 7: products of a cell with v, and what the lines leave open in rows with cells -----------
         curved = up(m * some.slope)
         pull_row, pull_cell = up(R * up(curved[i] * farthest[j])), up(R * up(curved[i] * some.row_move[i]))
         open_ = some.slope * some.cell_move + some.looseness * (some.row_move + some.cell_move) + some.loose
-        nothing = np.zeros_like(R)
-        slack = up(numeric + some.coordinate_sums(nothing, crossing_cells + (m * open_)[i] * R))
+        slack = up(numeric + some.column_sums(crossing_cells + (m * open_)[i] * R))
+        # For the gradient alone: a cell's bend is (1 - D^2) times a vector, half of which is known (Lemma 6).
+        force_shift = shift - 0.5 * some.signed_column_sums(risen)
+        bent = 0.5 * risen_size + 0.5 * bend_row * R + doubt * R + (m * some.loose)[i] * R
         # Rounding of the products in `SlopeBounds`, with generators, rows, and pulls of whole groups.
         seen = some.sizes @ farthest
-        both = pull_cell + bend_cell
-        products = some.coordinate_sums(6.0 * pull_row + 4.0 * bend_row, (curved * seen)[i] * R + both)
-        products = products + 4.0 * some.coordinate_sums(np.abs(generator_rise), np.abs(generator_level))
+        along = 6.0 * pull_row + 4.0 * bend_row + 4.0 * np.abs(generator_rise)
+        across = (curved * seen)[i] * R + pull_cell + bend_cell + 4.0 * np.abs(generator_level)
+        products, bends = some.coordinate_sums((along, across), (0.5 * bend_row, crossing_cells + bent))
         rounding = sum_error(products, some.roundings + 6 * len(w))
         slack = up(slack + rounding)
-        gradient_slack = up(up(numeric + some.coordinate_sums(nothing, crossing_cells)) + rounding)
-        # For the gradient alone: a cell's bend is (1 - D^2) times a vector, half of which is known (Lemma 6).
-        half_bent = 0.5 * m[i] * rise * R
-        force_shift = shift - some.signed_sums(nothing, half_bent)
-        bent = np.abs(half_bent) + 0.5 * m[i] * (reach * bending[i]) * R + 2.0 * doubt * R
-        bent = bent + (m * some.loose)[i] * R
-        force_slack = up(numeric + some.coordinate_sums(0.5 * bend_row, crossing_cells + bent))
-        force_slack = up(force_slack + sum_upper(crossing @ some.sizes, some.roundings))
+        gradient_slack = up(up(numeric + some.column_sums(crossing_cells)) + rounding)
+        force_slack = up(up(numeric + bends) + sum_upper(crossing @ some.sizes, some.roundings))
         force_slack = up(force_slack + sum_error(shift_size, some.roundings))
         crossing_form = some.form(crossing)
         # --- missing categories ---------------------------------------------------------------------------
@@ -255,7 +273,6 @@ class CellTerms:
             gradient_slack = up(gradient_slack + each.slack)
         return cls(
             some,
-            generators,
             generator_rise,
             generator_level,
             shift,
@@ -318,27 +335,37 @@ class CellTerms:
         form = rounded_up(best, len(G) + self.some.roundings + len(matrix))
         return float(up(up(np.sqrt(greatest_ratio_upper(form, matrix))) + chosen))
 
-    def own_size(self, inverse: Array) -> Array:
+    def squares(self, inverse: Array, known: Leverages) -> Array:
+        """Return about ``G.inverse G`` for each cell."""
+        i, j, (seen, leverage) = self.some.cell_rows, self.some.cell_columns, known
+        square = self.rise * (self.rise * leverage[i] + 2.0 * self.level * seen[i, j])
+        return np.maximum(square + self.level**2 * np.diag(inverse)[j], 0.0)
+
+    def own_size(self, inverse: Array, known: Leverages | None = None) -> Array:
         """Choose a positive weight for each cell: the size of its term in a typical direction."""
-        some, j = self.some, self.some.cell_columns
-        own = np.sqrt(np.maximum(np.diag(inverse), 0.0))
-        whole = np.sqrt(np.maximum(np.einsum("ij,ij->i", self.generators @ inverse, self.generators), 0.0))
-        across = np.sqrt(np.maximum(np.einsum("ij,ij->i", some.center @ inverse, some.center), 0.0))[some.cell_rows]
-        size = own[j] * np.abs(self.generators[np.arange(len(j)), j]) + 0.1 * whole
-        size += own[j] * (self.pull_cell + self.bend_cell) + across * (self.pull_row + self.bend_row)
+        known = self.some.leverages(inverse) if known is None else known
+        i, j = self.some.cell_rows, self.some.cell_columns
+        own = np.sqrt(np.maximum(np.diag(inverse), 0.0))[j]
+        across = np.sqrt(np.maximum(known[1], 0.0))[i]
+        size = own * np.abs(self.some.center[i, j] * self.rise + self.level)
+        size += 0.1 * np.sqrt(self.squares(inverse, known))
+        size += own * (self.pull_cell + self.bend_cell) + across * (self.pull_row + self.bend_row)
         return positive_weights(size)
 
     def least_half(self, U: Array) -> Array:
         """Return about how much the cells move ``u.g`` to first order alone, for each row u."""
         return np.asarray(np.abs(U @ self.generators.T).sum(axis=1))
 
-    def shares(self, inverse: Array, size: Array) -> Array:
-        """Choose for each column how much of its form goes to what depends on the move, by the weights (Lemma 8)."""
+    def shares(self, inverse: Array) -> Array:
+        """Choose for each column how much of its form goes to what depends on the move (Lemma 8)."""
+        known = self.some.leverages(inverse)
+        return self._shares(inverse, known, self.own_size(inverse, known))
+
+    def _shares(self, inverse: Array, known: Leverages, size: Array) -> Array:
         some, d = self.some, len(inverse)
-        leverage = np.einsum("ij,ij->i", some.center @ inverse, some.center)[some.cell_rows]
-        own = np.diag(inverse)[some.cell_columns]
+        own, leverage = np.diag(inverse)[some.cell_columns], known[1][some.cell_rows]
         moving = (leverage * self.pull_row**2 + own * self.pull_cell**2) / size
-        fixed = np.einsum("ij,ij->i", self.generators @ inverse, self.generators) / size
+        fixed = self.squares(inverse, known) / size
         sums = (np.bincount(some.cell_columns, part, minlength=d) for part in (moving, fixed))
         return np.array([best_share(*pair) for pair in zip(*sums, strict=True)])
 
@@ -362,8 +389,9 @@ class CellTerms:
             self.bend_row[order],
             self.bend_cell[order],
         )
-        size = self.own_size(inverse)
-        shares = self.shares(inverse, size)
+        known = some.leverages(inverse)
+        size = self.own_size(inverse, known)
+        shares = self._shares(inverse, known, size)
         sizes, each = size[order], self.generators[order]
         groups = [slice(first, last) for first, last in pairwise(starts)]
         generators = np.array([each[g].sum(axis=0) for g in groups]).reshape(-1, d)
@@ -378,6 +406,14 @@ class CellTerms:
             forms.append(jumps)
         forms.extend(each.form(inverse) for each in self.choices)
         return Groups(columns, generators, pulls, np.array(forms).reshape(-1, d, d)), cells
+
+
+def _derivative(some: IncompleteRows, loss: Loss, i: Indices, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return c and e: the derivatives of rows i, at scores in short intervals, are within e of c; chosen at a jump."""
+    middle, half = loss.derivative_near(some.y[i], lower, upper)
+    fixed = some.fixed[i]
+    at_jump = ~np.isnan(fixed)
+    return (np.where(at_jump, fixed, middle), np.where(at_jump, 0.0, half)) if at_jump.any() else (middle, half)
 
 
 def _choice_terms(

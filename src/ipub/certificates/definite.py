@@ -167,7 +167,10 @@ def positive_weights(weights: Array) -> Array:
     return np.maximum(weights, 1e-12 * greatest if greatest > UNDERFLOW else 1.0)
 
 
-def rounded_up(form: Array, roundings: int) -> Array:
-    """Add to a sum of squares what rounding can have taken away, as a diagonal (F7)."""
-    diagonal = np.diag(form)
+def rounded_up(form: Array, roundings: int, size: Array | None = None) -> Array:
+    """Add to a sum of squares what rounding can have taken away, as a diagonal (F7).
+
+    If terms cancel in its diagonal, their squares are its `size`.
+    """
+    diagonal = np.diag(form) if size is None else size
     return np.asarray(0.5 * (form + form.T) + np.diag(up((4.0 * roundings * EPS * len(form)) * diagonal) + UNDERFLOW))

@@ -20,7 +20,7 @@ from ipub.certificates.movement import Ellipsoid, Movement
 from ipub.certificates.signs import Signs
 from ipub.certificates.slope_bounds import MeanValue, SlopeBounds
 from ipub.certificates.summed_cells import Guess, SummedCells, sums_of_cells
-from ipub.data.blocks import Block, Sums
+from ipub.data.blocks import Block, Sums, form_of
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import (
@@ -298,8 +298,10 @@ def _lines(
 ) -> _Lines:
     at = margins(block, solution)
     row_move = movement.reach_of(block)
-    cell_move = np.where(at.incomplete, sum_upper(block.row_reach(farthest), block.center.shape[1] + 1), 0.0)
-    move = up(row_move + cell_move)
+    some = np.flatnonzero(at.incomplete)
+    cell_move, move = np.zeros(len(row_move)), row_move.copy()
+    cell_move[some] = sum_upper(block.row_reach(farthest)[some], block.center.shape[1] + 1)
+    move[some] = up(row_move[some] + cell_move[some])
     lower, upper = at.lower, at.upper
     if block.doubt is not None:
         lower, upper = down(lower - block.doubt.radius), up(upper + block.doubt.radius)
@@ -321,9 +323,10 @@ def _lines(
         level, _, half = loss.jump_line(
             block.y[jumps], score, np.full(len(jumps), -np.inf), np.full(len(jumps), np.inf)
         )
-        some = at.incomplete[jumps]
-        fixed[jumps], loose[jumps] = np.where(some, level, c), np.where(some, half, up(e + up(h * score_doubt)))
-        slope[jumps], looseness[jumps] = np.where(some, 0.0, h), 0.0
+        has_cells = at.incomplete[jumps]
+        fixed[jumps] = np.where(has_cells, level, c)
+        loose[jumps] = np.where(has_cells, half, up(e + up(h * score_doubt)))
+        slope[jumps], looseness[jumps] = np.where(has_cells, 0.0, h), 0.0
     if block.doubt is not None:
         doubt = label_doubt(block, loss, down(at.lower - move), up(at.upper + move))
         loose = np.where(doubt == 0.0, loose, up(loose + doubt))
@@ -349,10 +352,9 @@ def _row_sums(
     curved, loose = weight * lines.slope, weight * lines.looseness
     open_ = weight * lines.loose
     at_jump = np.flatnonzero(open_)
-    forms = (X[:, None, :] * np.stack([curved, loose], axis=1)[:, :, None]).reshape(len(X), -1).T @ X
     sums = (
-        forms[: X.shape[1]],
-        forms[X.shape[1] :],
+        form_of(X, curved),
+        form_of(X, loose),
         (weight * middle) @ X,
         block.column_sizes(weight * middle),
         block.column_sizes(weight * half),

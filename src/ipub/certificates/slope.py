@@ -247,7 +247,7 @@ def _suggestion(problem: Problem, solution: Solution, is_summed: bool) -> Sugges
     guess = None
     if is_summed:
         assert isinstance(model.cells, CellTerms)
-        guess = Guess(model.curvature, inverse, model.cells.shares(inverse, model.cells.own_size(inverse)))
+        guess = Guess(model.curvature, inverse, model.cells.shares(inverse))
         bounds = _rounds(part, trained, found, None)
         if farthest is not None and bounds is not None:
             # The table will have the grouped form.

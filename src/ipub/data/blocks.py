@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -16,12 +16,12 @@ from ipub.data.choices import NO_CHOICES, Choices, Levels
 from ipub.data.intervals import Indices, IntervalMatrix, row_slices
 from ipub.data.labels import LabelDoubt
 from ipub.parallel import in_threads
-from ipub.rounding import LARGEST, Array, down, norm_upper, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import LARGEST, Array, norm_upper, overflow_passes, sum_error, sum_upper, up
 
-BLOCK_CELLS = 1 << 19
-"""Cells in one block: 4 MiB of center values. A kernel's temporaries stay in the cache, and its calls are few."""
+BLOCK_CELLS = 1 << 20
+"""Cells in one block, at most: 8 MiB of center values. A kernel's temporaries stay in the cache, its calls are few."""
 
-BLOCK_ROWS = 16_384
+BLOCK_ROWS = 1 << 15
 """Rows in one block, at most: rounding errors grow with them (F2)."""
 
 KEPT_CELLS = 1 << 22
@@ -154,7 +154,7 @@ class Rows(ABC):
         """Columns that are levels of a category, of which some are missing."""
         self.doubt: LabelDoubt | None = None
         """How far the labels are uncertain, if any is."""
-        self._slices = list(row_slices(self.n_rows, max(n_features, BLOCK_CELLS // BLOCK_ROWS), BLOCK_CELLS))
+        self._slices = list(_block_slices(self.n_rows, n_features))
         self._norms: dict[int, Norms] = {}
 
     @property
@@ -235,13 +235,29 @@ class Rows(ABC):
         return _joined(in_threads(apply, self._slices))
 
 
+def _block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Cut the rows into blocks of about the same size, an even number of them: half a block or less is not cut."""
+    most = max(1, BLOCK_CELLS // max(n_columns, BLOCK_CELLS // BLOCK_ROWS))
+    n_blocks = 1 if 2 * n_rows <= most else 2 * -(-n_rows // (2 * most))
+    return row_slices(n_rows, 1, -(-n_rows // n_blocks))
+
+
+FORM_ROWS = 1024
+"""Rows of one product in `form_of`: what it multiplies stays in the nearest cache."""
+
+
 def form_of(rows: Array, values: Array) -> Array:
     """Return ``sum_i values_i x_i x_i^T``; rows whose value is 0 are left out where they are many."""
-    some: Any = np.flatnonzero(values)
-    if 2 * len(some) > len(values):
-        some = slice(None)
-    part = rows[some]
-    return np.asarray((part * values[some, None]).T @ part)
+    some = np.flatnonzero(values)
+    if 2 * len(some) <= len(values):
+        rows, values = rows[some], values[some]
+    scaled, (n, d) = rows * values[:, None], rows.shape
+    whole = n - n % FORM_ROWS
+    form = np.asarray(scaled[whole:].T @ rows[whole:])
+    if whole:
+        pieces = (part[:whole].reshape(-1, FORM_ROWS, d) for part in (scaled, rows))
+        form += np.matmul(next(pieces).transpose(0, 2, 1), next(pieces)).sum(axis=0)
+    return form
 
 
 def _joined(results: Iterable[tuple[Sums, Sums]]) -> tuple[Sums, Sums]:

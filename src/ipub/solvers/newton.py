@@ -59,9 +59,11 @@ class Solution:
     converged: bool
     dual_w: Array | None = None
 
-    def dual_point(self, block: Block, score: Array) -> Array:
-        """Return the dual coordinates of a block's rows, whose scores are known: floats in the conjugate's domain."""
-        return -self.dual_loss.derivative(block.y, score if self.dual_w is None else block.center @ self.dual_w)
+    def dual_point(self, block: Block, score: Array | None = None) -> Array:
+        """Return the dual coordinates of a block's rows, floats in the conjugate's domain; scores may be known."""
+        if score is None or self.dual_w is not None:
+            score = block.center @ (self.w if self.dual_w is None else self.dual_w)
+        return -self.dual_loss.derivative(block.y, score)
 
 
 @overflow_passes()
