@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+FEW_COLUMNS = 256
+"""Up to so many columns a matrix product of NumPy's is not worth a second thread."""
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -23,6 +27,17 @@ def n_threads() -> int:
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def calm_blas(n_columns: int) -> AbstractContextManager[object]:
+    """Return a context in which NumPy's own threads rest, if matrices are so small that they only wait for each other.
+
+    Examples
+    --------
+    >>> with calm_blas(30):
+    ...     pass
+    """
+    return _controller().limit(limits=1, user_api="blas") if n_columns <= FEW_COLUMNS else nullcontext()
 
 
 def in_threads(function: Callable[[T], S], pieces: Sequence[T]) -> Iterator[S]:

@@ -16,7 +16,7 @@ from ipub.certificates.pointwise import pointwise_bounds, why_not
 from ipub.certificates.region import Certificate, Region, intersection
 from ipub.certificates.slope import Neighbour, slope
 from ipub.certificates.slope import slope_bounds as find_slope_bounds
-from ipub.certificates.slope_bounds import Cells, Groups, MeanValue, SlopeBounds
+from ipub.certificates.slope_bounds import Cells, Groups, Leaning, MeanValue, SlopeBounds
 from ipub.certificates.sphere import sphere
 from ipub.certificates.uncertain_rows import MOST_TRIED, uncertain_row_bounds
 from ipub.data.choices import Levels
@@ -83,7 +83,18 @@ CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {
     "pointwise": pointwise,
 }
 
-PARTS: tuple[type, ...] = (Certificate, Region, SlopeBounds, Groups, Cells, ChoiceTerms, Levels, MeanValue, Inverse)
+PARTS: tuple[type, ...] = (
+    Certificate,
+    Region,
+    SlopeBounds,
+    Groups,
+    Leaning,
+    Cells,
+    ChoiceTerms,
+    Levels,
+    MeanValue,
+    Inverse,
+)
 """The dataclasses a certificate is made of."""
 
 __all__ = [

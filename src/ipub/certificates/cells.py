@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from ipub.certificates.choice_terms import ChoiceTerms
 from ipub.certificates.definite import greatest_ratio_upper, positive_weights, rounded_up
-from ipub.certificates.slope_bounds import Cells, Groups
 from ipub.data.blocks import form_of
 from ipub.data.choices import Choices, Levels
 from ipub.data.intervals import Indices
@@ -200,6 +198,10 @@ class CellTerms:
     pull_cell: Array
     bend_row: Array
     bend_cell: Array
+    curved: Array
+    """``m_i h_i`` of each row."""
+    products: Array
+    """What the rounding of sums of generators and pulls is relative to, coordinate by coordinate."""
     choices: tuple[ChoiceTerms, ...]
     crossing_sum: float
     crossing_form: Array
@@ -285,6 +287,8 @@ class CellTerms:
             pull_cell,
             bend_row,
             bend_cell,
+            m * some.slope,
+            products,
             choices,
             float(crossing.sum()),
             crossing_form,
@@ -356,56 +360,16 @@ class CellTerms:
         """Return about how much the cells move ``u.g`` to first order alone, for each row u."""
         return np.asarray(np.abs(U @ self.generators.T).sum(axis=1))
 
-    def shares(self, inverse: Array) -> Array:
+    def shares(self, inverse: Array, known: Leverages | None = None, size: Array | None = None) -> Array:
         """Choose for each column how much of its form goes to what depends on the move (Lemma 8)."""
-        known = self.some.leverages(inverse)
-        return self._shares(inverse, known, self.own_size(inverse, known))
-
-    def _shares(self, inverse: Array, known: Leverages, size: Array) -> Array:
         some, d = self.some, len(inverse)
+        known = some.leverages(inverse) if known is None else known
+        size = self.own_size(inverse, known) if size is None else size
         own, leverage = np.diag(inverse)[some.cell_columns], known[1][some.cell_rows]
         moving = (leverage * self.pull_row**2 + own * self.pull_cell**2) / size
         fixed = self.squares(inverse, known) / size
         sums = (np.bincount(some.cell_columns, part, minlength=d) for part in (moving, fixed))
         return np.array([best_share(*pair) for pair in zip(*sums, strict=True)])
-
-    def grouped(self, inverse: Array, jumps: Array) -> tuple[Groups, Cells]:
-        """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 8)."""
-        some, d = self.some, self.some.center.shape[1]
-        keys = 2 * some.cell_columns + ~np.signbit(self.level)
-        order = np.argsort(keys, kind="stable")
-        found, starts = np.unique(keys[order], return_index=True)
-        starts = np.append(starts, len(order)).astype(np.intp)
-        columns = (found // 2).astype(np.intp)
-        rows = some.center[some.cell_rows[order]]
-        curved = (some.weight * some.slope)[some.cell_rows[order]] * some.cell_radii[order]
-        cells = Cells(
-            starts,
-            rows,
-            self.rise[order],
-            self.level[order],
-            self.pull_row[order],
-            self.pull_cell[order],
-            self.bend_row[order],
-            self.bend_cell[order],
-        )
-        known = some.leverages(inverse)
-        size = self.own_size(inverse, known)
-        shares = self._shares(inverse, known, size)
-        sizes, each = size[order], self.generators[order]
-        groups = [slice(first, last) for first, last in pairwise(starts)]
-        generators = np.array([each[g].sum(axis=0) for g in groups]).reshape(-1, d)
-        pulls = np.array([curved[g] @ rows[g] for g in groups]).reshape(-1, d)
-        first = np.append(np.flatnonzero(np.diff(columns, prepend=-1)), len(columns))
-        whole = [slice(starts[a], starts[b]) for a, b in pairwise(first)]
-        forms = [
-            _column_form(cells, each[g], g, columns[k], sizes[g], shares[columns[k]])
-            for g, k in zip(whole, first[:-1], strict=True)
-        ]
-        if jumps.any():
-            forms.append(jumps)
-        forms.extend(each.form(inverse) for each in self.choices)
-        return Groups(columns, generators, pulls, np.array(forms).reshape(-1, d, d)), cells
 
 
 def _derivative(some: IncompleteRows, loss: Loss, i: Indices, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -469,22 +433,3 @@ def best_share(moving: float, fixed: float) -> float:
     """Choose how to share a form between what depends on the move and what does not; any positive number is valid."""
     share = np.sqrt(2.0 * moving / fixed) if fixed > 0.0 and moving > 0.0 else 1.0
     return float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))
-
-
-def _column_form(cells: Cells, G: Array, group: slice, column: int, size: Array, share: float) -> Array:
-    """Return S with ``sqrt(u.S u)`` at least the sum of a column's terms, whatever D and v (Lemma 8)."""
-    X = cells.rows[group]
-    pull_row, pull_cell, bend_row, bend_cell = (
-        part[group] for part in (cells.pull_row, cells.pull_cell, cells.bend_row, cells.bend_cell)
-    )
-    total = size.sum()
-    # Roots first and squares last, so that nothing underflows that a cell then enlarges (F9).
-    root = np.sqrt(total / size)
-    pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / share)) * root, np.sqrt(0.5) * root
-    parts = (G, np.sqrt(1.0 + share) * root), (X, pull * pull_row), (X, bend * bend_row)
-    form = sum(
-        ((rows * factor[:, None]).T @ (rows * factor[:, None]) for rows, factor in parts),
-        np.zeros((G.shape[1], G.shape[1])),
-    )
-    form[column, column] += ((pull * pull_cell) ** 2 + (bend * bend_cell) ** 2).sum()
-    return rounded_up(form, 3 * len(size) + 30)

@@ -135,18 +135,22 @@ def roots_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
 
     Where ``|x_j| <= sizes_j`` is known for all rows, one bound of the rounding serves all.
     """
+    return sum_upper(np.sqrt(forms_upper(forms, X, sizes)).sum(axis=1), len(forms) + 2)
+
+
+def forms_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
+    """Bound ``x.S x`` for each row x and each of some forms ``S >= 0`` of floats (F7); see `roots_upper`."""
     d = X.shape[1]
     side_by_side = np.ascontiguousarray(forms.transpose(1, 0, 2)).reshape(d, -1)
     # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
     roots = up(np.sqrt(np.einsum("gjj->gj", forms)))
-    total = np.zeros(len(X))
+    found = np.zeros((len(X), len(forms)))
     for rows in row_slices(len(X), forms.size // d + 1, CHUNK_NUMBERS):
         some = X[rows]
         value = np.einsum("igj,ij->ig", (some @ side_by_side).reshape(len(some), -1, d), some)
         size = sum_upper((np.abs(some) if sizes is None else sizes) @ roots.T, d + 1)
-        value = up(value + sum_error(size * size, 2 * d + 4))
-        total[rows] = sum_upper(np.sqrt(np.maximum(0.0, value)).sum(axis=1), len(forms) + 2)
-    return total
+        found[rows] = np.maximum(0.0, up(value + sum_error(size * size, 2 * d + 4)))
+    return found
 
 
 def joint_form(forms: Array, typical: Array) -> Array:

@@ -43,6 +43,11 @@ def around_zero(problem: Problem, solution: Solution) -> Region:
 
 
 def _origin_sums(block: Block, loss: Loss, constants: Array) -> tuple[Sums, Sums]:
+    if block.doubt is None and loss.task == "classification":
+        # Rows of one class have the same loss.
+        weights = np.array([block.weight @ (block.y == label) for label in (-1.0, 1.0)])
+        labels = np.repeat([[-1.0], [1.0]], len(constants), axis=1)
+        return (weights @ loss.value_upper(labels, np.tile(constants, (2, 1))),), (np.zeros((0, len(constants))),)
     scores = np.broadcast_to(constants, (len(block.y), len(constants)))
     values = loss.value_upper(block.y[:, None], scores)
     if block.doubt is not None:

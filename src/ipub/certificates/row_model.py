@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ipub.certificates.cells import CellTerms, IncompleteRows
+from ipub.certificates.column_forms import grouped_cells
 from ipub.certificates.definite import (
     EnclosedInverse,
     Inverse,
@@ -18,7 +19,7 @@ from ipub.certificates.flips import Flips, flipped_rows, largest_sum
 from ipub.certificates.margins import Margins, label_doubt, margins
 from ipub.certificates.movement import Ellipsoid, Movement
 from ipub.certificates.signs import Signs
-from ipub.certificates.slope_bounds import MeanValue, SlopeBounds
+from ipub.certificates.slope_bounds import Cells, Groups, MeanValue, SlopeBounds
 from ipub.certificates.summed_cells import Guess, SummedCells, sums_of_cells
 from ipub.data.blocks import Block, Sums, form_of
 from ipub.losses import Loss
@@ -125,16 +126,16 @@ class Model:
         inverse = Inverse.of(least)
         return None if inverse is None else Ellipsoid(least, inverse, self.force_upper(least))
 
-    def box_of_moves(self, ellipsoid: Ellipsoid) -> Array:
+    def box_of_moves(self, ellipsoid: Ellipsoid, in_groups: bool = False) -> Array:
         """Bound ``|v_j|`` by the ellipsoid and by Theorem 6, on the whole way from the center to a completion.
 
-        For the L2 penalty (Theorem 4 (b)).
+        For the L2 penalty (Theorem 4 (b)). With `in_groups`, in the form that keeps no cells.
         """
         known = ellipsoid.reach(np.eye(len(self.w)))
         bounds = self.bounds(Signs.undecided(self.w), ellipsoid, with_mean_value=False)
         if bounds is None:
             return known
-        low, high = bounds.ends(np.eye(len(self.w)))
+        low, high = (bounds.grouped() if in_groups else bounds).ends(np.eye(len(self.w)))
         reach = np.maximum(up(high - self.w), up(self.w - low))
         return np.asarray(np.fmin(known, reach))
 
@@ -167,7 +168,7 @@ class Model:
             energy = np.fmin(energy, up(up(ratio * ellipsoid.radius) * ellipsoid.radius))
         swing = up(np.sqrt(energy) + up(np.sqrt(self.cell_energy)))
         forms = np.array([rounded_up(up(swing * swing) * self.loose, 8), self.cells.crossing])
-        groups, cells = self.cells.grouped(inverse, self.jumps)
+        groups, cells = self._groups(inverse)
         choices, wrong = self.cells.choices, self.flips.count > 0
         if wrong:
             slack = up(slack + self.flips.slack)
@@ -194,6 +195,12 @@ class Model:
             self.flips.count,
             shares=self.cells.shares(inverse) if isinstance(self.cells, SummedCells) else None,
         )
+
+    def _groups(self, inverse: Array) -> tuple[Groups, Cells | None]:
+        """Bound the cells of each column together (Lemma 8), and return them one by one if they are kept."""
+        if isinstance(self.cells, SummedCells):
+            return self.cells.grouped(), None
+        return grouped_cells(self.cells, inverse, self.jumps)
 
     def _mean_value(self) -> MeanValue | None:
         """Enclose the inverse of the mean Hessian, and what it is applied to (Theorem 4 (c))."""

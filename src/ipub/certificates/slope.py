@@ -243,17 +243,12 @@ def _suggestion(problem: Problem, solution: Solution, is_summed: bool) -> Sugges
         return None
     model, inside = found
     inverse = inside.inverse.center
-    farthest = model.box_of_moves(inside) if problem.penalty.kappa == 0.0 else None
+    # A table whose cells are summed will have the grouped form.
+    farthest = SAMPLE_GROWTH * model.box_of_moves(inside, is_summed) if problem.penalty.kappa == 0.0 else None
     guess = None
     if is_summed:
         assert isinstance(model.cells, CellTerms)
         guess = Guess(model.curvature, inverse, model.cells.shares(inverse))
-        bounds = _rounds(part, trained, found, None)
-        if farthest is not None and bounds is not None:
-            # The table will have the grouped form.
-            low, high = bounds.grouped().ends(np.eye(len(trained.w)))
-            farthest = np.fmax(high - trained.w, trained.w - low)
-    farthest = None if farthest is None else SAMPLE_GROWTH * farthest
     return Suggestion(replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius), farthest, guess)
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ipub.certificates.choice_terms import ChoiceTerms
-from ipub.certificates.definite import Inverse, joint_form, root_form_upper, roots_upper
+from ipub.certificates.definite import Inverse, forms_upper, joint_form, root_form_upper, roots_upper
 from ipub.data.blocks import Block
 from ipub.data.intervals import Indices, row_slices
 from ipub.parallel import in_threads
@@ -34,6 +34,30 @@ MOST_FLIP_ROWS = 4_000
 
 
 @dataclass(frozen=True)
+class Leaning:
+    """The cells of each column as if all signs were certain, and what that can miss (Lemma 8 (b)).
+
+    Attributes
+    ----------
+    columns : array of shape (n_columns,)
+    generators : array of shape (n_columns, n_features)
+        Sum of the generators, each with the sign of its level.
+    pulls : array of shape (n_columns, n_features)
+        Sum of ``m_i R_ij h_i x_i``, each with the sign of its cell's level.
+    bows : array of shape (n_columns, n_features, n_features)
+        Matrices Q: ``u.Q u / (2 |u_j|)`` and
+    spare : array of shape (n_columns,)
+        twice this times ``|u_j|`` bound what signs that are not certain add.
+    """
+
+    columns: Indices
+    generators: Array
+    pulls: Array
+    bows: Array
+    spare: Array
+
+
+@dataclass(frozen=True)
 class Groups:
     """The uncertain cells by column and sign of the loss's derivative, and by column: nothing as long as the table.
 
@@ -47,12 +71,15 @@ class Groups:
     forms : array of shape (n_forms, n_features, n_features)
         Matrices S with ``sqrt(u.S u)`` at least what the cells of one column can add, remainders included. One more
         stands for the rows at a jump, and one for wrong labels.
+    leaning : Leaning or None
+        Another bound for each column: that of the first forms, in order.
     """
 
     columns: Indices
     generators: Array
     pulls: Array
     forms: Array
+    leaning: Leaning | None = None
 
 
 @dataclass(frozen=True)
@@ -297,8 +324,26 @@ class SlopeBounds:
         return low, high, up(half + roots_upper(self.forms, U))
 
     def _grouped(self, U: Array) -> Array:
-        """Bound the cells' part by one form for each column."""
-        return roots_upper(self.groups.forms, U)
+        """Bound the cells' part column by column: by one form each, or by the signs that most of its cells have."""
+        leaning = self.groups.leaning
+        roots = up(np.sqrt(forms_upper(self.groups.forms, U)))
+        total: Array = sum_upper(roots.sum(axis=1), roots.shape[1] + 2)
+        if leaning is None or len(leaning.columns) == 0:
+            return total
+        along = U[:, leaning.columns]
+        size, signs = np.abs(along), np.where(along >= 0.0, 1.0, -1.0)
+        with np.errstate(divide="ignore"):
+            missed = up(up(forms_upper(leaning.bows, U) / (2.0 * size)) + up(2.0 * size * leaning.spare))
+        leans = up(signs * (U @ leaning.generators.T) + missed)
+        # A NaN is not taken: the form serves.
+        takes = leans < roots[:, : leans.shape[1]]
+        signs = np.where(takes, signs, 0.0)
+        roots[:, : leans.shape[1]] = np.where(takes, leans, roots[:, : leans.shape[1]])
+        # What the signed pulls add up to, as a direction in which v may lie.
+        pulls = (signs * along) @ leaning.pulls
+        pulls[:, leaning.columns] += signs * (U @ leaning.pulls.T)
+        other = up(roots.sum(axis=1) + sum_error(np.abs(roots).sum(axis=1), roots.shape[1] + 2))
+        return np.asarray(np.fmin(total, up(other + self._known_reach(pulls))))
 
     def _cell_by_cell(self, U: Array, cells: Cells) -> Array:
         """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7).

@@ -21,6 +21,7 @@ from ipub.data.intervals import Indices, IntervalMatrix
 from ipub.estimators.output import FrameOutput
 from ipub.estimators.reading import TableReader
 from ipub.losses import LOSSES, Loss
+from ipub.parallel import calm_blas
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import Array, check_arithmetic
@@ -74,13 +75,15 @@ class BoundedLinearModel(TableReader, FrameOutput):
     def _train(self, rows: Rows, start: Array | None = None) -> tuple[Problem, Solution]:
         """Train one model on its rows, from weights that may be near."""
         problem = self._problem(rows)
-        return problem, solve(problem, tol=self.tol, max_iter=self.max_iter, start=start, verbose=self.verbose)
+        with calm_blas(problem.rows.n_features):
+            return problem, solve(problem, tol=self.tol, max_iter=self.max_iter, start=start, verbose=self.verbose)
 
     def _certify(self, *trained: tuple[Problem, Solution]) -> None:
         """Certify from the solutions of one problem, or of several: one for each class."""
         check_arithmetic()
         make = CERTIFICATES[self.certificate]
-        self._keep_certificates(trained, tuple(make(problem, solution) for problem, solution in trained))
+        with calm_blas(trained[0][0].rows.n_features):
+            self._keep_certificates(trained, tuple(make(problem, solution) for problem, solution in trained))
 
     def _keep_certificates(
         self, trained: tuple[tuple[Problem, Solution], ...], certificates: tuple[Certificate, ...]
@@ -124,8 +127,8 @@ class BoundedLinearModel(TableReader, FrameOutput):
                 UserWarning,
             )
         coef_bounds = self.coef_bounds_.reshape(len(self._certificates), -1, 2)
-        return self._by_model(
-            [
+        with calm_blas(center.shape[1]):
+            parts = [
                 uncertain_row_bounds(
                     partial(self._certain_bounds, k),
                     center,
@@ -136,7 +139,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
                 )
                 for k in range(len(self._certificates))
             ]
-        )
+        return self._by_model(parts)
 
     def _is_pointwise(self, k: int) -> bool:
         """Whether rows are bounded by retraining for each of them."""

@@ -1,0 +1,196 @@
+"""The uncertain cells of a column together (Lemma 8): sums over cells, and so over blocks, of the size of d."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.certificates.cells import CellTerms, Leverages
+from ipub.certificates.definite import rounded_up
+from ipub.certificates.slope_bounds import Cells, Groups, Leaning
+from ipub.data.blocks import Sums
+from ipub.data.intervals import Indices
+from ipub.rounding import Array, down, sum_upper, up
+
+T = TypeVar("T", bound=np.generic)
+
+PIECE = 128
+"""Cells of one product in sums by column."""
+
+LEAST_BETA = 1e-140
+"""Of the numbers that Lemma 8 (b) divides by."""
+
+
+@dataclass(frozen=True)
+class _ByColumn:
+    """Cells sorted by column, in pieces of one column each; the last of a column is filled up with nothing."""
+
+    order: Indices
+    places: Indices
+    """Where each sorted cell stands."""
+    pieces: Indices
+    """Number of pieces of each column."""
+
+    @classmethod
+    def of(cls, columns: Indices, n_columns: int) -> _ByColumn:
+        counts = np.bincount(columns, minlength=n_columns)
+        pieces = -(-counts // PIECE)
+        shift = PIECE * (np.cumsum(pieces) - pieces) - (np.cumsum(counts) - counts)
+        return cls(np.argsort(columns, kind="stable"), np.arange(len(columns)) + np.repeat(shift, counts), pieces)
+
+    def sorted(self, values: NDArray[T]) -> NDArray[T]:
+        """Put values of the cells in place, 0 where there is none."""
+        placed = np.zeros(PIECE * int(self.pieces.sum()), dtype=values.dtype)
+        placed[self.places] = values[self.order]
+        return placed
+
+    def forms(self, rows: Array) -> Array:
+        """Return ``sum_k z_k z_k^T`` over the rows z of each column's cells, shape (n_columns, d, d)."""
+        z = rows.reshape(-1, PIECE, rows.shape[1])
+        return self._added(z.transpose(0, 2, 1) @ z)
+
+    def sums(self, rows: Array, *factors: Array) -> Array:
+        """Return ``sum_k factors_k z_k`` over the rows z of each column's cells, shape (n_columns, n_factors, d)."""
+        stacked = np.stack([self.sorted(each).reshape(-1, PIECE) for each in factors], axis=1)
+        return self._added(stacked @ rows.reshape(-1, PIECE, rows.shape[1]))
+
+    def _added(self, parts: Array) -> Array:
+        """Add up the pieces of each column."""
+        total = np.zeros((len(self.pieces), *parts.shape[1:]))
+        some = np.flatnonzero(self.pieces)
+        if len(some):
+            total[some] = np.add.reduceat(parts, (np.cumsum(self.pieces) - self.pieces)[some])
+        return total
+
+
+def column_sums(
+    terms: CellTerms, inverse: Array, known: Leverages, size: Array, shares: Array, columns: Indices
+) -> Sums:
+    """Return what the cells add to each of some columns, in the order of the arguments of `ColumnForms.of`.
+
+    Parameters
+    ----------
+    terms : CellTerms
+    inverse, known
+        About the inverse of the curvature, and what rows look like with it.
+    size : array of shape (n_cells,)
+        The weight of each cell.
+    shares : array of shape (n_features,)
+        Of each column, how much of its form goes to what depends on the move.
+    columns : array of shape (n_columns,)
+        In ascending order, all that have cells.
+    """
+    some, j, n = terms.some, terms.some.cell_columns, len(columns)
+    group = np.searchsorted(columns, j)
+    # Roots first and squares last, so that nothing underflows that a sum of weights then enlarges (F9).
+    root = np.sqrt(size)
+    pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / shares[j])) / root, np.sqrt(0.5) / root
+    along = np.hypot(pull * terms.pull_row, bend * terms.bend_row)
+    across = (pull * terms.pull_cell) ** 2 + (bend * terms.bend_cell) ** 2
+    rise, level = terms.rise / root, terms.level / root
+    # Lemma 8 (b): how fast the sign of a cell is lost, and how far it is from that.
+    steep = up(up(terms.pull_row + terms.bend_row) + np.abs(terms.rise))
+    near = down(np.abs(terms.level) - up(terms.pull_cell + terms.bend_cell))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.sqrt(known[1][some.cell_rows] / np.diag(inverse)[j])
+    beta = np.maximum(near, np.nan_to_num(0.5 * steep * ratio, nan=0.0, posinf=0.0))
+    beta = np.maximum(beta, LEAST_BETA)
+    signs = np.copysign(1.0, terms.level)
+    pulled = signs * terms.curved[some.cell_rows] * some.cell_radii
+    by_column = _ByColumn.of(group, n)
+    rows = some.center[by_column.sorted(some.cell_rows)]
+    scaled = (rows * by_column.sorted(factor)[:, None] for factor in (rise, along, steep / np.sqrt(beta)))
+    risen, moved, bowed = scaled
+    leaning = by_column.sums(rows, signs * terms.rise, pulled)
+    return (
+        np.bincount(group, size, minlength=n),
+        by_column.forms(risen),
+        by_column.sums(risen, level)[:, 0],
+        np.bincount(group, level * level, minlength=n),
+        by_column.forms(moved),
+        np.bincount(group, across, minlength=n),
+        leaning,
+        np.bincount(group, np.abs(terms.level), minlength=n),
+        by_column.forms(bowed),
+        np.bincount(group, up(beta - near), minlength=n),
+    )
+
+
+@dataclass(frozen=True)
+class ColumnForms:
+    """What the sums of all blocks say of each of some columns (Lemma 8)."""
+
+    columns: Indices
+    sizes: Array
+    """Sum of the weights of the cells."""
+    first: Array
+    """``sum_k G_k G_k^T / weight_k``."""
+    first_size: Array
+    """What its rounding is relative to: a diagonal."""
+    others: Array
+    """The same of what depends on the move, and of bends, times what the column's share says; along rows."""
+    across: Array
+    """And along the cell itself."""
+    leaning: Leaning
+
+    @classmethod
+    def of(cls, columns: Indices, roundings: int, sums: Sequence[Array]) -> ColumnForms:
+        """Put the sums together; `roundings` are those of a sum over all cells."""
+        sizes, rows, cross, own, others, across, leaning, levels, bows, spare = sums
+        first, each = rows.copy(), np.arange(len(columns))
+        # G = rise x + level e_j: the squares of the first part, the products of both, the squares of the second.
+        first[each, columns] += cross
+        first[each, :, columns] += cross
+        first[each, columns, columns] += own
+        size = np.einsum("cjj->cj", rows).copy()
+        size[each, columns] += own
+        generators = leaning[:, 0].copy()
+        generators[each, columns] += levels
+        bowed = np.array([rounded_up(bow, roundings + 8) for bow in bows]).reshape(bows.shape)
+        leans = Leaning(columns, generators, leaning[:, 1].copy(), bowed, sum_upper(spare, roundings))
+        return cls(columns, sizes, first, size, others, across, leans)
+
+    def groups(self, shares: Array, roundings: int) -> Groups:
+        """Bound each column by one form, whatever D and v."""
+        each = np.arange(len(self.columns))
+        share = (1.0 + shares[self.columns])[:, None]
+        forms = share[:, :, None] * self.first + self.others
+        forms[each, self.columns, self.columns] += self.across
+        # Where parts of a generator cancel, rounding is relative to them.
+        relative = np.einsum("cjj->cj", forms) + share * self.first_size
+        parts = zip(self.sizes, forms, relative, strict=True)
+        whole = [rounded_up(size * form, roundings + 30, size * diagonal) for size, form, diagonal in parts]
+        d = self.first.shape[1]
+        nothing = np.zeros((0, d))
+        return Groups(np.zeros(0, dtype=np.intp), nothing, nothing, np.array(whole).reshape(-1, d, d), self.leaning)
+
+
+def grouped_cells(terms: CellTerms, inverse: Array, jumps: Array) -> tuple[Groups, Cells]:
+    """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 8)."""
+    some, d = terms.some, terms.some.center.shape[1]
+    keys = 2 * some.cell_columns + ~np.signbit(terms.level)
+    order = np.argsort(keys, kind="stable")
+    found, starts = np.unique(keys[order], return_index=True)
+    starts = np.append(starts, len(order)).astype(np.intp)
+    columns = (found // 2).astype(np.intp)
+    rows = some.center[some.cell_rows[order]]
+    parts = terms.rise, terms.level, terms.pull_row, terms.pull_cell, terms.bend_row, terms.bend_cell
+    cells = Cells(starts, rows, *(part[order] for part in parts))
+    known = some.leverages(inverse)
+    size = terms.own_size(inverse, known)
+    shares, present = terms.shares(inverse, known, size), np.unique(columns)
+    sums = column_sums(terms, inverse, known, size, shares, present)
+    whole = ColumnForms.of(present, some.roundings, sums).groups(shares, some.roundings)
+    curved = terms.curved[some.cell_rows[order]] * some.cell_radii[order]
+    slices = [slice(first, last) for first, last in pairwise(starts)]
+    generators = np.array([cells.rise[g] @ rows[g] for g in slices]).reshape(-1, d)
+    generators[np.arange(len(columns)), columns] += np.add.reduceat(cells.level, starts[:-1]) if len(order) else 0.0
+    pulls = np.array([curved[g] @ rows[g] for g in slices]).reshape(-1, d)
+    more = [jumps] if jumps.any() else []
+    forms = [whole.forms, *(form[None] for form in (*more, *(each.form(inverse) for each in terms.choices)))]
+    return Groups(columns, generators, pulls, np.concatenate(forms), whole.leaning), cells
