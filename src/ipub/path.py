@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
-from ipub.certificates import CERTIFICATES, NEARLY_EXACT, Certificate, Neighbour, tight
+from ipub.certificates import CERTIFICATES, Certificate, Neighbour, tight
 from ipub.data.blocks import Block, Rows, Sums
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.classifier import possible_labels
@@ -29,8 +29,8 @@ from ipub.solvers import Solution
 MOST_LOOKS = 2_000_000
 """Beyond so many pairs of a missing cell and a test row, none is looked at one by one."""
 
-STEEPEST_GROWTH = -3.0
-"""Moves are not thought to grow faster than this power of the penalty."""
+USUAL_GROWTH, STEEPEST_GROWTH = -1.5, -3.0
+"""Moves are thought to grow with this power of the penalty if nothing is known, and never faster than with that."""
 
 SPAN = 1e3
 """Between the greatest and the least alpha that are chosen here."""
@@ -214,14 +214,16 @@ class _Neighbours:
         if not known or not self._in_groups:
             return None
         (earlier, before), (there, bounds) = known[0], known[-1]
-        if bounds is None or not bounds.excess <= NEARLY_EXACT:  # nor will those of a weaker penalty be
+        if bounds is None or bounds.first is None:
             return None
-        power = np.full(len(bounds.w), -1.0)
-        if before is not None and earlier != there:
+        power = np.full(len(bounds.w) + 1, USUAL_GROWTH)
+        if before is not None and before.first is not None and earlier != there:
             with np.errstate(divide="ignore", invalid="ignore"):
-                power = np.log(bounds.farthest / before.farthest) / math.log(there / earlier)
-            power = np.clip(np.nan_to_num(power, nan=-1.0), STEEPEST_GROWTH, 0.0)
-        return Neighbour(bounds, there, (lam / there) ** power)
+                now, then = (np.append(each.farthest, each.radius) for each in (bounds.first, before.first))
+                power = np.log(now / then) / math.log(there / earlier)
+            power = np.clip(np.nan_to_num(power, nan=USUAL_GROWTH), STEEPEST_GROWTH, 0.0)
+        growth = (lam / there) ** power
+        return Neighbour(bounds, there, growth[:-1], float(growth[-1]))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ipub.certificates.pointwise import pointwise_bounds, why_not
 from ipub.certificates.region import Certificate, Region, intersection
 from ipub.certificates.slope import Neighbour, slope
 from ipub.certificates.slope import slope_bounds as find_slope_bounds
-from ipub.certificates.slope_bounds import Cells, Groups, Leaning, MeanValue, SlopeBounds
+from ipub.certificates.slope_bounds import Cells, FirstRound, Groups, Leaning, MeanValue, SlopeBounds
 from ipub.certificates.sphere import sphere
 from ipub.certificates.uncertain_rows import MOST_TRIED, uncertain_row_bounds
 from ipub.data.choices import Levels
@@ -31,15 +31,14 @@ def tight(problem: Problem, solution: Solution, near: Neighbour | None = None, i
     """Take slopes where they are nearly exact, and else intersect everything that is cheap; finite in any case.
 
     Then no part alone is narrower. (With an intercept, whose bracket is found to a hundredth of its width: by no more
-    than that.) What is known of a problem `near` saves time, and so does the form `in_groups`,
-    which keeps no training rows; both are used only where slopes are nearly exact.
+    than that.) What is known of a problem `near` saves time, and so does the form `in_groups`, which keeps no training
+    rows: then slopes are enough, however wide they are.
     """
     found = find_slope_bounds(problem, solution, near=near, in_groups=in_groups)
-    if near is not None and not (found[0] is not None and found[0].excess <= NEARLY_EXACT):
-        # Where remainders count, bounds depend on the set they start from: one that was guessed may be too large.
+    if found[0] is None and (near is not None or in_groups):
         found = find_slope_bounds(problem, solution)
     bounds, note = found
-    if bounds is not None and bounds.excess <= NEARLY_EXACT:
+    if bounds is not None and (bounds.excess <= NEARLY_EXACT or in_groups):
         # The ball around zero serves rows so far away that the slopes' numbers overflow.
         region = around_zero(problem, solution)
         if not problem.penalty.n_free:
@@ -87,6 +86,7 @@ PARTS: tuple[type, ...] = (
     Certificate,
     Region,
     SlopeBounds,
+    FirstRound,
     Groups,
     Leaning,
     Cells,

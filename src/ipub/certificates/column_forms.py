@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -170,8 +170,8 @@ class ColumnForms:
         return Groups(np.zeros(0, dtype=np.intp), nothing, nothing, np.array(whole).reshape(-1, d, d), self.leaning)
 
 
-def grouped_cells(terms: CellTerms, inverse: Array, jumps: Array) -> tuple[Groups, Cells]:
-    """Sort the cells by column and sign of the derivative, and bound each column by one form (Lemma 8)."""
+def sorted_cells(terms: CellTerms) -> tuple[Groups, Cells]:
+    """Sort the cells by column and sign of the derivative; forms are left out."""
     some, d = terms.some, terms.some.center.shape[1]
     keys = 2 * some.cell_columns + ~np.signbit(terms.level)
     order = np.argsort(keys, kind="stable")
@@ -181,16 +181,22 @@ def grouped_cells(terms: CellTerms, inverse: Array, jumps: Array) -> tuple[Group
     rows = some.center[some.cell_rows[order]]
     parts = terms.rise, terms.level, terms.pull_row, terms.pull_cell, terms.bend_row, terms.bend_cell
     cells = Cells(starts, rows, *(part[order] for part in parts))
-    known = some.leverages(inverse)
-    size = terms.own_size(inverse, known)
-    shares, present = terms.shares(inverse, known, size), np.unique(columns)
-    sums = column_sums(terms, inverse, known, size, shares, present)
-    whole = ColumnForms.of(present, some.roundings, sums).groups(shares, some.roundings)
     curved = terms.curved[some.cell_rows[order]] * some.cell_radii[order]
     slices = [slice(first, last) for first, last in pairwise(starts)]
     generators = np.array([cells.rise[g] @ rows[g] for g in slices]).reshape(-1, d)
     generators[np.arange(len(columns)), columns] += np.add.reduceat(cells.level, starts[:-1]) if len(order) else 0.0
     pulls = np.array([curved[g] @ rows[g] for g in slices]).reshape(-1, d)
-    more = [jumps] if jumps.any() else []
-    forms = [whole.forms, *(form[None] for form in (*more, *(each.form(inverse) for each in terms.choices)))]
-    return Groups(columns, generators, pulls, np.concatenate(forms), whole.leaning), cells
+    return Groups(columns, generators, pulls, np.zeros((0, d, d))), cells
+
+
+def with_column_forms(groups: Groups, terms: CellTerms, inverse: Array, jumps: Array) -> Groups:
+    """Bound the cells of each column together (Lemma 8), and what else there is by forms."""
+    some = terms.some
+    known = some.leverages(inverse)
+    size = terms.own_size(inverse, known)
+    shares, present = terms.shares(inverse, known, size), np.unique(groups.columns)
+    sums = column_sums(terms, inverse, known, size, shares, present)
+    whole = ColumnForms.of(present, some.roundings, sums).groups(shares, some.roundings)
+    more = [*([jumps] if jumps.any() else []), *(each.form(inverse) for each in terms.choices)]
+    forms = np.concatenate([whole.forms, *(form[None] for form in more)])
+    return replace(groups, forms=forms, leaning=whole.leaning)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,8 +15,11 @@ from ipub.rounding import EPS, UNDERFLOW, Array, norm_upper, sum_error, sum_uppe
 MARGINS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8)
 """Shares of the diagonal tried as proof of positive definiteness (Lemma 5)."""
 
-CHUNK_NUMBERS = 1 << 17
+CHUNK_NUMBERS = 1 << 18
 """Numbers of one chunk of products of rows with several forms."""
+
+MANY_FORMS, MOST_PAIRED = 8, 64
+"""From so many forms on, and up to so many columns, they are evaluated together."""
 
 LARGER = (1.0 + 1e-4, 1.01, 1.1, 2.0, 10.0)
 """Factors by which an estimated ratio of forms is enlarged until it is proved."""
@@ -141,16 +145,45 @@ def roots_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
 def forms_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
     """Bound ``x.S x`` for each row x and each of some forms ``S >= 0`` of floats (F7); see `roots_upper`."""
     d = X.shape[1]
-    side_by_side = np.ascontiguousarray(forms.transpose(1, 0, 2)).reshape(d, -1)
     # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
     roots = up(np.sqrt(np.einsum("gjj->gj", forms)))
     found = np.zeros((len(X), len(forms)))
-    for rows in row_slices(len(X), forms.size // d + 1, CHUNK_NUMBERS):
+    evaluate, width, roundings = _one_by_one(forms) if len(forms) < MANY_FORMS or d > MOST_PAIRED else _by_pairs(forms)
+    for rows in row_slices(len(X), width, CHUNK_NUMBERS):
         some = X[rows]
-        value = np.einsum("igj,ij->ig", (some @ side_by_side).reshape(len(some), -1, d), some)
         size = sum_upper((np.abs(some) if sizes is None else sizes) @ roots.T, d + 1)
-        found[rows] = np.maximum(0.0, up(value + sum_error(size * size, 2 * d + 4)))
+        found[rows] = np.maximum(0.0, up(evaluate(some) + sum_error(size * size, roundings)))
     return found
+
+
+Evaluation = tuple[Callable[[Array], Array], int, int]
+"""What returns ``x.S x`` of some rows and forms, the numbers it makes of a row, and the roundings of a value."""
+
+
+def _one_by_one(forms: Array) -> Evaluation:
+    d = forms.shape[1]
+    side_by_side = np.ascontiguousarray(forms.transpose(1, 0, 2)).reshape(d, -1)
+
+    def evaluate(X: Array) -> Array:
+        return np.asarray(np.einsum("igj,ij->ig", (X @ side_by_side).reshape(len(X), -1, d), X))
+
+    return evaluate, forms.size // d + 1, 2 * d + 4
+
+
+def _by_pairs(forms: Array) -> Evaluation:
+    """Compute the products of pairs of coordinates once for all forms."""
+    d = forms.shape[1]
+    first, second = np.triu_indices(d)
+    pairs = np.where(first == second, 1.0, 2.0) * forms[:, first, second]
+    starts = np.append(0, np.cumsum(np.arange(d, 0, -1)))
+
+    def evaluate(X: Array) -> Array:
+        columns, products = np.ascontiguousarray(X.T), np.empty((starts[-1], len(X)))
+        for j in range(d):
+            np.multiply(columns[j], columns[j:], out=products[starts[j] : starts[j + 1]])
+        return np.asarray((pairs @ products).T)
+
+    return evaluate, int(starts[-1]), int(starts[-1]) + 4
 
 
 def joint_form(forms: Array, typical: Array) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ipub.certificates.cells import CellTerms, IncompleteRows
-from ipub.certificates.column_forms import grouped_cells
+from ipub.certificates.column_forms import sorted_cells, with_column_forms
 from ipub.certificates.definite import (
     EnclosedInverse,
     Inverse,
@@ -132,15 +132,20 @@ class Model:
         For the L2 penalty (Theorem 4 (b)). With `in_groups`, in the form that keeps no cells.
         """
         known = ellipsoid.reach(np.eye(len(self.w)))
-        bounds = self.bounds(Signs.undecided(self.w), ellipsoid, with_mean_value=False)
+        bounds = self.bounds(Signs.undecided(self.w), ellipsoid, for_ends_alone=True)
         if bounds is None:
             return known
-        low, high = (bounds.grouped() if in_groups else bounds).ends(np.eye(len(self.w)))
+        if in_groups and bounds.cells is not None:
+            bounds = replace(bounds, groups=self._groups(bounds.inverse)[0]).grouped()
+        low, high = bounds.ends(np.eye(len(self.w)))
         reach = np.maximum(up(high - self.w), up(self.w - low))
         return np.asarray(np.fmin(known, reach))
 
-    def bounds(self, signs: Signs, ellipsoid: Ellipsoid | None, *, with_mean_value: bool = True) -> SlopeBounds | None:
-        """Put everything together (Theorem 6); None if the curvature has no inverse."""
+    def bounds(self, signs: Signs, ellipsoid: Ellipsoid | None, *, for_ends_alone: bool = False) -> SlopeBounds | None:
+        """Put everything together (Theorem 6); None if the curvature has no inverse.
+
+        With `for_ends_alone` they are for `SlopeBounds.ends` and nothing else: no mean value, no columns as forms.
+        """
         penalty, w, d = self.problem.penalty, self.w, len(self.w)
         l1_slope, l1_middle, l1_spread = signs.line(penalty, w)
         curvature = self.curvature + np.diag(l1_slope)
@@ -168,14 +173,14 @@ class Model:
             energy = np.fmin(energy, up(up(ratio * ellipsoid.radius) * ellipsoid.radius))
         swing = up(np.sqrt(energy) + up(np.sqrt(self.cell_energy)))
         forms = np.array([rounded_up(up(swing * swing) * self.loose, 8), self.cells.crossing])
-        groups, cells = self._groups(inverse)
+        groups, cells = self._groups(inverse, with_forms=not for_ends_alone)
         choices, wrong = self.cells.choices, self.flips.count > 0
         if wrong:
             slack = up(slack + self.flips.slack)
             groups = replace(groups, forms=np.concatenate([groups.forms, self.flips.form()[None]]))
         certain = self.flips.alike if wrong else self.problem.rows.doubt is None
         by_mean = ellipsoid is not None and penalty.kappa == 0.0 and not len(self.jump_rows) and certain
-        by_mean &= self.some is not None and with_mean_value
+        by_mean &= self.some is not None and not for_ends_alone
         return SlopeBounds(
             w,
             curvature,
@@ -196,11 +201,12 @@ class Model:
             shares=self.cells.shares(inverse) if isinstance(self.cells, SummedCells) else None,
         )
 
-    def _groups(self, inverse: Array) -> tuple[Groups, Cells | None]:
+    def _groups(self, inverse: Array, with_forms: bool = True) -> tuple[Groups, Cells | None]:
         """Bound the cells of each column together (Lemma 8), and return them one by one if they are kept."""
         if isinstance(self.cells, SummedCells):
             return self.cells.grouped(), None
-        return grouped_cells(self.cells, inverse, self.jumps)
+        groups, cells = sorted_cells(self.cells)
+        return (with_column_forms(groups, self.cells, inverse, self.jumps) if with_forms else groups), cells
 
     def _mean_value(self) -> MeanValue | None:
         """Enclose the inverse of the mean Hessian, and what it is applied to (Theorem 4 (c))."""

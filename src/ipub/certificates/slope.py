@@ -18,7 +18,7 @@ from ipub.certificates.movement import Ellipsoid, Movement, Nowhere, Smallest, W
 from ipub.certificates.region import Certificate
 from ipub.certificates.row_model import Model, model_rows
 from ipub.certificates.signs import Signs
-from ipub.certificates.slope_bounds import SlopeBounds
+from ipub.certificates.slope_bounds import FirstRound, SlopeBounds
 from ipub.certificates.summed_cells import Guess
 from ipub.problem import Problem
 from ipub.rounding import (
@@ -42,8 +42,8 @@ MOST_COLUMNS = 128
 SHARE = 0.1
 """How much of a column's form goes to what depends on the move, if nothing better is known."""
 
-NEAR_GROWTH = 1.15
-"""By which factor that of a neighbouring problem is, beyond what it is thought to grow."""
+NEAR_MARGIN = 0.15
+"""By which share that of a neighbouring problem is, beyond what it is thought to grow, times its excess."""
 
 SAMPLE_TOL = 1e-6
 """Relative duality gap of the sample's model."""
@@ -57,8 +57,8 @@ GROWTH = 1.1
 SAMPLE_GROWTH = 1.35
 """By which factor the set that a sample of the rows suggests is made larger."""
 
-ROUNDS = 4
-"""How often bounds are made from the bounds of the round before, at most."""
+ROUNDS, SUMMED_ROUNDS = 4, 2
+"""How often bounds are made from the bounds of the round before, at most, and where cells are summed."""
 
 GAIN = 0.98
 """The mean value must make the bounds of the weights narrower than this, or it is left out."""
@@ -110,7 +110,7 @@ def slope_bounds(
             None,
             f"{rows.n_rows * d:,} cells are too many for wrong labels to be looked at: the half-ball serves alone.",
         )
-    is_summed |= in_groups and near is not None and _can_be_summed(problem)
+    is_summed |= in_groups and _can_be_summed(problem)
     suggested = None if near is None else near.suggestion(problem)
     suggested = _suggestion(problem, solution, is_summed) if suggested is None else suggested
     if is_summed and not _can_be_summed(problem):
@@ -140,7 +140,7 @@ def _rounds(
         movement = WithinRegions(start, solution.w)
         model = model_rows(problem, solution, movement, guess=guess)
     signs, best = Signs.undecided(solution.w), None
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if guess is None else SUMMED_ROUNDS):
         if best is not None:
             nearer = Smallest((movement, best)) if ellipsoid is None else best
             model = model_rows(problem, solution, nearer, guess=guess)
@@ -163,7 +163,8 @@ def _rounds(
         gain = (excess - 1.0) * (1.0 - farthest.sum() / np.maximum(model.farthest.sum(), TINY))
         settled = gain <= (LEAST_GAIN if guess is None else LEAST_SUMMED_GAIN)
         settled |= best is not None and not (farthest.sum() < WORTHWHILE * best.farthest.sum())
-        best = replace(bounds, farthest=farthest, excess=excess)
+        first = FirstRound(farthest, bounds.radius, excess) if best is None else best.first
+        best = replace(bounds, farthest=farthest, excess=excess, first=first)
         if settled or not farthest.any():
             break
     return best
@@ -208,25 +209,31 @@ class Neighbour:
         Its L2 penalty.
     growth : array of shape (n_features,)
         How many times as far weights are thought to move here.
+    whole_growth : float
+        The same for the radius of the ellipsoid.
     """
 
     bounds: SlopeBounds
     lam: float
     growth: Array
+    whole_growth: float
 
     @overflow_passes()
     def suggestion(self, problem: Problem) -> Suggestion | None:
         """Return its set of moves, with the other penalty, and larger."""
-        known, penalty = self.bounds, problem.penalty
-        if not problem.loss.is_smooth or known.ellipsoid is None:
+        known, first, penalty = self.bounds, self.bounds.first, problem.penalty
+        if not problem.loss.is_smooth or known.ellipsoid is None or first is None:
             return None
         matrix = known.curvature + np.diag((penalty.lam - self.lam) * ~penalty.is_free(len(known.w)))
-        inverse, size = Inverse.of(matrix), NEAR_GROWTH * self.growth.max()
+        inverse = Inverse.of(matrix)
         if inverse is None:
             return None
-        farthest = NEAR_GROWTH * self.growth * known.farthest if penalty.kappa == 0.0 else None
+        # A remainder of (excess - 1) times the first order grows with the set: of a larger share, 1/excess is to spare.
+        larger = 1.0 + NEAR_MARGIN * first.excess
+        size = larger / GROWTH * self.whole_growth
+        farthest = larger * self.growth * first.farthest if penalty.kappa == 0.0 else None
         guess = None if known.shares is None else Guess(matrix, inverse.center, known.shares)
-        return Suggestion(Ellipsoid(matrix, inverse, size * known.radius), farthest, guess)
+        return Suggestion(Ellipsoid(matrix, inverse, size * first.radius), farthest, guess)
 
 
 @overflow_passes()

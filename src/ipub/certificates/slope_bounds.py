@@ -25,6 +25,8 @@ NEGLIGIBLE = 1e-9
 CHUNK_ROWS = 512
 """Test rows that are looked at in one go, so that what is computed for the cells of a group stays in the cache."""
 
+GROUPED_ROWS = 4096
+"""The same where cells are not looked at one by one: there is less to keep."""
 
 FLIP_NUMBERS = 1 << 20
 """Products of test rows with rows whose label may be wrong that are computed in one go."""
@@ -137,6 +139,15 @@ class MeanValue:
 
 
 @dataclass(frozen=True)
+class FirstRound:
+    """The moves that were proved first, of which a similar problem had best think: `SlopeBounds` without the rest."""
+
+    farthest: Array
+    radius: float
+    excess: float
+
+
+@dataclass(frozen=True)
 class SlopeBounds:
     """Bounds of ``x.w''`` from Theorem 6, for any x.
 
@@ -171,6 +182,8 @@ class SlopeBounds:
     n_flips : int
     excess : float
         About how many times as wide as to first order alone, which no bound can undercut; infinite if not known.
+    first : FirstRound or None
+        The bounds of the round that the others started from.
     shares : array of shape (n_features,) or None
         How a similar problem had best share the form of each column (Lemma 8), if its cells are to be summed.
     """
@@ -192,6 +205,7 @@ class SlopeBounds:
     flips: Array | None = None
     n_flips: int = 0
     excess: float = np.inf
+    first: FirstRound | None = None
     shares: Array | None = None
 
     def grouped(self) -> SlopeBounds:
@@ -201,7 +215,8 @@ class SlopeBounds:
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
         X = np.asarray(X, dtype=float)
-        chunks = [X[rows] for rows in row_slices(len(X), 1, CHUNK_ROWS)] or [X]
+        most = GROUPED_ROWS if self.cells is None else CHUNK_ROWS
+        chunks = [X[rows] for rows in row_slices(len(X), 1, most)] or [X]
         parts = in_threads(self._ends, chunks)
         low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
         return low, high
@@ -228,6 +243,11 @@ class SlopeBounds:
         # The last form of all is that of wrong labels.
         groups = self.groups.forms if self._few_flips is None else self.groups.forms[:-1]
         return joint_form(np.concatenate([self.forms, groups]), self.inverse)[None]
+
+    @cached_property
+    def _group_forms(self) -> Array:
+        leaning = self.groups.leaning
+        return self.groups.forms if leaning is None else np.concatenate([self.groups.forms, leaning.bows])
 
     @property
     def _few_flips(self) -> Array | None:
@@ -325,15 +345,16 @@ class SlopeBounds:
 
     def _grouped(self, U: Array) -> Array:
         """Bound the cells' part column by column: by one form each, or by the signs that most of its cells have."""
-        leaning = self.groups.leaning
-        roots = up(np.sqrt(forms_upper(self.groups.forms, U)))
+        leaning, n_forms = self.groups.leaning, len(self.groups.forms)
+        values = forms_upper(self._group_forms, U)
+        roots = up(np.sqrt(values[:, :n_forms]))
         total: Array = sum_upper(roots.sum(axis=1), roots.shape[1] + 2)
         if leaning is None or len(leaning.columns) == 0:
             return total
         along = U[:, leaning.columns]
         size, signs = np.abs(along), np.where(along >= 0.0, 1.0, -1.0)
         with np.errstate(divide="ignore"):
-            missed = up(up(forms_upper(leaning.bows, U) / (2.0 * size)) + up(2.0 * size * leaning.spare))
+            missed = up(up(values[:, n_forms:] / (2.0 * size)) + up(2.0 * size * leaning.spare))
         leans = up(signs * (U @ leaning.generators.T) + missed)
         # A NaN is not taken: the form serves.
         takes = leans < roots[:, : leans.shape[1]]

@@ -25,7 +25,7 @@ BLOCK_ROWS = 1 << 15
 """Rows in one block, at most: rounding errors grow with them (F2)."""
 
 KEPT_CELLS = 1 << 22
-"""A table of no more cells keeps its blocks, with their holes filled (32 MiB); of larger ones every pass fills anew."""
+"""A table of no more cells keeps its blocks, with their holes filled (32 MiB), and is not worth a second thread."""
 
 Sums = tuple[Any, ...]
 T = TypeVar("T")
@@ -232,7 +232,8 @@ class Rows(ABC):
             with overflow_passes():
                 return kernel(block, *args)
 
-        return _joined(in_threads(apply, self._slices))
+        is_long = self.n_rows * self.n_features > KEPT_CELLS
+        return _joined(in_threads(apply, self._slices) if is_long else map(apply, self._slices))
 
 
 def _block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:

@@ -119,7 +119,8 @@ def solve(
             best_at_width = lowest = np.inf
         else:
             last = here.penalty_gap
-            w, here = _step(problem, dual_loss, w, here, known)
+            # Nobody asks for the curvature after the last step.
+            w, here = _step(problem, dual_loss, w, here, here.hessian if polish == 0 else known)
             if known is not None and not here.penalty_gap <= CONTRACTION * last:
                 known = None
                 here = problem.evaluate(w, dual_loss)
