@@ -1,6 +1,7 @@
 """Intervals by quantiles, `intervals="quantile"`, against one training on the same table, in turn, in one run.
 
-The larger table repeats the rows of the smaller one, with other holes.
+The training is scikit-learn's plain fit as `speed` has it, the fastest of four, on the filled table; beside it our own,
+which starts from a sample of the rows. The larger table repeats the rows of the smaller one, with other holes.
 """
 
 from __future__ import annotations
@@ -24,18 +25,20 @@ TIMES = 4
 
 def run(console: Console) -> None:
     title = f"quantile intervals and training; medians of {REPEATS}"
-    lines = Lines(console, title, "table".ljust(60), "quantiles s", "training s", "ratio", "target")
+    columns = ("quantiles s", "plain fit s", "ratio", "target", "our training s", "ratio")
+    lines = Lines(console, title, "table".ljust(60), *columns)
     table = like_higgs()
     for larger in (False, True):
         table = _repeated(table) if larger else table
-        quantiles, training = medians(
+        quantiles, training, *fits = medians(
             REPEATS,
             lambda table=table: column_ranges(table.X, "quantile"),
             lambda table=table: solve(table.problem()),
+            *table.plain_fits().values(),
         )
-        ratio = quantiles / training
-        mark = "!" if ratio >= TARGET else " "
-        lines.add(table.size, f"{quantiles:.3f}", f"{training:.3f}", f"{ratio:.2f}{mark}", f"< {TARGET:g}")
+        plain, mark = min(fits), "!" if quantiles >= TARGET * min(fits) else " "
+        cells = f"{quantiles:.3f}", f"{plain:.3f}", f"{quantiles / plain:.2f}{mark}", f"< {TARGET:g}"
+        lines.add(table.size, *cells, f"{training:.3f}", f"{quantiles / training:.2f}")
 
 
 def _repeated(table: Holed) -> Holed:

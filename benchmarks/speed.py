@@ -26,8 +26,6 @@ from benchmarks.timing import medians
 from ipub.experiments import rivals
 from ipub.rounding import Array
 
-SOLVERS = ("lbfgs", "newton-cholesky")
-THREADS = {None: "", 1: ", one thread"}
 LONGEST = len("plain fit, newton-cholesky, one thread")
 FASTER_THAN_LIBLINEAR = 5.0
 IMPUTATIONS = 5
@@ -82,10 +80,8 @@ def _measure(console: Console, table: Holed, ours: list[Way], repeats: int, riva
     def bound(way: Way) -> None:
         widths[way.name] = float(np.median(width(way.bounds(table))))
 
-    table.filled  # noqa: B018 (made before the clock runs)
-    fits = {f"{solver}{words}": (solver, threads) for solver in SOLVERS for threads, words in THREADS.items()}
-    jobs = [*(partial(_plain, table, *each) for each in fits.values()), *(partial(bound, way) for way in ours)]
-    spent = medians(repeats, *jobs)
+    fits = table.plain_fits()
+    spent = medians(repeats, *fits.values(), *(partial(bound, way) for way in ours))
     plain = min(spent[: len(fits)])
     (liblinear,) = medians(rival_repeats, partial(table.plain, "liblinear"))
     for name, seconds in zip((*fits, "liblinear"), (*spent[: len(fits)], liblinear), strict=True):
@@ -96,11 +92,6 @@ def _measure(console: Console, table: Holed, ours: list[Way], repeats: int, riva
         spent = medians(rival_repeats, *(partial(bound, way) for way in RIVALS))
     for way, seconds in zip(RIVALS, spent, strict=True):
         lines.add(way.name, *_cells(way, seconds, plain, liblinear), f"{widths[way.name]:.3e}")
-
-
-def _plain(table: Holed, solver: str, threads: int | None) -> None:
-    with threadpool_limits(threads, user_api="blas"):
-        table.plain(solver)
 
 
 def _cells(way: Way, seconds: float, plain: float, liblinear: float) -> tuple[str, ...]:

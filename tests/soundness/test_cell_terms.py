@@ -353,13 +353,13 @@ def less(part):
 
 
 def pulls_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = CellTerms.grouped
+    honest = row_model_module.sorted_cells
 
-    def planted(self, *args):
-        groups, cells = honest(self, *args)
+    def planted(terms):
+        groups, cells = honest(terms)
         return replace(groups, pulls=less(groups.pulls)), cells
 
-    monkeypatch.setattr(CellTerms, "grouped", planted)
+    monkeypatch.setattr(row_model_module, "sorted_cells", planted)
 
 
 SMALLER = {

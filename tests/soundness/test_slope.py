@@ -125,13 +125,13 @@ def model(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def pulls_of_groups_dropped(monkeypatch):
-    honest = CellTerms.grouped
+    honest = row_model_module.sorted_cells
 
-    def planted(self, *args):
-        groups, cells = honest(self, *args)
+    def planted(terms):
+        groups, cells = honest(terms)
         return replace(groups, pulls=0.0 * groups.pulls), cells
 
-    monkeypatch.setattr(CellTerms, "grouped", planted)
+    monkeypatch.setattr(row_model_module, "sorted_cells", planted)
 
 
 def slopes_at_the_center_alone(monkeypatch):

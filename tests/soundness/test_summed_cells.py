@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ipub.certificates.cells import CellTerms
+from ipub.certificates.column_forms import ColumnForms
 from ipub.certificates.slope import Model
 from ipub.certificates.summed_cells import Guess, SummedCells
 from ipub.data import blocks
@@ -119,15 +120,30 @@ def test_a_bad_suggestion_does_no_harm(loss, factor, report_proofs):
 # --- planted errors --------------------------------------------------------------------------------------------------
 
 
-def smaller(field: str, factor: float) -> Callable[[pytest.MonkeyPatch], None]:
+def smaller(field: str, factor: float, part: type = SummedCells) -> Callable[[pytest.MonkeyPatch], None]:
     """Return what makes one of the sums too small."""
-    honest = SummedCells.of
+    honest = part.of
 
     def planted(*args):
         found = honest(*args)
         return replace(found, **{field: factor * getattr(found, field)})
 
-    return lambda monkeypatch: monkeypatch.setattr(SummedCells, "of", planted)
+    return lambda monkeypatch: monkeypatch.setattr(part, "of", planted)
+
+
+def column_smaller(field: str, factor: float) -> Callable[[pytest.MonkeyPatch], None]:
+    return smaller(field, factor, ColumnForms)
+
+
+def leaning_smaller(field: str, factor: float) -> Callable[[pytest.MonkeyPatch], None]:
+    honest = ColumnForms.of
+
+    def planted(*args):
+        found = honest(*args)
+        less = replace(found.leaning, **{field: factor * getattr(found.leaning, field)})
+        return replace(found, leaning=less)
+
+    return lambda monkeypatch: monkeypatch.setattr(ColumnForms, "of", planted)
 
 
 def parts_smaller(**factors: float) -> Callable[[pytest.MonkeyPatch], None]:
@@ -143,10 +159,14 @@ def parts_smaller(**factors: float) -> Callable[[pytest.MonkeyPatch], None]:
 
 FORCES = {
     "slack": smaller("slack", 0.5),
-    "generators": smaller("first", 0.8),
-    "sizes": smaller("sizes", 0.8),
-    "pulls and bends of rows": smaller("others", 0.0),
-    "pulls and bends of cells": smaller("across", 0.0),
+    "generators": column_smaller("first", 0.8),
+    "sizes": column_smaller("sizes", 0.8),
+    "pulls and bends of rows": column_smaller("others", 0.0),
+    "pulls and bends of cells": column_smaller("across", 0.0),
+    "signed generators": leaning_smaller("generators", 0.95),
+    "signed pulls": leaning_smaller("pulls", 0.0),
+    "uncertain signs": leaning_smaller("bows", 0.0),
+    "certain signs that are none": leaning_smaller("spare", 0.0),
     "shift": smaller("shift", 0.0),
     "pulls": parts_smaller(pull_row=0.0, pull_cell=0.0),
 }
@@ -174,14 +194,19 @@ def test_a_hessian_without_what_cells_take_is_found(monkeypatch):
 
 @pytest.mark.parametrize("part", ["first", "force_slack"])
 def test_a_force_that_is_too_small_is_found(monkeypatch, part):
-    smaller(part, 0.25 if part == "first" else 0.0)(monkeypatch)
+    (column_smaller("first", 0.25) if part == "first" else smaller(part, 0.0))(monkeypatch)
     keys = [Key(loss, "l2", kind, False, "one step", seed) for loss in SMOOTH for kind in KINDS for seed in range(6)]
     with guessed(seed=0):
         assert any(wrong_norms(key)[1] for key in keys)
 
 
 def test_a_box_that_is_taken_as_proved_without_a_look_is_found(monkeypatch):
-    monkeypatch.setattr(Model, "box_of_moves", lambda self, ellipsoid: 0.0 * self.w)
+    honest = Model.box_of_moves
+
+    def planted(self, ellipsoid, for_suggestion=False):
+        return honest(self, ellipsoid, True) if for_suggestion else 0.0 * self.w
+
+    monkeypatch.setattr(Model, "box_of_moves", planted)
     monkeypatch.setattr(slope_module, "SAMPLE_GROWTH", 0.02)
     keys = [Key(loss, "l2", kind, False, "trained", seed) for loss in SMOOTH for kind in KINDS for seed in range(4)]
     # The set that is suggested is far too small, but for the ellipsoid, which is looked at.

@@ -108,15 +108,15 @@ def _whole_column(
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """What a block of rows adds: numbers of each column and, for each column and quantile, values below and between."""
+    """What a block of rows adds: numbers of each column and, for each quantile and column, values below and between."""
 
     n_holes: list[int]
     n_observed: list[int]
     n_fractions: list[int]
     least: Array
     greatest: Array
-    below: list[list[int]]
-    between: list[list[Array]]
+    below: tuple[list[int], ...]
+    between: tuple[list[Array], ...]
 
 
 class _Group:
@@ -138,16 +138,22 @@ class _Group:
         sample.sort(axis=1)
         self.samples = [line[: len(line) - np.count_nonzero(np.isnan(line))] for line in sample]
         self.may_be_whole = [bool((some == np.floor(some)).all()) for some in self.samples]
-        self.brackets = [
-            [] if is_whole else [_bracket(some, p) for p in probabilities]
-            for some, is_whole in zip(self.samples, self.may_be_whole, strict=True)
-        ]
+        self.brackets = [self._bracket_ends(probability) for probability in probabilities]
 
     def columns(self) -> list[Column | None]:
         """Return what is known of each column; None if all of it must be looked at."""
         blocks = list(row_slices(len(self.table), self.n_columns, BLOCK_CELLS))
         seen = list(in_threads(self._look, blocks))
         return list(in_threads(partial(self._joined, seen), range(self.n_columns)))
+
+    def _bracket_ends(self, probability: float) -> tuple[Array, Array]:
+        """Return the lower and the upper end of the bracket of each column; of whole numbers no quantile is asked."""
+        nothing = np.inf, np.inf
+        pairs = [
+            nothing if is_whole else _bracket(some, probability)
+            for some, is_whole in zip(self.samples, self.may_be_whole, strict=True)
+        ]
+        return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
     def _values(self, rows: slice | Indices) -> Array:
         """Return some rows, a line for each column."""
@@ -161,23 +167,29 @@ class _Group:
             values = values[:, self.counted[rows]]
             n_missing = [int(np.count_nonzero(np.isnan(line))) for line in values]
         n_observed = [len(line) - missing for line, missing in zip(values, n_missing, strict=True)]
-        n_fractions = [0] * self.n_columns
-        below: list[list[int]] = [[] for _ in values]
-        between: list[list[Array]] = [[] for _ in values]
-        for k, line in enumerate(values):
-            if self.may_be_whole[k]:
-                n_fractions[k] = int(np.count_nonzero(line != np.floor(line))) - n_missing[k]
-            for low, high in self.brackets[k]:
-                is_between = line >= low
-                below[k].append(n_observed[k] - int(np.count_nonzero(is_between)))
-                is_between &= line <= high
-                if low == high:  # as often as it may occur, it takes no memory
-                    between[k].append(np.broadcast_to(np.float64(low), int(np.count_nonzero(is_between))))
-                else:
-                    between[k].append(line[is_between.nonzero()[0]])
+        n_fractions = [
+            int(np.count_nonzero(line != np.floor(line))) - missing if is_whole else 0
+            for line, missing, is_whole in zip(values, n_missing, self.may_be_whole, strict=True)
+        ]
+        below, between = zip(*(self._sort_out(values, n_observed, *ends) for ends in self.brackets), strict=True)
         least = np.fmin.reduce(values, axis=1, initial=np.inf)
         greatest = np.fmax.reduce(values, axis=1, initial=-np.inf)
         return _Seen(n_holes, n_observed, n_fractions, least, greatest, below, between)
+
+    def _sort_out(self, values: Array, n_observed: list[int], low: Array, high: Array) -> tuple[list[int], list[Array]]:
+        """Return how many values of each line are below its bracket, and which are inside; all lines in one go."""
+        is_between = values >= low[:, None]
+        below = [n - int(np.count_nonzero(line)) for n, line in zip(n_observed, is_between, strict=True)]
+        is_between &= values <= high[:, None]
+        # A bracket of one value takes no memory, as often as that may occur.
+        single = {k: int(np.count_nonzero(is_between[k])) for k in np.flatnonzero(low == high).tolist()}
+        is_between[list(single)] = False
+        places = np.flatnonzero(is_between)
+        starts = np.searchsorted(places, np.arange(1, len(values)) * values.shape[1])
+        kept = np.split(values.reshape(-1)[places], starts)
+        for k, count in single.items():
+            kept[k] = np.broadcast_to(low[k], count)
+        return below, kept
 
     def _joined(self, seen: list[_Seen], k: int) -> Column | None:
         """Join what the blocks say of a column."""
@@ -193,7 +205,7 @@ class _Group:
         if self.may_be_whole[k] or ((sample == least) | (sample == greatest)).all():
             return None
         quantiles = [
-            _quantile(n, probability, sum(part.below[k][end] for part in seen), [part.between[k][end] for part in seen])
+            _quantile(n, probability, sum(part.below[end][k] for part in seen), [part.between[end][k] for part in seen])
             for end, probability in enumerate(self.probabilities)
         ]
         if np.isnan(quantiles).any():

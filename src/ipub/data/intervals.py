@@ -100,11 +100,13 @@ class IntervalMatrix:
         return cls._from_cells(low, counts, columns, np.concatenate(lows), np.concatenate(highs))
 
     @classmethod
-    def from_table(cls, table: NDArray[np.generic], ranges: Array) -> IntervalMatrix:
+    def from_table(
+        cls, table: NDArray[np.generic], ranges: Array, names: Sequence[str] | None = None
+    ) -> IntervalMatrix:
         """Build from a table whose NaN cells lie in the range (lower, upper) of their column."""
         ranges = np.asarray(ranges, dtype=float)
         check_ranges(ranges, table.shape[1])
-        counts, columns = find_holes(table)
+        counts, columns = find_holes(table, names)
         holes = np.concatenate(columns)
         return cls._from_cells(table, counts, columns, ranges[holes, 0], ranges[holes, 1])
 
@@ -148,7 +150,7 @@ class IntervalMatrix:
             _check_agreement(table, bounds[what], what, names)
         low, high = bounds["X_lower"], bounds["X_upper"]
         _refuse_crossed(low, high, names)
-        counts, columns = find_holes(table)
+        counts, columns = find_holes(table, names)
         in_row = np.repeat(np.arange(len(table)), np.concatenate(counts))
         holes = np.concatenate(columns)
         return cls._from_cells(table, counts, columns, low[in_row, holes], high[in_row, holes])
@@ -269,12 +271,17 @@ class IntervalMatrix:
         return full
 
 
-def find_holes(table: NDArray[np.generic]) -> tuple[list[Indices], list[Indices]]:
-    """Return the NaN cells: how many in each row, and their columns row by row, as lists over row slices."""
+def find_holes(table: NDArray[np.generic], names: Sequence[str] | None = None) -> tuple[list[Indices], list[Indices]]:
+    """Return the NaN cells: how many in each row, and their columns row by row, as lists over row slices.
+
+    Infinite and huge values are refused, as by `check_values`: one look serves both.
+    """
 
     def holes(rows: slice) -> tuple[Indices, Indices]:
         part = table[rows]
-        in_row, column = np.divmod(np.flatnonzero(np.isnan(part)), part.shape[1])
+        in_row, column = np.divmod(np.flatnonzero(~(np.abs(part) <= np.float64(LARGEST))), part.shape[1])
+        if not np.isnan(part[in_row, column]).all():
+            check_values(part, names, first_row=rows.start)
         return np.bincount(in_row, minlength=len(part)), column
 
     nothing = np.zeros(0, dtype=np.intp)

@@ -263,17 +263,20 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
         self.classes_, classes = _classes(labels)
-        numbers = np.zeros(len(unknown), dtype=np.intp)
-        numbers[known] = classes
-        weight = weight * self._class_factors(numbers, weight)[numbers]
-        counts = np.bincount(classes, weight[known] > 0.0, minlength=len(self.classes_))
+        numbers = classes
+        if len(known) < len(unknown):
+            numbers = np.zeros(len(unknown), dtype=np.intp)
+            numbers[known] = classes
+        if self.class_weight is not None:
+            weight = weight * self._class_factors(numbers, weight)[numbers]
+        counts = np.bincount(numbers[(weight > 0.0) & ~unknown], minlength=len(self.classes_))
         if np.count_nonzero(counts) < 2:
             which = ", ".join(map(str, self.classes_[counts > 0])) or "none"
             raise ValueError(f"y must have two classes, but all rows that count are of one class, {which}.")
         if not counts.all():
             which = self.classes_[np.argmin(counts)]
             raise ValueError(f"All rows of class {which} have the weight zero: leave them out.")
-        targets = np.where(numbers == 1, 1.0, -1.0) if len(self.classes_) == 2 else numbers.astype(float)
+        targets = np.asarray(2 * numbers - 1 if len(self.classes_) == 2 else numbers, dtype=float)
         rows = self._rows(X, data, targets, weight)
         if self.max_label_errors:
             self._check_label_errors(bool(unknown.any()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -90,10 +90,11 @@ class TableReader(BaseEstimator):
         if isinstance(data, IntervalMatrix):
             matrix = data
         elif self.encoder_ is None:
-            matrix = IntervalMatrix.from_table(data, self.hole_ranges_)
+            matrix = IntervalMatrix.from_table(data, self.hole_ranges_, self._names())
         else:
             table, choices = self.encoder_.with_choices(np.asarray(data, dtype=float))
-            matrix = replace(IntervalMatrix.from_table(table, self.hole_ranges_), choices=choices)
+            matrix = IntervalMatrix.from_table(table, self.hole_ranges_, self._names())
+            matrix = replace(matrix, choices=choices)
         return matrix.blurred(self.precision_) if self.precision_.any() else matrix
 
     def _read_training_data(
@@ -117,7 +118,9 @@ class TableReader(BaseEstimator):
             validate_data(self, X.table, reset=reset, dtype="numeric", ensure_all_finite=False)
             X.check()
             return X
-        table = self._read_table(X, reset=reset)
+        # Where nothing is learnt from the values, they are looked at once: when holes become intervals.
+        is_given = not isinstance(self.intervals, (str, Mapping)) and not isinstance(X, np.memmap)
+        table = self._read_table(X, reset=reset, is_checked_later=is_given and X_lower is None)
         if X_lower is None or X_upper is None:
             return table
         for bound, what in ((X_lower, "X_lower"), (X_upper, "X_upper")):
@@ -133,7 +136,7 @@ class TableReader(BaseEstimator):
         lower, upper = (frame_to_table(bound) if is_frame(bound) else bound for bound in (X_lower, X_upper))
         return IntervalMatrix.from_table_and_bounds(table, lower, upper, self._names())
 
-    def _read_table(self, X: Any, *, reset: bool) -> Table:
+    def _read_table(self, X: Any, *, reset: bool, is_checked_later: bool = False) -> Table:
         """Return the values of X as a numeric array, NaN where missing, checked and not copied if possible."""
         if reset:
             self.encoder_ = TableEncoder.learn(X) if is_frame(X) else None
@@ -158,7 +161,8 @@ class TableReader(BaseEstimator):
             table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
             if isinstance(X, np.memmap) and table is not X:
                 table = table.view(np.memmap)
-        check_values(table, self._names())
+        if not is_checked_later:
+            check_values(table, self._names())
         return table
 
     def _names(self) -> Sequence[str] | None:
