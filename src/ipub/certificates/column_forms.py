@@ -20,7 +20,10 @@ from ipub.rounding import Array, down, sum_upper, up
 T = TypeVar("T", bound=np.generic)
 
 PIECE = 128
-"""Cells of one product in sums by column."""
+"""Cells of one product in sums by column, where columns have very different numbers of cells."""
+
+FILLED_UP = 1.5
+"""Columns are filled up to the longest if that makes no more than so many times as many cells."""
 
 LEAST_BETA = 1e-140
 """Of the numbers that Lemma 8 (b) divides by."""
@@ -33,34 +36,41 @@ class _ByColumn:
     order: Indices
     places: Indices
     """Where each sorted cell stands."""
+    length: int
+    """Cells of a piece."""
     pieces: Indices
     """Number of pieces of each column."""
 
     @classmethod
     def of(cls, columns: Indices, n_columns: int) -> _ByColumn:
         counts = np.bincount(columns, minlength=n_columns)
-        pieces = -(-counts // PIECE)
-        shift = PIECE * (np.cumsum(pieces) - pieces) - (np.cumsum(counts) - counts)
-        return cls(np.argsort(columns, kind="stable"), np.arange(len(columns)) + np.repeat(shift, counts), pieces)
+        most = max(1, int(counts.max(initial=0)))
+        length = most if np.count_nonzero(counts) * most <= FILLED_UP * len(columns) else PIECE
+        pieces = -(-counts // length)
+        shift = length * (np.cumsum(pieces) - pieces) - (np.cumsum(counts) - counts)
+        places = np.arange(len(columns)) + np.repeat(shift, counts)
+        return cls(np.argsort(columns, kind="stable"), places, length, pieces)
 
     def sorted(self, values: NDArray[T]) -> NDArray[T]:
         """Put values of the cells in place, 0 where there is none."""
-        placed = np.zeros(PIECE * int(self.pieces.sum()), dtype=values.dtype)
+        placed = np.zeros(self.length * int(self.pieces.sum()), dtype=values.dtype)
         placed[self.places] = values[self.order]
         return placed
 
     def forms(self, rows: Array) -> Array:
         """Return ``sum_k z_k z_k^T`` over the rows z of each column's cells, shape (n_columns, d, d)."""
-        z = rows.reshape(-1, PIECE, rows.shape[1])
+        z = rows.reshape(-1, self.length, rows.shape[1])
         return self._added(z.transpose(0, 2, 1) @ z)
 
     def sums(self, rows: Array, *factors: Array) -> Array:
         """Return ``sum_k factors_k z_k`` over the rows z of each column's cells, shape (n_columns, n_factors, d)."""
-        stacked = np.stack([self.sorted(each).reshape(-1, PIECE) for each in factors], axis=1)
-        return self._added(stacked @ rows.reshape(-1, PIECE, rows.shape[1]))
+        stacked = np.stack([self.sorted(each).reshape(-1, self.length) for each in factors], axis=1)
+        return self._added(stacked @ rows.reshape(-1, self.length, rows.shape[1]))
 
     def _added(self, parts: Array) -> Array:
         """Add up the pieces of each column."""
+        if (self.pieces == 1).all():
+            return parts
         total = np.zeros((len(self.pieces), *parts.shape[1:]))
         some = np.flatnonzero(self.pieces)
         if len(some):
@@ -86,7 +96,7 @@ def column_sums(
         In ascending order, all that have cells.
     """
     some, j, n = terms.some, terms.some.cell_columns, len(columns)
-    group = np.searchsorted(columns, j)
+    group = j if n == some.center.shape[1] else np.searchsorted(columns, j)
     # Roots first and squares last, so that nothing underflows that a sum of weights then enlarges (F9).
     root = np.sqrt(size)
     pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / shares[j])) / root, np.sqrt(0.5) / root

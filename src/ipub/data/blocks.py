@@ -252,12 +252,12 @@ def form_of(rows: Array, values: Array) -> Array:
     some = np.flatnonzero(values)
     if 2 * len(some) <= len(values):
         rows, values = rows[some], values[some]
-    scaled, (n, d) = rows * values[:, None], rows.shape
+    n, d = rows.shape
     whole = n - n % FORM_ROWS
-    form = np.asarray(scaled[whole:].T @ rows[whole:])
-    if whole:
-        pieces = (part[:whole].reshape(-1, FORM_ROWS, d) for part in (scaled, rows))
-        form += np.matmul(next(pieces).transpose(0, 2, 1), next(pieces)).sum(axis=0)
+    form = np.asarray((rows[whole:] * values[whole:, None]).T @ rows[whole:])
+    for part in row_slices(whole, 1, 8 * FORM_ROWS):
+        pieces = rows[part].reshape(-1, FORM_ROWS, d)
+        form += ((pieces * values[part].reshape(-1, FORM_ROWS, 1)).transpose(0, 2, 1) @ pieces).sum(axis=0)
     return form
 
 
