@@ -56,12 +56,25 @@ def check_arithmetic() -> None:
 
 def up(value: T) -> T:
     """Return at least the next float above: an upper bound after one correctly rounded operation (F1)."""
-    return value + (abs(value) * EPS + TINY)
+    step = _step(value)
+    step += value
+    return step
 
 
 def down(value: T) -> T:
     """Return at most the next float below: a lower bound after one correctly rounded operation (F1)."""
-    return value - (abs(value) * EPS + TINY)
+    step = _step(value)
+    return np.subtract(value, step, out=step) if isinstance(step, np.ndarray) else value - step
+
+
+def _step(value: T) -> T:
+    """Return ``|value| EPS + TINY``, of an array in one new array: there are so many of these that it counts."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float64:
+        return abs(value) * EPS + TINY
+    step = np.abs(value)
+    step *= EPS
+    step += TINY
+    return step
 
 
 def midpoint_and_radius(lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -107,7 +120,10 @@ def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
 def sigmoid(t: Array) -> Array:
     """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by its own rounding alone (F4)."""
     with np.errstate(over="ignore"):
-        return 1.0 / (1.0 + np.exp(-t))
+        result = np.asarray(np.exp(-t))
+        result += 1.0
+        np.divide(1.0, result, out=result)
+    return result
 
 
 def sigmoid_range(t_lower: Array, t_upper: Array) -> tuple[Array, Array]:

@@ -136,22 +136,24 @@ class IncompleteRows:
         share = up(self.row_sums(R * price[j]) + self.choice_sums(self.choices.reach(price)))
         kept = self.least > 2.0 * self.most * share
         row_least = np.where(kept, down(self.least - up(self.most * share)), 0.0)
-        lost = up(m * up(up(self.slope - self.looseness) - row_least))
+        lost = np.maximum(up(m * up(up(self.slope - self.looseness) - row_least)), 0.0)
         paid = np.where(kept, m * self.most, 0.0)
         levels = self.choices.column_sums(paid[self.choices.rows], len(metric)) / price
         cells = up(self.column_sums(paid[self.cell_rows] * R / price[j]) + sum_upper(levels, self.roundings))
-        return self.form(lost), cells, np.abs(lost) @ self.center**2
+        form = self.form(lost)
+        return form, cells, np.diag(form)
 
     def hessian_gain(self, metric: Array) -> tuple[Array, Array, Array]:
         """Return what they can add to it (Lemma 4), in the same way."""
         m, R, j = self.weight, self.cell_radii, self.cell_columns
         price = self._prices(metric)
         share = up(self.row_sums(R * price[j]) + self.choice_sums(self.choices.reach(price)))
-        gained = up(m * up(up(self.most * up(1.0 + share)) - down(self.slope + self.looseness)))
+        gained = np.maximum(up(m * up(up(self.most * up(1.0 + share)) - down(self.slope + self.looseness))), 0.0)
         paid = m * self.most * (1.0 + share)
         levels = self.choices.column_sums(paid[self.choices.rows], len(metric)) / price
         cells = up(self.column_sums(paid[self.cell_rows] * R / price[j]) + sum_upper(levels, self.roundings))
-        return self.form(gained), cells, np.abs(gained) @ self.center**2
+        form = self.form(gained)
+        return form, cells, np.diag(form)
 
     def _prices(self, metric: Array, known: Prices | None = None) -> Array:
         """Choose for each column how a cross term is shared between row and cell; any positive numbers are valid.

@@ -396,7 +396,7 @@ def _incomplete_rows(block: Block, lines: _Lines, total: float) -> Sums:
     parts = (
         block.center,
         block.y,
-        block.weight / total,
+        block.weight,
         at.score_lower,
         at.score_upper,
         at.lower,
@@ -411,4 +411,5 @@ def _incomplete_rows(block: Block, lines: _Lines, total: float) -> Sums:
         lines.cell_move,
     )
     cells = counts, block.cell_columns[order], block.cell_radii[order]
-    return (*(part[some] for part in parts), *cells, choice_counts, block.choices.categories)
+    center, y, weight, *others = (part[some] for part in parts)
+    return (center, y, weight / total, *others, *cells, choice_counts, block.choices.categories)
