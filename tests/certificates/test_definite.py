@@ -15,10 +15,12 @@ from ipub.certificates.definite import (
     Inverse,
     definiteness,
     form_upper,
+    forms_upper,
     greatest_ratio_upper,
     root_form_upper,
+    rounded_up,
 )
-from oracles.rationals import exact_dot, rational, rational_rows
+from oracles.rationals import exact_dot, rational, rational_rows, rationals
 
 SCALES = [0.0, 3.0, 12.0]
 
@@ -165,6 +167,25 @@ def test_the_greatest_ratio_of_forms_is_bounded_exactly(seed, scale):
 def test_a_ratio_to_nothing_is_unbounded():
     assert greatest_ratio_upper(np.eye(2), np.diag([1.0, 0.0])) == np.inf
     assert greatest_ratio_upper(np.full((2, 2), np.nan), np.eye(2)) == np.inf
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("n_forms", [3, 20], ids=["one by one", "by pairs"])
+def test_each_of_several_forms_is_bounded_exactly_and_closely(n_forms, scale):
+    rng = np.random.default_rng([n_forms, int(scale)])
+    d = 4
+    factors = rng.normal(size=(n_forms, d, 2)) * 10.0 ** rng.uniform(-scale, scale, size=(n_forms, 1, 1))
+    # Of rank two, so that values cancel for many rows; rounded up, they are forms that are not negative.
+    forms = np.array([rounded_up(factor @ factor.T, 10) for factor in factors])
+    X = np.concatenate([rng.normal(size=(20, d)) * 10.0 ** rng.uniform(-scale, scale, size=(20, d)), np.eye(d)])
+    X = np.concatenate([X, [np.linalg.svd(factor.T)[2][-1] for factor in factors], np.zeros((1, d))])
+    bounds = forms_upper(forms, X)
+    sizes = (np.abs(X) @ np.sqrt(np.einsum("gjj->gj", forms)).T) ** 2
+    for g, form in enumerate(map(rational_rows, forms)):
+        for i, x in enumerate(map(rationals, X)):
+            exact = exact_dot(x, [exact_dot(row, x) for row in form])
+            assert exact <= rational(bounds[i, g])
+            assert bounds[i, g] <= float(exact.p) / float(exact.q) + 1e-12 * sizes[i, g] + 1e-150
 
 
 @pytest.mark.parametrize("seed", range(20))
