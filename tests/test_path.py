@@ -220,7 +220,7 @@ def test_progress_is_shown_if_verbose_and_nothing_else(capsys):
     [
         ([], "at least one number"),
         ([[1.0]], "list"),
-        (0.1, "list of at least one number, or how many"),
+        (0.1, r"give a list, \[0.1\], or a whole number"),
         (0, "at least 1"),
         (-3, "at least 1"),
         ([1.0, 0.0], r"alphas\[1\] is 0.0: each must be a number above 0"),
