@@ -280,7 +280,9 @@ def _checked_alphas(alphas: Any) -> Array:
     except (TypeError, ValueError) as error:
         raise ValueError(f"alphas must be numbers, or how many there are to be, not {alphas!r}.") from error
     if values.ndim == 0:
-        raise ValueError(f"alphas is {alphas!r}: give a list, [{alphas!r}], or a whole number, how many there are to be.")
+        raise ValueError(
+            f"alphas is {alphas!r}: give a list, [{alphas!r}], or a whole number, how many there are to be."
+        )
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"alphas has the shape {values.shape}: give a list of at least one number, or how many.")
     wrong = np.flatnonzero(~((values > 0.0) & (values <= LARGEST)))

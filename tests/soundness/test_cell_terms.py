@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 
-from ipub.certificates import slope_bounds
+from ipub.certificates import definite, slope_bounds
 from ipub.certificates.cells import CellTerms
 from ipub.certificates.definite import joint_form, roots_upper, rounded_up
 from ipub.certificates.signs import Signs
@@ -249,8 +249,17 @@ def wrong_roots(seed: int, joint_form: Callable = joint_form) -> list[str]:
     return wrong
 
 
-def test_roots_of_singular_zero_and_subnormal_forms_are_bounded_exactly():
+@pytest.mark.parametrize("many", [definite.MANY_FORMS, 1], ids=["one by one", "by pairs"])
+def test_roots_of_singular_zero_and_subnormal_forms_are_bounded_exactly(many, monkeypatch):
+    monkeypatch.setattr(definite, "MANY_FORMS", many)
     assert [wrong for seed in range(60) for wrong in wrong_roots(seed)] == []
+
+
+@pytest.mark.parametrize("many", [definite.MANY_FORMS, 1], ids=["one by one", "by pairs"])
+def test_products_that_underflow_before_a_huge_form_multiplies_them_are_not_lost(many, monkeypatch):
+    monkeypatch.setattr(definite, "MANY_FORMS", many)
+    # The truth is 2e-22, and 1e-328 is no float.
+    assert roots_upper(1e284 * np.eye(4)[None], np.full((1, 4), 1e-164))[0] >= 2e-22
 
 
 TOO_SMALL = {

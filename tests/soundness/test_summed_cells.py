@@ -117,6 +117,16 @@ def test_a_bad_suggestion_does_no_harm(loss, factor, report_proofs):
         assert_proven([wrong_models(key) for key in keys], report_proofs)
 
 
+def test_weights_so_large_that_they_enlarge_what_underflowed_make_no_form():
+    d, columns = 2, np.arange(2)
+    forms, vectors, numbers = (np.ones(shape) for shape in [(2, d, d), (2, d), (2,)])
+    sizes, leaning = np.array([1.0, 1e101]), np.ones((2, 2, d))
+    sums = sizes, forms, vectors, numbers, forms, numbers, leaning, numbers, forms, numbers
+    found = ColumnForms.of(columns, 10, sums).groups(np.full(d, 0.1), 10).forms
+    assert np.isfinite(found[0]).all()
+    assert np.isnan(found[1]).all()
+
+
 # --- planted errors --------------------------------------------------------------------------------------------------
 
 

@@ -25,6 +25,9 @@ PIECE = 128
 FILLED_UP = 1.5
 """Columns are filled up to the longest if that makes no more than so many times as many cells."""
 
+LARGEST_WEIGHT = 1e100
+"""Of the weights of all cells of a column together: they multiply last, and would enlarge what underflowed (F9)."""
+
 LEAST_BETA = 1e-140
 """Of the numbers that Lemma 8 (b) divides by."""
 
@@ -174,14 +177,19 @@ class ColumnForms:
         # Where parts of a generator cancel, rounding is relative to them.
         relative = np.einsum("cjj->cj", forms) + share * self.first_size
         parts = zip(self.sizes, forms, relative, strict=True)
-        whole = [rounded_up(size * form, roundings + 30, size * diagonal) for size, form, diagonal in parts]
+        whole = [
+            rounded_up(size * form, roundings + 30, size * diagonal)
+            if size <= LARGEST_WEIGHT
+            else np.full_like(form, np.nan)
+            for size, form, diagonal in parts
+        ]
         d = self.first.shape[1]
         nothing = np.zeros((0, d))
         return Groups(np.zeros(0, dtype=np.intp), nothing, nothing, np.array(whole).reshape(-1, d, d), self.leaning)
 
 
 def sorted_cells(terms: CellTerms) -> tuple[Groups, Cells]:
-    """Sort the cells by column and sign of the derivative; forms are left out."""
+    """Sort the cells by column and sign of the derivative; forms are left out, so no bound can be made of them."""
     some, d = terms.some, terms.some.center.shape[1]
     keys = 2 * some.cell_columns + ~np.signbit(terms.level)
     order = np.argsort(keys, kind="stable")
@@ -196,7 +204,7 @@ def sorted_cells(terms: CellTerms) -> tuple[Groups, Cells]:
     generators = np.array([cells.rise[g] @ rows[g] for g in slices]).reshape(-1, d)
     generators[np.arange(len(columns)), columns] += np.add.reduceat(cells.level, starts[:-1]) if len(order) else 0.0
     pulls = np.array([curved[g] @ rows[g] for g in slices]).reshape(-1, d)
-    return Groups(columns, generators, pulls, np.zeros((0, d, d))), cells
+    return Groups(columns, generators, pulls, np.full((1, d, d), np.nan)), cells
 
 
 def with_column_forms(groups: Groups, terms: CellTerms, inverse: Array, jumps: Array) -> Groups:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from ipub.data.intervals import row_slices
-from ipub.rounding import EPS, UNDERFLOW, Array, norm_upper, sum_error, sum_upper, up
+from ipub.rounding import EPS, TINY, UNDERFLOW, Array, norm_upper, sum_error, sum_upper, up
 
 MARGINS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8)
 """Shares of the diagonal tried as proof of positive definiteness (Lemma 5)."""
@@ -148,16 +148,18 @@ def forms_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
     # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
     roots = up(np.sqrt(np.einsum("gjj->gj", forms)))
     found = np.zeros((len(X), len(forms)))
-    evaluate, width, roundings = _one_by_one(forms) if len(forms) < MANY_FORMS or d > MOST_PAIRED else _by_pairs(forms)
+    how = _one_by_one(forms) if len(forms) < MANY_FORMS or d > MOST_PAIRED else _by_pairs(forms)
+    evaluate, width, roundings, lost = how
     for rows in row_slices(len(X), width, CHUNK_NUMBERS):
         some = X[rows]
         size = sum_upper((np.abs(some) if sizes is None else sizes) @ roots.T, d + 1)
-        found[rows] = np.maximum(0.0, up(evaluate(some) + sum_error(size * size, roundings)))
+        found[rows] = np.maximum(0.0, up(evaluate(some) + up(sum_error(size * size, roundings) + lost)))
     return found
 
 
-Evaluation = tuple[Callable[[Array], Array], int, int]
-"""What returns ``x.S x`` of some rows and forms, the numbers it makes of a row, and the roundings of a value."""
+Evaluation = tuple[Callable[[Array], Array], int, int, Array]
+"""What returns ``x.S x`` of some rows and forms, the numbers it makes of a row, the roundings of a value, and what may
+underflow of it beyond that."""
 
 
 def _one_by_one(forms: Array) -> Evaluation:
@@ -167,7 +169,7 @@ def _one_by_one(forms: Array) -> Evaluation:
     def evaluate(X: Array) -> Array:
         return np.asarray(np.einsum("igj,ij->ig", (X @ side_by_side).reshape(len(X), -1, d), X))
 
-    return evaluate, forms.size // d + 1, 2 * d + 4
+    return evaluate, forms.size // d + 1, 2 * d + 4, np.zeros(len(forms))
 
 
 def _by_pairs(forms: Array) -> Evaluation:
@@ -183,7 +185,8 @@ def _by_pairs(forms: Array) -> Evaluation:
             np.multiply(columns[j], columns[j:], out=products[starts[j] : starts[j + 1]])
         return np.asarray((pairs @ products).T)
 
-    return evaluate, int(starts[-1]), int(starts[-1]) + 4
+    # A product of two coordinates may underflow before a large number multiplies it (F7).
+    return evaluate, int(starts[-1]), int(starts[-1]) + 4, sum_upper(TINY * np.abs(pairs).sum(axis=1), int(starts[-1]))
 
 
 def joint_form(forms: Array, typical: Array) -> Array:

@@ -314,10 +314,9 @@ class SlopeBounds:
         cells, groups = self.cells, self.groups
         if cells is not None:
             nothing = np.zeros_like(cells.pull_row)
-            cells, groups = (
-                replace(cells, pull_row=nothing, pull_cell=nothing),
-                replace(groups, pulls=np.zeros_like(groups.pulls)),
-            )
+            cells = replace(cells, pull_row=nothing, pull_cell=nothing)
+        still = groups.leaning and replace(groups.leaning, pulls=np.zeros_like(groups.leaning.pulls))
+        groups = replace(groups, pulls=np.zeros_like(groups.pulls), leaning=still)
         choices = tuple(each.at_rest() for each in self.choices)
         alone = replace(self, slack=mean.slack, forms=self.forms[1:], groups=groups, cells=cells, choices=choices)
         low, high = alone.forces(C)

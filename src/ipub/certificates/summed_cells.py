@@ -7,14 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.certificates.cells import CellTerms, best_share
-from ipub.certificates.column_forms import ColumnForms, column_sums
+from ipub.certificates.column_forms import LARGEST_WEIGHT, ColumnForms, column_sums
 from ipub.certificates.definite import greatest_ratio_upper, positive_weights, rounded_up
 from ipub.certificates.slope_bounds import Groups
 from ipub.data.blocks import Sums
 from ipub.rounding import Array, sum_error, sum_upper, up
-
-LARGEST_WEIGHT = 1e100
-"""Of the weights of all cells of a column together."""
 
 
 @dataclass(frozen=True)
