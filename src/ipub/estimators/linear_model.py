@@ -75,8 +75,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
     def _train(self, rows: Rows, start: Array | None = None) -> tuple[Problem, Solution]:
         """Train one model on its rows, from weights that may be near."""
         problem = self._problem(rows)
-        with calm_blas(problem.rows.n_features):
-            return problem, solve(problem, tol=self.tol, max_iter=self.max_iter, start=start, verbose=self.verbose)
+        return problem, solve(problem, tol=self.tol, max_iter=self.max_iter, start=start, verbose=self.verbose)
 
     def _certify(self, *trained: tuple[Problem, Solution]) -> None:
         """Certify from the solutions of one problem, or of several: one for each class."""

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ipub.data.blocks import Block
 from ipub.losses import Loss
+from ipub.parallel import calm_blas
 from ipub.problem import Evaluation, Problem
 from ipub.rounding import Array, overflow_passes
 from ipub.solvers.quadratic import minimise_quadratic
@@ -92,6 +93,11 @@ def solve(
     verbose : int
         If positive, print a line for each step.
     """
+    with calm_blas(problem.rows.n_features):
+        return _solve(problem, tol, max_iter, start, verbose)
+
+
+def _solve(problem: Problem, tol: float, max_iter: int, start: Array | None, verbose: int) -> Solution:
     w, known = _start(problem, tol, max_iter) if start is None else (np.array(start, dtype=float), None)
     width, dual_loss = 1.0, problem.loss.smoothed(1.0)
     path: list[tuple[float, Array]] = []
