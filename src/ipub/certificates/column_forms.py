@@ -76,7 +76,9 @@ class _ByColumn:
             return parts
         total = np.zeros((len(self.pieces), *parts.shape[1:]))
         some = np.flatnonzero(self.pieces)
-        if len(some):
+        if self.pieces.max(initial=0) <= 1:
+            total[some] = parts
+        else:
             total[some] = np.add.reduceat(parts, (np.cumsum(self.pieces) - self.pieces)[some])
         return total
 

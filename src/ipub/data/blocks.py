@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -31,19 +32,27 @@ Sums = tuple[Any, ...]
 T = TypeVar("T")
 
 
-class Norms:
-    """The norms of a block's columns, once they were asked for; with a column of ones, others."""
+class Memory:
+    """What one pass leaves for the next: the norms of a block's columns; and with a column of ones, another.
 
-    __slots__ = ("_extended", "known")
+    Parameters
+    ----------
+    keeps_rows : bool
+        Whether the table is so small that its rows, with a column of ones, are left as well.
+    """
 
-    def __init__(self) -> None:
-        self.known: Array | None = None
-        self._extended: Norms | None = None
+    __slots__ = ("_extended", "keeps_rows", "norms", "rows")
 
-    def extended(self) -> Norms:
-        """Return those of the block with one more column."""
+    def __init__(self, keeps_rows: bool = False) -> None:
+        self.keeps_rows = keeps_rows
+        self.norms: Array | None = None
+        self.rows: Array | None = None
+        self._extended: Memory | None = None
+
+    def extended(self) -> Memory:
+        """Return that of the block with one more column."""
         if self._extended is None:
-            self._extended = Norms()
+            self._extended = Memory(self.keeps_rows)
         return self._extended
 
 
@@ -67,16 +76,16 @@ class Block:
     """Missing categories, their rows counted from the block's first."""
     doubt: LabelDoubt | None = None
     """How far the labels are uncertain, if any is."""
-    norms: Norms | None = None
-    """Remembers norms from one pass to the next."""
+    memory: Memory | None = None
+    """Of one pass for the next."""
 
     @property
     def column_norms(self) -> Array:
         """Bounds of the Euclidean norms of the columns of the center, over the rows that have a weight."""
-        norms = Norms() if self.norms is None else self.norms
-        if norms.known is None:
-            norms.known = norm_upper((self.center if self.weight.all() else self.center[self.weight > 0.0]).T)
-        return norms.known
+        memory = Memory() if self.memory is None else self.memory
+        if memory.norms is None:
+            memory.norms = norm_upper((self.center if self.weight.all() else self.center[self.weight > 0.0]).T)
+        return memory.norms
 
     def score_error(self, w: Array) -> float:
         """Bound the rounding error of ``center @ w`` for all rows that have a weight (F2).
@@ -155,7 +164,7 @@ class Rows(ABC):
         self.doubt: LabelDoubt | None = None
         """How far the labels are uncertain, if any is."""
         self._slices = list(_block_slices(self.n_rows, n_features))
-        self._norms: dict[int, Norms] = {}
+        self._memory: dict[int, Memory] = {}
 
     @property
     def depth(self) -> int:
@@ -192,7 +201,7 @@ class Rows(ABC):
 
     def forget(self) -> None:
         """Forget what was kept of the table, so that it is read anew."""
-        self._norms.clear()
+        self._memory.clear()
 
     def reduce(self, kernel: Kernel, *args: Any) -> Sums:
         """Add up, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns.
@@ -224,15 +233,15 @@ class Rows(ABC):
 
     def reduce_and_collect(self, kernel: Callable[..., tuple[Sums, Sums]], *args: Any) -> tuple[Sums, Sums]:
         """Add up the first of what ``kernel(block, *args)`` returns, and join the second, arrays of some rows."""
+        is_long = self.n_rows * self.n_features > KEPT_CELLS
 
         def apply(rows: slice) -> tuple[Sums, Sums]:
             block = self.block(rows)
             doubt = None if self.doubt is None else self.doubt.within(rows)
-            block = replace(block, norms=self._norms.setdefault(rows.start, Norms()), doubt=doubt)
+            block = replace(block, memory=self._memory.setdefault(rows.start, Memory(not is_long)), doubt=doubt)
             with overflow_passes():
                 return kernel(block, *args)
 
-        is_long = self.n_rows * self.n_features > KEPT_CELLS
         return _joined(in_threads(apply, self._slices) if is_long else map(apply, self._slices))
 
 
@@ -267,9 +276,17 @@ def _joined(results: Iterable[tuple[Sums, Sums]]) -> tuple[Sums, Sums]:
     kept: list[Sums] = []
     with overflow_passes():
         for sums, parts in results:
-            total = tuple(a + b for a, b in zip(total, sums, strict=True)) if kept else sums
+            # What two blocks add up to is nobody else's: others are added to it in place.
+            add = _added_in_place if len(kept) > 1 else operator.add
+            total = tuple(map(add, total, sums)) if kept else sums
             kept.append(parts)
     return total, tuple(np.concatenate(arrays) for arrays in zip(*kept, strict=True))
+
+
+def _added_in_place(total: Any, part: Any) -> Any:
+    if isinstance(total, np.ndarray) and total.dtype == np.result_type(part) and np.shape(part) in ((), total.shape):
+        return np.add(total, part, out=total)
+    return total + part
 
 
 def _count_uncertain(block: Block) -> Sums:
@@ -400,10 +417,15 @@ class InterceptRows(Rows):
 
 
 def _with_ones(block: Block) -> Block:
-    n, d = block.center.shape
-    center = np.empty((n, d + 1))
-    center[:, :d], center[:, d] = block.center, 1.0
-    return replace(block, center=center, norms=None if block.norms is None else block.norms.extended())
+    memory = None if block.memory is None else block.memory.extended()
+    center = None if memory is None else memory.rows
+    if center is None:
+        n, d = block.center.shape
+        center = np.empty((n, d + 1))
+        center[:, :d], center[:, d] = block.center, 1.0
+        if memory is not None and memory.keeps_rows:
+            memory.rows = center
+    return replace(block, center=center, memory=memory)
 
 
 def _see_ones(block: Block, kernel: Callable[..., T], *args: Any) -> T:
