@@ -36,7 +36,7 @@ GAP = 1e-8
 """Relative duality gap that both sides reach."""
 REPEATS = 7
 SOLVERS = ("lbfgs", "newton-cholesky")
-TARGET = 10.0
+TARGET = 5.0
 
 
 def run(console: Console) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -37,7 +38,31 @@ def calm_blas(n_columns: int) -> AbstractContextManager[object]:
     >>> with calm_blas(30):
     ...     pass
     """
-    return _controller().limit(limits=1, user_api="blas") if n_columns <= FEW_COLUMNS else nullcontext()
+    return _rest() if n_columns <= FEW_COLUMNS else nullcontext()
+
+
+class _Resting:
+    """How many now want NumPy's threads to rest, and how to wake them: the limit is that of the whole process."""
+
+    lock = Lock()
+    count = 0
+    limit: Any = None
+
+
+@contextmanager
+def _rest() -> Iterator[None]:
+    """Let NumPy's threads rest until the last of all that asked for it, in whichever thread, has left."""
+    with _Resting.lock:
+        if _Resting.count == 0:
+            _Resting.limit = _controller().limit(limits=1, user_api="blas")
+        _Resting.count += 1
+    try:
+        yield
+    finally:
+        with _Resting.lock:
+            _Resting.count -= 1
+            if _Resting.count == 0:
+                _Resting.limit.restore_original_limits()
 
 
 def in_threads(function: Callable[[T], S], pieces: Sequence[T]) -> Iterator[S]:
@@ -48,5 +73,5 @@ def in_threads(function: Callable[[T], S], pieces: Sequence[T]) -> Iterator[S]:
     if len(pieces) < 2 or n_threads() < 2:
         yield from map(function, pieces)
         return
-    with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads()) as pool:
+    with _rest(), ThreadPoolExecutor(n_threads()) as pool:
         yield from pool.map(function, pieces)

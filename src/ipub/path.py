@@ -91,8 +91,7 @@ def penalty_path(
     A strong penalty makes bounds narrow and the model blunt, a weak one the opposite: this shows what is traded. The
     training table is read once, and each model is trained from those of stronger penalties. Bounds are as certain as
     those of `fit`. Where there are many missing cells and test rows, they are in the form that keeps no training rows,
-    wider by some per cent, and by more where a penalty is so weak that hardly any prediction is certain: fit again with
-    the alpha that you choose.
+    wider by some per cent, and up to several times where the penalty is weak: fit again with the alpha that you choose.
 
     Parameters
     ----------
@@ -163,6 +162,8 @@ def penalty_path(
             fitted._keep_certificates(tuple(trained), tuple(kept))
             found[k] = _Point.of(fitted, X_test, truth)
             fitted.verbose = estimator.verbose
+    for rows in models:
+        rows.forget()
     points = [found[k] for k in range(len(chosen))]
     score, guaranteed, certain = (
         None if None in values else np.array(values)

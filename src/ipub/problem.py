@@ -64,7 +64,7 @@ class Problem:
         """Return the problem of some rows, if there are far more: what it tells is a guess."""
         n_rows = max(SAMPLED_PER_COLUMN * self.rows.n_features, min(self.rows.n_rows // SAMPLE_SHARE, MOST_SAMPLED))
         some = self.rows.sample(n_rows) if self.rows.n_rows >= WORTH_SAMPLING * n_rows else None
-        return None if some is None or some.n_rows == 0 else replace(self, rows=some)
+        return None if some is None else replace(self, rows=some)
 
     def objective(self, w: Array, at: Evaluation) -> float:
         """Return the (smoothed) objective that `at`, the evaluation at w, belongs to."""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
 from ipub.certificates import sphere, tight
 from ipub.data.blocks import InterceptRows, MemoryRows
@@ -104,3 +105,53 @@ def test_the_attack_is_a_real_one():
     attained = attained_bounds(problem, solve(problem), X).bounds
     assert (attained[:, 1] > bounds[:, 1]).any()
     assert assert_holds(problem, X, 1e-8) < 1.2
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_long_table_of_which_hardly_a_row_counts_is_fitted(mapped, tmp_path):
+    """None of the few rows that count is in the sample."""
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(2000, 1)), np.arange(2000) % 2, np.zeros(2000)
+    X[5, 0] = X[10, 0] = np.nan
+    weight[[10, 11]] = 1.0
+    if mapped:
+        np.save(tmp_path / "X.npy", X)
+        X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    fitted = BoundedClassifier(intervals=[(-1, 1)]).fit(X, y, sample_weight=weight)
+    alone = BoundedClassifier(intervals=[(-1, 1)]).fit(np.array(X[10:12]), y[10:12])
+    np.testing.assert_allclose(fitted.decision_bounds([[0.5]]), alone.decision_bounds([[0.5]]), rtol=1e-6)
+
+
+def test_wide_tables_have_one_form_for_each_column_and_the_same_exact_bounds(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 8))
+    y = X[:, 0] > rng.normal(size=300)
+    X[rng.random(X.shape) < 0.02] = np.nan
+    X_test = rng.normal(size=(20, 8))
+    whole = BoundedClassifier(alpha=0.3).fit(X, y)
+    monkeypatch.setattr("ipub.certificates.column_forms.MOST_LEANING", 4 * 3 * 81)
+    wide = BoundedClassifier(alpha=0.3).fit(X, y)
+    assert whole.certificate_.slope.groups.leaning is not None
+    assert wide.certificate_.slope.groups.leaning is None
+    assert len(wide.certificate_.slope.groups.forms) == len(whole.certificate_.slope.groups.forms) == 8
+    forms = [fitted.certificate_.slope.groups.forms for fitted in (wide, whole)]
+    np.testing.assert_allclose(*forms, rtol=1e-9, atol=1e-12 * np.abs(forms[0]).max())
+    np.testing.assert_allclose(wide.decision_bounds(X_test), whole.decision_bounds(X_test), rtol=1e-9)
+    grouped = [
+        fitted.certificate_.grouped().score_bounds(np.column_stack([X_test, np.ones(20)])) for fitted in (wide, whole)
+    ]
+    assert (np.diff(grouped[0]) >= np.diff(grouped[1]) * (1.0 - 1e-9)).all()
+
+
+@pytest.mark.parametrize("certificate", ["sphere", "tight"])
+def test_a_fitted_model_keeps_no_copy_of_its_table(certificate):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(500, 3))
+    y = X[:, 0] > rng.normal(size=500)
+    X[:30, 1] = np.nan
+    fitted = BoundedClassifier(certificate=certificate).fit(X, y)
+    rows = fitted._training[0][0].rows.rows
+    assert rows.matrix.table is X
+    assert not rows._kept
+    assert not rows._memory
+    assert np.isfinite(fitted.attained_bounds(X[40:41])).all()

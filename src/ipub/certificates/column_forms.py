@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ FILLED_UP = 1.5
 
 LARGEST_WEIGHT = 1e100
 """Of the weights of all cells of a column together: they multiply last, and would enlarge what underflowed (F9)."""
+
+MOST_LEANING = 1 << 21
+"""Numbers of the forms of all columns together up to which there is Lemma 8 (b) for each (16 MiB)."""
 
 LEAST_BETA = 1e-140
 """Of the numbers that Lemma 8 (b) divides by."""
@@ -84,7 +87,13 @@ class _ByColumn:
 
 
 def column_sums(
-    terms: CellTerms, inverse: Array, known: Leverages, size: Array, shares: Array, columns: Indices
+    terms: CellTerms,
+    inverse: Array,
+    known: Leverages,
+    size: Array,
+    shares: Array,
+    columns: Indices,
+    leans: bool = True,
 ) -> Sums:
     """Return what the cells add to each of some columns, in the order of the arguments of `ColumnForms.of`.
 
@@ -98,40 +107,50 @@ def column_sums(
     shares : array of shape (n_features,)
         Of each column, how much of its form goes to what depends on the move.
     columns : array of shape (n_columns,)
-        In ascending order, all that have cells.
+        In ascending order.
+    leans : bool
+        Whether to add up what Lemma 8 (b) needs as well.
     """
-    some, j, n = terms.some, terms.some.cell_columns, len(columns)
+    some, n = terms.some, len(columns)
+    # Cells of other columns are left out.
+    cells: Any = slice(None)
+    if n < some.center.shape[1]:
+        cells = np.flatnonzero(np.isin(some.cell_columns, columns))
+    i, j, size, radii = (part[cells] for part in (some.cell_rows, some.cell_columns, size, some.cell_radii))
+    parts = terms.rise, terms.level, terms.pull_row, terms.pull_cell, terms.bend_row, terms.bend_cell
+    rise, level, pull_row, pull_cell, bend_row, bend_cell = (part[cells] for part in parts)
     group = j if n == some.center.shape[1] else np.searchsorted(columns, j)
+    by_column = _ByColumn.of(group, n)
+    rows = some.center[by_column.sorted(i)]
     # Roots first and squares last, so that nothing underflows that a sum of weights then enlarges (F9).
     root = np.sqrt(size)
     pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / shares[j])) / root, np.sqrt(0.5) / root
-    along = np.hypot(pull * terms.pull_row, bend * terms.bend_row)
-    across = (pull * terms.pull_cell) ** 2 + (bend * terms.bend_cell) ** 2
-    rise, level = terms.rise / root, terms.level / root
-    # Lemma 8 (b): how fast the sign of a cell is lost, and how far it is from that.
-    steep = up(up(terms.pull_row + terms.bend_row) + np.abs(terms.rise))
-    near = down(np.abs(terms.level) - up(terms.pull_cell + terms.bend_cell))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.sqrt(known[1][some.cell_rows] / np.diag(inverse)[j])
-    beta = np.maximum(near, np.nan_to_num(0.5 * steep * ratio, nan=0.0, posinf=0.0))
-    beta = np.maximum(beta, LEAST_BETA)
-    signs = np.copysign(1.0, terms.level)
-    pulled = signs * terms.curved[some.cell_rows] * some.cell_radii
-    by_column = _ByColumn.of(group, n)
-    rows = some.center[by_column.sorted(some.cell_rows)]
-    scaled = (rows * by_column.sorted(factor)[:, None] for factor in (rise, along, steep / np.sqrt(beta)))
-    risen, moved, bowed = scaled
-    leaning = by_column.sums(rows, signs * terms.rise, pulled)
-    return (
+    along = np.hypot(pull * pull_row, bend * bend_row)
+    across = (pull * pull_cell) ** 2 + (bend * bend_cell) ** 2
+    risen, own = rows * by_column.sorted(rise / root)[:, None], level / root
+    sums = (
         np.bincount(group, size, minlength=n),
         by_column.forms(risen),
-        by_column.sums(risen, level)[:, 0],
-        np.bincount(group, level * level, minlength=n),
-        by_column.forms(moved),
+        by_column.sums(risen, own)[:, 0],
+        np.bincount(group, own * own, minlength=n),
+        by_column.forms(rows * by_column.sorted(along)[:, None]),
         np.bincount(group, across, minlength=n),
-        leaning,
-        np.bincount(group, np.abs(terms.level), minlength=n),
-        by_column.forms(bowed),
+    )
+    if not leans:
+        return sums
+    # Lemma 8 (b): how fast the sign of a cell is lost, and how far it is from that.
+    steep = up(up(pull_row + bend_row) + np.abs(rise))
+    near = down(np.abs(level) - up(pull_cell + bend_cell))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.sqrt(known[1][i] / np.diag(inverse)[j])
+    beta = np.maximum(near, np.nan_to_num(0.5 * steep * ratio, nan=0.0, posinf=0.0))
+    beta = np.maximum(beta, LEAST_BETA)
+    signs = np.copysign(1.0, level)
+    return (
+        *sums,
+        by_column.sums(rows, signs * rise, signs * terms.curved[i] * radii),
+        np.bincount(group, np.abs(level), minlength=n),
+        by_column.forms(rows * by_column.sorted(steep / np.sqrt(beta))[:, None]),
         np.bincount(group, up(beta - near), minlength=n),
     )
 
@@ -151,12 +170,12 @@ class ColumnForms:
     """The same of what depends on the move, and of bends, times what the column's share says; along rows."""
     across: Array
     """And along the cell itself."""
-    leaning: Leaning
+    leaning: Leaning | None
 
     @classmethod
     def of(cls, columns: Indices, roundings: int, sums: Sequence[Array]) -> ColumnForms:
         """Put the sums together; `roundings` are those of a sum over all cells."""
-        sizes, rows, cross, own, others, across, leaning, levels, bows, spare = sums
+        sizes, rows, cross, own, others, across, *more = sums
         first, each = rows.copy(), np.arange(len(columns))
         # G = rise x + level e_j: the squares of the first part, the products of both, the squares of the second.
         first[each, columns] += cross
@@ -164,10 +183,13 @@ class ColumnForms:
         first[each, columns, columns] += own
         size = np.einsum("cjj->cj", rows).copy()
         size[each, columns] += own
-        generators = leaning[:, 0].copy()
-        generators[each, columns] += levels
-        bowed = np.array([rounded_up(bow, roundings + 8) for bow in bows]).reshape(bows.shape)
-        leans = Leaning(columns, generators, leaning[:, 1].copy(), bowed, sum_upper(spare, roundings))
+        leans = None
+        if more:
+            leaning, levels, bows, spare = more
+            generators = leaning[:, 0].copy()
+            generators[each, columns] += levels
+            bowed = np.array([rounded_up(bow, roundings + 8) for bow in bows]).reshape(bows.shape)
+            leans = Leaning(columns, generators, leaning[:, 1].copy(), bowed, sum_upper(spare, roundings))
         return cls(columns, sizes, first, size, others, across, leans)
 
     def groups(self, shares: Array, roundings: int) -> Groups:
@@ -215,8 +237,15 @@ def with_column_forms(groups: Groups, terms: CellTerms, inverse: Array, jumps: A
     known = some.leverages(inverse)
     size = terms.own_size(inverse, known)
     shares, present = terms.shares(inverse, known, size), np.unique(groups.columns)
-    sums = column_sums(terms, inverse, known, size, shares, present)
-    whole = ColumnForms.of(present, some.roundings, sums).groups(shares, some.roundings)
+    # Of a wide table some columns at a time, so that little is made at once; and one form each is enough.
+    d = len(inverse)
+    leans = len(present) * d * d <= MOST_LEANING
+    at_once = len(present) if leans else max(1, MOST_LEANING // (4 * d * d))
+    parts = []
+    for start in range(0, len(present), max(1, at_once)):
+        columns = present[start : start + at_once]
+        sums = column_sums(terms, inverse, known, size, shares, columns, leans)
+        parts.append(ColumnForms.of(columns, some.roundings, sums).groups(shares, some.roundings))
     more = [*([jumps] if jumps.any() else []), *(each.form(inverse) for each in terms.choices)]
-    forms = np.concatenate([whole.forms, *(form[None] for form in more)])
-    return replace(groups, forms=forms, leaning=whole.leaning)
+    forms = np.concatenate([np.zeros((0, d, d)), *(part.forms for part in parts), *(form[None] for form in more)])
+    return replace(groups, forms=forms, leaning=parts[0].leaning if leans and parts else None)

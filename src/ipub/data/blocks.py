@@ -317,7 +317,8 @@ def _scaled(weight: Array) -> Array:
             f"sample_weight is {weight[negligible[0]]:g} in row {negligible[0]}, too small beside the largest, "
             f"{weight.max():g}: make it 0, or weights that differ by less than a factor {LARGEST:g}."
         )
-    return np.ldexp(weight, -int(np.frexp(weight.max())[1]))
+    greatest = float(weight.max())
+    return weight if 0.5 <= greatest <= 1.0 else np.ldexp(weight, -int(np.frexp(greatest)[1]))
 
 
 def some_rows(weight: Array, n_rows: int) -> Indices:
@@ -368,7 +369,7 @@ class MemoryRows(Rows):
         if self.doubt is not None:
             return None
         some = some_rows(self.weight, n_rows)
-        return MemoryRows(self.matrix.take(some), self.y[some], self.weight[some])
+        return MemoryRows(self.matrix.take(some), self.y[some], self.weight[some]) if len(some) else None
 
     def with_targets(self, y: Array) -> Self:
         other = super().with_targets(y)

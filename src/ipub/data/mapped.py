@@ -35,6 +35,8 @@ class MappedRows(Rows):
 
     def sample(self, n_rows: int) -> Rows | None:
         some = some_rows(self.weight, n_rows)
+        if len(some) == 0:
+            return None
         ranges = np.column_stack([down(self._centers - self._radii), up(self._centers + self._radii)])
         matrix = IntervalMatrix.from_table(np.array(self.table[some], dtype=float), ranges)
         return None if self.doubt is not None else MemoryRows(matrix, self.y[some], self.weight[some])

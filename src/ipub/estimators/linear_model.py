@@ -83,6 +83,8 @@ class BoundedLinearModel(TableReader, FrameOutput):
         make = CERTIFICATES[self.certificate]
         with calm_blas(trained[0][0].rows.n_features):
             self._keep_certificates(trained, tuple(make(problem, solution) for problem, solution in trained))
+        for problem, _ in trained:
+            problem.rows.forget()
 
     def _keep_certificates(
         self, trained: tuple[tuple[Problem, Solution], ...], certificates: tuple[Certificate, ...]
