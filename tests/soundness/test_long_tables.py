@@ -129,7 +129,7 @@ def test_wide_tables_have_one_form_for_each_column_and_the_same_exact_bounds(mon
     X[rng.random(X.shape) < 0.02] = np.nan
     X_test = rng.normal(size=(20, 8))
     whole = BoundedClassifier(alpha=0.3).fit(X, y)
-    monkeypatch.setattr("ipub.certificates.column_forms.MOST_LEANING", 4 * 3 * 81)
+    monkeypatch.setattr("ipub.certificates.column_forms.MOST_LEANING", 500)
     wide = BoundedClassifier(alpha=0.3).fit(X, y)
     assert whole.certificate_.slope.groups.leaning is not None
     assert wide.certificate_.slope.groups.leaning is None
