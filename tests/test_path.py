@@ -71,6 +71,19 @@ def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_in
     assert (path.width[:3] < 1.4 * whole.width[:3]).all()
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", ["log_loss", "smoothed_hinge", "squared_error"])
+def test_penalties_near_zero_hold_without_training_rows(loss, fit_intercept, monkeypatch):
+    X, y = draw_table(n=300, holes=0.02, task=LOSSES[loss].task)
+    monkeypatch.setattr("ipub.path.MOST_LOOKS", 0)
+    template = estimator_of(loss, fit_intercept=fit_intercept)
+    path = penalty_path(template, X[:260], y[:260], X[260:], alphas=np.geomspace(1.0, 1e-6, 8))
+    attained = np.stack([each.attained_bounds(X[260:]) for each in path.estimators])
+    slack = 1e-6 * (1.0 + np.abs(attained))
+    assert (path.bounds[..., 0] <= attained[..., 0] + slack[..., 0]).all()
+    assert (path.bounds[..., 1] >= attained[..., 1] - slack[..., 1]).all()
+
+
 @pytest.mark.parametrize("certificate", ["sphere", "ball", "slope", "curvature", "pointwise"])
 def test_the_certificate_of_the_estimator_is_used(certificate):
     X, y = draw_table(n=60, holes=0.02)

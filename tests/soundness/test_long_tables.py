@@ -64,9 +64,12 @@ def assert_holds(problem: Problem, X: Array, tol: float) -> float:
     attained = attained_bounds(problem, exact, X).bounds
     # Retraining is exact up to its own gap.
     slack = 1e-6 * (1.0 + np.abs(attained)) + 1e-7 * np.abs(X).max()
-    bounds = tight(problem, rough).score_bounds(X)
+    certificate = tight(problem, rough)
+    bounds = certificate.score_bounds(X)
     assert np.isfinite(bounds).all()
-    for low, high in (bounds.T, sphere(problem, rough).score_bounds(X).T):
+    # Without training rows, and as a path of penalties has it.
+    others = sphere(problem, rough), certificate.grouped(), tight(problem, rough, in_groups=True)
+    for low, high in (bounds.T, *(each.score_bounds(X).T for each in others)):
         assert (low <= attained[:, 0] + slack[:, 0]).all()
         assert (high >= attained[:, 1] - slack[:, 1]).all()
     return float(np.median(np.diff(bounds)[:, 0] / np.maximum(np.diff(attained)[:, 0], 1e-300)))

@@ -25,12 +25,9 @@ MODELS = ("trained", "one step", "noisy", "garbage")
 
 
 def random_guess(rng: np.random.Generator, d: int) -> Guess:
-    """Return what nobody would guess: two positive definite matrices that have nothing to do with the problem."""
-    metric, inverse = (
-        factor @ factor.T + 1e-3 * np.eye(d)
-        for factor in 10.0 ** rng.uniform(-2, 2, size=(2, 1, 1)) * rng.normal(size=(2, d, d))
-    )
-    return Guess(metric, inverse, 10.0 ** rng.uniform(-5.0, 0.0, size=d))
+    """Return what nobody would guess: a positive definite matrix that has nothing to do with the problem."""
+    factor = 10.0 ** rng.uniform(-2, 2) * rng.normal(size=(d, d))
+    return Guess(factor @ factor.T + 1e-3 * np.eye(d), 10.0 ** rng.uniform(-5.0, 0.0, size=d))
 
 
 @contextmanager

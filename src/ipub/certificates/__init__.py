@@ -100,7 +100,6 @@ PARTS: tuple[type, ...] = (
 __all__ = [
     "CERTIFICATES",
     "MOST_TRIED",
-    "NEARLY_EXACT",
     "PARTS",
     "Certificate",
     "Neighbour",

@@ -129,16 +129,16 @@ class IncompleteRows:
         """Of a sum over cells or rows, with what is multiplied in each term."""
         return len(self.cell_columns) + len(self.choice_categories) + len(self.y) + 20
 
-    def hessian_loss(self, metric: Array, known: Prices | None = None) -> tuple[Array, Array, Array]:
+    def hessian_loss(self, known: Prices | None) -> tuple[Array, Array, Array]:
         """Return what uncertain cells can take from the Hessian (Lemma 4): a form, a diagonal, a size for rounding."""
         m, R, j = self.weight, self.cell_radii, self.cell_columns
-        price = self._prices(metric, known)
+        price = self._prices(known)
         share = up(self.row_sums(R * price[j]) + self.choice_sums(self.choices.reach(price)))
         kept = self.least > 2.0 * self.most * share
         row_least = np.where(kept, down(self.least - up(self.most * share)), 0.0)
         lost = np.maximum(up(m * up(up(self.slope - self.looseness) - row_least)), 0.0)
         paid = np.where(kept, m * self.most, 0.0)
-        levels = self.choices.column_sums(paid[self.choices.rows], len(metric)) / price
+        levels = self.choices.column_sums(paid[self.choices.rows], len(price)) / price
         cells = up(self.column_sums(paid[self.cell_rows] * R / price[j]) + sum_upper(levels, self.roundings))
         form = self.form(lost)
         return form, cells, np.diag(form)
@@ -146,32 +146,37 @@ class IncompleteRows:
     def hessian_gain(self, metric: Array) -> tuple[Array, Array, Array]:
         """Return what they can add to it (Lemma 4), in the same way."""
         m, R, j = self.weight, self.cell_radii, self.cell_columns
-        price = self._prices(metric)
+        price = self._prices(self.prices_of(metric))
         share = up(self.row_sums(R * price[j]) + self.choice_sums(self.choices.reach(price)))
         gained = np.maximum(up(m * up(up(self.most * up(1.0 + share)) - down(self.slope + self.looseness))), 0.0)
         paid = m * self.most * (1.0 + share)
-        levels = self.choices.column_sums(paid[self.choices.rows], len(metric)) / price
+        levels = self.choices.column_sums(paid[self.choices.rows], len(price)) / price
         cells = up(self.column_sums(paid[self.cell_rows] * R / price[j]) + sum_upper(levels, self.roundings))
         form = self.form(gained)
         return form, cells, np.diag(form)
 
-    def _prices(self, metric: Array, known: Prices | None = None) -> Array:
+    def prices_of(self, metric: Array) -> Prices | None:
+        """Return what prices are chosen by in a metric, if it has an inverse."""
+        try:
+            inverse = np.asarray(np.linalg.pinv(metric, hermitian=True), dtype=float)
+        except np.linalg.LinAlgError:
+            return None
+        return inverse, self.leverages(inverse)[1]
+
+    def _prices(self, known: Prices | None) -> Array:
         """Choose for each column how a cross term is shared between row and cell; any positive numbers are valid.
 
         The best share balances both in the metric of the Hessian: the square root of (H^-1)_jj over the mean
         leverage of the rows with a hole in the column.
         """
+        d = self.center.shape[1]
         if known is None:
-            try:
-                inverse = np.asarray(np.linalg.pinv(metric, hermitian=True), dtype=float)
-            except np.linalg.LinAlgError:
-                return np.ones(len(metric))
-            known = inverse, self.leverages(inverse)[1]
+            return np.ones(d)
         inverse, leverage = known
         cells, levels = self.weight[self.cell_rows] * self.cell_radii, self.weight[self.choices.rows]
         weighted, plain = self.column_sums(cells * leverage[self.cell_rows]), self.column_sums(cells)
-        weighted = weighted + self.choices.column_sums(levels * leverage[self.choices.rows], len(metric))
-        plain = plain + self.choices.column_sums(levels, len(metric))
+        weighted = weighted + self.choices.column_sums(levels * leverage[self.choices.rows], d)
+        plain = plain + self.choices.column_sums(levels, d)
         with np.errstate(divide="ignore", invalid="ignore"):
             price = np.sqrt(np.diag(inverse) * plain / weighted)
         return np.clip(np.where(np.isfinite(price), price, 1.0), 1e-140, 1e140)
@@ -222,7 +227,7 @@ class CellTerms:
         """Compute them all (Lemmas 6 and 7)."""
         i, j, R, m, y = some.cell_rows, some.cell_columns, some.cell_radii, some.weight, some.y
         at_jump = ~np.isnan(some.fixed)
-        weight, twice_weighted = m[i], 2.0 * m[i]
+        weight = m[i]
         # --- the derivative at the ends of each cell, the row's other cells at their centers -----------------
         q = R * w[j]
         lower, upper = some.score_lower[i], some.score_upper[i]
@@ -235,7 +240,7 @@ class CellTerms:
         shifted, risen = weight * (level - here), generator_rise * R
         shift = some.signed_sums(shifted, risen)
         doubt = above_doubt + below_doubt + here_doubt + 32.0 * EPS * (np.abs(above) + np.abs(below) + np.abs(here))
-        doubt = twice_weighted * doubt
+        doubt = 2.0 * weight * doubt
         risen_size = np.abs(risen)
         numeric, shift_size = some.coordinate_sums((doubt, doubt * R), (np.abs(shifted), risen_size))
         numeric = up(numeric + sum_error(shift_size, some.roundings))
@@ -298,7 +303,7 @@ class CellTerms:
 
     def hessian_loss(self, metric: Array) -> tuple[Array, Array, Array]:
         """Return what uncertain cells can take from the Hessian (Lemma 4): a form, a diagonal, a size for rounding."""
-        return self.some.hessian_loss(metric)
+        return self.some.hessian_loss(self.some.prices_of(metric))
 
     @property
     def middle(self) -> Array:

@@ -185,8 +185,8 @@ def _guess(problem: Problem, solution: Solution, suggested: Suggestion | None) -
     try:
         inverse = np.asarray(np.linalg.pinv(metric, hermitian=True), dtype=float)
     except np.linalg.LinAlgError:  # a model that is no number: nothing will close, and another certificate serves
-        metric, inverse = np.eye(d), np.eye(d)
-    return Guess(metric, inverse, np.full(d, SHARE))
+        inverse = np.eye(d)
+    return Guess(inverse, np.full(d, SHARE))
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class Neighbour:
         larger = 1.0 + NEAR_MARGIN * first.excess
         size = larger / GROWTH * self.whole_growth
         farthest = larger * self.growth * first.farthest if penalty.kappa == 0.0 else None
-        guess = None if known.shares is None else Guess(matrix, inverse.center, known.shares)
+        guess = None if known.shares is None else Guess(inverse.center, known.shares)
         return Suggestion(Ellipsoid(matrix, inverse, size * first.radius), farthest, guess)
 
 
@@ -255,7 +255,7 @@ def _suggestion(problem: Problem, solution: Solution, is_summed: bool) -> Sugges
     guess = None
     if is_summed:
         assert isinstance(model.cells, CellTerms)
-        guess = Guess(model.curvature, inverse, model.cells.shares(inverse))
+        guess = Guess(inverse, model.cells.shares(inverse))
     return Suggestion(replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius), farthest, guess)
 
 

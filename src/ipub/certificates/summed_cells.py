@@ -20,22 +20,21 @@ class Guess:
 
     Attributes
     ----------
-    metric, inverse : arrays of shape (n_features, n_features)
-        The curvature, about, and its inverse.
+    inverse : array of shape (n_features, n_features)
+        About the inverse of the curvature.
     shares : array of shape (n_features,)
         Of each column, how much of its form goes to what depends on the move (Lemma 8).
     """
 
-    metric: Array
     inverse: Array
     shares: Array
 
 
 def sums_of_cells(terms: CellTerms, guess: Guess) -> Sums:
     """Return what the cells of a block add, in the order of the arguments of `SummedCells.of`."""
-    some, d = terms.some, len(guess.metric)
+    some, d = terms.some, len(guess.shares)
     known = some.leverages(guess.inverse)
-    lost, lost_cells, lost_size = some.hessian_loss(guess.metric, (guess.inverse, known[1]))
+    lost, lost_cells, lost_size = some.hessian_loss((guess.inverse, known[1]))
     size = terms.own_size(guess.inverse, known)
     return (
         np.array([len(size), len(some.y), 1.0]),

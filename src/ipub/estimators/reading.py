@@ -242,7 +242,8 @@ class TableReader(BaseEstimator):
             self._check_intervals(X)
             rows = X
         else:
-            rows = self._uncertain(np.ascontiguousarray(self._read_table(X, reset=False), dtype=float))
+            table = self._read_table(X, reset=False, is_checked_later=True)
+            rows = self._uncertain(np.ascontiguousarray(table, dtype=float))
         if self.scaling_ is None:
             return rows
         self._scaled(rows.center_rows(slice(0, rows.shape[0])))  # names a cell that is too large
