@@ -22,8 +22,8 @@ from benchmarks.timing import medians
 from ipub import BoundedClassifier
 from ipub.certificates import ball, origin, sphere, tight
 from ipub.certificates.region import Certificate, intersection
-from ipub.data.blocks import InterceptRows, MemoryRows, Rows
-from ipub.data.intervals import IntervalMatrix
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine.rows import InterceptRows, MemoryRows, Rows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

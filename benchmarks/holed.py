@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.real_data import DATA, load, with_holes
 from ipub import BoundedClassifier
-from ipub.data.blocks import MemoryRows
 from ipub.data.holes import IntervalWarning
-from ipub.data.intervals import IntervalMatrix
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine.rows import MemoryRows
 from ipub.experiments.prepare import higgs_shaped
 from ipub.experiments.settings import Setting
 from ipub.experiments.sources import HIGGS, load_local

@@ -15,7 +15,7 @@ from benchmarks.holed import SETTING, Holed, like_higgs
 from benchmarks.lines import Lines
 from benchmarks.timing import medians
 from ipub.data.holes import column_ranges
-from ipub.data.intervals import IntervalMatrix
+from ipub.data.interval_matrix import IntervalMatrix
 from ipub.solvers import solve
 
 TARGET = 0.5

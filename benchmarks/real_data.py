@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from ipub.data.intervals import IntervalMatrix
+from ipub.data.interval_matrix import IntervalMatrix
 from ipub.rounding import Array
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -19,7 +19,7 @@ from benchmarks.real_data import DATA
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.attained import attained_bounds
 from ipub.certificates import tight
-from ipub.data.blocks import InterceptRows, MemoryRows
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.problem import Problem
 from ipub.solvers import solve
 

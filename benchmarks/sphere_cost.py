@@ -11,8 +11,8 @@ from rich.console import Console
 from benchmarks.lines import Lines
 from benchmarks.timing import medians
 from ipub.certificates import sphere
-from ipub.data.blocks import Block, MemoryRows, Sums
-from ipub.data.intervals import IntervalMatrix
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine.rows import Block, MemoryRows, Sums
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

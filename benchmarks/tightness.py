@@ -19,8 +19,8 @@ from benchmarks.real_data import DATA, load, with_holes
 from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
 from ipub.certificates import Certificate, ball, sphere, tight
-from ipub.data.blocks import MemoryRows
-from ipub.data.intervals import IntervalMatrix
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine.rows import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ipub import IntervalMatrix
-from ipub.data.blocks import MemoryRows
 from ipub.data.holes import column_ranges
+from ipub.engine.rows import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

@@ -11,9 +11,9 @@ import pytest
 from ipub import attained
 from ipub.attained import attained_bounds
 from ipub.certificates import CERTIFICATES
-from ipub.data.blocks import InterceptRows, MemoryRows
-from ipub.data.intervals import IntervalMatrix
-from ipub.data.mapped import MappedRows
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine.memmap import MemmapRows
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -165,7 +165,7 @@ def test_rows_from_a_file_give_the_bounds_of_rows_in_memory(tmp_path):
     ranges = np.tile([-1.0, 1.0], (40, 1))
     np.save(tmp_path / "table.npy", table)
     memory = MemoryRows(IntervalMatrix.from_table(table, ranges), y)
-    mapped = MappedRows(np.load(tmp_path / "table.npy", mmap_mode="r"), y, ranges)
+    mapped = MemmapRows(np.load(tmp_path / "table.npy", mmap_mode="r"), y, ranges)
     found = []
     for rows in (memory, mapped):
         problem = Problem(rows, LOSSES["log_loss"], ElasticNet(0.1))

@@ -6,7 +6,7 @@ from threading import Barrier, Thread
 
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ipub.parallel import FEW_COLUMNS, calm_blas, in_threads
+from ipub.parallel import FEW_COLUMNS, in_threads, single_threaded_blas
 
 
 def blas_threads() -> set[int]:
@@ -15,15 +15,15 @@ def blas_threads() -> set[int]:
 
 def test_blas_rests_on_few_columns_and_wakes_again():
     with threadpool_limits(2, user_api="blas"):
-        with calm_blas(FEW_COLUMNS):
+        with single_threaded_blas(FEW_COLUMNS):
             assert blas_threads() == {1}
-            with calm_blas(3):
+            with single_threaded_blas(3):
                 assert blas_threads() == {1}
             assert blas_threads() == {1}
             assert list(in_threads(lambda piece: piece**2, [1, 2, 3])) == [1, 4, 9]
             assert blas_threads() == {1}
         assert blas_threads() == {2}
-        with calm_blas(FEW_COLUMNS + 1):
+        with single_threaded_blas(FEW_COLUMNS + 1):
             assert blas_threads() == {2}
 
 
@@ -31,14 +31,14 @@ def test_those_who_leave_in_any_order_leave_blas_as_it_was():
     first_has_entered, second_has_entered, first_has_left = (Barrier(2) for _ in range(3))
 
     def first():
-        with calm_blas(1):
+        with single_threaded_blas(1):
             first_has_entered.wait()
             second_has_entered.wait()
         first_has_left.wait()
 
     def second():
         first_has_entered.wait()
-        with calm_blas(1):
+        with single_threaded_blas(1):
             second_has_entered.wait()
             first_has_left.wait()
             assert blas_threads() == {1}
@@ -55,7 +55,7 @@ def test_those_who_leave_in_any_order_leave_blas_as_it_was():
 def test_blas_wakes_again_after_an_error():
     with threadpool_limits(2, user_api="blas"):
         try:
-            with calm_blas(1):
+            with single_threaded_blas(1):
                 raise KeyError
         except KeyError:
             pass

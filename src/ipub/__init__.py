@@ -1,12 +1,12 @@
 """Certified prediction bounds for models trained on data with missing values."""
 
-from ipub.certify import certify
 from ipub.data.categories import CategoryWarning
 from ipub.data.holes import IntervalWarning
-from ipub.data.intervals import IntervalMatrix
+from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.sentinels import SentinelWarning
 from ipub.estimators import BoundedClassifier, BoundedRegressor
-from ipub.path import PenaltyPath, penalty_path
+from ipub.penalty_path import PenaltyPath, penalty_path
+from ipub.sklearn_models.certify import certify
 
 __version__ = "0.1.0"
 __all__ = [

@@ -26,13 +26,13 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.data.blocks import BLOCK_CELLS, Block, InterceptRows, MemoryRows, Rows, Sums
-from ipub.data.choices import Choices
-from ipub.data.completions import CompletedRows, Completion, Places, Positions, SharedBlock, SharedRows
-from ipub.data.intervals import row_slices
+from ipub.data.missing_category import MissingCategories
+from ipub.engine.completions import CompletedRows, Completion, Places, Positions, SharedBlock, SharedRows
+from ipub.engine.rows import BLOCK_CELLS, Block, InterceptRows, MemoryRows, Rows, Sums
 from ipub.losses import Loss
+from ipub.parallel import row_slices
 from ipub.problem import Problem
-from ipub.rounding import Array, overflow_passes
+from ipub.rounding import Array, overflow_means_unbounded
 from ipub.solvers import Solution, solve
 from ipub.solvers.quadratic import minimise_quadratic, solve_shifted
 from ipub.solvers.tables import solve_tables
@@ -293,7 +293,7 @@ class Search:
         in_row = np.repeat(np.arange(rows.n_rows), np.diff(self.places.starts))
         n_cells, (chosen,) = self.places.n_cells, rows.collect(lambda block: (block.choices.categories,))
         choice_rows = np.repeat(np.arange(rows.n_rows), np.diff(self.places.choice_starts))
-        choices = Choices(choice_rows, chosen, rows.categories)
+        choices = MissingCategories(choice_rows, chosen, rows.categories)
         parts = []
         for some in row_slices(len(positions), self._table_cells, BLOCK_CELLS):
             tables = np.repeat(center[None], some.stop - some.start, axis=0)
@@ -313,7 +313,7 @@ class Attained(NamedTuple):
     """For each test row the completions whose models give them; empty unless asked for."""
 
 
-@overflow_passes()
+@overflow_means_unbounded()
 def attained_bounds(
     problem: Problem,
     solution: Solution,

@@ -19,6 +19,17 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 
+SCAN_CELLS = 1 << 20
+"""How many cells one look at the table takes: temporaries stay this small, however long the table."""
+
+
+def row_slices(n_rows: int, n_columns: int, cells: int = SCAN_CELLS) -> Iterator[slice]:
+    """Cut the rows into consecutive slices of about `cells` cells."""
+    step = max(1, cells // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
 @cache
 def n_threads() -> int:
     """Return the number of cores this process may use."""
@@ -30,12 +41,12 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def calm_blas(n_columns: int) -> AbstractContextManager[object]:
+def single_threaded_blas(n_columns: int) -> AbstractContextManager[object]:
     """Return a context in which NumPy's own threads rest, if matrices are so small that they only wait for each other.
 
     Examples
     --------
-    >>> with calm_blas(30):
+    >>> with single_threaded_blas(30):
     ...     pass
     """
     return _rest() if n_columns <= FEW_COLUMNS else nullcontext()

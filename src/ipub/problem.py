@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ipub.data.blocks import Block, Rows, Sums, form_of
+from ipub.engine.rows import Block, Rows, Sums, form_of
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet
 from ipub.rounding import UNDERFLOW, Array
@@ -21,7 +21,7 @@ WORTH_SAMPLING = 8
 class Problem:
     """Minimise ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + penalty(w)`` at the center of the rows.
 
-    An intercept is the last coordinate of w, free in the penalty, with `ipub.data.blocks.InterceptRows`.
+    An intercept is the last coordinate of w, free in the penalty, with `ipub.engine.rows.InterceptRows`.
     """
 
     rows: Rows

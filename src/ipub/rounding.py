@@ -34,7 +34,7 @@ LARGEST = 1e150
 """Larger inputs are refused: their squares would overflow (F3)."""
 
 
-def overflow_passes() -> np.errstate:
+def overflow_means_unbounded() -> np.errstate:
     """Return a context in which what overflows becomes an infinite bound, or NaN and so no bound (F3)."""
     return np.errstate(over="ignore", invalid="ignore", under="ignore")
 

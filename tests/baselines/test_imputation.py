@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from ipub import IntervalMatrix
 from ipub.attained import attained_bounds
 from ipub.baselines import Imputation, complete_cases, multiple_imputation, share_covered, single_imputation
-from ipub.data.blocks import InterceptRows, MemoryRows
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

@@ -10,7 +10,7 @@ from ipub import IntervalMatrix
 from ipub.attained import attained_bounds
 from ipub.baselines import interval_newton
 from ipub.certificates import origin, sphere, tight
-from ipub.data.blocks import InterceptRows, MemoryRows
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

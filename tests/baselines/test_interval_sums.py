@@ -5,7 +5,7 @@ import pytest
 
 from ipub.baselines import interval_sums
 from ipub.baselines.interval_sums import IntervalSums, mean_slope
-from ipub.data import blocks
+from ipub.engine import rows as blocks
 from ipub.losses import LOSSES
 from ipub.rounding import down, up
 from ipub.solvers import solve

@@ -9,7 +9,7 @@ import pytest
 
 from ipub import IntervalMatrix
 from ipub.certificates import CERTIFICATES, ball, sphere, tight
-from ipub.data.blocks import MemoryRows
+from ipub.engine.rows import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -270,7 +270,7 @@ def test_too_many_uncertain_cells_are_summed_or_the_half_ball_serves_alone(monke
     assert kept.slope.cells is not None
     for limit in ("MOST_CELLS", "MOST_NUMBERS"):
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["ipub.certificates.slope"], limit, 3)
+            patch.setattr(sys.modules["ipub.certificates.slope.prove_moves"], limit, 3)
             summed = CERTIFICATES["slope"](problem, solution)
             assert summed.slope.cells is None
             assert "are summed" in summed.note

@@ -14,8 +14,8 @@ from sklearn.exceptions import NotFittedError
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.certificates import CERTIFICATES
+from ipub.io.modelfile import load, save
 from ipub.losses import LOSSES
-from ipub.modelfile import load, save
 from small_problems import COMBINATIONS, draw_table
 
 NAMES = list("abcde")

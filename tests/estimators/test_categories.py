@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ipub import BoundedClassifier, BoundedRegressor, CategoryWarning, IntervalWarning
-from ipub.modelfile import load, save
+from ipub.io.modelfile import load, save
 
 NAMES = ["age", "site_east", "site_north", "site_west", "smoker", "grade_1", "grade_2"]
 

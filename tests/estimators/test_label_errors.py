@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import ipub.data.blocks as blocks_module
+import ipub.engine.rows as blocks_module
 from ipub import BoundedClassifier
-from ipub.modelfile import load, save
+from ipub.io.modelfile import load, save
 
 LOSSES = ("log_loss", "hinge", "squared_hinge", "smoothed_hinge")
 

@@ -14,8 +14,8 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from ipub import BoundedClassifier
 from ipub.estimators.classifier import share_bounds
+from ipub.io.modelfile import load, save
 from ipub.losses import LOSSES
-from ipub.modelfile import load, save
 
 K = 3
 CLASSIFIERS = [name for name, loss in LOSSES.items() if loss.task == "classification"]

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, IntervalWarning
-from ipub.modelfile import load, save
+from ipub.io.modelfile import load, save
 
 SCALERS = {"standard": StandardScaler(), "minmax": MinMaxScaler((-1, 1))}
 NAMES = ["age", "income", "grade"]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from experiments import tiny_run
 from experiments.small_sources import serving
-from ipub import cli
+from ipub.app import cli
 from ipub.experiments import measure, run
 
 TESTS = Path(__file__).parents[1]

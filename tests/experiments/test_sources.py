@@ -11,7 +11,7 @@ from rich.console import Console
 
 from experiments.small_sources import counts, default_frame, default_source, drive_frame, higgs_frame, serving
 from ipub.experiments.sources import DEFAULT, DRIVE, HIGGS, SOURCES, load, load_local
-from ipub.tables import TableError
+from ipub.io.tables import TableError
 
 SILENT = Console(file=io.StringIO())
 CACHE = Path("cache")

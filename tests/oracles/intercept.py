@@ -17,7 +17,7 @@ from flint import arb, arb_mat, ctx, fmpq
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
-from ipub.data.blocks import InterceptRows, MemoryRows
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

@@ -13,7 +13,7 @@ from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from ipub import IntervalMatrix
-from ipub.data.blocks import InterceptRows, MemoryRows
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES, Huber, SmoothedHinge
 from ipub.penalties import ElasticNet as Penalty
 from ipub.problem import Problem

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
-from ipub.data.blocks import InterceptRows, MemoryRows
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES, Hinge, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

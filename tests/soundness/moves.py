@@ -17,9 +17,9 @@ import numpy as np
 from flint import arb, arb_mat, ctx, fmpq
 
 from ipub.certificates import pointwise_bounds, slope
-from ipub.certificates.movement import Movement, Nowhere
-from ipub.certificates.signs import Signs
-from ipub.certificates.slope_bounds import SlopeBounds
+from ipub.certificates.slope.bounds import SlopeBounds
+from ipub.certificates.slope.l1_signs import L1Signs
+from ipub.certificates.slope.move_sets import MoveSet, NoMove
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.rounding import sum_upper
@@ -31,8 +31,8 @@ from oracles.rationals import Enclosure, ball_ends, exact_dot, holds, rational, 
 from soundness.cases import Case, draw_solution, intervals, train, vary_loss, with_intercept
 from soundness.test_exact import exact_completions
 
-slope_module = sys.modules["ipub.certificates.slope"]
-row_model_module = sys.modules["ipub.certificates.row_model"]
+slope_module = sys.modules["ipub.certificates.slope.prove_moves"]
+row_model_module = sys.modules["ipub.certificates.slope.linearize"]
 PRECISION = 240
 KINDS = ("plain", "wide", "strong penalty", "weak penalty", "weights", "one row", "collinear", "kinks", "certain")
 
@@ -103,20 +103,20 @@ def exact_models(key: Key) -> list[ExactModel]:
 def wrong_models(key: Key) -> tuple[int, list[str]]:
     """Compare everything that is claimed of the models of completions with exact ones."""
     case, solution = drawn(key)
-    decided: list[tuple[Signs, np.ndarray]] = []
-    decide = Signs.decided_by
+    decided: list[tuple[L1Signs, np.ndarray]] = []
+    decide = L1Signs.decided_by
 
-    def recorded(self: Signs, bounds: SlopeBounds, penalty: ElasticNet) -> tuple[Signs, np.ndarray]:
+    def recorded(self: L1Signs, bounds: SlopeBounds, penalty: ElasticNet) -> tuple[L1Signs, np.ndarray]:
         found = decide(self, bounds, penalty)
         if np.array_equal(bounds.w, solution.w):  # what is suggested may be about another model
             decided.append(found)
         return found
 
     # The mean value is kept wherever there is one, worth its work or not.
-    with mock.patch.object(Signs, "decided_by", recorded), mock.patch.object(slope_module, "GAIN", np.inf):
+    with mock.patch.object(L1Signs, "decided_by", recorded), mock.patch.object(slope_module, "GAIN", np.inf):
         certificate = slope(case.problem, solution)
     part = certificate.slope
-    found = slope_module.enclose(case.problem, solution) if case.loss.is_smooth else None
+    found = slope_module.prove_move_set(case.problem, solution) if case.loss.is_smooth else None
     if part is None:
         return 0, []
     X = np.vstack([case.X_test, np.eye(len(solution.w))])
@@ -155,7 +155,7 @@ def _forms(part: SlopeBounds) -> dict[str, SlopeBounds]:
     return forms
 
 
-def _wrong_signs(signs: Signs, model: ExactModel) -> Iterator[str]:
+def _wrong_signs(signs: L1Signs, model: ExactModel) -> Iterator[str]:
     for j in range(len(model.w)):
         low, high = model.weight(j)
         if signs.zero[j] and not low == 0 == high:
@@ -179,7 +179,7 @@ def _is_inside(matrix: np.ndarray, radius: float, w: np.ndarray, model: ExactMod
 
 
 @dataclass(frozen=True)
-class Box(Movement):
+class Box(MoveSet):
     """The moves with ``|v_j| <= farthest_j``."""
 
     farthest: np.ndarray
@@ -197,8 +197,8 @@ def wrong_forces(key: Key, size: float, moves: int = 6) -> tuple[int, list[str]]
     rng = np.random.default_rng([key.seed, 1])
     w, d = solution.w, len(solution.w)
     farthest = size * (np.abs(w).max() or 1.0) * rng.uniform(0.2, 1.0, size=d)
-    signs = Signs.undecided(w).within(w, farthest)
-    bounds = slope_module.model_rows(case.problem, solution, Box(farthest)).bounds(signs, None)
+    signs = L1Signs.undecided(w).within(w, farthest)
+    bounds = slope_module.linearize(case.problem, solution, Box(farthest)).bounds(signs, None)
     if bounds is None:
         return 0, []
     U = np.vstack([np.eye(d), case.X_test @ bounds.inverse, *_hardly_moved(bounds)])
@@ -239,7 +239,7 @@ def wrong_norms(key: Key) -> tuple[int, list[str]]:
     """Compare bounds of ``sqrt(g.M^-1 g)``, g the gradient at w', with exact ones for vertices and points inside."""
     case, solution = drawn(key)
     with np.errstate(all="ignore"):
-        model = slope_module.model_rows(case.problem, solution, Nowhere())
+        model = slope_module.linearize(case.problem, solution, NoMove())
         matrix = model.curvature
         bound, choice = model.force_upper(matrix), rationals(model.l1_choice())
     if not np.isfinite(bound):
@@ -268,7 +268,7 @@ def wrong_hessians(key: Key, size: float) -> tuple[int, list[str]]:
     w, d = solution.w, len(solution.w)
     farthest = size * (np.abs(w).max() or 1.0) * rng.uniform(0.2, 1.0, size=d)
     here, between = (
-        slope_module.model_rows(case.problem, solution, Box(farthest), everywhere=all_) for all_ in (False, True)
+        slope_module.linearize(case.problem, solution, Box(farthest), everywhere=all_) for all_ in (False, True)
     )
     count, wrong = 0, []
     for table in exact_completions(case.matrix, {1: 3, 2: 1}.get(case.matrix.n_uncertain, 0)):

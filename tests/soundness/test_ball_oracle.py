@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ipub.certificates.ball import PRICES, ball
-from ipub.data.blocks import MemoryRows
-from ipub.data.intervals import IntervalMatrix
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine.rows import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

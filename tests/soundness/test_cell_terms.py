@@ -12,10 +12,10 @@ import pytest
 from flint import arb, ctx, fmpq
 
 from ipub.certificates import definite, slope_bounds
-from ipub.certificates.cells import CellTerms
-from ipub.certificates.definite import joint_form, roots_upper, rounded_up
-from ipub.certificates.signs import Signs
-from ipub.certificates.slope_bounds import Cells, Groups, SlopeBounds
+from ipub.certificates.slope.bounds import CellTable, ColumnGroups, SlopeBounds
+from ipub.certificates.slope.cell_terms import CellTerms
+from ipub.certificates.slope.l1_signs import L1Signs
+from ipub.linalg import joint_form, roots_upper, rounded_up
 from ipub.losses import LOSSES, Huber
 from ipub.penalties import ElasticNet
 from oracles.exact import as_float
@@ -42,13 +42,13 @@ def draw_bounds(rng: np.random.Generator, scale: float = 1.0) -> SlopeBounds:
     rows = rng.normal(size=(n, d)) * rng.choice([0.0, 1.0, 1.0], size=(n, d))
     found, starts = np.unique(keys, return_index=True)
     starts = np.append(starts, n).astype(np.intp)
-    cells = Cells(starts, rows, scale * rise, scale * level, *(scale * sizes[1:]))
+    cells = CellTable(starts, rows, scale * rise, scale * level, *(scale * sizes[1:]))
     columns = (found // 2).astype(np.intp)
     each = cells.rise[:, None] * rows
     each[np.arange(n), np.repeat(columns, np.diff(starts))] += cells.level
     generators = np.add.reduceat(each, starts[:-1], axis=0)
     nothing = np.zeros(d)
-    groups = Groups(columns, generators, np.zeros_like(generators), np.zeros((0, d, d)))
+    groups = ColumnGroups(columns, generators, np.zeros_like(generators), np.zeros((0, d, d)))
     return SlopeBounds(
         nothing, np.eye(d), np.eye(d), nothing, nothing, np.zeros((0, d, d)), nothing, None, np.inf, groups,
         np.zeros((0, d)), None, cells,
@@ -119,10 +119,10 @@ def test_cells_add_what_lemma_7_says_whether_looked_at_or_not(scale):
 
 
 def plant_certain(monkeypatch: pytest.MonkeyPatch, planted) -> None:
-    honest = Cells.certain.func
+    honest = CellTable.certain.func
     changed = cached_property(lambda self: planted(honest, self))
-    changed.__set_name__(Cells, "certain")
-    monkeypatch.setattr(Cells, "certain", changed)
+    changed.__set_name__(CellTable, "certain")
+    monkeypatch.setattr(CellTable, "certain", changed)
 
 
 CERTAIN = {
@@ -156,7 +156,7 @@ def draw_curved(seed: int, condition: float, error: float) -> SlopeBounds:
     inverse = np.linalg.inv(matrix) * (1.0 + error * rng.normal(size=(d, d)))
     farthest = 10.0 ** rng.uniform(-6.0, 2.0, size=d) / unit
     nothing, none = np.zeros(d), np.zeros((0, d, d))
-    groups = Groups(np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((0, d)), none)
+    groups = ColumnGroups(np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((0, d)), none)
     return SlopeBounds(
         nothing, matrix, inverse, nothing, nothing, none, farthest, None, np.inf, groups, np.zeros((0, d)), None, None
     )  # fmt: skip
@@ -290,8 +290,8 @@ def forces_and_truth(
 ) -> tuple[list[tuple[float, float]], list[Enclosure]]:
     """Return bounds of one force, and its exact values for a grid of completions and the corners of a box of moves."""
     solution = replace(train(case.problem), w=w)
-    signs = Signs.undecided(w).within(w, farthest)
-    bounds = slope_module.model_rows(case.problem, solution, Box(farthest)).bounds(signs, None)
+    signs = L1Signs.undecided(w).within(w, farthest)
+    bounds = slope_module.linearize(case.problem, solution, Box(farthest)).bounds(signs, None)
     u = next(moves._hardly_moved(bounds)) if u is None else u
     with np.errstate(all="ignore"):
         ends = [(low[0], high[0]) for low, high in (part.forces(u[None]) for part in (bounds, bounds.grouped()))]
@@ -374,7 +374,7 @@ def pulls_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 SMALLER = {
     "crossing": ("crossing", altered(CellTerms, "of", crossing=lambda form: 0.2 * form)),
     "bend of rows": ("bend", altered(CellTerms, "of", bend_row=less)),
-    "energy of cells": ("loose", altered(slope_module, "model_rows", cell_energy=less)),
+    "energy of cells": ("loose", altered(slope_module, "linearize", cell_energy=less)),
     "looseness": ("loose", altered(row_model_module, "_lines", looseness=less)),
     "moves of cells, loose": ("loose", altered(row_model_module, "_lines", cell_move=less)),
     "moves of cells": ("pull", altered(row_model_module, "_lines", cell_move=less)),
@@ -396,7 +396,7 @@ def parts_and_formulas(key: Key) -> Iterator[tuple[str, float, fmpq]]:
     """Yield what is kept of each cell, and what the lemmas say, made from the exact weights, moves and radii."""
     case, solution = drawn(key)
     farthest = 0.25 * (1.0 + np.abs(solution.w))
-    model = slope_module.model_rows(case.problem, solution, Box(farthest))
+    model = slope_module.linearize(case.problem, solution, Box(farthest))
     some, cells = model.some, model.cells
     holed = np.flatnonzero(np.diff(case.matrix.row_starts))
     weight = rationals(np.ones(len(case.y)) if case.weight is None else case.weight)

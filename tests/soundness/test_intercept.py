@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ipub.certificates import ball, intercept, origin, sphere, tight
-from ipub.data.blocks import InterceptRows, MemoryRows
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from ipub.certificates import ball, origin, sphere, tight
-from ipub.certificates.slope import slope
-from ipub.data.blocks import InterceptRows, MemoryRows
-from ipub.data.labels import LabelDoubt
+from ipub.certificates.slope.prove_moves import slope
+from ipub.data.label_uncertainty import LabelUncertainty
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.problem import Problem
 from oracles.exact import exact_model
@@ -44,7 +44,7 @@ def doubtful(rng: np.random.Generator, case: Case) -> tuple[Problem, list[np.nda
     if case.loss.task == "regression":
         radius = np.zeros(n)
         radius[some] = rng.choice([0.125, 0.5, 2.0], size=len(some))
-        rows = MemoryRows(case.matrix, case.y, weight).with_doubt(LabelDoubt(radius, np.zeros(n)))
+        rows = MemoryRows(case.matrix, case.y, weight).with_doubt(LabelUncertainty(radius, np.zeros(n)))
         moves = itertools.product([-1.0, 0.5, 1.0], repeat=len(some))
         # Exact for these radii and targets that are no longer than 53 bits.
         labels = [case.y + radius * _spread(some, move, n) for move in moves]
@@ -55,7 +55,7 @@ def doubtful(rng: np.random.Generator, case: Case) -> tuple[Problem, list[np.nda
         y = case.y[twice]
         y[some], y[n:] = 1.0, -1.0
         entered = MemoryRows(case.matrix.take(twice), y, weight[twice] * np.where(share > 0.0, 0.5, 1.0))
-        rows = entered.with_doubt(LabelDoubt(np.zeros(len(twice)), share))
+        rows = entered.with_doubt(LabelUncertainty(np.zeros(len(twice)), share))
         labels = []
         for chosen in itertools.product([-1.0, 1.0], repeat=len(some)):
             here = case.y.copy()

@@ -16,15 +16,15 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
 from ipub.certificates import sphere, tight
-from ipub.data.blocks import InterceptRows, MemoryRows
-from ipub.data.intervals import IntervalMatrix
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import solve
 
-slope_module = sys.modules["ipub.certificates.slope"]
+slope_module = sys.modules["ipub.certificates.slope.prove_moves"]
 N = 2600
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 TABLES = ("plain", "one column missing", "scales", "kinks", "weights", "sorted", "outlier")
@@ -132,7 +132,7 @@ def test_wide_tables_have_one_form_for_each_column_and_the_same_exact_bounds(mon
     X[rng.random(X.shape) < 0.02] = np.nan
     X_test = rng.normal(size=(20, 8))
     whole = BoundedClassifier(alpha=0.3).fit(X, y)
-    monkeypatch.setattr("ipub.certificates.column_forms.MOST_LEANING", 500)
+    monkeypatch.setattr("ipub.certificates.slope.column_bounds.MOST_LEANING", 500)
     wide = BoundedClassifier(alpha=0.3).fit(X, y)
     assert whole.certificate_.slope.groups.leaning is not None
     assert wide.certificate_.slope.groups.leaning is None

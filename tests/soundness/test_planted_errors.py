@@ -12,7 +12,7 @@ import pytest
 
 from ipub import losses, rounding
 from ipub.certificates import ball, origin, sphere, tight
-from ipub.data.blocks import Block
+from ipub.engine.rows import Block
 from ipub.losses import LOSSES, Logistic, Squared
 from ipub.penalties import ElasticNet
 from ipub.rounding import EPS

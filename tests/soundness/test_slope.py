@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates.cells import CellTerms, IncompleteRows
 from ipub.certificates.pointwise import Stage
-from ipub.certificates.signs import Signs
-from ipub.certificates.slope_bounds import SlopeBounds
+from ipub.certificates.slope.bounds import SlopeBounds
+from ipub.certificates.slope.cell_terms import CellTerms, IncompleteRows
+from ipub.certificates.slope.l1_signs import L1Signs
 from ipub.losses import LOSSES, Logistic
 from soundness.moves import (
     KINDS,
@@ -121,7 +121,7 @@ def lines(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def model(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
-    return altered(slope_module, "model_rows", **changes)
+    return altered(slope_module, "linearize", **changes)
 
 
 def pulls_of_groups_dropped(monkeypatch):
@@ -142,24 +142,24 @@ def slopes_at_the_center_alone(monkeypatch):
 
 
 def l1_spread_dropped(monkeypatch):
-    honest = Signs.line
-    monkeypatch.setattr(Signs, "line", lambda self, penalty, w: (*honest(self, penalty, w)[:2], 0.0 * w))
+    honest = L1Signs.line
+    monkeypatch.setattr(L1Signs, "line", lambda self, penalty, w: (*honest(self, penalty, w)[:2], 0.0 * w))
 
 
 def signs_that_trust_half_the_way(monkeypatch):
-    honest = Signs.within
-    monkeypatch.setattr(Signs, "within", lambda self, w, farthest: honest(self, w, 0.5 * farthest))
+    honest = L1Signs.within
+    monkeypatch.setattr(L1Signs, "within", lambda self, w, farthest: honest(self, w, 0.5 * farthest))
 
 
 def zeros_at_twice_the_threshold(monkeypatch):
-    decided_by, line = Signs.decided_by, Signs.line
+    decided_by, line = L1Signs.decided_by, L1Signs.line
 
     def planted(self, bounds, penalty):
         with monkeypatch.context() as patch:
-            patch.setattr(Signs, "line", lambda self, p, w: line(self, replace(p, kappa=p.kappa / 2.0), w))
+            patch.setattr(L1Signs, "line", lambda self, p, w: line(self, replace(p, kappa=p.kappa / 2.0), w))
             return decided_by(self, bounds, replace(penalty, kappa=2.0 * penalty.kappa))
 
-    monkeypatch.setattr(Signs, "decided_by", planted)
+    monkeypatch.setattr(L1Signs, "decided_by", planted)
 
 
 def only_slopes_from_the_trained_model(monkeypatch):
@@ -358,7 +358,7 @@ PLANTED = {
         ],
     ),
     "half the way": (
-        altered(row_model_module.Model, "bounds", farthest=half),
+        altered(row_model_module.Linearization, "bounds", farthest=half),
         FAR,
         [
             Key("squared_hinge", "l2", "strong penalty", True, "garbage", 3),
@@ -366,7 +366,7 @@ PLANTED = {
         ],
     ),
     "no forms": (
-        altered(row_model_module.Model, "bounds", forms=nothing),
+        altered(row_model_module.Linearization, "bounds", forms=nothing),
         FAR,
         [
             Key("log_loss", "elastic net", "kinks", False, "trained", 1),
@@ -374,7 +374,7 @@ PLANTED = {
         ],
     ),
     "no slack": (
-        altered(row_model_module.Model, "bounds", slack=nothing),
+        altered(row_model_module.Linearization, "bounds", slack=nothing),
         FAR,
         [
             Key("squared_hinge", "l2", "strong penalty", True, "garbage", 3),
@@ -390,7 +390,7 @@ PLANTED = {
         ],
     ),
     "half the radius": (
-        altered(row_model_module.Model, "ellipsoid", radius=half),
+        altered(row_model_module.Linearization, "ellipsoid", radius=half),
         wrong_models,
         [Key("huber", "l2", "weak penalty", True, "garbage", 2), Key("log_loss", "l2", "plain", False, "one step", 2)],
     ),
@@ -477,7 +477,7 @@ PLANTED = {
         ],
     ),
     "no slack of the mean value": (
-        altered(row_model_module.Model, "_mean_value", slack=nothing),
+        altered(row_model_module.Linearization, "_mean_value", slack=nothing),
         wrong_models,
         [
             Key("squared_hinge", "l2", "strong penalty", False, "one step", 2),
@@ -485,7 +485,7 @@ PLANTED = {
         ],
     ),
     "no spread of the mean value": (
-        altered(row_model_module.Model, "_mean_value", spread=nothing),
+        altered(row_model_module.Linearization, "_mean_value", spread=nothing),
         wrong_models,
         [
             Key("squared_error", "l2", "weak penalty", seed=2),
@@ -493,7 +493,7 @@ PLANTED = {
         ],
     ),
     "half the force of the mean value": (
-        altered(row_model_module.Model, "_mean_value", force=half),
+        altered(row_model_module.Linearization, "_mean_value", force=half),
         wrong_models,
         [
             Key("smoothed_hinge", "l2", "one row", False, "garbage"),
@@ -501,7 +501,7 @@ PLANTED = {
         ],
     ),
     "another center of the mean value": (
-        altered(row_model_module.Model, "_mean_value", center=lambda center: 0.97 * center),
+        altered(row_model_module.Linearization, "_mean_value", center=lambda center: 0.97 * center),
         wrong_models,
         [Key("squared_error", "l2", "weak penalty", seed=2), Key("log_loss", "l2", "collinear", False, "garbage", 3)],
     ),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ipub.certificates import tight
-from ipub.certificates.slope import enclose, slope_bounds
+from ipub.certificates.slope.prove_moves import prove_move_set, slope_bounds
 from ipub.losses import LOSSES, Huber
 from ipub.penalties import ElasticNet
 from oracles.exact import exact_model
@@ -34,7 +34,7 @@ def test_a_force_that_overflows_proves_nothing():
     completed[0][0] = rational(2 * c)
     low, high = tight(case.problem, solution).score_bounds(x)[0]
     assert low <= exact_score(case, completed) <= high
-    assert enclose(case.problem, solution) is None
+    assert prove_move_set(case.problem, solution) is None
 
 
 @pytest.mark.parametrize(
@@ -69,5 +69,5 @@ def test_a_derivative_that_jumps_closes_no_set_of_moves():
     y = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
     case = Case(intervals(table, radius), y, None, LOSSES["hinge"], ElasticNet(0.1), table)
     solution = train(case.problem)
-    assert enclose(case.problem, solution) is None
+    assert prove_move_set(case.problem, solution) is None
     assert slope_bounds(case.problem, solution)[0] is None

@@ -10,11 +10,11 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from ipub.certificates.cells import CellTerms
-from ipub.certificates.column_forms import ColumnForms
-from ipub.certificates.slope import Model
-from ipub.certificates.summed_cells import Guess, SummedCells
-from ipub.data import blocks
+from ipub.certificates.slope.cell_terms import CellTerms
+from ipub.certificates.slope.column_bounds import ColumnForms
+from ipub.certificates.slope.prove_moves import Linearization
+from ipub.certificates.slope.summed_cells import SummedCells, TuningChoices
+from ipub.engine import rows as blocks
 from ipub.losses import LOSSES
 from ipub.problem import Problem
 from soundness.moves import KINDS, Key, drawn, slope_module, wrong_forces, wrong_hessians, wrong_models, wrong_norms
@@ -24,21 +24,21 @@ SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 MODELS = ("trained", "one step", "noisy", "garbage")
 
 
-def random_guess(rng: np.random.Generator, d: int) -> Guess:
+def random_guess(rng: np.random.Generator, d: int) -> TuningChoices:
     """Return what nobody would guess: a positive definite matrix that has nothing to do with the problem."""
     factor = 10.0 ** rng.uniform(-2, 2) * rng.normal(size=(d, d))
-    return Guess(factor @ factor.T + 1e-3 * np.eye(d), 10.0 ** rng.uniform(-5.0, 0.0, size=d))
+    return TuningChoices(factor @ factor.T + 1e-3 * np.eye(d), 10.0 ** rng.uniform(-5.0, 0.0, size=d))
 
 
 @contextmanager
 def guessed(seed: int, cells_in_a_block: int = 6) -> Iterator[None]:
     """Sum cells by a random guess wherever rows are modelled, over blocks of a row or two."""
-    rng, honest = np.random.default_rng(seed), slope_module.model_rows
+    rng, honest = np.random.default_rng(seed), slope_module.linearize
 
     def summing(problem, *args, **options):
         return honest(problem, *args, **{**options, "guess": random_guess(rng, problem.rows.n_features)})
 
-    with small_blocks(cells_in_a_block), mock.patch.object(slope_module, "model_rows", summing):
+    with small_blocks(cells_in_a_block), mock.patch.object(slope_module, "linearize", summing):
         yield
 
 
@@ -172,7 +172,7 @@ FORCES = {
     "pulls and bends of cells": column_smaller("across", 0.0),
     "signed generators": leaning_smaller("generators", 0.95),
     "signed pulls": leaning_smaller("pulls", 0.0),
-    "uncertain signs": leaning_smaller("bows", 0.0),
+    "uncertain signs": leaning_smaller("curvature_forms", 0.0),
     "certain signs that are none": leaning_smaller("spare", 0.0),
     "shift": smaller("shift", 0.0),
     "pulls": parts_smaller(pull_row=0.0, pull_cell=0.0),
@@ -208,12 +208,12 @@ def test_a_force_that_is_too_small_is_found(monkeypatch, part):
 
 
 def test_a_box_that_is_taken_as_proved_without_a_look_is_found(monkeypatch):
-    honest = Model.box_of_moves
+    honest = Linearization.box_of_moves
 
     def planted(self, ellipsoid, for_suggestion=False):
         return honest(self, ellipsoid, True) if for_suggestion else 0.0 * self.w
 
-    monkeypatch.setattr(Model, "box_of_moves", planted)
+    monkeypatch.setattr(Linearization, "box_of_moves", planted)
     monkeypatch.setattr(slope_module, "SAMPLE_GROWTH", 0.02)
     keys = [Key(loss, "l2", kind, False, "trained", seed) for loss in SMOOTH for kind in KINDS for seed in range(4)]
     # The set that is suggested is far too small, but for the ellipsoid, which is looked at.

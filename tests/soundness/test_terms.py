@@ -10,25 +10,25 @@ import numpy as np
 import pytest
 
 from ipub import BoundedRegressor, IntervalMatrix
-from ipub.certificates import uncertain_row_bounds
-from ipub.certificates.movement import Movement
-from ipub.certificates.signs import Signs
-from ipub.certificates.slope import Model, model_rows
-from ipub.certificates.uncertain_rows import MOST_COMBINATIONS, every_level
-from ipub.data.blocks import InterceptRows, MemoryRows
-from ipub.data.choices import Choices, Levels
-from ipub.data.labels import LabelDoubt
+from ipub.certificates import bounds_of_uncertain_rows
+from ipub.certificates.slope.l1_signs import L1Signs
+from ipub.certificates.slope.move_sets import MoveSet
+from ipub.certificates.slope.prove_moves import Linearization, linearize
+from ipub.certificates.test_rows import MOST_COMBINATIONS, every_level
+from ipub.data.label_uncertainty import LabelUncertainty
+from ipub.data.missing_category import Levels, MissingCategories
+from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
-from ipub.rounding import overflow_passes
+from ipub.rounding import overflow_means_unbounded
 from soundness.cases import train
 
 SMOOTH = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
 
 
 @dataclass(frozen=True)
-class Box(Movement):
+class Box(MoveSet):
     """All moves v with ``|v_j| <= farthest_j``."""
 
     farthest: np.ndarray
@@ -58,7 +58,7 @@ def draw_parts(rng: np.random.Generator, loss_name: str, doubt: bool, intercept:
     missing = np.zeros((n, 2), dtype=bool)
     missing[0] = missing[1, rng.integers(2)] = True
     levels = [Levels(np.arange(1, 1 + sizes[0])), Levels(np.arange(1 + sizes[0], d))]
-    choices = Choices.of(missing, levels)
+    choices = MissingCategories.of(missing, levels)
     choices.put(table)
     radius = np.zeros((n, d))
     radius[0, 0] = float(rng.choice([0.0, 0.25, 1.0]))
@@ -77,14 +77,14 @@ def draw_parts(rng: np.random.Generator, loss_name: str, doubt: bool, intercept:
     if doubt and loss.task == "regression":
         off = np.zeros(n)
         off[0] = float(rng.choice([0.25, 1.0]))
-        rows = rows.with_doubt(LabelDoubt(off, np.zeros(n)))
+        rows = rows.with_doubt(LabelUncertainty(off, np.zeros(n)))
         labels = [(y + side * off, weight / weight.sum()) for side in (-1.0, 1.0)]
     elif doubt:
         twice, share = np.append(np.arange(n), 0), np.zeros(n + 1)
         share[[0, n]] = 1.0
         y, half = y[twice], weight[twice] * np.where(share > 0.0, 0.5, 1.0)
         y[[0, n]] = 1.0, -1.0
-        rows = MemoryRows(matrix.take(twice), y, half).with_doubt(LabelDoubt(np.zeros(n + 1), share))
+        rows = MemoryRows(matrix.take(twice), y, half).with_doubt(LabelUncertainty(np.zeros(n + 1), share))
         tables = [filled[twice] for filled in tables]
         both = np.array([1.0, -1.0])
         labels = []
@@ -99,15 +99,15 @@ def draw_parts(rng: np.random.Generator, loss_name: str, doubt: bool, intercept:
     return Parts(problem, [(filled, *label) for filled in tables for label in labels])
 
 
-def laid(rng: np.random.Generator, parts: Parts) -> tuple[Model, np.ndarray]:
+def laid(rng: np.random.Generator, parts: Parts) -> tuple[Linearization, np.ndarray]:
     """Return the lines about a model that need not be trained, and how far it may move."""
     solution = train(parts.problem)
     w = solution.w * rng.choice([1.0, 1.0, -1.0]) + 10.0 ** rng.uniform(-3.0, 0.0) * rng.normal(size=len(solution.w))
     farthest = 10.0 ** rng.uniform(-3.0, 0.0, size=len(w))
-    return model_rows(parts.problem, replace(solution, w=w), Box(farthest)), farthest
+    return linearize(parts.problem, replace(solution, w=w), Box(farthest)), farthest
 
 
-def gradient(model: Model, completion: tuple[np.ndarray, ...], w: np.ndarray) -> np.ndarray:
+def gradient(model: Linearization, completion: tuple[np.ndarray, ...], w: np.ndarray) -> np.ndarray:
     table, y, weight = completion
     lam = model.problem.penalty.lam_vector(len(w))
     return lam * w + (weight * model.problem.loss.derivative(y, table @ w)) @ table
@@ -119,11 +119,11 @@ def broken(rng: np.random.Generator, loss_name: str, doubt: bool, intercept: boo
     model, farthest = laid(rng, parts)
     w, loss, wrong = model.w, parts.problem.loss, set()
     U = np.vstack([np.eye(len(w)), rng.normal(size=(6, len(w)))])
-    bounds = model.bounds(Signs.undecided(w), None)
+    bounds = model.bounds(L1Signs.undecided(w), None)
     assert bounds is not None
     least, metric = model.hessian_lower(), model.curvature + 0.1 * np.eye(len(w))
     force = model.force_upper(metric)
-    with overflow_passes():
+    with overflow_means_unbounded():
         ends = {"one by one": bounds.forces(U), "grouped": bounds.grouped().forces(U)}
     for completion in parts.completions:
         table, y, weight = completion
@@ -170,11 +170,11 @@ def test_every_combination_of_levels_of_a_test_row_is_bounded(sizes):
     models = rng.normal(size=(4, starts[-1]))
     center = np.column_stack([rng.normal(size=3), *(np.eye(c)[rng.integers(0, c, size=3)] for c in sizes)])
     missing = np.array([[True] * len(sizes), [False] * (len(sizes) - 1) + [True], [False] * len(sizes)])
-    choices = Choices.of(missing, levels)
+    choices = MissingCategories.of(missing, levels)
     choices.put(center)
     cells = np.array([0, 2]), np.array([0, 0]), np.array([0.5, 0.25])
     coef_bounds = np.column_stack([models.min(axis=0), models.max(axis=0)])
-    bounds = uncertain_row_bounds(lambda X: exact_bounds(models, X), center, cells, coef_bounds, choices)
+    bounds = bounds_of_uncertain_rows(lambda X: exact_bounds(models, X), center, cells, coef_bounds, choices)
     for row in range(3):
         spread = np.bincount(cells[0], cells[2], minlength=3)[row]
         scores = models[:, :1] * (center[row, 0] + spread * np.array([-1.0, 1.0]))
@@ -198,7 +198,7 @@ def test_levels_of_an_interval_matrix_survive_scaling_or_are_refused(scale):
     whole = np.column_stack([number, np.eye(3)[level]])
     y, missing = number + np.array([0.0, 1.0, 5.0])[level], np.zeros((30, 1), dtype=bool)
     missing[:2] = True
-    choices = Choices.of(missing, [Levels(np.arange(1, 4))])
+    choices = MissingCategories.of(missing, [Levels(np.arange(1, 4))])
     holed = whole.copy()
     choices.put(holed)
     matrix = replace(IntervalMatrix.from_bounds(holed, holed), choices=choices)
@@ -228,11 +228,11 @@ def test_a_choice_meets_the_moves_of_the_rest_of_its_row(own):
         first = rows.categories[0].columns
         farthest = np.full(len(w), 1e-6)
         farthest[0], farthest[first] = 0.5, own
-        model = model_rows(problem, replace(train(problem), w=w), Box(farthest))
-        bounds = model.bounds(Signs.undecided(w), None)
+        model = linearize(problem, replace(train(problem), w=w), Box(farthest))
+        bounds = model.bounds(L1Signs.undecided(w), None)
         # The center's products with these are 0.
         U = np.eye(len(w))[first[:-1]] - np.eye(len(w))[first[1:]]
-        with overflow_passes():
+        with overflow_means_unbounded():
             low, high = bounds.forces(U)
         for table, _, weight in parts.completions:
             for v in parts.draw_moves(rng, farthest):
@@ -246,18 +246,18 @@ def test_a_choice_meets_the_moves_of_the_rest_of_its_row(own):
 def test_where_one_class_is_flat_an_unknown_label_may_take_all_the_curvature_or_none(sign, missing):
     """Squared hinge at a score of 3: one entry of the row is on its line, the other flat, whatever the move."""
     table = np.array([[sign, 1.0, 0.0], [0.5, 0.0, 1.0], [-0.5, 1.0, 0.0], [sign, 1.0, 0.0]])
-    choices = Choices.of(np.array([[missing], [False], [False], [missing]]), [Levels(np.arange(1, 3))])
+    choices = MissingCategories.of(np.array([[missing], [False], [False], [missing]]), [Levels(np.arange(1, 3))])
     choices.put(table)
     matrix = replace(IntervalMatrix.from_bounds(table, table), choices=choices)
     y, share = np.array([1.0, 1.0, -1.0, -1.0]), np.array([1.0, 0.0, 0.0, 1.0])
     weight = np.array([0.5, 0.01, 0.01, 0.5])
-    rows = MemoryRows(matrix, y, weight).with_doubt(LabelDoubt(np.zeros(4), share))
+    rows = MemoryRows(matrix, y, weight).with_doubt(LabelUncertainty(np.zeros(4), share))
     problem = Problem(rows, LOSSES["squared_hinge"], ElasticNet(0.1, 0.0))
     w, farthest = np.array([3.0, 0.0, 0.0]), np.array([1.0, 1e-3, 1e-3])
-    model = model_rows(problem, replace(train(problem), w=w), Box(farthest))
-    bounds, least = model.bounds(Signs.undecided(w), None), model.hessian_lower()
+    model = linearize(problem, replace(train(problem), w=w), Box(farthest))
+    bounds, least = model.bounds(L1Signs.undecided(w), None), model.hessian_lower()
     U = np.eye(3)
-    with overflow_passes():
+    with overflow_means_unbounded():
         ends = bounds.forces(U), bounds.grouped().forces(U)
     for level, side, theta in itertools.product((0, 1) if missing else (0,), (-1.0, 1.0), (-1.0, 1.0)):
         filled = table.copy()
@@ -280,13 +280,13 @@ def test_the_force_is_that_of_the_levels_and_not_of_their_mean():
         c = int(rng.integers(2, 5))
         table = np.vstack([np.full(c, 1.0 / c), np.eye(c)[:1]])
         missing = np.array([[True], [False]])
-        choices = Choices.of(missing, [Levels(np.arange(c))])
+        choices = MissingCategories.of(missing, [Levels(np.arange(c))])
         choices.put(table)
         matrix = replace(IntervalMatrix.from_bounds(table, table), choices=choices)
         rows = MemoryRows(matrix, np.zeros(2), np.array([1.0, 1e-3]))
         problem = Problem(rows, LOSSES["squared_error"], ElasticNet(float(rng.choice([0.5, 1.0, 2.0])), 0.0))
         w = rng.normal(size=c)
-        model = model_rows(problem, replace(train(problem), w=w - w.mean()), Box(np.zeros(c)))
+        model = linearize(problem, replace(train(problem), w=w - w.mean()), Box(np.zeros(c)))
         for metric in (np.eye(c), model.curvature):
             force = model.force_upper(metric)
             for level in range(c):
@@ -301,15 +301,15 @@ def test_the_force_of_a_doubtful_target_reaches_the_uncertain_part_of_its_row(pa
     """With w' = 0 and y = 0 the gradient is that of the doubt alone, times a completion of the row."""
     c = 4
     table = np.vstack([np.full(c, 0.25 if part == "category" else 0.0), np.eye(c)[:1]])
-    choices = Choices.of(np.array([[part == "category"], [False]]), [Levels(np.arange(c))])
+    choices = MissingCategories.of(np.array([[part == "category"], [False]]), [Levels(np.arange(c))])
     radius = np.zeros_like(table)
     radius[0, 0] = 0.0 if part == "category" else 1.0
     matrix = replace(IntervalMatrix.from_bounds(table - radius, table + radius), choices=choices)
     rows = MemoryRows(matrix, np.zeros(2), np.array([1.0, 1e-3])).with_doubt(
-        LabelDoubt(np.array([1.0, 0.0]), np.zeros(2))
+        LabelUncertainty(np.array([1.0, 0.0]), np.zeros(2))
     )
     problem = Problem(rows, LOSSES["squared_error"], ElasticNet(1.0, 0.0))
-    model = model_rows(problem, replace(train(problem), w=np.zeros(c)), Box(np.zeros(c)))
+    model = linearize(problem, replace(train(problem), w=np.zeros(c)), Box(np.zeros(c)))
     filled = np.eye(c)[[0, 0]]
     here = gradient(model, (filled, np.array([1.0, 0.0]), rows.weight / rows.total_weight), model.w)
     assert np.linalg.norm(here) <= model.force_upper(np.eye(c)) * (1.0 + 1e-9)
@@ -319,10 +319,10 @@ def test_a_doubtful_target_may_take_the_curvature_of_a_row_near_the_bend():
     """Huber's loss: on its line at the middle of the target's interval, beyond the bend at an end."""
     table = np.array([[1.0], [1.0]])
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), np.zeros(2), np.array([1.0, 1e-3]))
-    rows = rows.with_doubt(LabelDoubt(np.array([0.5, 0.0]), np.zeros(2)))
+    rows = rows.with_doubt(LabelUncertainty(np.array([0.5, 0.0]), np.zeros(2)))
     problem = Problem(rows, LOSSES["huber"], ElasticNet(0.1, 0.0))
     w, v = np.array([0.8]), np.array([0.1])
-    model = model_rows(problem, replace(train(problem), w=w), Box(v))
+    model = linearize(problem, replace(train(problem), w=w), Box(v))
     weight = rows.weight / rows.total_weight
     for target in (-0.5, 0.5):
         ends = (gradient(model, (table, np.array([target, 0.0]), weight), w + step) for step in (v, 0.0 * v))

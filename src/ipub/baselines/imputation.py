@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (scikit-learn asks for it)
 from sklearn.impute import IterativeImputer, SimpleImputer
 
-from ipub.data.blocks import Block, InterceptRows, MemoryRows, Rows, Sums
-from ipub.data.intervals import IntervalMatrix, completed_cells
+from ipub.data.interval_matrix import IntervalMatrix, completed_cells
+from ipub.engine.rows import Block, InterceptRows, MemoryRows, Rows, Sums
 from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import solve

@@ -30,7 +30,7 @@ import numpy as np
 from ipub.baselines.interval_sums import IntervalSums, mean_slope
 from ipub.baselines.interval_systems import Ends, IntervalSystem, both, preconditioned
 from ipub.certificates import Certificate, Region, origin
-from ipub.data.blocks import Block, Sums
+from ipub.engine.rows import Block, Sums
 from ipub.problem import Problem
 from ipub.rounding import (
     EPS,
@@ -40,7 +40,7 @@ from ipub.rounding import (
     dot_bounds,
     down,
     midpoint_and_radius,
-    overflow_passes,
+    overflow_means_unbounded,
     sum_error,
     sum_upper,
     up,
@@ -86,7 +86,7 @@ class ParameterBox:
     basis: Array
     moves: Ends
 
-    @overflow_passes()
+    @overflow_means_unbounded()
     def score_bounds(self, X: Array) -> Array:
         """Return (m, 2): the lowest and highest score that any completion's model may give each row, rounded outward.
 
@@ -102,7 +102,7 @@ class ParameterBox:
         return np.column_stack(both((bounds[:, 0], bounds[:, 1]), _images(X, self.center, self.basis, self.moves)))
 
 
-@overflow_passes()
+@overflow_means_unbounded()
 def interval_newton(
     problem: Problem,
     solution: Solution | None = None,
@@ -132,7 +132,7 @@ def interval_newton(
     --------
     >>> import numpy as np
     >>> from ipub import IntervalMatrix
-    >>> from ipub.data.blocks import MemoryRows
+    >>> from ipub.engine.rows import MemoryRows
     >>> from ipub.losses import LOSSES
     >>> from ipub.penalties import ElasticNet
     >>> matrix = IntervalMatrix.from_bounds([[1.0], [2.0]], [[1.0], [2.5]])

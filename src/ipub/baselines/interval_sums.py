@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipub.data.blocks import Block, Sums
-from ipub.data.completions import adding
+from ipub.engine.completions import adding
+from ipub.engine.rows import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_error, sum_upper, up

@@ -8,18 +8,25 @@ from dataclasses import replace
 import numpy as np
 
 from ipub.certificates.ball import ball
-from ipub.certificates.choice_terms import ChoiceTerms
-from ipub.certificates.definite import Inverse
 from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, origin
-from ipub.certificates.pointwise import pointwise_bounds, why_not
+from ipub.certificates.pointwise import pointwise_bounds, unsupported_reason
 from ipub.certificates.region import Certificate, Region, intersection
-from ipub.certificates.slope import Neighbour, slope
-from ipub.certificates.slope import slope_bounds as find_slope_bounds
-from ipub.certificates.slope_bounds import Cells, FirstRound, Groups, Leaning, MeanValue, SlopeBounds
+from ipub.certificates.slope.bounds import (
+    CellTable,
+    ColumnGroups,
+    FirstRound,
+    MeanValueBounds,
+    SignedColumns,
+    SlopeBounds,
+)
+from ipub.certificates.slope.categories import ChoiceTerms
+from ipub.certificates.slope.prove_moves import Neighbour, slope
+from ipub.certificates.slope.prove_moves import slope_bounds as find_slope_bounds
 from ipub.certificates.sphere import sphere
-from ipub.certificates.uncertain_rows import MOST_TRIED, uncertain_row_bounds
-from ipub.data.choices import Levels
+from ipub.certificates.test_rows import MOST_TRIED, bounds_of_uncertain_rows
+from ipub.data.missing_category import Levels
+from ipub.linalg import Inverse
 from ipub.problem import Problem
 from ipub.solvers import Solution
 
@@ -70,7 +77,7 @@ def pointwise(problem: Problem, solution: Solution) -> Certificate:
     """Certify as `tight` does; `pointwise_bounds` starts from there. Where it does not apply, a note says so."""
     start = tight(problem, solution)
     note = start.note if start.slope is None else ""
-    return replace(start, name="pointwise", note=" ".join(filter(None, [note, why_not(problem)])))
+    return replace(start, name="pointwise", note=" ".join(filter(None, [note, unsupported_reason(problem)])))
 
 
 CERTIFICATES: dict[str, Callable[[Problem, Solution], Certificate]] = {
@@ -87,12 +94,12 @@ PARTS: tuple[type, ...] = (
     Region,
     SlopeBounds,
     FirstRound,
-    Groups,
-    Leaning,
-    Cells,
+    ColumnGroups,
+    SignedColumns,
+    CellTable,
     ChoiceTerms,
     Levels,
-    MeanValue,
+    MeanValueBounds,
     Inverse,
 )
 """The dataclasses a certificate is made of."""
@@ -105,6 +112,7 @@ __all__ = [
     "Neighbour",
     "Region",
     "ball",
+    "bounds_of_uncertain_rows",
     "curvature",
     "origin",
     "pointwise",
@@ -112,5 +120,4 @@ __all__ = [
     "slope",
     "sphere",
     "tight",
-    "uncertain_row_bounds",
 ]

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.certificates.flips import flip_moves, largest_sum
 from ipub.certificates.intercept import COARSE, FINE, bracket_of, narrow, reach, with_bracket
-from ipub.certificates.margins import label_doubt, margins
+from ipub.certificates.label_noise import largest_sum, wrong_label_moves
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
-from ipub.data.blocks import Block, Sums
+from ipub.certificates.score_ranges import label_doubt, margins
+from ipub.engine.rows import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, midpoint_and_radius, norm_upper, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import (
+    Array,
+    down,
+    midpoint_and_radius,
+    norm_upper,
+    overflow_means_unbounded,
+    sum_error,
+    sum_upper,
+    up,
+)
 from ipub.solvers import Solution
 
 PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
@@ -25,7 +34,7 @@ NEGLIGIBLE_CHANGE = 1e-8
 """A row whose derivative differs from its dual coordinate relatively by no more adapts: KEEP pays under a root."""
 
 
-@overflow_passes()
+@overflow_means_unbounded()
 def ball(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
     """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
 
@@ -140,4 +149,4 @@ def _ball_sums(
         norms @ loose_w,
     )
     # A flipped row adapts, whatever it does otherwise.
-    return sums, flip_moves(block, loss, at, (np.minimum(low, -a), np.maximum(high, -a)), n_free)
+    return sums, wrong_label_moves(block, loss, at, (np.minimum(low, -a), np.maximum(high, -a)), n_free)

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ipub.certificates.flips import largest, largest_sum, n_flips
-from ipub.certificates.margins import label_doubt
+from ipub.certificates.label_noise import largest, largest_sum, n_flips
 from ipub.certificates.region import Certificate, Region
-from ipub.data.blocks import Block, Sums
+from ipub.certificates.score_ranges import label_doubt
+from ipub.engine.rows import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, midpoint_and_radius, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 Bracket = tuple[float, float]
@@ -54,7 +54,7 @@ def reach(solution: Solution, bracket: Bracket) -> float:
     return float(np.maximum(up(np.abs(here - bracket[0])), up(np.abs(bracket[1] - here))))
 
 
-@overflow_passes()
+@overflow_means_unbounded()
 def narrow(
     problem: Problem, solution: Solution, regions: Sequence[Region], known: Bracket, precision: float = FINE
 ) -> Bracket:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.certificates.flips import largest, largest_sum, n_flips
 from ipub.certificates.intercept import COARSE, EVERYTHING, narrow, with_bracket
+from ipub.certificates.label_noise import largest, largest_sum, n_flips
 from ipub.certificates.region import Certificate, Region
-from ipub.data.blocks import Block, Sums
+from ipub.engine.rows import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, overflow_passes, sum_upper, up
+from ipub.rounding import Array, down, overflow_means_unbounded, sum_upper, up
 from ipub.solvers import Solution
 
 
@@ -25,7 +25,7 @@ def origin(problem: Problem, solution: Solution) -> Certificate:
     return Certificate("origin", (region,), solution.gap)
 
 
-@overflow_passes()
+@overflow_means_unbounded()
 def around_zero(problem: Problem, solution: Solution) -> Region:
     """Return the ball around zero that holds the weights of every completion's model; nothing is said of intercepts."""
     rows, has_intercept = problem.rows, problem.penalty.n_free > 0

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.certificates.cells import IncompleteRows
-from ipub.certificates.definite import EnclosedInverse, root_form_upper
 from ipub.certificates.region import Certificate
-from ipub.certificates.row_model import Model, model_rows
-from ipub.certificates.slope import slope_bounds
-from ipub.certificates.slope_bounds import SlopeBounds
-from ipub.data.blocks import Block, Rows, Sums
-from ipub.data.intervals import Indices
+from ipub.certificates.slope.bounds import SlopeBounds
+from ipub.certificates.slope.cell_terms import IncompleteRows
+from ipub.certificates.slope.linearize import Linearization, linearize
+from ipub.certificates.slope.prove_moves import slope_bounds
+from ipub.data.interval_matrix import Indices
+from ipub.engine.rows import Block, Rows, Sums
+from ipub.linalg import EnclosedInverse, root_form_upper
 from ipub.problem import Problem
-from ipub.rounding import EPS, Array, dot_bounds, down, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import EPS, Array, dot_bounds, down, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.solvers import Solution, solve
 
 ROUNDS = 20
@@ -38,7 +38,7 @@ FEWEST = 0.02
 """A round must fix at least this share of the cells that are left, or it is the last."""
 
 
-def why_not(problem: Problem) -> str:
+def unsupported_reason(problem: Problem) -> str:
     """Say why a problem has no pointwise bounds; nothing if it has."""
     if not problem.loss.is_smooth:
         return f"The derivative of {problem.loss.name} jumps, so there are no pointwise bounds: 'tight' serves instead."
@@ -89,7 +89,7 @@ class Stage:
     problem: Problem
     solution: Solution
     bounds: SlopeBounds
-    model: Model
+    model: Linearization
     some: IncompleteRows
     inverse: EnclosedInverse
     row_spread: Array
@@ -101,7 +101,7 @@ class Stage:
         bounds = bounds or slope_bounds(problem, solution)[0]
         if bounds is None:
             return None
-        model = model_rows(problem, solution, bounds, everywhere=True)
+        model = linearize(problem, solution, bounds, everywhere=True)
         inverse = EnclosedInverse.between(model.hessian_lower(), model.hessian_upper())
         if inverse is None or model.some is None:
             return None
@@ -175,7 +175,7 @@ def pointwise_bounds(
         Called with the number of rows done and their total.
     """
     bounds = certificate.score_bounds(X)
-    first = None if why_not(problem) else Stage.of(problem, solution, certificate.slope)
+    first = None if unsupported_reason(problem) else Stage.of(problem, solution, certificate.slope)
     for k, x in enumerate(X):
         if first is not None and bounds[k, 0] < bounds[k, 1]:
             bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
@@ -185,7 +185,7 @@ def pointwise_bounds(
     return bounds
 
 
-@overflow_passes()
+@overflow_means_unbounded()
 def _highest(stage: Stage, x: Array, side: float) -> float:
     """Bound ``side * x.w''`` from above."""
     hidden, best, last = 0.0, np.inf, stage

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.slope_bounds import SlopeBounds
-from ipub.data.intervals import row_slices
-from ipub.rounding import Array, dot_bounds, down, norm_upper, overflow_passes, sum_upper, up
+from ipub.certificates.slope.bounds import SlopeBounds
+from ipub.parallel import row_slices
+from ipub.rounding import Array, dot_bounds, down, norm_upper, overflow_means_unbounded, sum_upper, up
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Certificate:
         boxes = np.column_stack([region.box for region in self.regions])
         radii = np.array([region.radius for region in self.regions])
         penalised = X[:, : X.shape[1] - self.regions[0].n_free]
-        with overflow_passes():
+        with overflow_means_unbounded():
             low, high = dot_bounds(X, centers)
             open_ = np.isinf(boxes)
             half = sum_upper(np.abs(X) @ np.where(open_, 0.0, boxes), X.shape[1] + 1)

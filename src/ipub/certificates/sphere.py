@@ -8,17 +8,17 @@ import numpy as np
 
 from ipub.certificates.ball import ball
 from ipub.certificates.intercept import bracket_of, narrow, reach, with_bracket
-from ipub.certificates.margins import margins
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
-from ipub.data.blocks import Block, Sums
+from ipub.certificates.score_ranges import margins
+from ipub.engine.rows import Block, Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 
-@overflow_passes()
+@overflow_means_unbounded()
 def sphere(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
     """Certify ``|w'' - w'| <= sqrt(2 Delta / lambda)`` for the model w'' of every completion.
 
@@ -45,7 +45,7 @@ def _region(problem: Problem, solution: Solution, gap: float) -> Region:
     return Region("sphere", solution.w, np.zeros_like(solution.w), radius)
 
 
-@overflow_passes()
+@overflow_means_unbounded()
 def gap_upper(problem: Problem, solution: Solution, free_reach: float = 0.0) -> float:
     """Bound ``Delta = max P(w') - min D(alpha')``, both over all completions, from above.
 

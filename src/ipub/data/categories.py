@@ -10,7 +10,6 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from ipub.data.choices import NO_CHOICES, Choices, Levels
 from ipub.data.frames import (
     REFUSED,
     cells_of_kinds,
@@ -21,7 +20,8 @@ from ipub.data.frames import (
     refuse_columns,
     refuse_duplicate_names,
 )
-from ipub.data.intervals import Indices
+from ipub.data.interval_matrix import Indices
+from ipub.data.missing_category import NOTHING_MISSING, Levels, MissingCategories
 from ipub.rounding import Array
 from ipub.user_warnings import warn_user
 
@@ -168,7 +168,7 @@ class TableEncoder:
                 table[:, start : start + len(levels)] = _one_hot(column, levels, any_level)
         return table
 
-    def with_choices(self, table: Array) -> tuple[Array, Choices]:
+    def with_choices(self, table: Array) -> tuple[Array, MissingCategories]:
         """Return an encoded table with the mean of all levels where a category is missing, and these choices.
 
         The only level of a category is certain.
@@ -183,8 +183,8 @@ class TableEncoder:
                     levels.append(Levels(np.arange(start, start + len(names))))
                     missing.append(holes)
         if not levels:
-            return table, NO_CHOICES
-        choices = Choices.of(np.column_stack(missing), levels)
+            return table, NOTHING_MISSING
+        choices = MissingCategories.of(np.column_stack(missing), levels)
         choices.put(table)
         return table, choices
 

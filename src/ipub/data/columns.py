@@ -15,9 +15,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.data.intervals import Indices, row_slices
+from ipub.data.interval_matrix import Indices
 from ipub.data.sentinels import FEWEST_OTHERS, GAP, SENTINELS, sentinel_in
-from ipub.parallel import in_threads
+from ipub.parallel import in_threads, row_slices
 from ipub.rounding import Array
 
 LONG = 1 << 15

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ipub.data.columns import look_at_columns
-from ipub.data.intervals import column_name
+from ipub.data.interval_matrix import column_name
 from ipub.data.sentinels import SentinelWarning
 from ipub.rounding import LARGEST, Array
 from ipub.user_warnings import warn_user

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from ipub.data.intervals import Indices, IntervalMatrix
-from ipub.rounding import Array, down, midpoint_and_radius, overflow_passes, up
+from ipub.data.interval_matrix import Indices, IntervalMatrix
+from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, up
 
 OPERATIONS = {
     "add": np.add,
@@ -89,7 +89,7 @@ class Scaling:
     def rows(self, table: NDArray[np.generic]) -> Array:
         """Scale rows: the floats that the scalers themselves give for float64; NaN stays NaN."""
         scaled = np.asarray(table, dtype=float)
-        with overflow_passes():
+        with overflow_means_unbounded():
             for name, operand in self.operations:
                 scaled = OPERATIONS[name](scaled, operand)
         return scaled
@@ -122,7 +122,7 @@ class Scaling:
 
     def _cells(self, values: Array, columns: Indices, rounded: Callable[[Array], Array]) -> Array:
         """Scale the values of cells in some columns, rounded after each operation."""
-        with overflow_passes():
+        with overflow_means_unbounded():
             for name, operand in self.operations:
                 values = rounded(OPERATIONS[name](values, operand[columns]))
         return values

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.tables import features_of, read_table, values_of
+from ipub.io.tables import features_of, read_table, values_of
 
 FEATURES = ("age", "shape", "margin", "density")
 TARGET = "severity"

@@ -15,14 +15,14 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from ipub.data.blocks import MemoryRows, Rows
 from ipub.data.frames import is_missing
-from ipub.data.intervals import Indices
-from ipub.data.labels import LabelDoubt
+from ipub.data.interval_matrix import Indices
+from ipub.data.label_uncertainty import LabelUncertainty
+from ipub.engine.rows import MemoryRows, Rows
+from ipub.estimators.inputs import labels_of
 from ipub.estimators.linear_model import BoundedLinearModel
-from ipub.estimators.reading import labels_of
 from ipub.losses import LOSSES, Loss, SmoothedHinge
-from ipub.rounding import LARGEST, Array, down, overflow_passes, sum_error, sum_upper, up
+from ipub.rounding import LARGEST, Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 
 
 def _has_probability(estimator: BoundedClassifier) -> bool:
@@ -280,7 +280,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         rows = self._rows(X, data, targets, weight)
         if self.max_label_errors:
             self._check_label_errors(bool(unknown.any()))
-            rows = rows.with_doubt(LabelDoubt.of_flips(rows.n_rows, int(self.max_label_errors)))
+            rows = rows.with_doubt(LabelUncertainty.of_flips(rows.n_rows, int(self.max_label_errors)))
         return (self._of_either_class(rows, np.flatnonzero(unknown)) if unknown.any() else rows), weight
 
     def _check_label_errors(self, unknown: bool) -> None:
@@ -322,7 +322,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         y[unknown], y[n:] = inside, outside
         entered = MemoryRows(rows.matrix.take(twice), y, weight)
         pairs = np.column_stack([unknown, np.arange(n, len(twice))])
-        return entered.with_doubt(LabelDoubt(np.zeros(len(twice)), share, pairs))
+        return entered.with_doubt(LabelUncertainty(np.zeros(len(twice)), share, pairs))
 
     def _keep(self, coef: Array, intercept: Array) -> None:
         self.coef_, self.intercept_ = coef, intercept
@@ -424,7 +424,7 @@ def share_bounds(low: Array, high: Array) -> tuple[Array, Array]:
     """
     n = low.shape[1]
     others = 1.0 - np.eye(n)
-    with overflow_passes(), np.errstate(divide="ignore"):
+    with overflow_means_unbounded(), np.errstate(divide="ignore"):
         most = sum_upper(high @ others, n + 1)
         least = low @ others
         least = np.maximum(0.0, down(least - sum_error(least, n + 1)))

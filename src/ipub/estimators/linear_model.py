@@ -14,14 +14,14 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.attained import attained_bounds
-from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, pointwise_bounds, uncertain_row_bounds
-from ipub.data.blocks import InterceptRows, Rows
-from ipub.data.choices import NO_CHOICES, Choices
-from ipub.data.intervals import Indices, IntervalMatrix
-from ipub.estimators.output import FrameOutput
-from ipub.estimators.reading import TableReader
+from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, bounds_of_uncertain_rows, pointwise_bounds
+from ipub.data.interval_matrix import Indices, IntervalMatrix
+from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
+from ipub.engine.rows import InterceptRows, Rows
+from ipub.estimators.inputs import TableReader
+from ipub.estimators.outputs import FrameOutput
 from ipub.losses import LOSSES, Loss
-from ipub.parallel import calm_blas
+from ipub.parallel import single_threaded_blas
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import Array, check_arithmetic
@@ -81,7 +81,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
         """Certify from the solutions of one problem, or of several: one for each class."""
         check_arithmetic()
         make = CERTIFICATES[self.certificate]
-        with calm_blas(trained[0][0].rows.n_features):
+        with single_threaded_blas(trained[0][0].rows.n_features):
             self._keep_certificates(trained, tuple(make(problem, solution) for problem, solution in trained))
         for problem, _ in trained:
             problem.rows.forget()
@@ -128,9 +128,9 @@ class BoundedLinearModel(TableReader, FrameOutput):
                 UserWarning,
             )
         coef_bounds = self.coef_bounds_.reshape(len(self._certificates), -1, 2)
-        with calm_blas(center.shape[1]):
+        with single_threaded_blas(center.shape[1]):
             parts = [
-                uncertain_row_bounds(
+                bounds_of_uncertain_rows(
                     partial(self._certain_bounds, k),
                     center,
                     cells,
@@ -159,7 +159,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
                 problem, solution, certificate, table, lambda done, _: bar.update(task, completed=done)
             )
 
-    def _extended(self, rows: IntervalMatrix) -> tuple[Array, tuple[Indices, Indices, Array], Choices]:
+    def _extended(self, rows: IntervalMatrix) -> tuple[Array, tuple[Indices, Indices, Array], MissingCategories]:
         """Return the center of rows, with the ones that an intercept sees, their uncertain cells and choices."""
         in_row, columns, _, radii = rows.cells(slice(0, rows.shape[0]))
         center = rows.center_rows(slice(0, rows.shape[0]))
@@ -222,7 +222,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
         return bounds, pairs[0] if len(pairs) == 1 else [list(each) for each in zip(*pairs, strict=True)]
 
     def _attained(
-        self, k: int, center: Array, cells: tuple[Indices, Indices, Array], choices: Choices, keep: bool
+        self, k: int, center: Array, cells: tuple[Indices, Indices, Array], choices: MissingCategories, keep: bool
     ) -> tuple[Array, Any]:
         """Search for what completions attain under model k.
 
@@ -237,7 +237,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
                     chosen[some] = np.argmax(side * solution.w[levels.columns])
                 filled = center.copy()
                 choices.put(filled, chosen)
-                bounds, completions = self._attained(k, filled, cells, NO_CHOICES, keep)
+                bounds, completions = self._attained(k, filled, cells, NOTHING_MISSING, keep)
                 ends.append(bounds)
                 pairs.append(completions)
             mixed = [(low[0], high[1]) for low, high in zip(*pairs, strict=True)]
@@ -256,7 +256,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
             )
         # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
         coef_bounds = self.coef_bounds_.reshape(len(self._certificates), -1, 2)[k]
-        low, high = uncertain_row_bounds(self._certificates[k].score_bounds, center, cells, coef_bounds).T
+        low, high = bounds_of_uncertain_rows(self._certificates[k].score_bounds, center, cells, coef_bounds).T
         inside = np.clip(attained.bounds, low[:, None], high[:, None])
         rounding = np.abs(attained.bounds - inside) <= RETRAINING_ERROR * (1.0 + np.abs(inside))
         return np.where(rounding, inside, attained.bounds), attained.completions

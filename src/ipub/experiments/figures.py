@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ipub.experiments.results import SettingResult, TableResult
+from ipub.io.tables import whole_file
 from ipub.rounding import Array
-from ipub.tables import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

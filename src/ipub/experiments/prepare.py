@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipub.data.intervals import IntervalMatrix
+from ipub.data.interval_matrix import IntervalMatrix
 from ipub.experiments.settings import PAPER_SIZES, Setting
 from ipub.experiments.sources import Found
 from ipub.experiments.synthetic import Copula

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from threadpoolctl import threadpool_limits
 
 from ipub import __version__
+from ipub.app.screen import err, new_table, note, out, say
 from ipub.experiments import measure, rivals
 from ipub.experiments.figures import check_matplotlib, save_histograms
 from ipub.experiments.page import About, write_page
@@ -24,8 +25,7 @@ from ipub.experiments.results import METHODS, SettingResult, TableResult, slug
 from ipub.experiments.settings import DEEP, GRID, Setting
 from ipub.experiments.sources import HIGGS, SOURCES, Source, load, load_local
 from ipub.experiments.store import Measured, Store
-from ipub.screen import err, new_table, note, out, say
-from ipub.tables import TableError, whole_file
+from ipub.io.tables import TableError, whole_file
 
 FORMAT = 1
 """Raised when a measurement changes its meaning, so that older ones are not taken for it."""

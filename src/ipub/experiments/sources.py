@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from ipub.experiments.download import CACHE_VARIABLE, DownloadError, cache_folder, download
+from ipub.io.tables import TableError, whole_file
 from ipub.rounding import Array
-from ipub.tables import TableError, whole_file
 
 HEADER_LINES = 5
 """How many lines without numbers a text file may begin with."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ipub.io.tables import whole_file
 from ipub.rounding import Array
-from ipub.tables import whole_file
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.data.blocks import Block
+from ipub.engine.rows import Block
 from ipub.losses import Loss
-from ipub.parallel import calm_blas
+from ipub.parallel import single_threaded_blas
 from ipub.problem import Evaluation, Problem
-from ipub.rounding import Array, overflow_passes
+from ipub.rounding import Array, overflow_means_unbounded
 from ipub.solvers.quadratic import minimise_quadratic
 from ipub.user_warnings import warn_user
 
@@ -67,7 +67,7 @@ class Solution:
         return -self.dual_loss.derivative(block.y, score)
 
 
-@overflow_passes()
+@overflow_means_unbounded()
 def solve(
     problem: Problem,
     tol: float = 1e-8,
@@ -93,7 +93,7 @@ def solve(
     verbose : int
         If positive, print a line for each step.
     """
-    with calm_blas(problem.rows.n_features):
+    with single_threaded_blas(problem.rows.n_features):
         return _solve(problem, tol, max_iter, start, verbose)
 
 

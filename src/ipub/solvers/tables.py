@@ -6,7 +6,7 @@ import numpy as np
 
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet, soft_threshold
-from ipub.rounding import Array, overflow_passes
+from ipub.rounding import Array, overflow_means_unbounded
 
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
 """Widths over which a kink is smoothed, one after the other; a smooth loss takes none."""
@@ -24,7 +24,7 @@ SWEEPS = 6
 """Coordinate descent sweeps within one Newton step, each with a walk that settles values."""
 
 
-@overflow_passes()
+@overflow_means_unbounded()
 def solve_tables(tables: Array, y: Array, weight: Array, loss: Loss, penalty: ElasticNet, start: Array) -> Array:
     """Return (k, d): approximate models of k tables of shape (n, d) with the same labels and weights."""
     share = weight / weight.sum()

@@ -1,0 +1,358 @@
+"""The command line: reads files, calls the library, prints. No mathematics here."""
+
+from __future__ import annotations
+
+import decimal
+import errno
+import math
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import typer
+import typer.core
+from numpy.typing import NDArray
+from rich.progress import track
+from rich.text import Text
+from sklearn.base import is_classifier
+
+import ipub
+from ipub.app.demo import show_demo
+from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say
+from ipub.certificates import CERTIFICATES
+from ipub.data.holes import column_ranges
+from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.experiments import SOURCES, reproduce
+from ipub.io import tables
+from ipub.io.modelfile import load_with_metadata, save
+from ipub.io.tables import TableError
+from ipub.losses import LOSSES
+
+SHOWN_ROWS = 20
+SUMMARY_ROWS = 500
+ROWS_AT_ONCE = 200
+LARGE_COLUMN = 10.0
+MOST_CLASSES = 100
+
+
+class SentencesForErrors(typer.core.TyperGroup):
+    """Commands whose bad inputs end in one sentence on stderr, and whose warnings are notes."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; the one place where errors of the library are caught."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_args, **_kwargs: note(_counting_from_one(str(message)))
+            try:
+                return super().invoke(ctx)
+            except OSError as error:
+                if error.errno == errno.EPIPE:
+                    raise
+                _fail(f"{error.filename}: {error.strerror}." if error.filename else str(error))
+            except (TableError, ImportError) as error:
+                _fail(str(error))
+            except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
+                _fail(_counting_from_one(" ".join(str(error).split())) or "Out of memory.")
+
+
+app = typer.Typer(cls=SentencesForErrors, no_args_is_help=True, add_completion=False)
+
+
+def _counting_from_one(sentence: str) -> str:
+    """Count rows as a table on the screen does; the library counts them as arrays do."""
+    return re.sub(r"\brow (\d+)", lambda found: f"row {int(found[1]) + 1}", sentence)
+
+
+def _fail(sentence: str) -> NoReturn:
+    complain(sentence)
+    raise typer.Exit(2)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ipub {ipub.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Certified prediction bounds for linear models trained on tables with missing cells."""
+
+
+@app.command()
+def fit(
+    train: Annotated[Path, typer.Argument(help="Training table: .csv, .tsv (or with .gz) or .parquet.")],
+    target: Annotated[str, typer.Option(help="Column to predict.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path("model.ipub"),
+    loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSSES)}.")] = "auto",
+    alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 0.1,
+    l1_ratio: Annotated[float, typer.Option(help="Share of the l1 penalty, from 0 to below 1.")] = 0.0,
+    hinge_width: Annotated[float, typer.Option(help="Width of the rounded kink of smoothed_hinge.")] = 0.5,
+    huber_delta: Annotated[
+        float, typer.Option(help="Where huber turns from parabola to lines, in the target's units.")
+    ] = 1.0,
+    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
+    no_training_rows: Annotated[
+        bool, typer.Option("--no-training-rows", help="Keep no training row in the model file; bounds are a bit wider.")
+    ] = False,
+    certificate: Annotated[str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}.")] = "tight",
+    intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
+    interval_level: Annotated[float, typer.Option(help="Share of observed values in a quantile interval.")] = 0.9,
+    scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "none",
+    ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+) -> None:
+    """Train on a table with missing cells and save a model that bounds its predictions."""
+    tables.check_folder(output)
+    tables.check_not_overwritten(output, train, ranges)
+    table = tables.read_table(train)
+    tables.check_names([target, *(drop or [])], table.column_names, str(train))
+    names = [name for name in table.column_names if name not in {target, *(drop or [])}]
+    if not names:
+        raise TableError(f"{train} has no column left to learn from beside the target {target!r}.")
+    y = tables.values_of(table, target, train)
+    X = tables.features_of(table, names, train, "Turn them into numbers or text, or leave them out with --drop.")
+    loss, reason = _choose_loss(loss, y, target)
+    numbers = tables.numbers_of(X).column_names
+    where = intervals if ranges is None else {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, names)}
+    kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
+    estimator = kind(
+        loss,
+        alpha=alpha,
+        l1_ratio=l1_ratio,
+        fit_intercept=not no_intercept,
+        certificate=certificate,
+        intervals=where,
+        interval_level=interval_level,
+        scale=None if scale == "none" else scale,
+    )
+    estimator.set_params(**({"hinge_width": hinge_width} if is_classifier(estimator) else {"huber_delta": huber_delta}))
+    estimator.fit(X, y)
+    save(estimator, output, {"target": target}, training_rows=not no_training_rows)
+    say(f"{train}: {len(y)} rows, {len(names)} features, target {target!r}")
+    say(f"Loss: {loss} ({reason})")
+    _show_holes(X, where, interval_level)
+    intercept = "" if estimator.fit_intercept else ", without intercept"
+    say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
+    some = X.take(np.random.default_rng(0).permutation(len(y))[:SUMMARY_ROWS])
+    which = "On the training rows" if some.num_rows == len(y) else f"On {some.num_rows} of the training rows"
+    say(f"{which}: {_summary(_predictions(estimator, some)[0])}")
+    if estimator.scale is None:
+        _advise_on_scale(X)
+    say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
+
+
+def _choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
+    """Return the loss and why it was taken."""
+    if loss != "auto" and loss not in LOSSES:
+        raise TableError(f"--loss {loss} is not known: use auto, {', '.join(LOSSES)}.")
+    values = np.unique(y)
+    is_number = y.dtype.kind in "iuf"
+    if len(values) == 1:
+        raise TableError(f"The target {target!r} is {values[0]} in every row: there is nothing to learn.")
+    if loss == "auto":
+        if len(values) == 2 and (not is_number or (values % 1 == 0).all()):
+            return "log_loss", f"the target has two values, {values[0]} and {values[1]}"
+        if is_number:
+            return "squared_error", f"the target is a number with {len(values)} different values"
+        loss, reason = "log_loss", f"the target has {len(values)} classes, each is told from the others"
+    else:
+        reason = "as asked"
+    if LOSSES[loss].task == "classification" and (
+        len(values) > MOST_CLASSES or (y.dtype.kind == "f" and len(values) > 2)
+    ):
+        raise TableError(
+            f"The target {target!r} has {len(values)} different values, and --loss {loss} tells classes apart: use "
+            f"squared_error or huber for numbers, or a target with at most {MOST_CLASSES} classes."
+        )
+    if LOSSES[loss].task == "regression" and not is_number:
+        raise TableError(f"--loss {loss} needs a target of numbers, but {target!r} holds {y.dtype.name} values.")
+    return loss, reason
+
+
+def _show_holes(X: pa.Table, where: Any, level: float) -> None:
+    holes, numbers = tables.holes_of(X), tables.numbers_of(X)
+    if not holes.any():
+        say("Holes: none, so the bounds are as narrow as training is exact")
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ranges = column_ranges(tables.floats_of(numbers), where, level, numbers.column_names)
+    found = dict(zip(numbers.column_names, ranges, strict=True))
+    say(f"Holes: {holes.sum()} cells in {holes.any(axis=1).sum()} rows, taken to lie in these intervals")
+    table = new_table("column", "holes", "from", "to", left=["column"])
+    for name, count in zip(X.column_names, holes.sum(axis=0), strict=True):
+        if count:
+            ends = [f"{end:.6g}" for end in found[name]] if name in found else ["any", "category"]
+            table.add_row(Text(name), str(count), *ends)
+    out.print(table)
+
+
+def _advise_on_scale(X: pa.Table) -> None:
+    numbers = tables.numbers_of(X)
+    sizes = np.nanmax(np.abs(tables.floats_of(numbers)), axis=0, initial=0.0)
+    if sizes.max(initial=0.0) > LARGE_COLUMN:
+        name = numbers.column_names[int(sizes.argmax())]
+        note(f"Bounds widen with the size of the columns ({name} goes up to {sizes.max():g}): try --scale standard.")
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model file made by `ipub fit`.")],
+    test: Annotated[Path, typer.Argument(help="Table to predict: .csv, .tsv (or with .gz) or .parquet.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write .csv, .tsv or .parquet.")] = None,
+) -> None:
+    """Predict the rows of a table, with bounds that hold whatever the missing cells were, in both tables.
+
+    Columns written: prediction; for log_loss also probability (of the second class; of more than two, of the
+    predicted one), for the hinges score; lower and upper, the bounds of that number; certain, whether no completion
+    changes the class; with more than two classes also possible, those that some completion may give. Regression has
+    no classes, hence no column certain.
+    """
+    if output is not None:
+        tables.check_table_path(output)
+        tables.check_not_overwritten(output, model, test)
+    estimator, metadata = load_with_metadata(model)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        raise TableError(f"{model} was fitted without column names: fit it with `ipub fit`, or on a DataFrame.")
+    encoder = estimator.encoder_
+    categories = [] if encoder is None else [name for name in names if name not in encoder.names_of_numbers]
+    table = tables.read_table(test, categories)
+    tables.check_names(list(names), table.column_names, str(test))
+    ignored = [name for name in table.column_names if name not in names]
+    X = tables.features_of(table, list(names), test, "The model was trained on numbers or text: turn them into that.")
+    columns, quantity = _predictions(estimator, X)
+    n_holed = int(tables.holes_of(X).any(axis=1).sum())
+    if output is None:
+        _show_predictions(columns, quantity)
+    else:
+        tables.write_table(output, columns)
+        say(f"Written to {output}; lower and upper bound {quantity}")
+    if ignored:
+        target = metadata.get("target")
+        listed = ", ".join(f"{name} (the target)" if name == target else name for name in ignored[:10])
+        note(f"Columns not used by the model: {listed}{', ...' if len(ignored) > 10 else ''}.")
+    if n_holed:
+        note(
+            f"{n_holed} of {table.num_rows} rows have missing cells themselves: predicted with each hole at the middle "
+            "of its interval, and bounded over all of it."
+        )
+    say(f"{table.num_rows} rows: {_summary(columns)}")
+
+
+def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
+    """Return the columns of the answer, and in words what is bounded."""
+    prediction = estimator.predict(X)
+    columns = {"prediction": pa.array(prediction)}
+    several = is_classifier(estimator) and len(estimator.classes_) > 2
+    if not is_classifier(estimator):
+        quantity, bounds, threshold = "the prediction", _in_parts(estimator.predict_bounds, X), np.nan
+    elif hasattr(estimator, "predict_proba_bounds"):
+        quantity, bounds, threshold = "the probability of ", _in_parts(estimator.predict_proba_bounds, X), 0.5
+        values = estimator.predict_proba(X) if several else estimator.predict_proba(X)[:, 1]
+    else:
+        quantity, bounds, threshold = "the score of ", _in_parts(estimator.decision_bounds, X), 0.0
+        values = estimator.decision_function(X)
+    if several:
+        of = np.arange(len(values)), np.searchsorted(estimator.classes_, prediction)
+        values, bounds = values[of], bounds[of]
+    if is_classifier(estimator):
+        columns["probability" if threshold else "score"] = pa.array(values)
+        quantity += "the class that is predicted" if several else str(estimator.classes_[1])
+    columns["lower"], columns["upper"] = pa.array(bounds[:, 0]), pa.array(bounds[:, 1])
+    if several:
+        labels = _in_parts(estimator.predict_set, X)
+        columns["certain"] = pa.array(labels.sum(axis=1) == 1)
+        columns["possible"] = pa.array([", ".join(map(str, estimator.classes_[row])) for row in labels])
+    elif is_classifier(estimator):
+        columns["certain"] = pa.array((bounds[:, 0] > threshold) | (bounds[:, 1] < threshold))
+    return columns, quantity
+
+
+def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray[Any]:
+    """Bound some rows at a time, and show how far it is."""
+    parts = np.array_split(np.arange(X.num_rows), max(1, X.num_rows // ROWS_AT_ONCE))
+    bar = track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5)
+    return np.concatenate([bound(X.take(part)) for part in bar])
+
+
+def _show_predictions(columns: dict[str, Any], quantity: str) -> None:
+    n_rows = len(columns["prediction"])
+    table = new_table("row", *columns)
+    for i in range(min(n_rows, SHOWN_ROWS)):
+        table.add_row(str(i + 1), *(_cell(columns[name][i].as_py(), OUTWARD.get(name)) for name in columns))
+    out.print(table)
+    if n_rows > SHOWN_ROWS:
+        say(f"... and {n_rows - SHOWN_ROWS} more rows; -o bounds.csv writes them all")
+    say(f"lower and upper bound {quantity}")
+
+
+def _cell(value: Any, rounding: str | None) -> Text:
+    if value is None:
+        return Text("-", "dim")
+    if isinstance(value, bool):
+        return Text("yes", "green") if value else Text("no", "yellow")
+    if isinstance(value, float) and math.isfinite(value):
+        value = float(decimal.Context(prec=4, rounding=rounding).create_decimal_from_float(value))
+    return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
+
+
+def _summary(columns: dict[str, Any]) -> str:
+    """Say in one sentence how much the holes leave open."""
+    n = len(columns["prediction"])
+    if "certain" in columns:
+        n_certain = columns["certain"].true_count
+        return f"{n_certain} of {n} predictions ({n_certain / n:.0%}) are certain, no completion changes them"
+    widths = np.asarray(columns["upper"]) - np.asarray(columns["lower"])
+    return f"the bounds of {n} predictions have a median width of {np.median(widths):.4g}"
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the figure.")] = Path("ipub-demo.png"),
+    alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 0.1,
+    seed: Annotated[int, typer.Option(min=0, help="Which rows are kept for the test.")] = 0,
+) -> None:
+    """Show on real data which predictions the missing cells of a training table can change."""
+    show_demo(output, alpha, seed)
+
+
+@app.command("reproduce")
+def reproduce_command(
+    dataset: Annotated[
+        list[str] | None, typer.Option(help=f"{', '.join(SOURCES)}; may be repeated. All if left out.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder with the data sets; what is not in it is downloaded.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for results.md, its figures and finished measurements; reproduction if left out, or "
+            "reproduction-quick.",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Two settings, tables cut short: about a minute.")] = False,
+) -> None:
+    """Repeat the paper's experiments, with ours beside them, and write a page of results.
+
+    It can be interrupted: the same command goes on where it stopped.
+    """
+    goal = output or Path("reproduction-quick" if quick else "reproduction")
+    page = reproduce(dataset or [], data_dir, goal, quick=quick)
+    say(f"Written to {page}", "bold")
+
+
+if __name__ == "__main__":
+    app()

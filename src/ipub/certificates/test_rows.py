@@ -1,0 +1,136 @@
+"""Bounds of the score of a row that is uncertain itself, over training and row completions together (Lemma 10).
+
+A score ``x.w`` is linear in each cell of x, so it is greatest at an end of the cell's interval, and the sign of the
+weight says at which. Where a certificate decides that sign for all completions of the training table, the end is put
+into the row, and the row is bounded as any other. Where it does not, both ends are tried, for the few cells of a row
+that matter most; for its other cells the largest that they can add is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ipub.data.interval_matrix import Indices
+from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
+from ipub.rounding import Array, down, overflow_means_unbounded, sum_upper, up
+
+CellTable = tuple[Indices, Indices, Array]
+"""Row, column and radius of each uncertain cell."""
+
+MOST_TRIED = 3
+"""Cells of a row of which both ends are tried, at most: each doubles the cost."""
+
+MOST_COMBINATIONS = 256
+"""Of the levels of several missing categories in one row; beyond them, the columns of a category are a box."""
+
+
+def bounds_of_uncertain_rows(
+    bounds_of: Callable[[Array], Array],
+    center: Array,
+    cells: CellTable,
+    coef_bounds: Array,
+    choices: MissingCategories = NOTHING_MISSING,
+    most_tried: int = MOST_TRIED,
+) -> Array:
+    """Return (m, 2): bounds of ``x''.w''`` for every completion x'' of its row and every completion's model w''.
+
+    A row with missing categories is looked at with every combination of their levels.
+
+    Parameters
+    ----------
+    bounds_of : callable
+        Returns (k, 2) certified bounds of the scores of k rows without uncertain cells.
+    center : array of shape (m, n_columns)
+        The rows, with uncertain cells at the middle of their intervals.
+    cells : arrays of rows, columns and radii
+        The uncertain cells; their columns are among the first of `coef_bounds`.
+    coef_bounds : array of shape (n, 2)
+        Bounds of the weights over all completions of the training table.
+    choices : Choices
+        The missing categories of the rows.
+    most_tried : int
+        Cells of a row of which both ends are tried, at most.
+    """
+    if len(choices):
+        center, cells, rows = every_level(center, cells, choices)
+        bounds = bounds_of_uncertain_rows(bounds_of, center, cells, coef_bounds, most_tried=most_tried)
+        starts = np.flatnonzero(np.diff(rows, prepend=-1))
+        low, high = np.minimum.reduceat(bounds[:, 0], starts), np.maximum.reduceat(bounds[:, 1], starts)
+        return np.column_stack([low, high])
+    in_row, columns, radii = cells
+    if len(in_row) == 0:
+        return bounds_of(center)
+    low, high = coef_bounds[columns].T
+    middle = center[in_row, columns]
+    # NaN decides nothing.
+    rises, falls = low >= 0.0, high <= 0.0
+    with overflow_means_unbounded():
+        top, bottom = up(middle + radii), down(middle - radii)
+        most = up(radii * np.maximum(np.abs(low), np.abs(high)))
+        tried, place = _largest_of_each_row(in_row, most, ~(rises | falls), most_tried)
+        rest = np.where(rises | falls, 0.0, most)
+        rest[tried] = 0.0
+        loose: Array = np.bincount(in_row, rest, minlength=len(center)).astype(float, copy=False)
+        loose = sum_upper(loose, center.shape[1] + 2)
+    highest, lowest = center.copy(), center.copy()
+    highest[in_row, columns] = np.where(rises, top, np.where(falls, bottom, middle))
+    lowest[in_row, columns] = np.where(rises, bottom, np.where(falls, top, middle))
+    uncertain = np.bincount(in_row, minlength=len(center)) > 0
+    n_choices = 1 << np.bincount(in_row[tried], minlength=len(center))
+    bounds = np.tile([np.inf, -np.inf], (len(center), 1))
+    bounds[~uncertain] = bounds_of(center[~uncertain])
+    for choice in range(n_choices.max()):
+        ends = np.where(choice >> place & 1, top[tried], bottom[tried])
+        lowest[in_row[tried], columns[tried]] = highest[in_row[tried], columns[tried]] = ends
+        some = uncertain & (choice < n_choices)
+        below, above = np.split(bounds_of(np.concatenate([lowest[some], highest[some]])), 2)
+        bounds[some, 0] = np.minimum(bounds[some, 0], below[:, 0])
+        bounds[some, 1] = np.maximum(bounds[some, 1], above[:, 1])
+    with overflow_means_unbounded():
+        bounds[uncertain, 0] = down(bounds[uncertain, 0] - loose[uncertain])
+        bounds[uncertain, 1] = up(bounds[uncertain, 1] + loose[uncertain])
+    # down(-inf) is NaN: no bound.
+    bounds[:, 0] = np.nan_to_num(bounds[:, 0], nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
+    bounds[:, 1] = np.nan_to_num(bounds[:, 1], nan=np.inf, posinf=np.inf, neginf=np.inf)
+    return bounds
+
+
+def every_level(center: Array, cells: CellTable, choices: MissingCategories) -> tuple[Array, CellTable, Indices]:
+    """Replace each row by one for every combination of the levels of its missing categories.
+
+    Returns the rows, their uncertain cells, and the number of the row each of them stands for.
+    """
+    center = center.copy()
+    in_row, columns, radii = cells
+    origin: Indices = np.arange(len(center))
+    for some, levels in choices.by_category():
+        missing = np.isin(origin, choices.rows[some])
+        count = np.bincount(origin, minlength=len(origin))[origin] * len(levels.columns)
+        boxed = np.flatnonzero(missing & (count > MOST_COMBINATIONS))
+        center[np.ix_(boxed, levels.columns)] = 0.5
+        in_row = np.concatenate([in_row, np.repeat(boxed, len(levels.columns))])
+        columns = np.concatenate([columns, np.tile(levels.columns, len(boxed))])
+        radii = np.concatenate([radii, np.full(len(boxed) * len(levels.columns), 0.5)])
+        copies = np.where(missing & (count <= MOST_COMBINATIONS), len(levels.columns), 1)
+        # Row i becomes rows first[i] to first[i] + copies[i] - 1, and its cells with it.
+        first, source = np.cumsum(copies) - copies, np.repeat(np.arange(len(center)), copies)
+        level = np.arange(len(source)) - first[source]
+        center, origin = center[source], origin[source]
+        chosen = np.flatnonzero(copies[source] > 1)
+        center[np.ix_(chosen, levels.columns)] = 0.0
+        center[chosen, levels.columns[level[chosen]]] = 1.0
+        times = copies[in_row]
+        offset = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        in_row = np.repeat(first[in_row], times) + offset
+        columns, radii = np.repeat(columns, times), np.repeat(radii, times)
+    return center, (in_row, columns, radii), origin
+
+
+def _largest_of_each_row(in_row: Indices, size: Array, allowed: Array, count: int) -> tuple[Indices, Indices]:
+    """Return which allowed cells are among the `count` largest of their row, and their places there from 0."""
+    some = np.flatnonzero(allowed)
+    order = some[np.lexsort((-np.nan_to_num(size[some], nan=np.inf), in_row[some]))]
+    place = np.arange(len(order)) - np.searchsorted(in_row[order], in_row[order])
+    return order[place < count], place[place < count]

@@ -1,0 +1,1 @@
+"""Where the rows are: blocks of rows, and sums over them."""

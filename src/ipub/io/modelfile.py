@@ -1,0 +1,289 @@
+"""Save a fitted estimator to one file and load it again, without pickle.
+
+A model file is a zip archive: ``model.json`` names the class, its parameters, its fitted attributes and any
+metadata, and every array is a ``.npy`` member. Nothing in it is ever executed, so a file from a stranger can
+be loaded. Numbers are stored bit by bit: a loaded model gives the bounds of the saved one. A model with the
+slope certificate ("slope", "tight") holds the training rows that have holes; with `max_label_errors`, all of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import ipub
+from ipub.certificates import PARTS, Certificate
+from ipub.data.categories import TableEncoder
+from ipub.data.scaling import Scaling
+from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.io.tables import whole_file
+from ipub.losses import LOSSES
+from ipub.rounding import LARGEST
+
+FORMAT = "ipub model"
+VERSION = 3
+"""Raised whenever a file of the new kind would be misread by the code before."""
+
+ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
+RECORDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (*PARTS, Scaling, TableEncoder, *map(type, LOSSES.values()))
+}
+"""Dataclasses that may stand in a model file."""
+
+HEADER = "model.json"
+ARRAY_KINDS = "biufcUS"
+"""Kinds of NumPy arrays that are stored as they are; others are stored value by value."""
+
+
+class ModelFileError(ValueError):
+    """A file that is no model, is damaged, or comes from a newer version; or a model that cannot be stored."""
+
+
+class StoredModel(NamedTuple):
+    """What a model file holds."""
+
+    estimator: Any
+    metadata: dict[str, Any]
+
+
+def save(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    training_rows: bool = True,
+) -> None:
+    """Write a fitted `BoundedClassifier` or `BoundedRegressor` to a file.
+
+    The file appears under its name only when it is complete; whatever stood there before stays until then.
+
+    Parameters
+    ----------
+    estimator : BoundedClassifier or BoundedRegressor
+    path : path
+        By habit it ends in ``.ipub``.
+    metadata : mapping, optional
+        Anything of numbers, strings, arrays, lists and mappings that shall travel with the model, for
+        `load_with_metadata`.
+    training_rows : bool, default=True
+        Whether the file may hold training rows: those with holes, and with `max_label_errors` all. Without them bounds
+        are wider by some per cent, and the file holds nothing but sums over many rows.
+
+    Raises
+    ------
+    ModelFileError
+        If the estimator is of another kind, or a parameter cannot be stored without pickle.
+    """
+    kind = type(estimator).__name__
+    if ESTIMATORS.get(kind) is not type(estimator):
+        raise ModelFileError(
+            f"Only {' and '.join(ESTIMATORS)} can be saved, not {kind}. Of a Pipeline, save the last step and keep "
+            "the others with their own means."
+        )
+    check_is_fitted(estimator)
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    fitted = {name: value for name, value in vars(estimator).items() if _is_fitted(name)}
+    if not training_rows:
+        certificates = fitted["certificate_"]
+        fitted["certificate_"] = (
+            tuple(each.grouped() for each in certificates)
+            if isinstance(certificates, tuple)
+            else certificates.grouped()
+        )
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"ipub {ipub.__version__}",
+        "class": kind,
+        "parameters": _encode_items(estimator.get_params(deep=False), arrays, "parameter"),
+        "fitted": _encode_items(fitted, arrays, "attribute"),
+        "metadata": _encode_items(dict(metadata or {}), arrays, "metadata"),
+    }
+    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        _write_member(archive, HEADER, json.dumps(header, indent=1, allow_nan=False).encode())
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.save(content, array, allow_pickle=False)
+            _write_member(archive, name, content.getvalue())
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    """Write a member without the time of day: the same model gives the same bytes."""
+    archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read an estimator that `save` wrote: it predicts and bounds exactly as the saved one.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file, is damaged, or was written by a newer version of ipub.
+    OSError
+        If the file cannot be opened.
+    """
+    return load_with_metadata(path).estimator
+
+
+def load_with_metadata(path: str | os.PathLike[str]) -> StoredModel:
+    """Read an estimator and the metadata saved with it; errors as in `load`."""
+    path = Path(path)
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a folder, not a model file.")
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ModelFileError(_not_a_model(path))
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return _read(archive, path)
+        except ModelFileError:
+            raise
+        # What is inside was written by anybody: whatever goes wrong in reading it is said in one way.
+        except Exception as error:
+            raise ModelFileError(f"{path} is damaged and cannot be loaded ({error}). Save the model again.") from error
+
+
+def _not_a_model(path: Path) -> str:
+    return f"{path} is not an ipub model, or not a whole one. Make it with `ipub fit` or ipub.io.modelfile.save."
+
+
+def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
+    if HEADER not in archive.namelist():
+        raise ModelFileError(_not_a_model(path))
+    header = json.loads(archive.read(HEADER))
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError(_not_a_model(path))
+    version = header["version"]
+    if not isinstance(version, int) or version > VERSION:
+        raise ModelFileError(
+            f"{path} was written by a newer version of ipub ({header.get('written_by', 'unknown')}; this is "
+            f"{ipub.__version__}): upgrade with `pip install --upgrade ipub`."
+        )
+    if header["class"] not in ESTIMATORS:
+        raise ModelFileError(f"{path} holds a {header['class']!r}, which ipub {ipub.__version__} does not know.")
+    kind = ESTIMATORS[header["class"]]
+    parameters = _decode_items(header["parameters"], archive)
+    unknown = set(parameters) - set(kind().get_params(deep=False))
+    if unknown:
+        raise ValueError(f"unknown parameter {min(unknown)!r}")
+    estimator = kind(**parameters)
+    for name, value in _decode_items(header["fitted"], archive).items():
+        if not _is_fitted(name):
+            raise ValueError(f"unexpected attribute {name!r}")
+        setattr(estimator, name, value)
+    if version < 3:
+        # These did not say where holes of test rows lie: anywhere.
+        estimator.hole_ranges_ = np.tile([-LARGEST, LARGEST], (estimator.n_features_in_, 1))
+        estimator.precision_ = np.zeros(estimator.n_features_in_)
+    _check_consistent(estimator)
+    return StoredModel(estimator, _decode_items(header["metadata"], archive))
+
+
+def _is_fitted(name: str) -> bool:
+    """Whether an attribute is a public result of fit, by scikit-learn's convention."""
+    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
+
+
+def _check_consistent(estimator: Any) -> None:
+    """Refuse a model whose parts do not fit each other, before it predicts nonsense."""
+    encoder = estimator.encoder_
+    d = estimator.n_features_in_ if encoder is None else len(encoder.names)
+    certificates = estimator.certificate_ if isinstance(estimator.certificate_, tuple) else (estimator.certificate_,)
+    n_classes = len(getattr(estimator, "classes_", ()))
+    n_models = n_classes if n_classes > 2 else 1
+    several = (n_models,) if n_models > 1 else ()
+    if np.size(estimator.coef_) != n_models * d or estimator.fill_values_.shape != (d,):
+        raise ValueError("the arrays do not fit the number of features")
+    if (
+        estimator.hole_ranges_.shape != (d, 2)
+        or estimator.precision_.shape != (d,)
+        or estimator.coef_bounds_.shape != (*several, d, 2)
+    ):
+        raise ValueError("the bounds do not fit the number of features")
+    if len(certificates) != n_models or not all(isinstance(each, Certificate) for each in certificates):
+        raise TypeError("the certificate is missing")
+    if np.size(estimator.intercept_) != n_models or estimator.intercept_bounds_.shape != (*several, 2):
+        raise ValueError("the intercept is not one number for each model")
+    if estimator.scaling_ is not None and estimator.scaling_.rows(np.zeros((1, d))).shape != (1, d):
+        raise ValueError("the scaling does not fit the number of features")
+    for certificate in certificates:
+        certificate.score_bounds(np.zeros((1, d + estimator.fit_intercept)))
+
+
+def _encode_items(items: Mapping[str, Any], arrays: dict[str, np.ndarray[Any, Any]], what: str) -> dict[str, Any]:
+    encoded = {}
+    for name, value in items.items():
+        try:
+            encoded[name] = _encode(value, arrays)
+        except TypeError as error:
+            raise ModelFileError(f"The {what} {name!r} cannot be stored in a model file: {error}.") from None
+    return encoded
+
+
+def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """Return what stands for a value in JSON; arrays go to `arrays`, and a dictionary names what it is."""
+    if value is None or isinstance(value, bool | str) or type(value) is int:
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, list):
+        return [_encode(item, arrays) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [_encode(item, arrays) for item in value]}
+    if isinstance(value, Mapping):
+        return {"mapping": [[_encode(key, arrays), _encode(item, arrays)] for key, item in value.items()]}
+    if RECORDS.get(type(value).__name__) is type(value):
+        fields = {field.name: _encode(getattr(value, field.name), arrays) for field in dataclasses.fields(value)}
+        return {"record": type(value).__name__, "fields": fields}
+    if isinstance(value, np.generic) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        if array.dtype.kind not in ARRAY_KINDS:
+            return {"objects": [_encode(item, arrays) for item in array.ravel().tolist()], "shape": array.shape}
+        name = f"array{len(arrays)}.npy"
+        arrays[name] = array
+        return {"scalar" if isinstance(value, np.generic) else "array": name}
+    raise TypeError(f"a value of type {type(value).__name__} would need pickle")
+
+
+def _decode_items(items: Mapping[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+    return {name: _decode(value, archive) for name, value in items.items()}
+
+
+def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, archive) for item in value]
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"float": number}:
+            return float(number)
+        case {"tuple": items}:
+            return tuple(_decode(item, archive) for item in items)
+        case {"mapping": pairs}:
+            return {_decode(key, archive): _decode(item, archive) for key, item in pairs}
+        case {"record": name, "fields": fields}:
+            return RECORDS[name](**_decode_items(fields, archive))
+        case {"objects": items, "shape": shape}:
+            objects = np.empty(len(items), dtype=object)
+            objects[:] = [_decode(item, archive) for item in items]
+            return objects.reshape(shape)
+        case {"array": name}:
+            return _array(archive, name)
+        case {"scalar": name}:
+            return _array(archive, name)[()]
+    raise ValueError(f"unknown entry {next(iter(value), '')!r}")
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> Any:
+    # All of it at once: only then is the checksum looked at.
+    return np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)

@@ -1,0 +1,167 @@
+"""Missing categories: bounds hold for every level, proven against exact minimisers; planted errors are caught."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import ipub.certificates.slope.cell_terms as cells_module
+from ipub.attained import attained_bounds
+from ipub.certificates import ball, slope, sphere, tight
+from ipub.certificates.slope.categories import ChoiceTerms
+from ipub.certificates.slope.prove_moves import prove_move_set
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.missing_category import Levels, MissingCategories
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
+from soundness.cases import MODELS, Case, draw_solution, train, vary_loss, with_intercept
+from soundness.test_exact import prove
+
+LOSS_NAMES = tuple(LOSSES)
+CERTIFIED = {
+    "sphere": sphere,
+    "ball": ball,
+    "slope": slope,
+    "tight": tight,
+    "grouped": lambda problem, solution: slope(problem, solution).grouped(),
+}
+
+
+def tiny_choices(rng: np.random.Generator, loss_name: str, penalty: str, gentle: bool) -> Case:
+    """A few rows with numbers, one or two categories, of which some are missing, and perhaps an interval."""
+    sizes = rng.integers(2, 4, size=rng.integers(1, 3))
+    n, d = int(rng.integers(4, 7)), 1
+    starts = d + np.concatenate([[0], np.cumsum(sizes)])
+    table = np.concatenate([rng.normal(size=(n, d)), *(np.eye(c)[rng.integers(0, c, size=n)] for c in sizes)], axis=1)
+    missing = np.zeros((n, len(sizes)), dtype=bool)
+    for _ in range(rng.integers(1, 3)):
+        missing[rng.integers(n), rng.integers(len(sizes))] = True
+    levels = [Levels(np.arange(a, b)) for a, b in pairwise(starts)]
+    choices = MissingCategories.of(missing, levels)
+    choices.put(table)
+    radius = 0.2 if gentle else 1.0
+    holes = rng.integers(0, 2)
+    lower, upper = table.copy(), table.copy()
+    for _ in range(holes):
+        i, j = (int(rng.choice(choices.rows)) if rng.random() < 0.5 else int(rng.integers(n))), int(rng.integers(d))
+        lower[i, j], upper[i, j] = table[i, j] - radius, table[i, j] + radius
+    matrix = replace(IntervalMatrix.from_bounds(lower, upper), choices=choices)
+    y = rng.normal(size=n) if LOSSES[loss_name].task == "regression" else rng.choice([-1.0, 1.0], size=n)
+    weight = np.ones(n)
+    if gentle:
+        weight[missing.any(axis=1)] = 10.0 ** rng.uniform(-4.0, -1.0)
+    kappa = 0.0 if penalty == "l2" else 0.1 * float(np.abs(table.T @ y).max()) / n
+    lam = 10.0 ** rng.uniform(-2.0, 0.5)
+    return Case(matrix, y, weight, LOSSES[loss_name], ElasticNet(lam, kappa), rng.normal(size=(3, table.shape[1])))
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
+@pytest.mark.parametrize("penalty", ["l2", "elastic net"])
+@pytest.mark.parametrize("loss_name", LOSS_NAMES)
+def test_bounds_hold_for_every_level_exactly(loss_name, penalty, intercept, report_proofs):
+    rng = np.random.default_rng([31, LOSS_NAMES.index(loss_name), len(penalty), intercept])
+    count = 0
+    for k in range(5):
+        case = vary_loss(rng, tiny_choices(rng, loss_name, penalty, gentle=k % 2 == 0))
+        case = with_intercept(case) if intercept else case
+        solutions = [train(case.problem), draw_solution(rng, case, str(rng.choice(MODELS)))]
+        made, failures = prove(case, solutions, 0, CERTIFIED)
+        assert failures == []
+        count += made
+    report_proofs(count)
+
+
+def _scaled(**factors):
+    """Return a plant: the terms of missing categories, some of them times a number."""
+
+    def plant(monkeypatch):
+        honest = cells_module._choice_terms
+
+        def planted(*args):
+            return tuple(
+                replace(each, **{name: factor * getattr(each, name) for name, factor in factors.items()})
+                for each in honest(*args)
+            )
+
+        monkeypatch.setattr(cells_module, "_choice_terms", planted)
+
+    return plant
+
+
+def _first_levels_only(monkeypatch):
+    honest = ChoiceTerms.ends
+
+    def planted(self, U, reach):
+        level, rise = self.level.copy(), self.rise.copy()
+        level[:, -1], rise[:, -1] = level[:, 0], rise[:, 0]
+        return honest(replace(self, level=level, rise=rise), U, reach)
+
+    monkeypatch.setattr(ChoiceTerms, "ends", planted)
+
+
+PLANTS = {
+    "a sign": _scaled(rise=-1.0),
+    "half the change": _scaled(level=0.5),
+    "the middle forgotten": _scaled(middle=0.0),
+    "a level forgotten": _first_levels_only,
+    "no product with v": _scaled(curved=0.0, pull_row=0.0, pull_level=0.0),
+    "no remainders": _scaled(loose_level=0.0, crossed=0.0),
+}
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_planted_errors_are_caught(name, monkeypatch):
+    PLANTS[name](monkeypatch)
+    rng = np.random.default_rng(7)
+    for loss_name in ("squared_error", "huber") * 100:
+        case = tiny_choices(rng, loss_name, "l2", gentle=True)
+        if prove(case, [train(case.problem)], 0, CERTIFIED)[1]:
+            return
+    pytest.fail("no bound is violated")
+
+
+def larger(rng: np.random.Generator, loss_name: str, intercept: bool) -> Case:
+    n, sizes = 60, (3, 4)
+    table = np.concatenate([rng.random((n, 2)), *(np.eye(c)[rng.integers(0, c, size=n)] for c in sizes)], axis=1)
+    w = rng.normal(size=table.shape[1])
+    score = (table - table.mean(axis=0)) @ w + 0.3 * rng.normal(size=n)
+    missing = rng.random((n, 2)) < 0.05
+    missing[0, 0] = True
+    choices = MissingCategories.of(missing, [Levels(np.arange(2, 5)), Levels(np.arange(5, 9))])
+    choices.put(table)
+    lower, upper = table.copy(), table.copy()
+    cells = rng.random((n, 2)) < 0.02
+    lower[:, :2][cells], upper[:, :2][cells] = 0.2, 0.8
+    matrix = replace(IntervalMatrix.from_bounds(lower, upper), choices=choices)
+    y = score if LOSSES[loss_name].task == "regression" else np.where(score > 0.0, 1.0, -1.0)
+    case = Case(matrix, y, None, LOSSES[loss_name], ElasticNet(0.3), rng.random((4, table.shape[1])))
+    return with_intercept(case) if intercept else case
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
+@pytest.mark.parametrize("loss_name", LOSS_NAMES)
+def test_what_completions_attain_lies_inside(loss_name, intercept):
+    rng = np.random.default_rng([3, LOSS_NAMES.index(loss_name), intercept])
+    for _ in range(3):
+        case = larger(rng, loss_name, intercept)
+        solution = train(case.problem)
+        attained = attained_bounds(case.problem, solution, case.X_test, keep_completions=True)
+        for make in CERTIFIED.values():
+            bounds = make(case.problem, solution).score_bounds(case.X_test)
+            slack = 1e-7 * (1.0 + np.abs(bounds))
+            assert (bounds[:, 0] <= attained.bounds[:, 0] + slack[:, 0]).all()
+            assert (bounds[:, 1] >= attained.bounds[:, 1] - slack[:, 1]).all()
+        table = attained.completions[0][1].table()
+        for levels in case.matrix.choices.levels:
+            assert set(table[case.matrix.choices.rows][:, levels.columns].ravel()) <= {0.0, 1.0, levels.share}
+
+
+def test_a_smooth_problem_is_enclosed_and_the_slope_certificate_wins():
+    rng = np.random.default_rng(2)
+    case = larger(rng, "log_loss", intercept=False)
+    solution = train(case.problem)
+    assert prove_move_set(case.problem, solution) is not None
+    assert tight(case.problem, solution).shares(case.X_test)["slope"] == 1.0
