@@ -23,7 +23,7 @@ from ipub import BoundedClassifier
 from ipub.certificates import ball, origin, sphere, tight
 from ipub.certificates.region import Certificate, intersection
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine.rows import InterceptRows, MemoryRows, Rows
+from ipub.engine import MemoryRows, Rows, with_intercept_column
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -75,7 +75,7 @@ def run(console: Console) -> None:
 def _problem(matrix: IntervalMatrix, y: Array, has_intercept: bool) -> Problem:
     rows: Rows = MemoryRows(matrix, y)
     if has_intercept:
-        rows = InterceptRows(rows)
+        rows = with_intercept_column(rows)
     return Problem(rows, LOSSES["log_loss"], ElasticNet(LAMBDA, n_free=int(has_intercept)))
 
 

@@ -16,7 +16,7 @@ from benchmarks.real_data import DATA, load, with_holes
 from ipub import BoundedClassifier
 from ipub.data.holes import IntervalWarning
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine.rows import MemoryRows
+from ipub.engine import MemoryRows
 from ipub.experiments.prepare import higgs_shaped
 from ipub.experiments.settings import Setting
 from ipub.experiments.sources import HIGGS, load_local

@@ -19,7 +19,7 @@ from benchmarks.real_data import DATA
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.attained import attained_bounds
 from ipub.certificates import tight
-from ipub.engine.rows import InterceptRows, MemoryRows
+from ipub.engine import MemoryRows, with_intercept_column, without_intercept_column
 from ipub.problem import Problem
 from ipub.solvers import solve
 
@@ -137,7 +137,7 @@ def _n_choices(estimator: Any) -> int:
     if encoder is None:
         return 0
     rows = estimator._training[0][0].rows
-    return len((rows.rows if isinstance(rows, InterceptRows) else rows).matrix.choices)
+    return len(without_intercept_column(rows).matrix.choices)
 
 
 CATEGORIES = (
@@ -162,7 +162,9 @@ def _choices_and_boxes(console: Console) -> None:
         problem = estimator._training[0][0]
         table = estimator.encoder_.encode(X)
         boxes = estimator.scaling_.intervals(IntervalMatrix.from_table(table, estimator.hole_ranges_))
-        boxed = Problem(InterceptRows(MemoryRows(boxes, problem.rows.y)), problem.loss, problem.penalty)
+        boxed = Problem(
+            with_intercept_column(MemoryRows(boxes, problem.rows.labels().y)), problem.loss, problem.penalty
+        )
         rows = estimator.scaling_.rows(estimator.encoder_.encode(X_test))
         rows = np.column_stack([rows, np.ones(len(rows))])
         attained = attained_bounds(problem, estimator._training[0][1], rows).bounds

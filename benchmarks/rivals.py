@@ -16,7 +16,7 @@ from ipub.attained import attained_bounds
 from ipub.baselines import complete_cases, interval_newton, multiple_imputation, share_covered, single_imputation
 from ipub.certificates import sphere, tight
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine.rows import MemoryRows
+from ipub.engine import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

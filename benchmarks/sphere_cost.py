@@ -12,7 +12,8 @@ from benchmarks.lines import Lines
 from benchmarks.timing import medians
 from ipub.certificates import sphere
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine.rows import Block, MemoryRows, Sums
+from ipub.engine import Block, MemoryRows
+from ipub.engine.rows import Sums
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

@@ -20,7 +20,7 @@ from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
 from ipub.certificates import Certificate, ball, sphere, tight
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine.rows import MemoryRows
+from ipub.engine import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

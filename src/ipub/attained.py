@@ -21,14 +21,28 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ipub.data.interval_matrix import Indices
+from ipub.data.label_uncertainty import NO_PAIRS, LabelUncertainty
 from ipub.data.missing_category import MissingCategories
-from ipub.engine.completions import CompletedRows, Completion, Places, Positions, SharedBlock, SharedRows
-from ipub.engine.rows import BLOCK_CELLS, Block, InterceptRows, MemoryRows, Rows, Sums
+from ipub.engine import (
+    Block,
+    Reads,
+    Rows,
+    SlicedRows,
+    engine_of,
+    reads,
+    with_intercept_column,
+    with_labels,
+    without_intercept_column,
+)
+from ipub.engine.completions import Completion, PositionLayout, Positions, SharedBlock, side_by_side, whole_table
+from ipub.engine.slices import BLOCK_CELLS
 from ipub.losses import Loss
 from ipub.parallel import row_slices
 from ipub.problem import Problem
@@ -123,23 +137,23 @@ class Search:
 
     def __init__(self, problem: Problem, solution: Solution) -> None:
         self.problem, self.w = problem, solution.w
-        self.places = Places.of(problem.rows)
-        (categories,) = problem.rows.collect(lambda block: (block.choices.categories,))
-        cells: list[Sequence[int]] = [(-1, 1)] * self.places.n_cells
+        self.layout = PositionLayout.of(problem.rows)
+        categories = _gathered(problem.rows, _missing_categories).categories
+        cells: list[Sequence[int]] = [(-1, 1)] * self.layout.n_cells
         self.options = cells + [range(len(problem.rows.categories[k].columns)) for k in categories]
         """What the position of each cell, and of each choice, may be."""
         self._table_cells = problem.rows.n_rows * problem.rows.n_features
         self._trained: dict[bytes, Array] = {}
         self._hessians: dict[float, Array] = {}
         self._vertices: tuple[Positions, Array] | None = None
-        self.w = self._solve(self.places.center).w
+        self.w = self._solve(self.layout.center).w
         d = len(self.w)
         self.rows_at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (20 * len(self.options) + 16 * d * d)))
 
     def completion(self, positions: Positions) -> Completion:
         """Return the completion with the uncertain cells at these positions, without a column of ones."""
         rows = self.problem.rows
-        return Completion(rows.rows if isinstance(rows, InterceptRows) else rows, self.places, positions)
+        return Completion(without_intercept_column(rows), self.layout, positions)
 
     def steps(self, best: Best) -> Iterator[float]:
         """Search for the ends of some test rows; yield which share of the work is done."""
@@ -153,7 +167,7 @@ class Search:
             for k, _ in enumerate(self._push(best)):
                 yield (k + 1) / (ROUNDS + 1)
             self._flip(best)
-        best.record(self.places.center[None], self.w[None])
+        best.record(self.layout.center[None], self.w[None])
 
     def _push(self, best: Best) -> Iterator[None]:
         """Push cells for each row and side, in rounds, and retrain.
@@ -164,7 +178,7 @@ class Search:
         middles, moves = np.repeat(best.X, 2, axis=0), sides[:, None] * np.repeat(best.radius, 2, axis=0)
         aims = middles + moves * np.sign(self.w)
         center = aims @ self.w
-        positions = np.tile(self.places.center, (len(aims), 1))
+        positions = np.tile(self.layout.center, (len(aims), 1))
         models, reached = np.repeat(self.w[None], len(aims), axis=0), np.full(len(aims), -np.inf)
         hessians = np.empty((len(aims), len(self.w), len(self.w)))
         failures, active = np.zeros(len(aims), dtype=int), np.arange(len(aims))
@@ -175,8 +189,8 @@ class Search:
             if number == 0 or not loss.is_smooth:
                 hessians[:] = self._hessian(smooth, ahead, width)
             u = np.array([self._inverse(hessians[k], models[k], aims[k]) for k in active])
-            rows = SharedRows(self.problem.rows, self.places, positions[active])
-            ends = np.concatenate(rows.collect(_better_ends, smooth, ahead, models[active].T, u.T, sides[active]))
+            rows = side_by_side(self.problem.rows, self.layout, positions[active])
+            ends = np.concatenate(_gathered(rows, _better_ends, smooth, ahead, models[active].T, u.T, sides[active]))
             chosen = rng.random((len(active), len(ends)), dtype=np.float32) < 0.5 ** failures[active, None]
             pushed = np.where(chosen, ends.T, positions[active])
             if loss.is_smooth:
@@ -244,7 +258,7 @@ class Search:
         lam, kappa = (part(w.shape[1]) for part in (self.problem.penalty.lam_vector, self.problem.penalty.kappa_vector))
         moving = np.arange(len(w))
         for number in range(PASSES):
-            rows = SharedRows(self.problem.rows, self.places, positions[moving])
+            rows = side_by_side(self.problem.rows, self.layout, positions[moving])
             (sums,) = rows.reduce(_gradient_sums, self.problem.loss, w[moving].T)
             for k, now in zip(moving, sums.T / rows.total_weight, strict=True):
                 if number > 0:
@@ -269,9 +283,8 @@ class Search:
         return solution.w if solution.relative_gap <= FAILED else np.full_like(self.w, np.nan)
 
     def _solve(self, positions: Positions) -> Solution:
-        rows: Rows = CompletedRows(self.completion(positions))
-        if self.problem.penalty.n_free:
-            rows = InterceptRows(rows)
+        rows = self.completion(positions).completed()
+        rows = with_intercept_column(rows) if self.problem.penalty.n_free else rows
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             problem = Problem(rows, self.problem.loss, self.problem.penalty)
@@ -288,19 +301,18 @@ class Search:
 
     def _compare(self, positions: Positions) -> Array:
         """Return approximate models of completions of a small table."""
-        rows, penalty = self.problem.rows, self.problem.penalty
-        center, columns, radii = rows.collect(_cells)
-        in_row = np.repeat(np.arange(rows.n_rows), np.diff(self.places.starts))
-        n_cells, (chosen,) = self.places.n_cells, rows.collect(lambda block: (block.choices.categories,))
-        choice_rows = np.repeat(np.arange(rows.n_rows), np.diff(self.places.choice_starts))
-        choices = MissingCategories(choice_rows, chosen, rows.categories)
+        rows, penalty, n_cells = self.problem.rows, self.problem.penalty, self.layout.n_cells
+        whole = whole_table(rows)
+        in_row = np.repeat(np.arange(rows.n_rows), whole.cell_counts)
+        missing_rows = np.repeat(np.arange(rows.n_rows), whole.missing_counts)
+        choices = MissingCategories(missing_rows, whole.categories, rows.categories)
         parts = []
         for some in row_slices(len(positions), self._table_cells, BLOCK_CELLS):
-            tables = np.repeat(center[None], some.stop - some.start, axis=0)
-            tables[:, in_row, columns] += radii * positions[some, :n_cells]
+            tables = np.repeat(whole.center[None], some.stop - some.start, axis=0)
+            tables[:, in_row, whole.cell_columns] += whole.cell_radii * positions[some, :n_cells]
             for table, each in zip(tables, positions[some], strict=True):
                 choices.put(table, each[n_cells:])
-            parts.append(solve_tables(tables, rows.y, rows.weight, self.problem.loss, penalty, self.w))
+            parts.append(solve_tables(tables, whole.y, whole.weight, self.problem.loss, penalty, self.w))
         return np.concatenate(parts)
 
 
@@ -339,12 +351,12 @@ def attained_bounds(
         Called again and again with the share of the work that is done, at last with 1.
     """
     tell = progress or (lambda _share: None)
-    if problem.rows.doubt is not None:
+    if problem.rows.uncertain_labels:
         return _with_labels(problem, solution, X, radius, keep_completions, tell)
     search = Search(problem, solution)
     attained = Attained(np.empty((len(X), 2)), [])
     for rows in row_slices(len(X), 1, search.rows_at_once):
-        best = Best(X[rows], np.zeros_like(X[rows]) if radius is None else radius[rows], search.places.center)
+        best = Best(X[rows], np.zeros_like(X[rows]) if radius is None else radius[rows], search.layout.center)
         for share in search.steps(best):
             tell((rows.start + share * len(best.X)) / len(X))
         attained.bounds[rows] = best.scores
@@ -365,10 +377,8 @@ def _with_labels(
     tell: Callable[[float], None],
 ) -> Attained:
     """Choose labels for each row and side, to first order and twice; then search for cells with these."""
-    rows, doubt = problem.rows, problem.rows.doubt
-    table = rows.rows if isinstance(rows, InterceptRows) else rows
-    if doubt is None or not isinstance(table, MemoryRows):
-        raise TypeError("Uncertain labels are searched in tables in memory only.")
+    rows, (y, weight) = problem.rows, problem.rows.labels()
+    uncertain = None if rows.max_wrong_labels else _label_uncertainty(rows)
     penalty, loss = problem.penalty, problem.loss.smoothed(KINK_WIDTHS[1])
     attained = Attained(np.empty((len(X), 2)), [])
     for k, x in enumerate(X):
@@ -378,17 +388,15 @@ def _with_labels(
             for _ in range(LABEL_ROUNDS):
                 hessian = settled.evaluate(model.w, loss).hessian
                 u = solve_shifted(hessian, penalty.lam_vector(len(x)), x)
-                slopes, others, products = rows.collect(_label_effects, loss, model.w, u)
-                if doubt.flips:
-                    push = side * rows.weight * (slopes - others) * products
-                    y, weight = _flipped(rows.y, push, doubt.flips), rows.weight
+                effects = _gathered(rows, _label_effects, loss, model.w, u)
+                if uncertain is None:
+                    push = side * weight * (effects.slopes - effects.other_slopes) * effects.products
+                    chosen = _flipped(y, push, rows.max_wrong_labels), weight
                 else:
                     # A target moves its row's score up, a weight against the derivative.
-                    push = side * np.where(doubt.radius > 0.0, products, -slopes * products)
-                    y, weight = doubt.settled(rows.y, rows.weight, np.where(push >= 0.0, 1.0, -1.0))
-                certain: Rows = MemoryRows(table.matrix, y, weight)
-                certain = InterceptRows(certain) if penalty.n_free else certain
-                settled = Problem(certain, problem.loss, penalty)
+                    moved = np.where(uncertain.radius > 0.0, effects.products, -effects.slopes * effects.products)
+                    chosen = uncertain.settled(y, weight, np.where(side * moved >= 0.0, 1.0, -1.0))
+                settled = replace(problem, rows=with_labels(rows, *chosen))
                 model = solve(settled, tol=TOLERANCE, start=model.w)
             some = None if radius is None else radius[k : k + 1]
             found = attained_bounds(settled, model, x[None], radius=some, keep_completions=keep_completions)
@@ -400,9 +408,38 @@ def _with_labels(
     return attained
 
 
-def _label_effects(block: Block, loss: Loss, w: Array, u: Array) -> Sums:
+def _label_uncertainty(rows: Rows) -> LabelUncertainty:
+    """Gather how far labels are uncertain; only an engine in this process knows which rows stand for one row."""
+    gathered, engine = _gathered(rows, _label_ranges), engine_of(rows)
+    pairs = engine.label_uncertainty.pairs if isinstance(engine, SlicedRows) and engine.label_uncertainty else NO_PAIRS
+    return LabelUncertainty(gathered.radius, gathered.share, pairs)
+
+
+class _LabelRanges(NamedTuple):
+    radius: Array
+    share: Array
+
+
+@reads(Reads.LABELS)
+def _label_ranges(block: Block) -> _LabelRanges:
+    return (
+        _LabelRanges(*np.zeros((2, block.n_rows)))
+        if block.labels is None
+        else _LabelRanges(block.labels.radius, block.labels.share)
+    )
+
+
+class _LabelEffects(NamedTuple):
+    """For each row the derivative of its label and of the other one, and its product with a direction."""
+
+    slopes: Array
+    other_slopes: Array
+    products: Array
+
+
+def _label_effects(block: Block, loss: Loss, w: Array, u: Array) -> _LabelEffects:
     score = block.center @ w
-    return loss.derivative(block.y, score), loss.derivative(-block.y, score), block.center @ u
+    return _LabelEffects(loss.derivative(block.y, score), loss.derivative(-block.y, score), block.center @ u)
 
 
 def _flipped(y: Array, push: Array, count: int) -> Array:
@@ -421,21 +458,39 @@ def _update(hessian: Array, step: Array, change: Array) -> None:
         hessian += np.outer(change, change) / (change @ step) - np.outer(image, image) / (image @ step)
 
 
-def _cells(block: Block) -> Sums:
-    return block.center, block.cell_columns, block.cell_radii
+def _gathered(rows: Rows, kernel: Callable[..., Any], *args: Any) -> Any:
+    """Gather what a search needs of all rows or cells; there is no search without."""
+    gathered = rows.gather(kernel, *args)
+    if gathered is None:
+        raise ValueError(f"The uncertain cells of {rows.n_rows:,} rows are too many to search for completions.")
+    return gathered
 
 
-def _hessian_sums(block: Block, loss: Loss, ahead: float, w: Array) -> Sums:
+class _MissingCategories(NamedTuple):
+    categories: Indices
+
+
+@reads(Reads.CELLS)
+def _missing_categories(block: Block) -> _MissingCategories:
+    return _MissingCategories(block.choices.categories)
+
+
+def _hessian_sums(block: Block, loss: Loss, ahead: float, w: Array) -> tuple[Array]:
     curvature = block.weight * loss.curvature(block.y, block.center @ w - ahead * block.y)
     return ((block.center * curvature[:, None]).T @ block.center,)
 
 
-def _gradient_sums(block: SharedBlock, loss: Loss, w: Array) -> Sums:
+def _gradient_sums(block: SharedBlock, loss: Loss, w: Array) -> tuple[Array]:
     slope = loss.derivative(block.y[:, None], block.scores(w))
     return (block.transposed_dot(block.weight[:, None] * slope),)
 
 
-def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> Sums:
+class _BetterEnds(NamedTuple):
+    cells: Positions
+    levels: Positions
+
+
+def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> _BetterEnds:
     """Return for each cell and completion the end of its interval that moves the prediction farther; then levels."""
     i, j, y = block.cell_rows, block.cell_columns, block.y[block.cell_rows, None]
     score, product = block.scores(w)[i] - ahead * y, block.scores(u)[i]
@@ -456,4 +511,4 @@ def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Arra
             for step, turn in zip(levels.changes(w.T).T, levels.changes(u.T).T, strict=True)
         ]
         chosen[some] = np.argmax(values, axis=0)
-    return ends, chosen
+    return _BetterEnds(ends, chosen)

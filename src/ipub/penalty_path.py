@@ -18,7 +18,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from ipub.certificates import CERTIFICATES, Certificate, Neighbour, tight
-from ipub.engine.rows import Block, Rows, Sums
+from ipub.engine import Block, Rows
+from ipub.engine.rows import Sums
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.classifier import possible_labels
 from ipub.estimators.inputs import center_sums, labels_of
@@ -163,7 +164,7 @@ def penalty_path(
             found[k] = _Point.of(fitted, X_test, truth)
             fitted.verbose = estimator.verbose
     for rows in models:
-        rows.forget()
+        rows.clear_cache()
     points = [found[k] for k in range(len(chosen))]
     score, guaranteed, certain = (
         None if None in values else np.array(values)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from ipub.engine.rows import Block, Rows, Sums, form_of
+from ipub.engine import Block, Rows
+from ipub.engine.ops import weighted_gram
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet
 from ipub.rounding import UNDERFLOW, Array
+from ipub.uncertainty import AnyFilling, AnyLevel, Together, UncertainLabels, Uncertainty, WrongLabels
 
 SAMPLE_SHARE, MOST_SAMPLED, SAMPLED_PER_COLUMN = 16, 1 << 14, 100
 """A sample has one row in so many, up to so many rows, and at least so many for each column."""
@@ -21,12 +24,36 @@ WORTH_SAMPLING = 8
 class Problem:
     """Minimise ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + penalty(w)`` at the center of the rows.
 
-    An intercept is the last coordinate of w, free in the penalty, with `ipub.engine.rows.InterceptRows`.
+    An intercept is the last coordinate of w, free in the penalty, with `ipub.engine.with_intercept_column`.
+
+    Attributes
+    ----------
+    rows : Rows
+    loss : Loss
+    penalty : ElasticNet
+    cells : AnyFilling
+        Which moves of the uncertain cells are possible.
     """
 
     rows: Rows
     loss: Loss
     penalty: ElasticNet
+    cells: AnyFilling = field(default_factory=AnyFilling)
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """Everything that may vary: cells, missing categories, labels."""
+        members: list[Uncertainty] = [self.cells]
+        if self.rows.categories:
+            members.append(AnyLevel())
+        if self.rows.uncertain_labels:
+            members.append(self.wrong_labels if self.rows.max_wrong_labels else UncertainLabels())
+        return members[0] if len(members) == 1 else Together(tuple(members))
+
+    @property
+    def wrong_labels(self) -> WrongLabels:
+        """How many labels, whichever, may be wrong."""
+        return WrongLabels(self.rows.max_wrong_labels)
 
     def evaluate(
         self, w: Array, dual_loss: Loss, dual_w: Array | None = None, hessian: Array | None = None
@@ -37,11 +64,9 @@ class Problem:
         out: a function of a score, so that no vector as long as the table is ever kept. A `hessian` that is known
         well enough is taken as it is, and most of the work is saved.
         """
-        smooth, value, conjugate, residual, gradient, *curved = (
-            total / self.rows.total_weight
-            for total in self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w, hessian is None)
-        )
-        hessian = curved[0] if hessian is None else hessian
+        sums = self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w, hessian is None)
+        mean = _EvaluationSums(*(total / self.rows.total_weight for total in sums))
+        gradient, hessian = mean.gradient, np.asarray(mean.hessian) if hessian is None else hessian
         penalised = slice(0, len(w) - self.penalty.n_free)
         # A free coordinate b: its slope times a Newton step in b alone says how far the smoothed problem is from its
         # optimum; the dual point misses the domain of the conjugate by the slope, which pays abs(b) more.
@@ -50,11 +75,11 @@ class Problem:
         imbalance = float(slope @ np.abs(w[penalised.stop :]))
         decrement = float(slope @ step)
         return Evaluation(
-            primal=float(value + self.penalty.value(w)),
-            dual=float(-conjugate - self.penalty.conjugate(-gradient)[penalised].sum() - decrement - imbalance),
-            loss_gap=float(residual),
+            primal=float(mean.value + self.penalty.value(w)),
+            dual=float(-mean.conjugate - self.penalty.conjugate(-gradient)[penalised].sum() - decrement - imbalance),
+            loss_gap=float(mean.residual),
             penalty_gap=float(self.penalty.residual(w, -gradient)[penalised].sum() + decrement),
-            smooth_value=float(smooth),
+            smooth_value=float(mean.smoothed_value),
             gradient=gradient,
             hessian=hessian,
             imbalance=imbalance,
@@ -116,26 +141,42 @@ class Evaluation:
         return self.gap / scale if scale > 0.0 else (0.0 if self.gap < UNDERFLOW else np.inf)
 
 
+Number = float | Array
+"""A number, or an array of no dimension."""
+
+
+class _EvaluationSums(NamedTuple):
+    smoothed_value: Number
+    value: Number
+    conjugate: Number
+    residual: Number
+    gradient: Array
+    hessian: Array | float
+
+
 def _evaluation_sums(
     block: Block, loss: Loss, dual_loss: Loss, w: Array, dual_w: Array | None, with_hessian: bool
-) -> Sums:
+) -> _EvaluationSums:
     y, weight, score = block.y, block.weight, block.center @ w
     dual_score = score if dual_w is None else block.center @ dual_w
     slope = dual_loss.derivative(y, dual_score)
     values = dual_loss.value(y, score)
     smooth = weight @ values
+    conjugate: Number
+    residual: Number
     gradient = (weight * slope) @ block.center
     if dual_loss is loss and dual_w is None:
         # A derivative at the score itself: there the inequality of Fenchel and Young is an equality.
-        sums: Sums = smooth, smooth, weight @ (slope * score - values), 0.0, gradient
+        value, conjugate, residual = smooth, weight @ (slope * score - values), 0.0
     else:
-        conjugate, residual = loss.conjugate(y, -slope), loss.residual_upper(y, score, -slope)
         value = smooth if dual_loss is loss else weight @ loss.value(y, score)
-        sums = smooth, value, weight @ conjugate, weight @ residual, gradient
-    return (*sums, form_of(block.center, weight * dual_loss.curvature(y, dual_score))) if with_hessian else sums
+        conjugate = weight @ loss.conjugate(y, -slope)
+        residual = weight @ loss.residual_upper(y, score, -slope)
+    hessian = weighted_gram(block.center, weight * dual_loss.curvature(y, dual_score)) if with_hessian else 0.0
+    return _EvaluationSums(smooth, value, conjugate, residual, gradient, hessian)
 
 
-def _trial_sums(block: Block, loss: Loss, w: Array, direction: Array, steps: Array) -> Sums:
+def _trial_sums(block: Block, loss: Loss, w: Array, direction: Array, steps: Array) -> tuple[Array]:
     score, change = block.center @ w, block.center @ direction
     slopes = loss.derivative(block.y[:, None], score[:, None] + change[:, None] * steps)
     return ((block.weight * change) @ slopes,)

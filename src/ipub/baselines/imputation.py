@@ -16,7 +16,8 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (scikit-
 from sklearn.impute import IterativeImputer, SimpleImputer
 
 from ipub.data.interval_matrix import IntervalMatrix, completed_cells
-from ipub.engine.rows import Block, InterceptRows, MemoryRows, Rows, Sums
+from ipub.engine import MemoryRows, Rows, with_intercept_column, without_intercept_column
+from ipub.engine.completions import whole_table
 from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import solve
@@ -182,11 +183,12 @@ def complete_cases(problem: Problem, X: Array) -> Imputation:
         Test rows (with an intercept, the last column is ones).
     """
     holed = _Holed.of(problem, allow_empty_columns=True)
-    kept = np.flatnonzero(~np.isnan(holed.table).any(axis=1) & (problem.rows.weight > 0.0))
+    labels = problem.rows.labels()
+    kept = np.flatnonzero(~np.isnan(holed.table).any(axis=1) & (labels.weight > 0.0))
     note = f"{len(kept)} of {len(holed.table)} rows have no hole."
     if len(kept) == 0:
         raise ValueError("No row with weight is without a hole: there are no complete cases to train on.")
-    y = problem.rows.y[kept]
+    y = labels.y[kept]
     if problem.loss.task == "classification" and (y == y[0]).all():
         if problem.penalty.n_free:
             raise ValueError(f"{note} They are all of class {y[0]:g}, and then no intercept is best.")
@@ -205,14 +207,14 @@ class _Holed:
 
     @classmethod
     def of(cls, problem: Problem, *, allow_empty_columns: bool = False) -> _Holed:
-        rows = problem.rows
-        rows = rows.rows if isinstance(rows, InterceptRows) else rows
-        if rows.doubt is not None:
+        rows = without_intercept_column(problem.rows)
+        if rows.uncertain_labels:
             raise ValueError("Imputation here is for certain labels.")
         if rows.categories:
             raise ValueError("Imputation here is of numbers, and categories are missing in this table.")
-        table, counts, columns, radii = rows.collect(_cells)
-        holes = np.repeat(np.arange(len(table)), counts), columns
+        whole = whole_table(rows)
+        table, radii = whole.center, whole.cell_radii
+        holes = np.repeat(np.arange(len(table)), whole.cell_counts), whole.cell_columns
         centers = table[holes]
         table[holes] = np.nan
         if not allow_empty_columns:
@@ -238,15 +240,10 @@ def _trained(
     """Train on each table, from the model of the one before, and predict."""
     models: list[Array] = []
     chosen = slice(None) if kept is None else kept
-    y, weight = problem.rows.y[chosen], problem.rows.weight[chosen]
+    y, weight = (part[chosen] for part in problem.rows.labels())
     for table in tables:
         rows: Rows = MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight)
-        rows = InterceptRows(rows) if problem.penalty.n_free else rows
+        rows = with_intercept_column(rows) if problem.penalty.n_free else rows
         start = models[-1] if models else None
         models.append(solve(Problem(rows, problem.loss, problem.penalty), start=start).w)
     return Imputation(np.array([np.asarray(X, dtype=float) @ w for w in models]), np.array(models), note)
-
-
-def _cells(block: Block) -> Sums:
-    counts = np.bincount(block.cell_rows, minlength=len(block.y))
-    return block.center, counts, block.cell_columns, block.cell_radii

@@ -30,7 +30,8 @@ import numpy as np
 from ipub.baselines.interval_sums import IntervalSums, mean_slope
 from ipub.baselines.interval_systems import Ends, IntervalSystem, both, preconditioned
 from ipub.certificates import Certificate, Region, origin
-from ipub.engine.rows import Block, Sums
+from ipub.engine import Block
+from ipub.engine.rows import Sums
 from ipub.problem import Problem
 from ipub.rounding import (
     EPS,
@@ -132,7 +133,7 @@ def interval_newton(
     --------
     >>> import numpy as np
     >>> from ipub import IntervalMatrix
-    >>> from ipub.engine.rows import MemoryRows
+    >>> from ipub.engine import MemoryRows
     >>> from ipub.losses import LOSSES
     >>> from ipub.penalties import ElasticNet
     >>> matrix = IntervalMatrix.from_bounds([[1.0], [2.0]], [[1.0], [2.5]])
@@ -162,7 +163,7 @@ def interval_newton(
 
 
 def _refuse(problem: Problem) -> None:
-    if problem.rows.doubt is not None:
+    if problem.rows.uncertain_labels:
         raise ValueError("Interval Newton is for certain labels.")
     if problem.rows.categories:
         raise ValueError("Interval Newton is for intervals of numbers, and categories are missing in this table.")

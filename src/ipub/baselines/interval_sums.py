@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipub.engine.completions import adding
-from ipub.engine.rows import Block, Sums
+from ipub.engine import Block
+from ipub.engine.ops import adding_matrix
+from ipub.engine.rows import Sums
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_error, sum_upper, up
+from ipub.uncertainty import AnyFilling
 
 ROUNDINGS = 100
 """Roundings of one term, and of what follows its sum, beside the height of the sum (F13)."""
+ANY_FILLING = AnyFilling()
+"""Interval Newton knows no other uncertainty."""
 AT_ONCE = 1 << 18
 """Numbers in one temporary array of matrices, one a cell."""
 
@@ -59,11 +63,13 @@ def mean_slope(problem: Problem, center: Array, reach: Array) -> tuple[Array, Ar
 
 def _slope_sums(block: Block, loss: Loss, center: Array, reach: Array, relative: float) -> Sums:
     low, high = dot_bounds(block.center, center)
-    spread = sum_upper(block.row_spread(up(np.abs(center) + reach)), len(center) + 1)
+    spread = sum_upper(ANY_FILLING.score_change(block, up(np.abs(center) + reach)), len(center) + 1)
     spread = up(spread + sum_upper(np.abs(block.center) @ reach, len(center) + 1))
     slope, radius = midpoint_and_radius(*loss.derivative_range(block.y, down(low - spread), up(high + spread)))
     doubt = np.abs(block.center).T @ (block.weight * (radius + relative * np.abs(slope)))
-    return block.center.T @ (block.weight * slope), doubt + block.column_spread(block.weight * (np.abs(slope) + radius))
+    return block.center.T @ (block.weight * slope), doubt + ANY_FILLING.column_change(
+        block, block.weight * (np.abs(slope) + radius)
+    )
 
 
 def _newton_sums(block: Block, loss: Loss, w: Array, basis: Array, reach: Array, relative: float) -> Sums:
@@ -78,11 +84,11 @@ def _newton_sums(block: Block, loss: Loss, w: Array, basis: Array, reach: Array,
     # What a cell adds to the image is factor * t, with |t| <= its radius; a row's cells add at most drift.
     factor = basis[k]
     push = np.abs(factor) * radius
-    by_row = adding(i, len(y))
+    by_row = adding_matrix(i, len(y))
     drift = by_row @ push
 
     low, high = dot_bounds(block.center, w)
-    spread = sum_upper(block.row_spread(w), d + 1)
+    spread = sum_upper(ANY_FILLING.score_change(block, w), d + 1)
     move = sum_upper((size + drift) @ reach, 2 * d + 4)
     slope, slope_radius = midpoint_and_radius(*loss.derivative_range(y, low, high))
     curvature, curvature_radius = midpoint_and_radius(

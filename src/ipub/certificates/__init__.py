@@ -55,7 +55,7 @@ def tight(problem: Problem, solution: Solution, near: Neighbour | None = None, i
             return Certificate("tight", (with_bracket(region, (low, high)),), solution.gap, bounds, note)
     at_zero = origin(problem, solution)
     # With uncertain labels the sphere is the ball, which the slopes start from anyway.
-    around_center = [sphere(problem, solution, at_zero)] if problem.rows.doubt is None else []
+    around_center = [sphere(problem, solution, at_zero)] if not problem.rows.uncertain_labels else []
     curved = slope(problem, solution, intersection("known", [*around_center, at_zero]), found)
     parts = [*around_center, curved, at_zero]
     if problem.penalty.n_free:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ipub.certificates.intercept import COARSE, FINE, bracket_of, narrow, reach, with_bracket
-from ipub.certificates.label_noise import largest_sum, wrong_label_moves
+from ipub.certificates.label_noise import GradientMoves, gradient_moves
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
-from ipub.certificates.score_ranges import label_doubt, margins
-from ipub.engine.rows import Block, Sums
+from ipub.certificates.score_ranges import score_ranges
+from ipub.engine import Block, Reads, reads
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import (
@@ -23,6 +25,7 @@ from ipub.rounding import (
     up,
 )
 from ipub.solvers import Solution
+from ipub.uncertainty import Uncertainty, WrongLabels
 
 PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
 """Prices tried for ADAPT against KEEP, as multiples of abs(w'); at an infinite price every row keeps."""
@@ -63,16 +66,15 @@ def _regions(problem: Problem, solution: Solution, free_reach: float) -> list[Re
     rows, penalty, w = problem.rows, problem.penalty, solution.w
     size = float(np.linalg.norm(w[: len(w) - penalty.n_free]))
     prices = np.array([price * size if price < np.inf else price for price in PRICES])
-    known = problem.loss, solution, penalty.n_free, prices, free_reach
-    sums, flipped = rows.reduce_and_collect(_ball_sums, *known)
+    what_varies = problem.uncertainty, problem.wrong_labels
+    sums = rows.reduce(_ball_sums, problem.loss, solution, penalty.n_free, prices, free_reach, *what_varies)
     total, roundings = rows.total_weight, rows.depth + 5
-    eps, gradient, magnitude, cell_box, row_box, row_norm = (part / total for part in sums)
-    error = sum_error(magnitude, roundings)
-    cell_box, row_box = sum_upper(cell_box, roundings), sum_upper(row_box, roundings)
-    eps, row_norm = sum_upper(eps, roundings), sum_upper(row_norm, roundings)
-    if rows.doubt is not None and rows.doubt.flips:
-        flip_norm, flip_box, flip_cells = (largest_sum(part, rows.doubt.flips, total) for part in flipped)
-        cell_box, row_box, row_norm = up(cell_box + flip_cells), up(row_box + flip_box), up(row_norm + flip_norm)
+    gradient, error = sums.gradient / total, sum_error(sums.magnitude / total, roundings)
+    cell_box, row_box = sum_upper(sums.cell_box / total, roundings), sum_upper(sums.row_box / total, roundings)
+    eps, row_norm = sum_upper(sums.eps / total, roundings), sum_upper(sums.row_norm / total, roundings)
+    if problem.wrong_labels.count:
+        norms, coordinates, cells = (part.sum_upper(total) for part in sums.wrong_labels)
+        cell_box, row_box, row_norm = up(cell_box + cells), up(row_box + coordinates), up(row_norm + norms)
     regions = []
     for k in range(len(prices)):
         cells = up(cell_box[k] + error[k])
@@ -117,14 +119,38 @@ def _without_useless(regions: list[Region]) -> list[Region]:
     return finite or regions[:1]
 
 
+class _BallSums(NamedTuple):
+    """One value, or one row, for each price."""
+
+    eps: Array
+    """Residuals of the rows that keep their dual coordinate."""
+    gradient: Array
+    magnitude: Array
+    """Absolute values of its terms, to which rounding is relative."""
+    cell_box: Array
+    """How far uncertain cells can move the gradient, by column."""
+    row_box: Array
+    row_norm: Array
+    """How far the derivatives of rows that adapt can move it: by column, and in norm."""
+    wrong_labels: GradientMoves | tuple[()]
+
+
+@reads(Reads.NORMS)
 def _ball_sums(
-    block: Block, loss: Loss, solution: Solution, n_free: int, prices: Array, free_reach: float
-) -> tuple[Sums, Sums]:
-    at = margins(block, solution)
+    block: Block,
+    loss: Loss,
+    solution: Solution,
+    n_free: int,
+    prices: Array,
+    free_reach: float,
+    uncertainty: Uncertainty,
+    wrong: WrongLabels,
+) -> _BallSums:
+    at = score_ranges(block, solution.w, uncertainty)
     y, a, weight = block.y, solution.dual_point(block, at.score), block.weight
     residual = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
     low, high = loss.derivative_range(y, at.lower, at.upper)
-    doubt = label_doubt(block, loss, at.lower, at.upper)
+    doubt = uncertainty.derivative_change(block, loss, at.lower, at.upper)
     low, high = np.where(doubt > 0.0, down(low - doubt), low), np.where(doubt > 0.0, up(high + doubt), high)
     middle, spread = midpoint_and_radius(low, high)
     norms = norm_upper(block.center[:, : len(solution.w) - n_free])
@@ -139,14 +165,14 @@ def _ball_sums(
     slope_w, loose_w = weight[:, None] * slope, weight[:, None] * loose
     size = np.abs(block.center)
     reach = np.abs(slope_w) + loose_w
-    cell_box = [block.column_spread(reach[:, k]) for k in range(len(prices))]
-    sums = (
+    # A row with a wrong label adapts, whatever it does otherwise.
+    nominal = np.minimum(low, -a), np.maximum(high, -a)
+    return _BallSums(
         weight @ paid,
         slope_w.T @ block.center,
         np.abs(slope_w).T @ size,
-        np.array(cell_box),
+        np.array([uncertainty.column_change(block, reach[:, k]) for k in range(len(prices))]),
         loose_w.T @ size,
         norms @ loose_w,
+        gradient_moves(block, loss, at, nominal, n_free, wrong),
     )
-    # A flipped row adapts, whatever it does otherwise.
-    return sums, wrong_label_moves(block, loss, at, (np.minimum(low, -a), np.maximum(high, -a)), n_free)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.label_noise import largest, largest_sum, n_flips
 from ipub.certificates.region import Certificate, Region
-from ipub.certificates.score_ranges import label_doubt
-from ipub.engine.rows import Block, Sums
+from ipub.engine import Block
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.solvers import Solution
+from ipub.uncertainty import LargestValues, Uncertainty, WrongLabels
 
 Bracket = tuple[float, float]
 EVERYTHING: Bracket = (-np.inf, np.inf)
@@ -67,19 +67,17 @@ def narrow(
     inside = Certificate("inside", tuple(with_bracket(region, (0.0, 0.0)) for region in regions), solution.gap)
     n = len(solution.w)
     largest_w = np.abs(inside.score_bounds(np.eye(n))).max(axis=1)
-    below, above = _first_trials(problem, solution, (inside, largest_w), known)
+    scores = inside, largest_w, problem.uncertainty
+    below, above = _first_trials(problem, solution, scores, known)
     lower, upper = known
     for _ in range(PASSES):
-        known_sums = problem.loss, inside, largest_w, below, above
-        sums, flipped = problem.rows.reduce_and_collect(_slope_sums, *known_sums)
+        sums = problem.rows.reduce(_slope_sums, problem.loss, scores, below, above, problem.wrong_labels)
         # Only the sign matters: no division by the total weight.
-        highest, high_size, lowest, low_size = sums
-        highest = up(highest + sum_error(high_size, problem.rows.depth + 5))
-        lowest = down(lowest - sum_error(low_size, problem.rows.depth + 5))
-        doubt = problem.rows.doubt
-        if doubt is not None and doubt.flips:
-            highest = up(highest + largest_sum(flipped[0], doubt.flips))
-            lowest = down(lowest - largest_sum(flipped[1], doubt.flips))
+        highest = up(sums.highest + sum_error(sums.highest_size, problem.rows.depth + 5))
+        lowest = down(sums.lowest - sum_error(sums.lowest_size, problem.rows.depth + 5))
+        if problem.wrong_labels.count:
+            highest = up(highest + sums.rise.sum_upper())
+            lowest = down(lowest - sums.fall.sum_upper())
         is_below, is_above = highest < 0.0, lowest > 0.0
         lower = max([lower, *below[is_below]])
         upper = min([upper, *above[is_above]])
@@ -93,14 +91,11 @@ def narrow(
     return float(lower), float(upper)
 
 
-def _first_trials(
-    problem: Problem, solution: Solution, inside: tuple[Certificate, Array], known: Bracket
-) -> tuple[Array, Array]:
+def _first_trials(problem: Problem, solution: Solution, scores: _Scores, known: Bracket) -> tuple[Array, Array]:
     here = solution.w[-1]
     farthest = reach(solution, known)
     if not np.isfinite(farthest):
-        (sizes,) = problem.rows.collect(_largest, *inside)
-        farthest = FARTHEST * sizes.max()
+        farthest = FARTHEST * max(problem.rows.map(_largest_score, scores).parts)
         # A trained intercept out of all proportion, or NaN, is no place to begin.
         here = here if abs(here) <= farthest else 0.0
         farthest += abs(here)
@@ -110,35 +105,57 @@ def _first_trials(
     return trials, trials
 
 
-def _score_ends(block: Block, inside: Certificate, largest_w: Array) -> tuple[Array, Array]:
+_Scores = tuple[Certificate, Array, Uncertainty]
+"""What bounds scores: a certificate of the weights, the largest size of each weight, and what varies."""
+
+
+def _score_ends(block: Block, scores: _Scores) -> tuple[Array, Array]:
     """Bound the score without intercept that every completion's row has under its own model."""
+    inside, largest_w, uncertainty = scores
     center = block.center.copy()
     center[:, -1] = 0.0
     bounds = inside.score_bounds(center)
-    move = sum_upper(block.row_reach(largest_w), center.shape[1] + 1)
+    move = sum_upper(uncertainty.score_change_within(block, largest_w), center.shape[1] + 1)
     move = np.where(block.incomplete, move, 0.0)
     return down(bounds[:, 0] - move), up(bounds[:, 1] + move)
 
 
-def _largest(block: Block, inside: Certificate, largest_w: Array) -> Sums:
-    sizes = np.abs([*_score_ends(block, inside, largest_w), block.y]).max(axis=0)
-    return (sizes[block.weight > 0.0].max(initial=0.0, keepdims=True),)
+def _largest_score(block: Block, scores: _Scores) -> float:
+    sizes = np.abs([*_score_ends(block, scores), block.y]).max(axis=0)
+    return float(sizes[block.weight > 0.0].max(initial=0.0))
+
+
+class _SlopeSums(NamedTuple):
+    """Sums of derivatives, one for each trial intercept."""
+
+    highest: Array
+    highest_size: Array
+    lowest: Array
+    lowest_size: Array
+    rise: LargestValues
+    fall: LargestValues
+    """What wrong labels add."""
 
 
 def _slope_sums(
-    block: Block, loss: Loss, inside: Certificate, largest_w: Array, below: Array, above: Array
-) -> tuple[Sums, Sums]:
-    low, high = _score_ends(block, inside, largest_w)
+    block: Block, loss: Loss, scores: _Scores, below: Array, above: Array, wrong: WrongLabels
+) -> _SlopeSums:
+    low, high = _score_ends(block, scores)
+    uncertainty = scores[2]
     y = block.y[:, None]
     highest, lowest = up(high[:, None] + below), down(low[:, None] + above)
     most, least = loss.derivative_range(y, highest, highest)[1], loss.derivative_range(y, lowest, lowest)[0]
-    most = up(most + label_doubt(block, loss, highest, highest)) if block.doubt is not None else most
-    least = down(least - label_doubt(block, loss, lowest, lowest)) if block.doubt is not None else least
+    if block.labels is not None:
+        most = up(most + uncertainty.derivative_change(block, loss, highest, highest))
+        least = down(least - uncertainty.derivative_change(block, loss, lowest, lowest))
     weight = block.weight
+    rise, fall = np.zeros((0, len(below))), np.zeros((0, len(above)))
+    if wrong.count:
+        other_most, other_least = (
+            loss.derivative_range(-y, highest, highest)[1],
+            loss.derivative_range(-y, lowest, lowest)[0],
+        )
+        rise = weight[:, None] * np.maximum(up(other_most - most), 0.0)
+        fall = weight[:, None] * np.maximum(up(least - other_least), 0.0)
     sums = weight @ most, weight @ np.abs(most), weight @ least, weight @ np.abs(least)
-    count = n_flips(block)
-    if count == 0:
-        return sums, (np.zeros((0, len(below))), np.zeros((0, len(above))))
-    rise = up(loss.derivative_range(-y, highest, highest)[1] - most)
-    fall = up(least - loss.derivative_range(-y, lowest, lowest)[0])
-    return sums, tuple(largest(weight[:, None] * np.maximum(part, 0.0), count) for part in (rise, fall))
+    return _SlopeSums(*sums, wrong.partial_sum(rise), wrong.partial_sum(fall))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from ipub.certificates.score_ranges import ScoreRanges
-from ipub.engine.rows import Block, Sums
+from ipub.engine import Block
+from ipub.engine.ops import largest
 from ipub.linalg import Inverse, positive_weights, rounded_up
 from ipub.losses import Loss
-from ipub.rounding import EPS, Array, down, norm_upper, sum_error, sum_upper, up
+from ipub.rounding import EPS, Array, down, norm_upper, sum_error, up
+from ipub.uncertainty import LargestValues, WrongLabels, largest_sum
 
 SHAPINGS = 8
 """How often the ellipsoid around all rows is made smaller."""
@@ -20,82 +23,91 @@ LEAST_SHARE = 1e-9
 """What is added to its diagonal, so that it has an inverse."""
 
 
-def n_flips(block: Block) -> int:
-    """Return how many labels of the whole table, at most, are wrong."""
-    return 0 if block.doubt is None else block.doubt.flips
+class GradientMoves(NamedTuple):
+    """What rows with a wrong label can move the gradient at w' by (Theorem 2): the largest of a block."""
+
+    norms: LargestValues
+    coordinates: LargestValues
+    cells: LargestValues
 
 
-def largest(values: Array, count: int) -> Array:
-    """Return the `count` largest along the first axis, or all; a NaN counts as large."""
-    left = len(values) - count
-    if left <= 0 or count <= 0:
-        return values if left <= 0 else values[:0]
-    return np.partition(values, left, axis=0)[left:]
+class WrongLabelSums(NamedTuple):
+    """What is added up over blocks for `WrongLabelTerms`."""
+
+    cells: LargestValues
+    """What the uncertain cells of a row with a wrong label add, column by column."""
+    n_steeper: int
+    """Rows in which the other label has slopes outside the bounds of the given one."""
 
 
-def largest_sum(values: Array, count: int, total: float = 1.0) -> Array:
-    """Bound from above the sum of the `count` largest of non-negative products along the first axis, over `total`."""
-    return np.asarray(sum_upper(largest(values, count).sum(axis=0) / total, min(count, len(values)) + 8))
+class WrongLabelRows(NamedTuple):
+    """What is gathered of blocks for `WrongLabelTerms`; weights are not yet divided by their sum."""
+
+    rows: Array
+    lost: Array
 
 
-def cell_parts(block: Block, factors: Array, count: int) -> Array:
-    """Return, column by column, the largest of ``factor_i |d_ij|``: how far uncertain cells of a row can move it."""
-    some = np.flatnonzero(block.incomplete)
+def cell_changes(block: Block, factors: Array) -> Array:
+    """Return ``factor_i |d_ij|`` of the incomplete rows: how far uncertain cells of a row can move it, by column."""
+    holed = np.flatnonzero(block.incomplete)
     place = np.zeros(len(factors), dtype=np.intp)
-    place[some] = np.arange(len(some))
-    sizes = np.zeros((len(some), block.center.shape[1]))
+    place[holed] = np.arange(len(holed))
+    sizes = np.zeros((len(holed), block.center.shape[1]))
     sizes[place[block.cell_rows], block.cell_columns] = block.cell_radii
     for chosen, levels in block.choices.by_category():
         sizes[np.ix_(place[block.choices.rows[chosen]], levels.columns)] = 1.0
-    return largest(sizes * factors[some, None], count)
+    return sizes * factors[holed, None]
 
 
-def wrong_label_moves(block: Block, loss: Loss, at: ScoreRanges, nominal: tuple[Array, Array], n_free: int) -> Sums:
-    """Return what flipped rows can move the gradient at w' by, for Theorem 2: norms, coordinates, and cells.
+def gradient_moves(
+    block: Block, loss: Loss, at: ScoreRanges, nominal: tuple[Array, Array], n_free: int, wrong: WrongLabels
+) -> GradientMoves | tuple[()]:
+    """Return what wrong labels can move the gradient at w' by, for Theorem 2; nothing if none can be wrong.
 
-    The derivative of a row is otherwise one of a `nominal` range. Of each the largest that occur in the block.
+    The derivative of a row is otherwise one of a `nominal` range.
     """
-    count, d = n_flips(block), block.center.shape[1]
-    if count == 0:
-        return np.zeros(0), np.zeros((0, d)), np.zeros((0, d))
+    if wrong.count == 0:
+        return ()
     low, high = loss.derivative_range(-block.y, at.lower, at.upper)
     factors = block.weight * np.maximum(up(high - nominal[0]), up(nominal[1] - low))
-    norms = norm_upper(block.center[:, : d - n_free])
-    return (
-        largest(factors * norms, count),
-        largest(factors[:, None] * np.abs(block.center), count),
-        cell_parts(block, factors, count),
+    norms = norm_upper(block.center[:, : block.center.shape[1] - n_free])
+    return GradientMoves(
+        wrong.partial_sum(factors * norms),
+        wrong.partial_sum(factors[:, None] * np.abs(block.center)),
+        wrong.partial_sum(cell_changes(block, factors)),
     )
 
 
-def wrong_label_rows(block: Block, loss: Loss, at: ScoreRanges, move: Array, slopes: tuple[Array, Array]) -> Sums:
-    """Return for Theorems 4 and 6 the rows of `WrongLabels`, over which weights are not yet divided by their sum.
+def wrong_label_parts(
+    block: Block, loss: Loss, at: ScoreRanges, move: Array, slopes: tuple[Array, Array], wrong: WrongLabels
+) -> tuple[WrongLabelSums, WrongLabelRows]:
+    """Return what a block adds to `WrongLabelTerms`: what is added up, and what is gathered.
 
     Scores of w'' are within `move` of those of w'; `slopes` bound those of the derivatives between both.
     """
-    count, d = n_flips(block), block.center.shape[1]
-    if count == 0:
-        return np.zeros((0, d)), np.zeros((0, d)), np.zeros((0, d)), np.zeros(0, dtype=bool)
+    d = block.center.shape[1]
+    if wrong.count == 0:
+        nothing = np.zeros((0, d))
+        return WrongLabelSums(wrong.partial_sum(nothing), 0), WrongLabelRows(nothing, nothing)
     factors = block.weight * loss.flip_upper(down(at.lower - move), up(at.upper + move))
-    some = np.flatnonzero(factors)
+    moved = np.flatnonzero(factors)
     least, most = slopes
     # Rounded once more, as the scores behind `slopes` are: the same for a loss whose slopes do not see the class.
     other_least, other_most = loss.secant_range(-block.y, down(at.lower), up(at.upper), move)
-    # Lemma 4 needs both bounds in an incomplete row; where they do not hold, the row bends nothing.
-    less = np.where(at.incomplete, least, np.maximum(up(least - other_least), 0.0))
+    # Lemma 4 needs both bounds in an incomplete row; where they do not hold, the row adds nothing to the Hessian.
+    lost = np.where(at.incomplete, least, np.maximum(up(least - other_least), 0.0))
     alike = (other_least >= least) & (other_most <= most)
-    less = np.where(alike, 0.0, less)
-    bent = np.flatnonzero(block.weight * less)
-    return (
-        block.center[some] * (factors * block.y)[some, None],
-        cell_parts(block, factors, count),
-        block.center[bent] * up(np.sqrt(up(block.weight * less)))[bent, None],
-        np.array([alike.all()]),
+    lost = np.where(alike, 0.0, lost)
+    flatter = np.flatnonzero(block.weight * lost)
+    sums = WrongLabelSums(wrong.partial_sum(cell_changes(block, factors)), int(np.count_nonzero(~alike)))
+    return sums, WrongLabelRows(
+        block.center[moved] * (factors * block.y)[moved, None],
+        block.center[flatter] * up(np.sqrt(up(block.weight * lost)))[flatter, None],
     )
 
 
 @dataclass(frozen=True)
-class WrongLabels:
+class WrongLabelTerms:
     """What at most `count` flipped rows add to Theorems 4 and 6.
 
     Attributes
@@ -119,10 +131,10 @@ class WrongLabels:
     alike: bool
 
     @classmethod
-    def of(cls, parts: Sums, count: int, total: float) -> WrongLabels:
-        """Make them from what `wrong_label_rows` returns of all blocks."""
-        rows, cells, lost, alike = parts
-        return cls(count, rows / total, largest_sum(cells, count, total), lost / np.sqrt(total), bool(alike.all()))
+    def of(cls, sums: WrongLabelSums, gathered: WrongLabelRows, count: int, total: float) -> WrongLabelTerms:
+        """Make them from what `wrong_label_parts` returns of all blocks."""
+        cells = sums.cells.sum_upper(total)
+        return cls(count, gathered.rows / total, cells, gathered.lost / np.sqrt(total), sums.n_steeper == 0)
 
     @cached_property
     def slack(self) -> Array:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ipub.certificates.intercept import COARSE, EVERYTHING, narrow, with_bracket
-from ipub.certificates.label_noise import largest, largest_sum, n_flips
 from ipub.certificates.region import Certificate, Region
-from ipub.engine.rows import Block, Sums
+from ipub.engine import Block, Reads, reads
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array, down, overflow_means_unbounded, sum_upper, up
 from ipub.solvers import Solution
+from ipub.uncertainty import LargestValues, WrongLabels
 
 
 def origin(problem: Problem, solution: Solution) -> Certificate:
@@ -29,34 +31,48 @@ def origin(problem: Problem, solution: Solution) -> Certificate:
 def around_zero(problem: Problem, solution: Solution) -> Region:
     """Return the ball around zero that holds the weights of every completion's model; nothing is said of intercepts."""
     rows, has_intercept = problem.rows, problem.penalty.n_free > 0
-    mean = np.average(rows.y, weights=rows.weight) if has_intercept else 0.0
+    mean = rows.reduce(_label_sums)[0] / rows.total_weight if has_intercept else 0.0
     constants = np.array([0.0, mean, solution.w[-1]] if has_intercept else [0.0])
-    (values,), (more,) = rows.reduce_labels(_origin_sums, problem.loss, constants)
+    sums = rows.reduce(_origin_sums, problem.loss, constants, problem.wrong_labels)
     # Each constant proves a radius by itself, so one that overflowed may be passed over.
-    values = sum_upper(values / rows.total_weight, rows.depth + 5)
-    if rows.doubt is not None and rows.doubt.flips:
-        values = up(values + largest_sum(more, rows.doubt.flips, rows.total_weight))
+    values = sum_upper(sums.values / rows.total_weight, rows.depth + 5)
+    if problem.wrong_labels.count:
+        values = up(values + sums.more.sum_upper(rows.total_weight))
     at_zero = np.fmin.reduce(values)
     radius = float(up(np.sqrt(up(at_zero / problem.penalty.lam))))
     zero = np.zeros_like(solution.w)
     return Region("origin", zero, zero, radius)
 
 
-def _origin_sums(block: Block, loss: Loss, constants: Array) -> tuple[Sums, Sums]:
-    if block.doubt is None and loss.task == "classification":
+class _OriginSums(NamedTuple):
+    """Losses of each constant score."""
+
+    values: Array
+    more: LargestValues
+    """What wrong labels add."""
+
+
+@reads(Reads.LABELS)
+def _label_sums(block: Block) -> tuple[float]:
+    return (float(block.weight @ block.y),)
+
+
+@reads(Reads.LABELS)
+def _origin_sums(block: Block, loss: Loss, constants: Array, wrong: WrongLabels) -> _OriginSums:
+    more = wrong.partial_sum(np.zeros((0, len(constants))))
+    if block.labels is None and loss.task == "classification":
         # Rows of one class have the same loss.
         weights = np.array([block.weight @ (block.y == label) for label in (-1.0, 1.0)])
         labels = np.repeat([[-1.0], [1.0]], len(constants), axis=1)
-        return (weights @ loss.value_upper(labels, np.tile(constants, (2, 1))),), (np.zeros((0, len(constants))),)
+        return _OriginSums(weights @ loss.value_upper(labels, np.tile(constants, (2, 1))), more)
     scores = np.broadcast_to(constants, (len(block.y), len(constants)))
     values = loss.value_upper(block.y[:, None], scores)
-    if block.doubt is not None:
-        radius, share = block.doubt.radius[:, None], block.doubt.share[:, None]
+    if block.labels is not None:
+        radius, share = block.labels.radius[:, None], block.labels.share[:, None]
         ends = down(block.y[:, None] - radius), up(block.y[:, None] + radius)
         farther = np.maximum(*(loss.value_upper(end, scores) for end in ends))
         values = up(np.where(radius > 0.0, farther, values) * up(1.0 + share))
-    more = np.zeros((0, len(constants)))
-    if n_flips(block):
-        more = np.maximum(up(loss.value_upper(-block.y[:, None], scores) - values), 0.0)
-        more = largest(block.weight[:, None] * more, n_flips(block))
-    return (block.weight @ values,), (more,)
+    if wrong.count:
+        other = np.maximum(up(loss.value_upper(-block.y[:, None], scores) - values), 0.0)
+        more = wrong.partial_sum(block.weight[:, None] * other)
+    return _OriginSums(block.weight @ values, more)

@@ -21,8 +21,8 @@ from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.cell_terms import IncompleteRows
 from ipub.certificates.slope.linearize import Linearization, linearize
 from ipub.certificates.slope.prove_moves import slope_bounds
-from ipub.data.interval_matrix import Indices
-from ipub.engine.rows import Block, Rows, Sums
+from ipub.engine import Block, Rows, View
+from ipub.engine.completions import PositionLayout
 from ipub.linalg import EnclosedInverse, root_form_upper
 from ipub.problem import Problem
 from ipub.rounding import EPS, Array, dot_bounds, down, overflow_means_unbounded, sum_error, sum_upper, up
@@ -42,7 +42,7 @@ def unsupported_reason(problem: Problem) -> str:
     """Say why a problem has no pointwise bounds; nothing if it has."""
     if not problem.loss.is_smooth:
         return f"The derivative of {problem.loss.name} jumps, so there are no pointwise bounds: 'tight' serves instead."
-    if problem.rows.doubt is not None:
+    if problem.rows.uncertain_labels:
         return "Labels are uncertain, so there are no pointwise bounds: 'tight' serves instead."
     if problem.rows.categories:
         return "A missing category has no trend, so there are no pointwise bounds: 'tight' serves instead."
@@ -51,30 +51,24 @@ def unsupported_reason(problem: Problem) -> str:
     return ""
 
 
-class NarrowedRows(Rows):
-    """Rows with some uncertain cells fixed at, or just inside, an end of their intervals.
+def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:
+    """Return the rows with some uncertain cells fixed at, or just inside, an end of their intervals.
 
     Parameters
     ----------
     rows : Rows
-    starts : array of shape (n_rows + 1,)
-        The uncertain cells of row i are numbers ``starts[i]`` to ``starts[i + 1] - 1``.
     sides : array of shape (n_uncertain,)
-        -1 or 1 for a cell fixed at its lower or upper end, else 0.
+        -1 or 1 for a cell fixed at its lower or upper end, else 0; row by row.
     """
+    return View(rows, _narrowed, PositionLayout.of(rows).per_block(sides))
 
-    def __init__(self, rows: Rows, starts: Indices, sides: NDArray[np.int8]) -> None:
-        super().__init__(rows.n_features, rows.y, rows.weight)
-        self.rows, self.starts, self.sides = rows, starts, sides
 
-    def block(self, rows: slice) -> Block:
-        whole = self.rows.block(rows)
-        i, j, R = whole.cell_rows, whole.cell_columns, whole.cell_radii
-        sides = self.sides[self.starts[rows.start] : self.starts[rows.stop]]
-        center = whole.center.copy()
-        center[i, j] += sides * np.maximum(R - shortfall(center[i, j], R), 0.0)
-        left = sides == 0
-        return Block(center, i[left], j[left], R[left], whole.y, self.weight[rows])
+def _narrowed(block: Block, sides_of_block: tuple[NDArray[np.int8], NDArray[np.int8]]) -> Block:
+    i, j, R, sides = block.cell_rows, block.cell_columns, block.cell_radii, sides_of_block[0]
+    center = block.center.copy()
+    center[i, j] += sides * np.maximum(R - shortfall(center[i, j], R), 0.0)
+    left = sides == 0
+    return Block(center, i[left], j[left], R[left], block.y, block.weight)
 
 
 def shortfall(center: Array, radius: Array) -> Array:
@@ -145,11 +139,8 @@ class Stage:
         i, j = some.cell_rows, some.cell_columns
         size = np.maximum(np.abs(lowest), np.abs(highest)) * some.weight[i]
         hidden = np.where(sides != 0, size * shortfall(some.center[i, j], some.cell_radii), 0.0)
-        (counts,) = self.problem.rows.collect(_cell_counts)
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
-        rows = NarrowedRows(self.problem.rows, starts, sides)
         return (
-            replace(self.problem, rows=rows),
+            replace(self.problem, rows=narrowed_rows(self.problem.rows, sides)),
             float(2.0 * sum_upper(hidden.sum(), len(hidden) + 8)),
             float(np.mean(sides != 0)),
         )
@@ -214,7 +205,3 @@ def _product(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, Array]:
     """Bound the products of numbers in two intervals."""
     products = [x * y for x in a for y in b]
     return down(np.minimum.reduce(products)), up(np.maximum.reduce(products))
-
-
-def _cell_counts(block: Block) -> Sums:
-    return (np.bincount(block.cell_rows, minlength=len(block.y)),)

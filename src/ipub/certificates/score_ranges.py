@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.engine.rows import Block
-from ipub.losses import Loss
+from ipub.engine import Block
 from ipub.rounding import Array, down, sum_upper, up
-from ipub.solvers import Solution
+from ipub.uncertainty import Uncertainty
 
 
 @dataclass(frozen=True)
@@ -34,30 +33,13 @@ class ScoreRanges:
         return self.lower, self.upper, self.score_lower, self.score_upper
 
 
-def margins(block: Block, solution: Solution) -> ScoreRanges:
-    """Enclose the scores of a block."""
-    w = solution.w
+def score_ranges(block: Block, w: Array, uncertainty: Uncertainty) -> ScoreRanges:
+    """Enclose the scores of a block under w, at the center and over all completions; reads the norms of columns."""
     score, error = block.center @ w, block.score_error(w)
     score_lower, score_upper = down(score - error), up(score + error)
     incomplete = block.incomplete
-    some = np.flatnonzero(incomplete)
-    spread = sum_upper(block.row_spread(w)[some], block.center.shape[1] + 1)
+    holed = np.flatnonzero(incomplete)
+    spread = sum_upper(uncertainty.score_change(block, w)[holed], block.center.shape[1] + 1)
     lower, upper = score_lower.copy(), score_upper.copy()
-    lower[some], upper[some] = down(lower[some] - spread), up(upper[some] + spread)
+    lower[holed], upper[holed] = down(lower[holed] - spread), up(upper[holed] + spread)
     return ScoreRanges(score, score_lower, score_upper, lower, upper, incomplete)
-
-
-def label_doubt(block: Block, loss: Loss, lower: Array, upper: Array) -> Array:
-    """Bound how far weight times derivative can be off for scores in [lower, upper], as labels are uncertain (F14).
-
-    Relative to the weight. What a row pays in regression depends on ``t - y`` alone.
-    """
-    if block.doubt is None:
-        return np.zeros_like(lower)
-    shape = (-1,) + (1,) * (lower.ndim - 1)
-    radius, share, y = (part.reshape(shape) for part in (block.doubt.radius, block.doubt.share, block.y))
-    low, high = down(lower - radius), up(upper + radius)
-    slopes, steepest = loss.derivative_range(y, low, high), loss.curvature_range(y, low, high)[1]
-    moved = up(np.where(radius > 0.0, steepest * radius, 0.0))
-    off = up(up(share * np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))) + up(moved * (1.0 + share)))
-    return np.where((radius > 0.0) | (share > 0.0), off, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,12 +11,13 @@ from ipub.certificates.ball import ball
 from ipub.certificates.intercept import bracket_of, narrow, reach, with_bracket
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
-from ipub.certificates.score_ranges import margins
-from ipub.engine.rows import Block, Sums
+from ipub.certificates.score_ranges import score_ranges
+from ipub.engine import Block, Reads, reads
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.solvers import Solution
+from ipub.uncertainty import Uncertainty
 
 
 @overflow_means_unbounded()
@@ -27,7 +29,7 @@ def sphere(problem: Problem, solution: Solution, known: Certificate | None = Non
     pass over the rows; O(M) beyond a gradient. Where there is an intercept, it must be bounded first: by `origin`,
     and then once more inside the sphere, or by a certificate already `known`, whose bracket is taken as it is.
     """
-    if problem.rows.doubt is not None:
+    if problem.rows.uncertain_labels:
         note = "The sphere is for certain labels: the half-ball serves instead."
         return replace(ball(problem, solution, known), name="sphere", note=note)
     if problem.penalty.n_free == 0:
@@ -52,19 +54,19 @@ def gap_upper(problem: Problem, solution: Solution, free_reach: float = 0.0) -> 
     An intercept may be as far as `free_reach` from the trained one: that prices the sum of the dual point (Theorem 5).
     """
     rows, penalty, w = problem.rows, problem.penalty, solution.w
-    loss_sum, q_sum, q_magnitude, q_spread = rows.reduce(_sphere_sums, problem.loss, solution)
+    sums = rows.reduce(_sphere_sums, problem.loss, solution, problem.uncertainty)
     # Two products in a term, the division and the rounding of the total weight: 5 beside the sum itself.
     roundings = rows.depth + 5
-    q = q_sum / rows.total_weight
-    error = sum_error(q_magnitude / rows.total_weight, roundings)
-    spread = sum_upper(q_spread / rows.total_weight, roundings)
+    q = sums.q / rows.total_weight
+    error = sum_error(sums.q_magnitude / rows.total_weight, roundings)
+    spread = sum_upper(sums.q_change / rows.total_weight, roundings)
     ends = [down(q - error), up(q + error)]
     penalty_part = np.maximum(*(up(penalty.conjugate_upper(up(np.abs(end) + spread)) + up(-w * end)) for end in ends))
     penalty_part = up(penalty.value_upper(w) + penalty_part)
     free_part = up(np.maximum(*np.abs(ends)) * free_reach)
     penalty_part = np.where(penalty.is_free(len(w)), free_part, penalty_part)
     penalty_sum = up(penalty_part.sum() + sum_error(np.abs(penalty_part).sum(), len(w)))
-    loss_part = sum_upper(loss_sum / rows.total_weight, roundings)
+    loss_part = sum_upper(sums.loss / rows.total_weight, roundings)
     # np.maximum, unlike max, lets a NaN through: an overflow must never look like a zero gap.
     return float(np.maximum(0.0, up(loss_part + penalty_sum)))
 
@@ -78,16 +80,28 @@ def _decoupled(
     return np.maximum(0.0, up(up(highest_loss + loss.conjugate_upper(y, a)) + product))
 
 
-def _sphere_sums(block: Block, loss: Loss, solution: Solution) -> Sums:
-    at = margins(block, solution)
+class _SphereSums(NamedTuple):
+    loss: Array
+    """Greatest losses and conjugates, or residuals."""
+    q: Array
+    """``sum_i s_i alpha_i x_i``."""
+    q_magnitude: Array
+    """The same of absolute values, to which rounding is relative."""
+    q_change: Array
+    """How far completions can move q."""
+
+
+@reads(Reads.NORMS)
+def _sphere_sums(block: Block, loss: Loss, solution: Solution, uncertainty: Uncertainty) -> _SphereSums:
+    at = score_ranges(block, solution.w, uncertainty)
     y, a = block.y, solution.dual_point(block, at.score)
     row_part = loss.residual_upper_between(y, at.score_lower, at.score_upper, a)
-    some = np.flatnonzero(at.incomplete)
-    row_part[some] = _decoupled(loss, y[some], a[some], *(part[some] for part in at.intervals))
+    holed = np.flatnonzero(at.incomplete)
+    row_part[holed] = _decoupled(loss, y[holed], a[holed], *(part[holed] for part in at.intervals))
     weighted = block.weight * a
-    return (
+    return _SphereSums(
         block.weight @ row_part,
         block.center.T @ weighted,
         block.column_sizes(weighted),
-        block.column_spread(weighted),
+        uncertainty.column_change(block, weighted),
     )

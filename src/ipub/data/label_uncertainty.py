@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from ipub.rounding import Array
 
+NO_PAIRS: NDArray[np.intp] = np.zeros((0, 2), dtype=np.intp)
+
 
 @dataclass(frozen=True, eq=False)
 class LabelUncertainty:
@@ -31,7 +33,7 @@ class LabelUncertainty:
 
     radius: Array
     share: Array
-    pairs: NDArray[np.intp] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
+    pairs: NDArray[np.intp] = field(default_factory=lambda: NO_PAIRS)
     flips: int = 0
 
     def __post_init__(self) -> None:

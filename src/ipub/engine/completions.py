@@ -3,64 +3,74 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ipub.data.interval_matrix import Indices, completed_cells
 from ipub.data.missing_category import Levels
-from ipub.engine.rows import Block, Rows, Sums
+from ipub.engine.block import Block, Reads, reads
+from ipub.engine.ops import adding_matrix
+from ipub.engine.rows import PerBlock, Rows
+from ipub.engine.views import View
 from ipub.rounding import Array
 
 Positions = NDArray[np.int16]
-"""Where each uncertain cell is, row by row: -1 lower end, 0 center, 1 upper end; then the level of each choice."""
+"""Where each uncertain cell is, row by row: -1 lower end, 0 center, 1 upper end; then the level of each missing
+category."""
+
+
+class CellCounts(NamedTuple):
+    """How many uncertain cells and missing categories a block has."""
+
+    cells: int
+    categories: int
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where the uncertain cells and the missing categories of a row are among the positions of a completion.
+class PositionLayout:
+    """Where the uncertain cells and the missing categories of each block are among the positions of a completion.
 
     Attributes
     ----------
-    starts : array of shape (n_rows + 1,)
-        The uncertain cells of row i are numbers ``starts[i]`` to ``starts[i + 1] - 1``.
-    choice_starts : array of shape (n_rows + 1,)
+    cell_starts : array of shape (n_blocks + 1,)
+        The uncertain cells of block b are numbers ``cell_starts[b]`` to ``cell_starts[b + 1] - 1``.
+    category_starts : array of shape (n_blocks + 1,)
         Likewise its missing categories, counted on after all cells.
-    center : array of shape (n_uncertain + n_choices,)
-        The positions of the center: 0 for every cell, -1 (the mean of all levels) for every choice.
+    center : array of shape (n_uncertain + n_missing,)
+        The positions of the center: 0 for every cell, -1 (the mean of all levels) for every missing category.
     """
 
-    starts: Indices
-    choice_starts: Indices
+    cell_starts: Indices
+    category_starts: Indices
     center: Positions
 
     @classmethod
-    def of(cls, rows: Rows) -> Places:
-        """Find them in the rows."""
-        counts, choice_counts = rows.collect(_counts)
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
-        choice_starts = starts[-1] + np.concatenate([[0], np.cumsum(choice_counts)]).astype(np.intp)
-        return cls(starts, choice_starts, np.repeat([0, -1], [starts[-1], choice_counts.sum()]).astype(np.int16))
+    def of(cls, rows: Rows) -> PositionLayout:
+        """Count the uncertain cells and missing categories of each block."""
+        counts = np.array(rows.map(_cell_counts).parts, dtype=np.intp).reshape(-1, 2)
+        starts = np.concatenate([np.zeros((1, 2), dtype=np.intp), np.cumsum(counts, axis=0)])
+        n_cells, n_missing = starts[-1]
+        return cls(starts[:, 0], n_cells + starts[:, 1], np.repeat([0, -1], [n_cells, n_missing]).astype(np.int16))
 
     @property
     def n_cells(self) -> int:
         """Number of uncertain cells."""
-        return int(self.starts[-1])
+        return int(self.cell_starts[-1])
 
-    def within(self, rows: slice, positions: Positions) -> tuple[Positions, Positions]:
-        """Return the positions of the cells and of the choices of some rows, along the last axis."""
-        return (
-            positions[..., self.starts[rows.start] : self.starts[rows.stop]],
-            positions[..., self.choice_starts[rows.start] : self.choice_starts[rows.stop]],
+    def per_block(self, positions: NDArray[np.integer]) -> PerBlock:
+        """Cut positions, along the last axis, into those of each block: a pair for its cells and its categories."""
+        cells = zip(self.cell_starts, self.cell_starts[1:], strict=False)
+        categories = zip(self.category_starts, self.category_starts[1:], strict=False)
+        return PerBlock(
+            tuple((positions[..., a:b], positions[..., c:d]) for (a, b), (c, d) in zip(cells, categories, strict=True))
         )
 
 
-def _counts(block: Block) -> Sums:
-    return (
-        np.bincount(block.cell_rows, minlength=len(block.y)),
-        np.bincount(block.choices.rows, minlength=len(block.y)),
-    )
+@reads(Reads.CELLS)
+def _cell_counts(block: Block) -> CellCounts:
+    return CellCounts(len(block.cell_radii), len(block.choices))
 
 
 @dataclass(frozen=True)
@@ -71,46 +81,41 @@ class Completion:
     ----------
     rows : Rows
         The training rows with their intervals.
-    places : Places
-        Which positions belong to which row.
-    positions : array of shape (n_uncertain + n_choices,)
+    layout : PositionLayout
+        Which positions belong to which block.
+    positions : array of shape (n_uncertain + n_missing,)
         -1, 0 or 1 for each uncertain cell, row by row: the lower end, the middle or the upper end. Then the number of
         the level for each missing category.
     """
 
     rows: Rows
-    places: Places
+    layout: PositionLayout
     positions: Positions
+
+    def completed(self) -> Rows:
+        """Return the rows of this completion: no cell is uncertain any more."""
+        return View(self.rows, _completed, self.layout.per_block(self.positions), categories=())
 
     def targets(self) -> Array:
         """Return the labels (-1 and 1) or targets that go with the table, uncertain ones as they were chosen."""
-        return self.rows.y
+        return self.rows.labels().y
 
     def weights(self) -> Array:
         """Return the weights that go with the table; of the two rows of an unknown class one has none."""
-        return self.rows.weight
+        return self.rows.labels().weight
 
     def table(self) -> Array:
         """Return the completed training table."""
-        (table,) = CompletedRows(self).collect(lambda block: (block.center,))
-        return np.asarray(table)
+        return whole_table(self.completed()).center
 
 
-class CompletedRows(Rows):
-    """The rows of one completion: no cell is uncertain any more."""
-
-    def __init__(self, completion: Completion) -> None:
-        super().__init__(completion.rows.n_features, completion.rows.y, completion.rows.weight)
-        self.completion = completion
-
-    def block(self, rows: slice) -> Block:
-        whole = self.completion.rows.block(rows)
-        here, chosen = self.completion.places.within(rows, self.completion.positions)
-        center, i, j = whole.center.copy(), whole.cell_rows, whole.cell_columns
-        center[i, j] = completed_cells(center[i, j], whole.cell_radii, here)
-        whole.choices.put(center, chosen)
-        nothing = np.zeros(0, dtype=np.intp)
-        return Block(center, nothing, nothing, np.zeros(0), whole.y, self.weight[rows])
+def _completed(block: Block, positions: tuple[Positions, Positions]) -> Block:
+    here, chosen = positions
+    center, i, j = block.center.copy(), block.cell_rows, block.cell_columns
+    center[i, j] = completed_cells(center[i, j], block.cell_radii, here)
+    block.choices.put(center, chosen)
+    nothing = np.zeros(0, dtype=np.intp)
+    return Block(center, nothing, nothing, np.zeros(0), block.y, block.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,7 @@ class SharedBlock(Block):
     def scores(self, vectors: Array) -> Array:
         """Return the product of each row with the vector (a column) of each completion."""
         moved = self.shifts * vectors[self.cell_columns]
-        scores = self.center @ vectors + adding(self.cell_rows, len(self.y)) @ moved
+        scores = self.center @ vectors + adding_matrix(self.cell_rows, len(self.y)) @ moved
         for some, levels in self.choices.by_category():
             scores[self.choices.rows[some]] += self.changes(some, levels, vectors)
         return np.asarray(scores)
@@ -134,7 +139,7 @@ class SharedBlock(Block):
         """Return the sum of the rows of each completion, each times its coefficient."""
         moved = self.shifts * coefficients[self.cell_rows]
         total = self.center.T @ coefficients
-        total = total + adding(self.cell_columns, len(total)) @ moved
+        total = total + adding_matrix(self.cell_columns, len(total)) @ moved
         for some, levels in self.choices.by_category():
             values, chosen = coefficients[self.choices.rows[some]], self.chosen[some]
             total[levels.columns] -= levels.share * (values * (chosen >= 0)).sum(axis=0)
@@ -148,29 +153,59 @@ class SharedBlock(Block):
         return np.where(chosen < 0, 0.0, np.take_along_axis(levels.changes(vectors.T).T, np.maximum(chosen, 0), axis=0))
 
 
-def adding(numbers: Indices, n: int) -> csr_array:
-    """Return the matrix that adds up values of cells by their row, or by their column."""
-    return csr_array((np.ones(len(numbers)), (numbers, np.arange(len(numbers)))), shape=(n, len(numbers)))
-
-
-class SharedRows(Rows):
-    """The rows of several completions, for kernels that look at all of them in one pass.
+def side_by_side(rows: Rows, layout: PositionLayout, positions: Positions) -> Rows:
+    """Return the rows with several completions, for kernels that look at all of them in one pass.
 
     Parameters
     ----------
     rows : Rows
-    places : Places
-    positions : array of shape (n_completions, n_uncertain + n_choices)
+    layout : PositionLayout
+    positions : array of shape (n_completions, n_uncertain + n_missing)
     """
+    return View(rows, _side_by_side, layout.per_block(positions))
 
-    def __init__(self, rows: Rows, places: Places, positions: Positions) -> None:
-        super().__init__(rows.n_features, rows.y, rows.weight)
-        self.rows, self.places, self.positions = rows, places, positions
 
-    def block(self, rows: slice) -> SharedBlock:
-        whole = self.rows.block(rows)
-        here, chosen = self.places.within(rows, self.positions)
-        cells = whole.cell_rows, whole.cell_columns, whole.cell_radii
-        shifts = whole.cell_radii[:, None] * here.T
-        part = whole.y, self.weight[rows], whole.choices
-        return SharedBlock(whole.center, *cells, *part, shifts=shifts, chosen=chosen.T)
+def _side_by_side(block: Block, positions: tuple[Positions, Positions]) -> SharedBlock:
+    here, chosen = positions
+    cells = block.cell_rows, block.cell_columns, block.cell_radii
+    return SharedBlock(
+        block.center,
+        *cells,
+        block.y,
+        block.weight,
+        block.choices,
+        shifts=block.cell_radii[:, None] * here.T,
+        chosen=chosen.T,
+    )
+
+
+class WholeTable(NamedTuple):
+    """All rows of a table in one place, their uncertain cells row by row."""
+
+    center: Array
+    cell_counts: Indices
+    """Number of uncertain cells of each row."""
+    cell_columns: Indices
+    cell_radii: Array
+    missing_counts: Indices
+    """Number of missing categories of each row."""
+    categories: Indices
+    """Number of the category of each."""
+    y: Array
+    weight: Array
+
+
+def whole_table(rows: Rows) -> WholeTable:
+    """Gather a table that is small enough; raises ValueError if it is not."""
+    gathered: WholeTable | None = rows.gather(_whole_block)
+    if gathered is None:
+        raise ValueError(f"A table of {rows.n_rows:,} rows is too long to be gathered in one place.")
+    return gathered
+
+
+def _whole_block(block: Block) -> WholeTable:
+    cell_counts, missing_counts = (
+        np.bincount(i, minlength=block.n_rows) for i in (block.cell_rows, block.choices.rows)
+    )
+    cells = cell_counts, block.cell_columns, block.cell_radii
+    return WholeTable(block.center, *cells, missing_counts, block.choices.categories, block.y, block.weight)

@@ -6,16 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.data.interval_matrix import IntervalMatrix, check_ranges
-from ipub.engine.rows import Block, MemoryRows, Rows, some_rows
+from ipub.engine.block import Block, Reads
+from ipub.engine.memory import MemoryRows
+from ipub.engine.rows import Rows
+from ipub.engine.slices import SlicedRows, drawn_rows
 from ipub.rounding import Array, down, midpoint_and_radius, up
 
 
-class MemmapRows(Rows):
+class MemmapRows(SlicedRows):
     """Rows of a memory-mapped table whose NaN cells lie in the ranges of their columns.
 
-    Each block is read from the file when its turn comes, its holes are found and filled, and it is
-    forgotten: memory does not grow with the table. The blocks, and so the bounds, are the same as those
-    of `MemoryRows`.
+    Each block of a long table is read from the file when its turn comes, its holes are found and filled, and it is
+    dropped: memory does not grow with the table. The blocks, and so the bounds, are the same as those of `MemoryRows`.
 
     Parameters
     ----------
@@ -33,16 +35,20 @@ class MemmapRows(Rows):
         self.table = table
         self._centers, self._radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])
 
-    def sample(self, n_rows: int) -> Rows | None:
-        some = some_rows(self.weight, n_rows)
-        if len(some) == 0:
-            return None
-        ranges = np.column_stack([down(self._centers - self._radii), up(self._centers + self._radii)])
-        matrix = IntervalMatrix.from_table(np.array(self.table[some], dtype=float), ranges)
-        return None if self.doubt is not None else MemoryRows(matrix, self.y[some], self.weight[some])
-
-    def block(self, rows: slice) -> Block:
+    def read(self, rows: slice, what: Reads) -> Block:
+        no_cells = np.zeros(0, dtype=np.intp)
+        if what < Reads.CELLS:
+            center = np.zeros((0, self.n_features))
+            return Block(center, no_cells, no_cells, np.zeros(0), self.y[rows], self.weight[rows])
         center = np.array(self.table[rows], dtype=float, order="C")
         in_row, columns = np.nonzero(np.isnan(center))
         center[in_row, columns] = self._centers[columns]
         return Block.of(center, (in_row, columns), self._radii[columns], self.y[rows], self.weight[rows])
+
+    def sample(self, n_rows: int) -> Rows | None:
+        drawn = drawn_rows(self.weight, n_rows)
+        if len(drawn) == 0:
+            return None
+        ranges = np.column_stack([down(self._centers - self._radii), up(self._centers + self._radii)])
+        matrix = IntervalMatrix.from_table(np.array(self.table[drawn], dtype=float), ranges)
+        return MemoryRows(matrix, self.y[drawn], self.weight[drawn])

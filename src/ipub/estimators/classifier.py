@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ipub.data.frames import is_missing
 from ipub.data.interval_matrix import Indices
 from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine.rows import MemoryRows, Rows
+from ipub.engine import MemoryRows, Rows, one_class_against_rest, with_wrong_labels
 from ipub.estimators.inputs import labels_of
 from ipub.estimators.linear_model import BoundedLinearModel
 from ipub.losses import LOSSES, Loss, SmoothedHinge
@@ -237,9 +237,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         rows = self._read_rows(X, y, sample_weight, X_lower, X_upper)[0]
         if len(self.classes_) == 2:
             return [rows]
-        return [
-            rows.with_targets(np.where((rows.y == k) | (rows.y == FOR), 1.0, -1.0)) for k in range(len(self.classes_))
-        ]
+        return [one_class_against_rest(rows, k, always=FOR) for k in range(len(self.classes_))]
 
     def _read_rows(
         self,
@@ -280,7 +278,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         rows = self._rows(X, data, targets, weight)
         if self.max_label_errors:
             self._check_label_errors(bool(unknown.any()))
-            rows = rows.with_doubt(LabelUncertainty.of_flips(rows.n_rows, int(self.max_label_errors)))
+            rows = with_wrong_labels(rows, int(self.max_label_errors))
         return (self._of_either_class(rows, np.flatnonzero(unknown)) if unknown.any() else rows), weight
 
     def _check_label_errors(self, unknown: bool) -> None:
@@ -320,9 +318,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         y, weight = rows.y[twice], rows.weight[twice] * np.where(share > 0.0, 0.5, 1.0)
         inside, outside = (1.0, -1.0) if len(self.classes_) == 2 else (FOR, AGAINST)
         y[unknown], y[n:] = inside, outside
-        entered = MemoryRows(rows.matrix.take(twice), y, weight)
         pairs = np.column_stack([unknown, np.arange(n, len(twice))])
-        return entered.with_doubt(LabelUncertainty(np.zeros(len(twice)), share, pairs))
+        return MemoryRows(rows.matrix.take(twice), y, weight, LabelUncertainty(np.zeros(len(twice)), share, pairs))
 
     def _keep(self, coef: Array, intercept: Array) -> None:
         self.coef_, self.intercept_ = coef, intercept

@@ -18,8 +18,8 @@ from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_f
 from ipub.data.holes import column_precision, column_ranges
 from ipub.data.interval_matrix import IntervalMatrix, check_values
 from ipub.data.scaling import Scaling
-from ipub.engine.memmap import MemmapRows
-from ipub.engine.rows import Block, MemoryRows, Rows, Sums
+from ipub.engine import Block, MemmapRows, MemoryRows, Rows
+from ipub.engine.rows import Sums
 from ipub.rounding import LARGEST, Array
 
 Table = NDArray[np.generic]

@@ -17,7 +17,7 @@ from ipub.attained import attained_bounds
 from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, bounds_of_uncertain_rows, pointwise_bounds
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
-from ipub.engine.rows import InterceptRows, Rows
+from ipub.engine import Rows, with_intercept_column
 from ipub.estimators.inputs import TableReader
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import LOSSES, Loss
@@ -70,7 +70,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
         return ElasticNet(alpha * (1.0 - l1_ratio), alpha * l1_ratio, n_free=int(self.fit_intercept))
 
     def _problem(self, rows: Rows) -> Problem:
-        return Problem(InterceptRows(rows) if self.fit_intercept else rows, self._loss, self._penalty())
+        return Problem(with_intercept_column(rows) if self.fit_intercept else rows, self._loss, self._penalty())
 
     def _train(self, rows: Rows, start: Array | None = None) -> tuple[Problem, Solution]:
         """Train one model on its rows, from weights that may be near."""
@@ -84,7 +84,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
         with single_threaded_blas(trained[0][0].rows.n_features):
             self._keep_certificates(trained, tuple(make(problem, solution) for problem, solution in trained))
         for problem, _ in trained:
-            problem.rows.forget()
+            problem.rows.clear_cache()
 
     def _keep_certificates(
         self, trained: tuple[tuple[Problem, Solution], ...], certificates: tuple[Certificate, ...]
@@ -269,7 +269,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
                 "copied has none: call fit again."
             )
         for problem, _ in self._training:
-            problem.rows.forget()
+            problem.rows.clear_cache()
         problem, solution = self._training[0]
         now = problem.evaluate(solution.w, solution.dual_loss, solution.dual_w).primal
         if not np.isclose(now, solution.primal, rtol=1e-9, atol=0.0, equal_nan=True):

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.data.interval_matrix import check_values
 from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine.rows import Rows
+from ipub.engine import Rows, with_label_uncertainty
 from ipub.estimators.linear_model import BoundedLinearModel
 from ipub.losses import LOSSES, Huber, Loss
 from ipub.rounding import LARGEST, Array, midpoint_and_radius
@@ -165,7 +165,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         y, radius = self._read_target_bounds(y, y_lower, y_upper)
         rows = self._read_rows(X, y, sample_weight, X_lower, X_upper)[0]
         if radius is not None and radius.any():
-            rows = rows.with_doubt(LabelUncertainty(radius, np.zeros(len(radius))))
+            rows = with_label_uncertainty(rows, LabelUncertainty(radius, np.zeros(len(radius))))
         return [rows]
 
     def _read_target_bounds(

@@ -13,7 +13,7 @@ from ipub.attained import attained_bounds
 from ipub.baselines import Imputation
 from ipub.certificates import CERTIFICATES
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine.rows import MemoryRows
+from ipub.engine import MemoryRows
 from ipub.experiments import rivals
 from ipub.experiments.prepare import Prepared
 from ipub.experiments.settings import Setting

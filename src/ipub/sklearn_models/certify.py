@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import validate_params
 from ipub.data.frames import is_frame
 from ipub.data.holes import IntervalWarning
 from ipub.data.interval_matrix import IntervalMatrix, cell_name
-from ipub.engine.rows import Block, MemoryRows, Rows, Sums
+from ipub.engine import MemoryRows, Rows
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES
 from ipub.problem import Evaluation, Problem
@@ -144,7 +144,7 @@ def certify(
     if filling is not None:
         trained = estimator._problem(filling)
         at = _evaluation(trained, w, _reference(trained, w))
-    guessed = filling is None and any(rows.reduce(_count_cells))
+    guessed = filling is None and rows.count_uncertain() > 0
     if at.relative_gap > FAR and (not guessed or _is_outside(estimator)):
         _warn_far(estimator, w, at, guessed)
     return estimator  # type: ignore[no-any-return]
@@ -245,7 +245,3 @@ def _warn_far(estimator: Any, w: Array, at: Evaluation, guessed: bool) -> None:
         f"Train it with a smaller tol and a larger max_iter, on the same X, y and sample_weight.",
         ConvergenceWarning,
     )
-
-
-def _count_cells(block: Block) -> Sums:
-    return (len(block.cell_radii),)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.engine.rows import Block
+from ipub.engine import Block
 from ipub.losses import Loss
 from ipub.parallel import single_threaded_blas
 from ipub.problem import Evaluation, Problem

@@ -14,7 +14,7 @@ import numpy as np
 
 from ipub.certificates.slope.categories import ChoiceTerms
 from ipub.data.interval_matrix import Indices
-from ipub.engine.rows import Block
+from ipub.engine import Block
 from ipub.linalg import Inverse, forms_upper, joint_form, root_form_upper, roots_upper
 from ipub.parallel import in_threads, row_slices
 from ipub.rounding import UNDERFLOW, Array, dot_bounds, down, overflow_means_unbounded, sum_error, sum_upper, up

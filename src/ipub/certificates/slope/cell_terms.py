@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, eigh
 from ipub.certificates.slope.categories import ChoiceTerms
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels, MissingCategories
-from ipub.engine.rows import form_of
+from ipub.engine.ops import weighted_gram
 from ipub.linalg import greatest_ratio_upper, positive_weights, rounded_up
 from ipub.losses import Loss
 from ipub.rounding import EPS, TINY, Array, down, midpoint_and_radius, sum_error, sum_upper, up
@@ -122,7 +122,7 @@ class IncompleteRows:
 
     def form(self, values: Array) -> Array:
         """Return ``sum_i values_i x_i x_i^T``."""
-        return form_of(self.center, values)
+        return weighted_gram(self.center, values)
 
     @property
     def roundings(self) -> int:

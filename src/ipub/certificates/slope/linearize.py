@@ -6,15 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ipub.certificates.label_noise import WrongLabels, largest_sum, wrong_label_rows
-from ipub.certificates.score_ranges import ScoreRanges, label_doubt, margins
+from ipub.certificates.label_noise import WrongLabelTerms, wrong_label_parts
+from ipub.certificates.score_ranges import ScoreRanges, score_ranges
 from ipub.certificates.slope.bounds import CellTable, ColumnGroups, MeanValueBounds, SlopeBounds
 from ipub.certificates.slope.cell_terms import CellTerms, IncompleteRows
 from ipub.certificates.slope.column_bounds import sorted_cells, with_column_forms
 from ipub.certificates.slope.l1_signs import L1Signs
 from ipub.certificates.slope.move_sets import Ellipsoid, MoveSet
 from ipub.certificates.slope.summed_cells import SummedCells, TuningChoices, sums_of_cells
-from ipub.engine.rows import Block, Sums, form_of
+from ipub.engine import Block, Reads, reads
+from ipub.engine.ops import weighted_gram
+from ipub.engine.rows import Sums
 from ipub.linalg import (
     EnclosedInverse,
     Inverse,
@@ -37,6 +39,7 @@ from ipub.rounding import (
     up,
 )
 from ipub.solvers import Solution
+from ipub.uncertainty import Uncertainty, WrongLabels, largest_sum
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Linearization:
     """The rows with uncertain cells; None if there were too many to keep them."""
     cells: CellTerms | SummedCells
     roundings: int
-    flips: WrongLabels
+    flips: WrongLabelTerms
 
     @property
     def curvature(self) -> Array:
@@ -180,7 +183,7 @@ class Linearization:
         if wrong:
             slack = up(slack + self.flips.slack)
             groups = replace(groups, forms=np.concatenate([groups.forms, self.flips.form()[None]]))
-        certain = self.flips.alike if wrong else self.problem.rows.doubt is None
+        certain = self.flips.alike if wrong else not self.problem.rows.uncertain_labels
         by_mean = ellipsoid is not None and penalty.kappa == 0.0 and not len(self.jump_rows) and certain
         by_mean &= self.some is not None and not for_ends_alone
         return SlopeBounds(
@@ -257,14 +260,14 @@ def linearize(
     d, total = len(w), rows.total_weight
     farthest = movement.reach(np.eye(d))
     farthest = farthest if box is None else np.fmin(farthest, box)
-    known = loss, solution, movement, farthest, everywhere, total, guess
-    sums, parts = rows.reduce_and_collect(_row_sums, *known)
+    known = loss, solution, movement, farthest, everywhere, total, guess, problem.uncertainty, problem.wrong_labels
+    (sums, wrong_sums), (parts, wrong_rows) = rows.reduce_and_gather(_row_sums, *known)
     gram, loose, gradient, size, doubt, row_energy, cell_energy, jump, jump_form = (s / total for s in sums[:9])
     jump_rows = parts[0] / total
     some: IncompleteRows | None = None
     cells: CellTerms | SummedCells
     if guess is None:
-        some = IncompleteRows(*(*parts[5:], rows.categories))
+        some = IncompleteRows(*(*parts[1:], rows.categories))
         cells, n_some = CellTerms.of(some, loss, w, farthest), len(some.y)
     else:
         cells = SummedCells.of(guess, sums[9:])
@@ -289,7 +292,7 @@ def linearize(
         some,
         cells,
         roundings + n_some,
-        WrongLabels.of(parts[1:5], 0 if rows.doubt is None else rows.doubt.flips, total),
+        WrongLabelTerms.of(wrong_sums, wrong_rows, rows.max_wrong_labels, total),
     )
 
 
@@ -309,24 +312,30 @@ class _Lines:
 
 
 def _lines(
-    block: Block, loss: Loss, solution: Solution, movement: MoveSet, farthest: Array, everywhere: bool
+    block: Block,
+    loss: Loss,
+    solution: Solution,
+    movement: MoveSet,
+    farthest: Array,
+    everywhere: bool,
+    uncertainty: Uncertainty,
 ) -> _Lines:
-    at = margins(block, solution)
+    at = score_ranges(block, solution.w, uncertainty)
     row_move = movement.reach_of(block)
     some = np.flatnonzero(at.incomplete)
     cell_move, move = np.zeros(len(row_move)), row_move.copy()
-    cell_move[some] = sum_upper(block.row_reach(farthest)[some], block.center.shape[1] + 1)
+    cell_move[some] = sum_upper(uncertainty.score_change_within(block, farthest)[some], block.center.shape[1] + 1)
     move[some] = up(row_move[some] + cell_move[some])
     lower, upper = at.lower, at.upper
-    if block.doubt is not None:
-        lower, upper = down(lower - block.doubt.radius), up(upper + block.doubt.radius)
+    if block.labels is not None:
+        lower, upper = down(lower - block.labels.radius), up(upper + block.labels.radius)
     if everywhere:
         least, most = loss.curvature_range(block.y, down(lower - move), up(upper + move))
     else:
         least, most = loss.secant_range(block.y, lower, upper, move)
-    if block.doubt is not None:
+    if block.labels is not None:
         # A row that may have no weight bends nothing.
-        least = np.where(block.doubt.share > 0.0, 0.0, least)
+        least = np.where(block.labels.share > 0.0, 0.0, least)
     slope, looseness = midpoint_and_radius(least, most)
     fixed, loose = np.full(len(slope), np.nan), np.zeros(len(slope))
     jumps = np.flatnonzero(~(most < np.inf))
@@ -342,12 +351,13 @@ def _lines(
         fixed[jumps] = np.where(has_cells, level, c)
         loose[jumps] = np.where(has_cells, half, up(e + up(h * score_doubt)))
         slope[jumps], looseness[jumps] = np.where(has_cells, 0.0, h), 0.0
-    if block.doubt is not None:
-        doubt = label_doubt(block, loss, down(at.lower - move), up(at.upper + move))
+    if block.labels is not None:
+        doubt = uncertainty.derivative_change(block, loss, down(at.lower - move), up(at.upper + move))
         loose = np.where(doubt == 0.0, loose, up(loose + doubt))
     return _Lines(at, least, most, slope, looseness, fixed, loose, row_move, cell_move)
 
 
+@reads(Reads.NORMS)
 def _row_sums(
     block: Block,
     loss: Loss,
@@ -357,9 +367,11 @@ def _row_sums(
     everywhere: bool,
     total: float,
     guess: TuningChoices | None,
+    uncertainty: Uncertainty,
+    wrong: WrongLabels,
 ) -> tuple[Sums, Sums]:
     """Return what is added up over all rows, and what is kept of some."""
-    lines = _lines(block, loss, solution, movement, farthest, everywhere)
+    lines = _lines(block, loss, solution, movement, farthest, everywhere, uncertainty)
     X, weight = block.center, block.weight
     middle, half = loss.derivative_near(block.y, lines.at.score_lower, lines.at.score_upper)
     is_fixed = ~np.isnan(lines.fixed)
@@ -368,8 +380,8 @@ def _row_sums(
     open_ = weight * lines.loose
     at_jump = np.flatnonzero(open_)
     sums = (
-        form_of(X, curved),
-        form_of(X, loose),
+        weighted_gram(X, curved),
+        weighted_gram(X, loose),
         (weight * middle) @ X,
         block.column_sizes(weight * middle),
         block.column_sizes(weight * half),
@@ -379,13 +391,13 @@ def _row_sums(
         (X[at_jump] * open_[at_jump, None]).T @ X[at_jump] if len(at_jump) else 0.0,
     )
     move = up(lines.row_move + lines.cell_move)
-    flipped = wrong_label_rows(block, loss, lines.at, move, (lines.least, lines.most))
-    kept = X[at_jump] * open_[at_jump, None], *flipped
+    wrong_sums, wrong_rows = wrong_label_parts(block, loss, lines.at, move, (lines.least, lines.most), wrong)
+    kept = (X[at_jump] * open_[at_jump, None],)
     incomplete = _incomplete_rows(block, lines, total)
     if guess is None:
-        return sums, (*kept, *incomplete)
+        return (sums, wrong_sums), ((*kept, *incomplete), wrong_rows)
     terms = CellTerms.of(IncompleteRows(*(*incomplete, ())), loss, solution.w, farthest)
-    return (*sums, *sums_of_cells(terms, guess)), kept
+    return ((*sums, *sums_of_cells(terms, guess)), wrong_sums), (kept, wrong_rows)
 
 
 def _incomplete_rows(block: Block, lines: _Lines, total: float) -> Sums:

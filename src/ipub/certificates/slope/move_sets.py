@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ipub.certificates.region import Certificate
-from ipub.engine.rows import Block
+from ipub.engine import Block
 from ipub.linalg import Inverse
 from ipub.rounding import Array, dot_bounds, up
 

@@ -105,7 +105,7 @@ def slope_bounds(
     rows, d = problem.rows, len(solution.w)
     n_cells = rows.count_uncertain()
     is_summed = n_cells > MOST_CELLS or n_cells * d > MOST_NUMBERS
-    if rows.doubt is not None and rows.doubt.flips and rows.n_rows * d > MOST_NUMBERS:
+    if rows.max_wrong_labels and rows.n_rows * d > MOST_NUMBERS:
         return (
             None,
             f"{rows.n_rows * d:,} cells are too many for wrong labels to be looked at: the half-ball serves alone.",
@@ -176,7 +176,9 @@ def _rounds(
 def _can_be_summed(problem: Problem) -> bool:
     """Whether uncertain cells may be added up without being kept: no jumps, no choices, certain labels, few columns."""
     rows = problem.rows
-    return problem.loss.is_smooth and not rows.categories and rows.doubt is None and rows.n_features <= MOST_COLUMNS
+    return (
+        problem.loss.is_smooth and not rows.categories and not rows.uncertain_labels and rows.n_features <= MOST_COLUMNS
+    )
 
 
 def _guess(problem: Problem, solution: Solution, suggested: Suggestion | None) -> TuningChoices:

@@ -1,0 +1,132 @@
+"""A block of consecutive rows: all that a kernel sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.data.interval_matrix import Indices
+from ipub.data.label_uncertainty import LabelUncertainty
+from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
+from ipub.engine.cache import BlockCache
+from ipub.rounding import Array, norm_upper, sum_error, sum_upper, up
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some consecutive rows, with everything a kernel may need of them. Kernels never write to it."""
+
+    center: Array
+    """The rows with every uncertain cell at the middle of its interval, shape (b, d); (0, d) where it is not read."""
+    cell_rows: Indices
+    """Row of each uncertain cell, counted from the block's first row."""
+    cell_columns: Indices
+    """Column of each uncertain cell."""
+    cell_radii: Array
+    """Radius of each uncertain cell, positive."""
+    y: Array
+    """Labels or targets."""
+    weight: Array
+    """Weights of the rows, the largest of all about 1."""
+    choices: MissingCategories = NOTHING_MISSING
+    """Missing categories, their rows counted from the block's first."""
+    labels: LabelUncertainty | None = None
+    """How far the labels are uncertain, if any is."""
+    column_norms: Array | None = None
+    """Bounds of the Euclidean norms of the columns of the center, over the rows that have a weight.
+
+    Given to kernels that declare `Reads.NORMS`.
+    """
+    cache: BlockCache | None = None
+    """For the engine alone."""
+
+    @classmethod
+    def of(cls, center: Array, cells: tuple[Indices, Indices], radii: Array, y: Array, weight: Array) -> Block:
+        """Make a block; cells whose interval is a point are certain."""
+        uncertain = radii > 0.0
+        i, j = cells
+        if not uncertain.all():
+            i, j, radii = i[uncertain], j[uncertain], radii[uncertain]
+        return cls(center, i, j, radii, y, weight)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    @property
+    def incomplete(self) -> NDArray[np.bool_]:
+        """Whether a row has an uncertain cell or a missing category."""
+        incomplete = np.zeros(len(self.y), dtype=bool)
+        incomplete[self.cell_rows] = True
+        incomplete[self.choices.rows] = True
+        return incomplete
+
+    def score_error(self, w: Array) -> float:
+        """Bound the rounding error of ``center @ w`` for all rows that have a weight (F2).
+
+        ``sum_j |x_ij w_j|``, to which it is relative, is at most ``sum_j norm_j |w_j|``.
+        """
+        return float(sum_error(sum_upper(self._norms() @ np.abs(w), len(w) + 1), len(w) + 1))
+
+    def column_sizes(self, coefficients: Array) -> Array:
+        """Bound ``sum_i |coefficients_i x_ij|`` for each column (Cauchy and Schwarz), 0 for rows without weight."""
+        return up(norm_upper(coefficients) * self._norms())
+
+    def _norms(self) -> Array:
+        if self.column_norms is None:
+            raise ValueError("This kernel uses the norms of columns: declare it with @reads(Reads.NORMS).")
+        return self.column_norms
+
+
+class Reads(IntEnum):
+    """What a kernel reads of a block. An engine may leave out the rest, so that less is read or computed."""
+
+    LABELS = 0
+    """Labels, weights and the uncertainty of labels."""
+    CELLS = 1
+    """Also which cells are uncertain, their radii, and missing categories."""
+    ROWS = 2
+    """Also the rows themselves: the default."""
+    NORMS = 3
+    """Also the norms of the columns."""
+
+
+def reads(what: Reads) -> Callable[[F], F]:
+    """Declare what a kernel reads.
+
+    Examples
+    --------
+    >>> @reads(Reads.LABELS)
+    ... def total(block):
+    ...     return (block.weight @ block.y,)
+    """
+
+    def declare(kernel: F) -> F:
+        kernel.reads = what  # type: ignore[attr-defined]
+        return kernel
+
+    return declare
+
+
+def reads_of(kernel: Callable[..., Any]) -> Reads:
+    """Return what a kernel reads."""
+    return Reads(getattr(kernel, "reads", Reads.ROWS))
+
+
+def with_norms(block: Block) -> Block:
+    """Return the block with the norms of its columns, reused from an earlier pass if its engine keeps them."""
+    if block.column_norms is not None:
+        return block
+
+    def norms() -> Array:
+        return norm_upper((block.center if block.weight.all() else block.center[block.weight > 0.0]).T)
+
+    return replace(block, column_norms=norms() if block.cache is None else block.cache.kept("column norms", norms))

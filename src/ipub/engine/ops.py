@@ -1,0 +1,48 @@
+"""The few operations on blocks that are not plain array arithmetic, one implementation for each array library.
+
+Kernels use these and ordinary array arithmetic, so that a new array library needs changes here alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ipub.data.interval_matrix import Indices
+from ipub.parallel import row_slices
+from ipub.rounding import Array
+
+GRAM_ROWS = 1024
+"""Rows of one product in `weighted_gram`: what it multiplies stays in the nearest cache."""
+
+
+def weighted_gram(rows: Array, values: Array) -> Array:
+    """Return ``sum_i values_i x_i x_i^T``; rows whose value is 0 are left out where they are many."""
+    used = np.flatnonzero(values)
+    if 2 * len(used) <= len(values):
+        rows, values = rows[used], values[used]
+    n, d = rows.shape
+    whole = n - n % GRAM_ROWS
+    gram = np.asarray((rows[whole:] * values[whole:, None]).T @ rows[whole:])
+    for part in row_slices(whole, 1, 8 * GRAM_ROWS):
+        pieces = rows[part].reshape(-1, GRAM_ROWS, d)
+        gram += ((pieces * values[part].reshape(-1, GRAM_ROWS, 1)).transpose(0, 2, 1) @ pieces).sum(axis=0)
+    return gram
+
+
+def sum_by_index(indices: Indices, values: Array, n: int) -> Array:
+    """Add up values by their index, from 0 to n - 1."""
+    return np.bincount(indices, values, minlength=n).astype(float, copy=False)
+
+
+def adding_matrix(indices: Indices, n: int) -> csr_array:
+    """Return the sparse matrix of shape (n, len(indices)) that adds up rows by their index."""
+    return csr_array((np.ones(len(indices)), (indices, np.arange(len(indices)))), shape=(n, len(indices)))
+
+
+def largest(values: Array, count: int) -> Array:
+    """Return the `count` largest along the first axis, or all; a NaN counts as large."""
+    left = len(values) - count
+    if left <= 0 or count <= 0:
+        return values if left <= 0 else values[:0]
+    return np.partition(values, left, axis=0)[left:]

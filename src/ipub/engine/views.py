@@ -1,0 +1,183 @@
+"""Rows of any engine, seen differently: with an intercept, with other labels, completed. A view copies nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ipub.data.label_uncertainty import LabelUncertainty
+from ipub.data.missing_category import Levels
+from ipub.engine.block import Block, Reads, reads, reads_of, with_norms
+from ipub.engine.rows import Kernel, PerBlock, Rows
+from ipub.rounding import Array
+
+Transform = Callable[..., Block]
+"""A pure function of a block and some arguments that returns a block of the same rows; defined in a module."""
+
+
+@dataclass(frozen=True)
+class _ThroughView:
+    """A kernel that sees blocks through a transform, whose arguments come before its own."""
+
+    transform: Transform
+    n_args: int
+    kernel: Kernel
+
+    @property
+    def reads(self) -> Reads:
+        """What both read; norms are those of the block that the kernel sees."""
+        return max(reads_of(self.transform), min(reads_of(self.kernel), Reads.ROWS))
+
+    def __call__(self, block: Block, *args: Any) -> Any:
+        seen = self.transform(block, *args[: self.n_args])
+        seen = with_norms(seen) if reads_of(self.kernel) >= Reads.NORMS else seen
+        return self.kernel(seen, *args[self.n_args :])
+
+
+class View(Rows):
+    """Rows of any engine whose blocks a transform changes before a kernel sees them.
+
+    Everything else (block boundaries, depth, weights, caches, where kernels run) is that of the engine.
+
+    Parameters
+    ----------
+    rows : Rows
+    transform : callable
+    *args
+        Handed to the transform after the block; of `PerBlock`, the part of the block.
+    n_features : int, optional
+        Columns of a transformed block, if not those of the rows.
+    max_wrong_labels, categories : optional
+        What `Rows` says of them, if the transform changes it.
+    certain_labels : bool
+        Whether the transform makes labels certain.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        transform: Transform,
+        *args: Any,
+        n_features: int | None = None,
+        max_wrong_labels: int | None = None,
+        categories: tuple[Levels, ...] | None = None,
+        certain_labels: bool = False,
+    ) -> None:
+        self.rows, self.transform, self.args = rows, transform, args
+        self.n_rows, self.total_weight = rows.n_rows, rows.total_weight
+        self.categories = rows.categories if categories is None else categories
+        self.n_features = rows.n_features if n_features is None else n_features
+        self.max_wrong_labels = rows.max_wrong_labels if max_wrong_labels is None else max_wrong_labels
+        self.uncertain_labels = rows.uncertain_labels or self.max_wrong_labels > 0
+        if certain_labels:
+            self.max_wrong_labels, self.uncertain_labels = 0, False
+
+    @property
+    def depth(self) -> int:
+        return self.rows.depth
+
+    def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
+        through = _ThroughView(self.transform, len(self.args), kernel)
+        return self.rows.results(through, *self.args, *args)
+
+    def clear_cache(self) -> None:
+        self.rows.clear_cache()
+
+    def sample(self, n_rows: int) -> Rows | None:
+        if self.max_wrong_labels or any(isinstance(arg, PerBlock) for arg in self.args):
+            return None
+        drawn = self.rows.sample(n_rows)
+        return None if drawn is None else View(drawn, self.transform, *self.args, n_features=self.n_features)
+
+
+def engine_of(rows: Rows) -> Rows:
+    """Return the engine behind all views."""
+    while isinstance(rows, View):
+        rows = rows.rows
+    return rows
+
+
+def with_intercept_column(rows: Rows) -> Rows:
+    """Return the rows with one more column, the last: ones, which are certain. Its weight is the intercept."""
+    return View(rows, _append_ones, n_features=rows.n_features + 1)
+
+
+def without_intercept_column(rows: Rows) -> Rows:
+    """Return the rows without the column of ones, if `with_intercept_column` has added one."""
+    if isinstance(rows, View) and rows.transform is _append_ones:
+        return rows.rows
+    return rows
+
+
+def one_class_against_rest(rows: Rows, number: float, always: float = np.nan) -> Rows:
+    """Return the rows with label 1 for one class and -1 for others; rows labelled `always` are 1 for every class."""
+    return View(rows, _against_rest, number, always)
+
+
+def with_wrong_labels(rows: Rows, count: int) -> Rows:
+    """Return the rows of two classes, of which at most `count`, whichever, have the other label."""
+    if rows.uncertain_labels:
+        raise ValueError("Labels are either wrong in a number of rows, or uncertain in certain rows: not both.")
+    return View(rows, _with_wrong_labels, count, max_wrong_labels=count)
+
+
+def with_label_uncertainty(rows: Rows, uncertainty: LabelUncertainty) -> Rows:
+    """Return the rows with targets or weights that are uncertain, each row by its own amount."""
+    radius, share = per_block(rows, uncertainty.radius, uncertainty.share)
+    view = View(rows, _with_label_uncertainty, radius, share)
+    view.uncertain_labels = True
+    return view
+
+
+@reads(Reads.LABELS)
+def _with_label_uncertainty(block: Block, radius: Array, share: Array) -> Block:
+    return replace(block, labels=LabelUncertainty(radius, share))
+
+
+def with_labels(rows: Rows, y: Array, weight: Array) -> Rows:
+    """Return the rows with other labels and weights, all certain; the sum of the weights must be the same."""
+    return View(rows, _with_labels, *per_block(rows, y, weight), certain_labels=True)
+
+
+def per_block(rows: Rows, *values: Array) -> tuple[PerBlock, ...]:
+    """Cut arrays with one entry for each row into the parts of the blocks."""
+    ends = np.cumsum(rows.map(_n_rows).parts)
+    return tuple(PerBlock(tuple(np.split(each, ends[:-1]))) for each in values)
+
+
+@reads(Reads.LABELS)
+def _n_rows(block: Block) -> int:
+    return block.n_rows
+
+
+@reads(Reads.LABELS)
+def _with_labels(block: Block, y: Array, weight: Array) -> Block:
+    # Norms of columns are over the rows that have a weight, so none are reused.
+    return replace(block, y=y, weight=weight, labels=None, column_norms=None, cache=None)
+
+
+@reads(Reads.LABELS)
+def _append_ones(block: Block) -> Block:
+    def extended() -> Array:
+        n, d = block.center.shape
+        center = np.empty((n, d + 1))
+        center[:, :d], center[:, d] = block.center, 1.0
+        return center
+
+    if block.cache is None or len(block.center) < block.n_rows:
+        return replace(block, center=extended(), column_norms=None, cache=None)
+    cache = block.cache.of_view("intercept")
+    return replace(block, center=cache.kept("center", extended, row_sized=True), column_norms=None, cache=cache)
+
+
+@reads(Reads.LABELS)
+def _against_rest(block: Block, number: float, always: float) -> Block:
+    return replace(block, y=np.where((block.y == number) | (block.y == always), 1.0, -1.0))
+
+
+@reads(Reads.LABELS)
+def _with_wrong_labels(block: Block, count: int) -> Block:
+    return replace(block, labels=LabelUncertainty.of_flips(block.n_rows, count))

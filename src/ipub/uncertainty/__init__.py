@@ -1,0 +1,19 @@
+"""What may vary: one protocol, one file for each set."""
+
+from ipub.uncertainty.any_filling import AnyFilling
+from ipub.uncertainty.base import CellMoves, Together, Uncertainty
+from ipub.uncertainty.missing_categories import AnyLevel
+from ipub.uncertainty.uncertain_labels import UncertainLabels
+from ipub.uncertainty.wrong_labels import LargestValues, WrongLabels, largest_sum
+
+__all__ = [
+    "AnyFilling",
+    "AnyLevel",
+    "CellMoves",
+    "LargestValues",
+    "Together",
+    "UncertainLabels",
+    "Uncertainty",
+    "WrongLabels",
+    "largest_sum",
+]
