@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from soundness.attacks import Tally
+from support.attacks import Tally
 
 
 @pytest.fixture

@@ -145,6 +145,24 @@ def test_every_public_thing_has_a_docstring(path):
         assert ast.get_docstring(node) or overrides, f"{name} has no docstring"
 
 
+TESTS = Path(__file__).parent
+TEST_FILES = sorted(path for path in TESTS.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+@pytest.mark.parametrize("path", TEST_FILES, ids=lambda path: str(path.relative_to(TESTS)))
+def test_tests_share_code_through_the_support_package_alone(path):
+    own = {each.name for each in TESTS.iterdir() if each.is_dir()} | {each.stem for each in TESTS.glob("*.py")}
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import"
+            imported.add(node.module)
+    shadowed = {"io"}  # a folder here, but `import io` is Python's own: folders of tests are no packages
+    assert {name.split(".")[0] for name in imported} & (own - shadowed) <= {"support"}
+
+
 MODULES = sorted(
     {"ipub"} | {info.name for info in pkgutil.walk_packages([str(PACKAGE)], "ipub.") if "__main__" not in info.name}
 )

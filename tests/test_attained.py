@@ -18,8 +18,8 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
-from small_problems import COMBINATIONS
-from small_problems import make_problem as problem_with_holes
+from support.small_problems import COMBINATIONS
+from support.small_problems import make_problem as problem_with_holes
 
 LOSS_NAMES = tuple(LOSSES)
 

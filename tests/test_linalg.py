@@ -20,7 +20,7 @@ from ipub.linalg import (
     root_form_upper,
     rounded_up,
 )
-from oracles.rationals import exact_dot, rational, rational_rows, rationals
+from support.oracles.rationals import exact_dot, rational, rational_rows, rationals
 
 SCALES = [0.0, 3.0, 12.0]
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, penalty_path
 from ipub.losses import LOSSES
-from small_problems import COMBINATIONS, draw_table
+from support.small_problems import COMBINATIONS, draw_table
 
 ALPHAS = [0.3, 3.0, 0.03]
 

@@ -5,7 +5,7 @@ import pytest
 
 from ipub.losses import LOSSES
 from ipub.problem import Evaluation
-from small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
+from support.small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 WEIGHT = np.random.default_rng(9).choice([0.0, 0.5, 1.0, 3.0], size=120)

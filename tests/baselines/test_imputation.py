@@ -12,7 +12,7 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
-from small_problems import draw_table, make_problem
+from support.small_problems import draw_table, make_problem
 
 
 def trained_on(X, y, lam=0.1, loss="log_loss", weight=None):

@@ -15,8 +15,8 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
-from real_data import load_default
-from small_problems import make_problem
+from support.real_data import load_default
+from support.small_problems import make_problem
 
 SMOOTH = [name for name, loss in LOSSES.items() if loss.is_smooth]
 

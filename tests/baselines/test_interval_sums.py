@@ -9,7 +9,7 @@ from ipub.engine import rows as blocks
 from ipub.losses import LOSSES
 from ipub.rounding import down, up
 from ipub.solvers import solve
-from small_problems import make_problem
+from support.small_problems import make_problem
 
 SMOOTH = [name for name, loss in LOSSES.items() if loss.is_smooth]
 

@@ -7,7 +7,7 @@ import pytest
 from flint import fmpq_mat
 
 from ipub.baselines.interval_systems import IntervalSystem, both, preconditioned
-from oracles.rationals import rational
+from support.oracles.rationals import rational
 
 
 def draw(rng: np.random.Generator, d: int, size: float) -> IntervalSystem:

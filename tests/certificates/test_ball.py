@@ -15,7 +15,7 @@ from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import EPS
 from ipub.solvers import solve
-from small_problems import COMBINATIONS, center_of, make_problem, objective
+from support.small_problems import COMBINATIONS, center_of, make_problem, objective
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 each_certificate = pytest.mark.parametrize("name", CERTIFICATES)

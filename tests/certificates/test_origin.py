@@ -7,7 +7,7 @@ import pytest
 
 from ipub.certificates import origin
 from ipub.solvers import solve
-from small_problems import COMBINATIONS, make_problem
+from support.small_problems import COMBINATIONS, make_problem
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 

@@ -9,7 +9,7 @@ from ipub.certificates import sphere
 from ipub.certificates.sphere import gap_upper
 from ipub.losses import LOSSES
 from ipub.solvers import solve
-from small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
+from support.small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 

@@ -12,7 +12,7 @@ from ipub.engine.rows import MemoryRows
 from ipub.losses import LOSSES
 from ipub.problem import Problem
 from ipub.solvers import solve
-from small_problems import COMBINATIONS, penalty_of
+from support.small_problems import COMBINATIONS, penalty_of
 
 N, D = 301, 5
 

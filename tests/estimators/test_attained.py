@@ -16,7 +16,7 @@ from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.certificates import CERTIFICATES
 from ipub.io.modelfile import load, save
 from ipub.losses import LOSSES
-from small_problems import COMBINATIONS, draw_table
+from support.small_problems import COMBINATIONS, draw_table
 
 NAMES = list("abcde")
 X_TEST = np.random.default_rng(1).normal(size=(3, 5))

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.small_sources import serving
 from ipub.experiments import download as module
 from ipub.experiments.download import DownloadError, cache_folder, download
+from support.small_sources import serving
 
 SILENT = Console(file=StringIO())
 

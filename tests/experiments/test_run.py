@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from experiments import tiny_run
-from experiments.small_sources import serving
 from ipub.app import cli
 from ipub.experiments import measure, run
+from support import tiny_run
+from support.small_sources import serving
 
 TESTS = Path(__file__).parents[1]
 

@@ -18,10 +18,10 @@ from ipub.losses import LOSSES, Huber, SmoothedHinge
 from ipub.penalties import ElasticNet as Penalty
 from ipub.problem import Problem
 from ipub.solvers import newton, solve
-from real_data import load_default
-from small_problems import COMBINATIONS, center_of, draw_table, dual_value, make_problem, objective, penalty_of
-from soundness.cases import vary_loss
-from soundness.test_exact import tiny_case
+from support.cases import vary_loss
+from support.real_data import load_default
+from support.small_problems import COMBINATIONS, center_of, draw_table, dual_value, make_problem, objective, penalty_of
+from support.tiny_cases import tiny_case
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 each_alpha = pytest.mark.parametrize("alpha", [1e-3, 0.1, 1.0])

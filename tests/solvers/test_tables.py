@@ -12,7 +12,7 @@ from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
 from ipub.solvers.tables import solve_tables
-from small_problems import COMBINATIONS, penalty_of
+from support.small_problems import COMBINATIONS, penalty_of
 
 
 @pytest.mark.parametrize("alpha", [0.01, 1.0])

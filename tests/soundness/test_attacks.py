@@ -8,8 +8,8 @@ import pytest
 from ipub.certificates import tight
 from ipub.engine import rows as blocks
 from ipub.losses import LOSSES
-from soundness.attacks import ATTACKED, attack_family
-from soundness.cases import FAMILIES, MODELS, draw_case, draw_solution, with_intercept
+from support.attacks import ATTACKED, attack_family
+from support.cases import FAMILIES, MODELS, draw_case, draw_solution, with_intercept
 
 LOSS_NAMES = tuple(LOSSES)
 

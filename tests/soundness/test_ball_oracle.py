@@ -12,7 +12,7 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
-from oracles.half_ball import half_ball
+from support.oracles.half_ball import half_ball
 
 
 @pytest.mark.parametrize("seed", range(4))

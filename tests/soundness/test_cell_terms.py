@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -11,22 +12,23 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 
-from ipub.certificates import definite, slope_bounds
+from ipub import linalg
 from ipub.certificates.slope.bounds import CellTable, ColumnGroups, SlopeBounds
 from ipub.certificates.slope.cell_terms import CellTerms
 from ipub.certificates.slope.l1_signs import L1Signs
 from ipub.linalg import joint_form, roots_upper, rounded_up
 from ipub.losses import LOSSES, Huber
 from ipub.penalties import ElasticNet
-from oracles.exact import as_float
-from oracles.rationals import Enclosure, exact_dot, holds, rational, rational_rows, rationals
-from soundness import moves
-from soundness.cases import Case, intervals, train
-from soundness.moves import Box, Key, drawn, row_model_module, slope_module
-from soundness.test_exact import exact_completions
-from soundness.test_slope import altered
+from support import moves
+from support.cases import Case, intervals, train
+from support.exact_proofs import exact_completions
+from support.moves import Box, Key, drawn, row_model_module, slope_module
+from support.oracles.exact import as_float
+from support.oracles.rationals import Enclosure, exact_dot, holds, rational, rational_rows, rationals
+from support.planted import altered
 
 PRECISION = 400
+bounds_module = sys.modules["ipub.certificates.slope.bounds"]
 
 
 # --- Lemma 7: one group of cells, in exact arithmetic -------------------------------------------------------------
@@ -185,7 +187,7 @@ def test_what_an_inexact_inverse_leaves_is_bounded_exactly(condition, error):
 
 
 def test_an_inverse_whose_rounding_is_forgotten_is_caught(monkeypatch):
-    monkeypatch.setattr(slope_bounds, "sum_error", lambda magnitude, roundings: 0.0 * magnitude)
+    monkeypatch.setattr(bounds_module, "sum_error", lambda magnitude, roundings: 0.0 * magnitude)
     assert wrong_misses(1.0, 0.0) != []
     assert wrong_misses(1e12, 0.0) != []
 
@@ -249,15 +251,15 @@ def wrong_roots(seed: int, joint_form: Callable = joint_form) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("many", [definite.MANY_FORMS, 1], ids=["one by one", "by pairs"])
+@pytest.mark.parametrize("many", [linalg.MANY_FORMS, 1], ids=["one by one", "by pairs"])
 def test_roots_of_singular_zero_and_subnormal_forms_are_bounded_exactly(many, monkeypatch):
-    monkeypatch.setattr(definite, "MANY_FORMS", many)
+    monkeypatch.setattr(linalg, "MANY_FORMS", many)
     assert [wrong for seed in range(60) for wrong in wrong_roots(seed)] == []
 
 
-@pytest.mark.parametrize("many", [definite.MANY_FORMS, 1], ids=["one by one", "by pairs"])
+@pytest.mark.parametrize("many", [linalg.MANY_FORMS, 1], ids=["one by one", "by pairs"])
 def test_products_that_underflow_before_a_huge_form_multiplies_them_are_not_lost(many, monkeypatch):
-    monkeypatch.setattr(definite, "MANY_FORMS", many)
+    monkeypatch.setattr(linalg, "MANY_FORMS", many)
     # The truth is 2e-22, and 1e-328 is no float.
     assert roots_upper(1e284 * np.eye(4)[None], np.full((1, 4), 1e-164))[0] >= 2e-22
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 from scipy.special import expit
 
 from ipub.losses import LOSSES, Huber, SmoothedHinge
 from ipub.penalties import ElasticNet
-from ipub.rounding import dot_bounds, midpoint_and_radius, norm_upper, sum_error, sum_upper
-from oracles.rationals import exact_dot, rational, rationals
-from soundness.enclosures import (
+from ipub.rounding import dot_bounds, norm_upper
+from support.enclosures import (
     PRECISION,
     is_above,
     is_below,
@@ -20,12 +19,15 @@ from soundness.enclosures import (
     wrong_conjugates,
     wrong_curvatures,
     wrong_lines,
+    wrong_midpoints,
     wrong_penalties,
+    wrong_products,
     wrong_residuals,
     wrong_secants,
     wrong_slopes,
     wrong_values,
 )
+from support.oracles.rationals import exact_dot, rational, rationals
 
 
 @pytest.mark.parametrize(
@@ -83,36 +85,6 @@ def test_labels_are_certain_only_beyond_zero():
     assert high.tolist() == [1.0, 1.0, 1.0, -1.0, 1.0]
 
 
-def draw_cancelling(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and a vector whose products nearly cancel."""
-    scale = 10.0 ** rng.uniform(-8, 8, size=d)
-    rows, vector = rng.normal(size=(5, d)) * scale, rng.normal(size=d) / scale
-    rows[:, -1] = -(rows[:, :-1] @ vector[:-1]) / vector[-1]
-    return rows, vector
-
-
-def wrong_products() -> list[str]:
-    rng, wrong = np.random.default_rng(6), []
-    for d in [2, 3, 5, 17, 100] * 6:
-        rows, vector = draw_cancelling(rng, d)
-        low, high = dot_bounds(rows, vector)
-        error = sum_error(np.abs(rows) @ np.abs(vector), d + 1)
-        total = sum_upper(np.abs(rows) @ np.abs(vector), d + 1)
-        norms = norm_upper(rows)
-        for k, row in enumerate(rows):
-            exact = exact_dot(rationals(row), rationals(vector))
-            absolute = exact_dot(rationals(np.abs(row)), rationals(np.abs(vector)))
-            if not (is_below(low[k], exact) and is_above(high[k], exact)):
-                wrong.append(f"product {low[k]!r} {high[k]!r}")
-            if not is_above(error[k], abs(rational(rows[k] @ vector) - exact)):
-                wrong.append("error of a product")
-            if not is_above(total[k], absolute):
-                wrong.append("sum of absolute products")
-            if rational(norms[k]) ** 2 < exact_dot(rationals(row), rationals(row)):
-                wrong.append("norm")
-    return wrong
-
-
 def test_products_sums_and_norms_are_rounded_outward():
     assert wrong_products() == []
 
@@ -128,23 +100,6 @@ def test_products_and_norms_survive_underflow_and_large_values(scale):
         assert is_below(low[k], exact)
         assert is_above(high[k], exact)
         assert rational(norms[k]) ** 2 >= exact_dot(rationals(row), rationals(row))
-
-
-def wrong_midpoints() -> list[str]:
-    rng, wrong = np.random.default_rng(9), []
-    ends = np.concatenate(
-        [rng.normal(size=(400, 2)) * 10.0 ** rng.uniform(-300, 140, size=(400, 1)), rng.normal(size=(400, 2))]
-    )
-    near = rng.normal(size=300)
-    ends = np.concatenate(
-        [ends, np.column_stack([near, np.nextafter(near, np.inf)]), [[0.0, 5e-324], [-5e-324, 5e-324]]]
-    )
-    lower, upper = np.sort(ends, axis=1).T
-    for low, high, middle, radius in zip(lower, upper, *midpoint_and_radius(lower, upper), strict=True):
-        reach: fmpq = rational(radius)
-        if rational(middle) - reach > rational(low) or rational(middle) + reach < rational(high):
-            wrong.append(f"[{low!r}, {high!r}] is not inside {middle!r} ± {radius!r}")
-    return wrong
 
 
 def test_midpoint_and_radius_enclose_the_interval():

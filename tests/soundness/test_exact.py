@@ -5,97 +5,19 @@ Vertices are the exact rationals ``center ± radius``, which no float need equal
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from flint import fmpq
 
 from ipub import IntervalMatrix
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
-from oracles.exact import exact_model
-from oracles.intercept import exact_intercept_model
-from oracles.rationals import holds, rational, rational_rows
-from soundness.attacks import ATTACKED
-from soundness.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
+from support.cases import MODELS, draw_solution, train, vary_loss, with_intercept
+from support.exact_proofs import prove
+from support.tiny_cases import TABLES, tiny_case
 
 LOSS_NAMES = tuple(LOSSES)
-TABLES = ("integers", "normal", "tiny scale", "huge scale", "mixed scales", "thin intervals", "weights")
-
-
-def tiny_case(rng: np.random.Generator, table_kind: str, loss_name: str, penalty: str, cells: int) -> Case:
-    n, d = int(rng.integers(2, 6)), int(rng.integers(1, 4))
-    integers = table_kind == "integers"
-    table = rng.integers(-2, 3, size=(n, d)).astype(float) if integers else rng.normal(size=(n, d))
-    X_test = rng.integers(-2, 3, size=(3, d)).astype(float) if integers else rng.normal(size=(3, d))
-    radius = np.full((n, d), np.nan)
-    for place in rng.choice(n * d, size=min(cells, n * d), replace=False):
-        radius.flat[place] = rng.choice([0.25, 0.5, 1.0]) if integers else abs(rng.normal())
-    if table_kind == "thin intervals":
-        radius *= rng.choice([1e-14, 1e-9, 1e-5])
-    exponents = {"tiny scale": -6.0, "huge scale": 6.0, "mixed scales": rng.choice([-6.0, 0.0, 6.0], size=d)}
-    scale = 10.0 ** np.broadcast_to(exponents.get(table_kind, 0.0), (d,))
-    lam = float(rng.choice([0.25, 0.5, 1.0, 2.0])) if integers else 10.0 ** rng.uniform(-4, 1)
-    loss = LOSSES[loss_name]
-    if loss.task == "regression":
-        y = rng.integers(-2, 3, size=n).astype(float) if integers else rng.normal(size=n)
-    else:
-        y = rng.choice([-1.0, 1.0], size=n)
-    slope = float(np.abs((table * scale).T @ y).max()) / n
-    kappa = 0.0 if penalty == "l2" else (0.125 if integers else (slope or 1.0) * 10.0 ** rng.uniform(-2, 0))
-    weight = rng.choice([0.5, 1.0, 3.0, 1e-3], size=n) if table_kind == "weights" else None
-    matrix = intervals(table * scale, radius * scale)
-    return Case(matrix, y, weight, loss, ElasticNet(lam, kappa), X_test * scale)
-
-
-def exact_completions(matrix: IntervalMatrix, inner: int) -> list[list[list[fmpq]]]:
-    """Return every vertex, and `inner` points between the ends of each cell, as tables of rationals.
-
-    With every combination of levels of missing categories.
-    """
-    n = matrix.shape[0]
-    in_row, columns, centers, radii = matrix.cells(slice(0, n))
-    grid = [fmpq(-1), fmpq(1), *(fmpq(2 * k, inner + 1) - 1 for k in range(1, inner + 1))]
-    tables = []
-    for positions in itertools.product(grid, repeat=matrix.n_uncertain):
-        table = rational_rows(matrix.center_rows(slice(0, n)))
-        for i, j, center, radius, position in zip(in_row, columns, centers, radii, positions, strict=True):
-            table[i][j] = rational(center) + position * rational(radius)
-        tables.append(table)
-    choices = matrix.choices
-    levels = [choices.levels[k].columns for k in choices.categories]
-    combinations = list(itertools.product(*(range(len(columns)) for columns in levels)))
-    return [_with_levels(table, choices.rows, levels, chosen) for table in tables for chosen in combinations]
-
-
-def _with_levels(table: list[list[fmpq]], rows, levels, chosen) -> list[list[fmpq]]:
-    table = [list(row) for row in table]
-    for i, columns, level in zip(rows, levels, chosen, strict=True):
-        for k, column in enumerate(columns):
-            table[i][column] = fmpq(int(k == level))
-    return table
-
-
-def prove(case: Case, solutions: list, inner: int, certificates: dict | None = None) -> tuple[int, list[str]]:
-    """Compare every bound with every exact minimiser; return how many, and those that are not proven."""
-    bounds = {
-        (name, k): make(case.problem, solution).score_bounds(case.X_test)
-        for name, make in (certificates or ATTACKED).items()
-        for k, solution in enumerate(solutions)
-    }
-    count, failures = 0, []
-    for table in exact_completions(case.matrix, inner):
-        minimise = exact_intercept_model if case.penalty.n_free else exact_model
-        model = minimise(table, case.y, case.weight, case.loss, case.penalty.lam, case.penalty.kappa)
-        for row, x in enumerate(case.X_test):
-            exact = model.score(x)
-            for key, ends in bounds.items():
-                count += 1
-                if not holds(ends[row], exact):
-                    failures.append(f"{key}, row {row}: {ends[row]} but exactly {exact}; {case!r}, {solutions}")
-    return count, failures
 
 
 @pytest.mark.parametrize("table_kind", TABLES)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
-from oracles.exact import exact_model
-from oracles.intercept import exact_intercept_model
-from oracles.rationals import holds, rational, rational_rows
-from soundness.attacks import ATTACKED, Tally, attack
-from soundness.cases import Case, intervals, train, with_intercept
+from support.attacks import ATTACKED, Tally, attack
+from support.cases import Case, intervals, train, with_intercept
+from support.oracles.exact import exact_model
+from support.oracles.intercept import exact_intercept_model
+from support.oracles.rationals import holds, rational, rational_rows
 
 SEARCH = settings(
     max_examples=120, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)

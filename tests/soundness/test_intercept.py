@@ -14,12 +14,13 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import down, up
-from oracles.intercept import exact_intercept_model
-from oracles.rationals import holds
-from soundness.attacks import ATTACKED, Tally, attack
-from soundness.cases import Case, draw_case, draw_solution, intervals, train, with_intercept
-from soundness.test_exact import exact_completions, tiny_case
-from soundness.test_planted_errors import assert_caught
+from support.attacks import ATTACKED, Tally, attack
+from support.cases import Case, draw_case, draw_solution, intervals, train, with_intercept
+from support.exact_proofs import exact_completions
+from support.oracles.intercept import exact_intercept_model
+from support.oracles.rationals import holds
+from support.planted import assert_caught
+from support.tiny_cases import tiny_case
 
 LOSS_NAMES = ("squared_error", "hinge", "log_loss")
 sphere_module = sys.modules["ipub.certificates.sphere"]

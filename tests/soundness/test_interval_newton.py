@@ -15,10 +15,11 @@ from ipub.engine import rows as blocks
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.solvers import Solution
-from soundness.attacks import Tally, attack
-from soundness.cases import FAMILIES, MODELS, Case, draw_case, draw_solution, intervals, train, vary_loss
-from soundness.test_exact import TABLES, prove, tiny_case
-from soundness.test_planted_errors import assert_caught, plant, same
+from support.attacks import Tally, attack
+from support.cases import FAMILIES, MODELS, Case, draw_case, draw_solution, intervals, train, vary_loss
+from support.exact_proofs import prove
+from support.planted import assert_caught, plant, same
+from support.tiny_cases import TABLES, tiny_case
 
 newton_module = sys.modules["ipub.baselines.interval_newton"]
 sums_module = sys.modules["ipub.baselines.interval_sums"]

@@ -16,12 +16,13 @@ from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.problem import Problem
-from oracles.exact import exact_model
-from oracles.intercept import exact_intercept_model
-from oracles.rationals import holds
-from soundness.cases import Case, train, vary_loss, with_intercept
-from soundness.moves import row_model_module
-from soundness.test_exact import exact_completions, tiny_case
+from support.cases import Case, train, vary_loss, with_intercept
+from support.exact_proofs import exact_completions
+from support.moves import row_model_module
+from support.oracles.exact import exact_model
+from support.oracles.intercept import exact_intercept_model
+from support.oracles.rationals import holds
+from support.tiny_cases import tiny_case
 
 LOSS_NAMES = tuple(LOSSES)
 CERTIFIED: dict[str, Callable] = {

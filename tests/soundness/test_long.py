@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ipub.losses import LOSSES
-from soundness.attacks import attack_family
-from soundness.cases import FAMILIES
+from support.attacks import attack_family
+from support.cases import FAMILIES
 
 
 @pytest.mark.long

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
-import ipub.certificates.slope.cell_terms as cells_module
 from ipub.attained import attained_bounds
 from ipub.certificates import ball, slope, sphere, tight
 from ipub.certificates.slope.categories import ChoiceTerms
@@ -17,10 +16,12 @@ from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.missing_category import Levels, MissingCategories
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
-from soundness.cases import MODELS, Case, draw_solution, train, vary_loss, with_intercept
-from soundness.test_exact import prove
+from support.cases import MODELS, Case, draw_solution, train, vary_loss, with_intercept
+from support.exact_proofs import prove
+from support.tiny_cases import tiny_choices
 
 LOSS_NAMES = tuple(LOSSES)
+cells_module = sys.modules["ipub.certificates.slope.cell_terms"]
 CERTIFIED = {
     "sphere": sphere,
     "ball": ball,
@@ -28,34 +29,6 @@ CERTIFIED = {
     "tight": tight,
     "grouped": lambda problem, solution: slope(problem, solution).grouped(),
 }
-
-
-def tiny_choices(rng: np.random.Generator, loss_name: str, penalty: str, gentle: bool) -> Case:
-    """A few rows with numbers, one or two categories, of which some are missing, and perhaps an interval."""
-    sizes = rng.integers(2, 4, size=rng.integers(1, 3))
-    n, d = int(rng.integers(4, 7)), 1
-    starts = d + np.concatenate([[0], np.cumsum(sizes)])
-    table = np.concatenate([rng.normal(size=(n, d)), *(np.eye(c)[rng.integers(0, c, size=n)] for c in sizes)], axis=1)
-    missing = np.zeros((n, len(sizes)), dtype=bool)
-    for _ in range(rng.integers(1, 3)):
-        missing[rng.integers(n), rng.integers(len(sizes))] = True
-    levels = [Levels(np.arange(a, b)) for a, b in pairwise(starts)]
-    choices = MissingCategories.of(missing, levels)
-    choices.put(table)
-    radius = 0.2 if gentle else 1.0
-    holes = rng.integers(0, 2)
-    lower, upper = table.copy(), table.copy()
-    for _ in range(holes):
-        i, j = (int(rng.choice(choices.rows)) if rng.random() < 0.5 else int(rng.integers(n))), int(rng.integers(d))
-        lower[i, j], upper[i, j] = table[i, j] - radius, table[i, j] + radius
-    matrix = replace(IntervalMatrix.from_bounds(lower, upper), choices=choices)
-    y = rng.normal(size=n) if LOSSES[loss_name].task == "regression" else rng.choice([-1.0, 1.0], size=n)
-    weight = np.ones(n)
-    if gentle:
-        weight[missing.any(axis=1)] = 10.0 ** rng.uniform(-4.0, -1.0)
-    kappa = 0.0 if penalty == "l2" else 0.1 * float(np.abs(table.T @ y).max()) / n
-    lam = 10.0 ** rng.uniform(-2.0, 0.5)
-    return Case(matrix, y, weight, LOSSES[loss_name], ElasticNet(lam, kappa), rng.normal(size=(3, table.shape[1])))
 
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,41 +15,26 @@ from ipub.engine.rows import Block
 from ipub.losses import LOSSES, Logistic, Squared
 from ipub.penalties import ElasticNet
 from ipub.rounding import EPS
-from soundness.attacks import Tally, attack
-from soundness.cases import Case, draw_case, draw_solution, intervals, train
-from soundness.enclosures import (
+from support.attacks import Tally, attack
+from support.cases import Case, draw_case, draw_solution, intervals, train
+from support.enclosures import (
     wrong_conjugates,
     wrong_curvatures,
+    wrong_midpoints,
     wrong_penalties,
+    wrong_products,
     wrong_residuals,
     wrong_slopes,
     wrong_values,
 )
-from soundness.test_enclosures import wrong_midpoints, wrong_products
-from soundness.test_exact import prove, tiny_case
-from soundness.test_sphere_oracle import loop_gap
+from support.exact_proofs import prove
+from support.oracles.algorithm1 import loop_gap
+from support.planted import assert_caught, plant, same
+from support.tiny_cases import tiny_case
 
 sphere_module = sys.modules["ipub.certificates.sphere"]
 ball_module = sys.modules["ipub.certificates.ball"]
 origin_module = sys.modules["ipub.certificates.origin"]
-
-
-def plant(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
-    """Replace a name in every module of the package that has it."""
-    modules = [module for key, module in sys.modules.items() if key.split(".")[0] == "ipub" and name in vars(module)]
-    assert modules
-    for module in modules:
-        monkeypatch.setattr(module, name, value)
-
-
-def same(value):
-    return value
-
-
-def assert_caught(check: Callable[[], list[str]], plant_error: Callable[[], None]) -> None:
-    assert check() == []
-    plant_error()
-    assert check() != []
 
 
 def test_missing_steps_to_the_next_float_are_caught_in_losses_and_penalties(monkeypatch):

@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from flint import arb, ctx
 
 from ipub import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES
-from oracles.exact import ExactModel, exact_model
-from oracles.intercept import exact_intercept_model
-from oracles.rationals import holds, rational, rational_rows
-from soundness.enclosures import PRECISION, is_above, is_below, sigmoid_ends
+from support.bounded_tables import corner_models, draw_table
+from support.enclosures import PRECISION, is_above, is_below, sigmoid_ends
+from support.oracles.exact import ExactModel
+from support.oracles.rationals import holds
 
 LOSS_NAMES = tuple(LOSSES)
-
-
-def draw_table(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a table with holes, and bounds of every cell that agree with the observed ones."""
-    n, d = int(rng.integers(3, 6)), int(rng.integers(1, 4))
-    table = rng.normal(size=(n, d)) * 10.0 ** rng.choice([-3, 0, 3], size=d)
-    lower, upper = table.copy(), table.copy()
-    for place in rng.choice(n * d, size=2, replace=False):
-        lower.flat[place] -= abs(rng.normal()) * abs(table.flat[place])
-        upper.flat[place] += abs(rng.normal()) * abs(table.flat[place])
-        table.flat[place] = np.nan
-    return table, lower, upper
-
-
-def corner_models(model, lower, upper, y, weight) -> list[ExactModel]:
-    """Return the exact minimiser of the documented problem for every corner and the middle of each edge."""
-    cells = np.argwhere(lower != upper)
-    strength, ratio = rational(model.alpha), rational(model.l1_ratio)
-    models = []
-    for positions in itertools.product((0, 1, 2), repeat=len(cells)):
-        table = rational_rows(lower)
-        for (i, j), position in zip(cells, positions, strict=True):
-            table[i][j] += (rational(upper[i, j]) - rational(lower[i, j])) * position / 2
-        minimise = exact_intercept_model if model.fit_intercept else exact_model
-        models.append(minimise(table, y, weight, model._loss, strength * (1 - ratio), strength * ratio))
-    return models
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

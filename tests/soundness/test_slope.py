@@ -13,7 +13,8 @@ from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.cell_terms import CellTerms, IncompleteRows
 from ipub.certificates.slope.l1_signs import L1Signs
 from ipub.losses import LOSSES, Logistic
-from soundness.moves import (
+from support.exact_proofs import assert_proven, each_intercept, each_penalty
+from support.moves import (
     KINDS,
     Key,
     row_model_module,
@@ -23,19 +24,10 @@ from soundness.moves import (
     wrong_models,
     wrong_norms,
 )
+from support.planted import altered, half, nothing, replaced, scaled
 
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 MODELS = ("one step", "noisy", "garbage")
-
-each_penalty = pytest.mark.parametrize("penalty", ["l2", "elastic net"])
-each_intercept = pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
-
-
-def assert_proven(checks: list[tuple[int, list[str]]], report_proofs: Callable[[int], None]) -> None:
-    assert [wrong for _, found in checks for wrong in found] == []
-    count = sum(made for made, _ in checks)
-    assert count > 0
-    report_proofs(count)
 
 
 @each_intercept
@@ -76,40 +68,6 @@ def test_many_claims_hold_exactly(loss, penalty, intercept, seed, report_proofs)
 
 
 # --- planted errors ----------------------------------------------------------------------------------------------
-
-
-def nothing(value):
-    return 0.0 * value
-
-
-def half(value):
-    return 0.5 * value
-
-
-def altered(owner: object, name: str, **changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
-    """Return what makes a function, or a method, give a result with other fields."""
-    honest = getattr(owner, name)
-
-    def planted(*args, **kwargs):
-        found = honest(*args, **kwargs)
-        return found and replace(found, **{field: change(getattr(found, field)) for field, change in changes.items()})
-
-    return replaced(owner, name, staticmethod(planted) if hasattr(honest, "__self__") else planted)
-
-
-def replaced(owner: object, name: str, value: object) -> Callable[[pytest.MonkeyPatch], None]:
-    return lambda monkeypatch: monkeypatch.setattr(owner, name, value)
-
-
-def scaled(owner: object, name: str, factor: float) -> Callable[[pytest.MonkeyPatch], None]:
-    """Return what makes a function give so many times what it gives, or each of its parts."""
-    honest = getattr(owner, name)
-
-    def planted(*args):
-        found = honest(*args)
-        return tuple(factor * part for part in found) if isinstance(found, tuple) else factor * found
-
-    return replaced(owner, name, planted)
 
 
 def terms(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:

@@ -9,9 +9,9 @@ from ipub.certificates import tight
 from ipub.certificates.slope.prove_moves import prove_move_set, slope_bounds
 from ipub.losses import LOSSES, Huber
 from ipub.penalties import ElasticNet
-from oracles.exact import exact_model
-from oracles.rationals import rational, rational_rows
-from soundness.cases import Case, intervals, train
+from support.cases import Case, intervals, train
+from support.oracles.exact import exact_model
+from support.oracles.rationals import rational, rational_rows
 
 HOLE = np.nan
 

@@ -9,24 +9,8 @@ import pytest
 
 from ipub.certificates.sphere import gap_upper, sphere
 from ipub.losses import LOSSES
-from oracles.algorithm1 import algorithm1_delta, duality_gap
-from soundness.cases import draw_case, draw_solution
-
-
-def loop_gap(case, solution) -> tuple[float, float]:
-    """Return Delta of Algorithm 1 and the duality gap, from plain loops."""
-    n = len(case.y)
-    center = case.matrix.center_rows(slice(0, n))
-    radius = case.matrix.radius.toarray()
-    weight = np.ones(n) if case.weight is None else case.weight
-    # The same dual point to the last bit: a narrowly smoothed hinge magnifies the rounding of a score.
-    alpha = solution.dual_point(case.problem.rows.block(slice(0, n)))
-    model = (
-        case.y.tolist(), weight.tolist(), case.loss.name, case.penalty.lam, case.penalty.kappa,
-        solution.w.tolist(), alpha.tolist(),
-    )  # fmt: skip
-    delta = algorithm1_delta((center - radius).tolist(), (center + radius).tolist(), center.tolist(), *model)
-    return delta, duality_gap(center.tolist(), *model)
+from support.cases import draw_case, draw_solution
+from support.oracles.algorithm1 import loop_gap
 
 
 @pytest.mark.parametrize("model", ["trained", "loose", "noisy", "garbage"])

@@ -17,8 +17,8 @@ from ipub.certificates.slope.summed_cells import SummedCells, TuningChoices
 from ipub.engine import rows as blocks
 from ipub.losses import LOSSES
 from ipub.problem import Problem
-from soundness.moves import KINDS, Key, drawn, slope_module, wrong_forces, wrong_hessians, wrong_models, wrong_norms
-from soundness.test_slope import assert_proven, each_intercept, each_penalty
+from support.exact_proofs import assert_proven, each_intercept, each_penalty
+from support.moves import KINDS, Key, drawn, slope_module, wrong_forces, wrong_hessians, wrong_models, wrong_norms
 
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 MODELS = ("trained", "one step", "noisy", "garbage")

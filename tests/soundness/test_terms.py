@@ -22,7 +22,7 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import overflow_means_unbounded
-from soundness.cases import train
+from support.cases import train
 
 SMOOTH = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
 

@@ -14,10 +14,10 @@ import pytest
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.certificates import bounds_of_uncertain_rows
 from ipub.losses import LOSSES
-from oracles.rationals import holds, rational
-from soundness.attacks import ATTACKED, Tally, derivatives, place, retrain
-from soundness.cases import FAMILIES, MODELS, Case, Generator, draw_case, draw_solution, vary_loss, with_intercept
-from soundness.test_public_bounds import corner_models, draw_table
+from support.attacks import ATTACKED, Tally, derivatives, place, retrain
+from support.bounded_tables import corner_models, draw_table
+from support.cases import FAMILIES, MODELS, Case, Generator, draw_case, draw_solution, vary_loss, with_intercept
+from support.oracles.rationals import holds, rational
 
 LOSS_NAMES = tuple(LOSSES)
 module = sys.modules["ipub.certificates.test_rows"]

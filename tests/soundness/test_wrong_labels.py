@@ -21,13 +21,13 @@ from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
-from oracles.exact import exact_model
-from oracles.intercept import exact_intercept_model
-from oracles.rationals import holds
-from soundness.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
-from soundness.moves import row_model_module, slope_module
-from soundness.test_choices import tiny_choices
-from soundness.test_exact import exact_completions, tiny_case
+from support.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
+from support.exact_proofs import exact_completions
+from support.moves import row_model_module, slope_module
+from support.oracles.exact import exact_model
+from support.oracles.intercept import exact_intercept_model
+from support.oracles.rationals import holds
+from support.tiny_cases import tiny_case, tiny_choices
 
 LOSS_NAMES = tuple(name for name, loss in LOSSES.items() if loss.task == "classification")
 CERTIFIED: dict[str, Callable] = {

@@ -8,10 +8,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from experiments import stand_ins
-from experiments.small_sources import counts, default_frame, default_source, drive_frame, higgs_frame
 from ipub.experiments import measure, run
 from ipub.experiments.sources import DRIVE, HIGGS
+from support import stand_ins
+from support.small_sources import counts, default_frame, default_source, drive_frame, higgs_frame
 
 DATA = Path("data")
 GRID = run.GRID[:2]

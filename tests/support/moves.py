@@ -24,12 +24,12 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.rounding import sum_upper
 from ipub.solvers import Solution
-from oracles.exact import ExactModel, as_float, exact_model
-from oracles.intercept import exact_intercept_model
-from oracles.piecewise import line_of
-from oracles.rationals import Enclosure, ball_ends, exact_dot, holds, rational, rationals
-from soundness.cases import Case, draw_solution, intervals, train, vary_loss, with_intercept
-from soundness.test_exact import exact_completions
+from support.cases import Case, draw_solution, intervals, train, vary_loss, with_intercept
+from support.exact_proofs import exact_completions
+from support.oracles.exact import ExactModel, as_float, exact_model
+from support.oracles.intercept import exact_intercept_model
+from support.oracles.piecewise import line_of
+from support.oracles.rationals import Enclosure, ball_ends, exact_dot, holds, rational, rationals
 
 slope_module = sys.modules["ipub.certificates.slope.prove_moves"]
 row_model_module = sys.modules["ipub.certificates.slope.linearize"]

@@ -22,7 +22,7 @@ from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
-from oracles.exact import (
+from support.oracles.exact import (
     PRECISION,
     ExactModel,
     _piecewise,
@@ -32,7 +32,7 @@ from oracles.exact import (
     as_float,
     proven_zeros,
 )
-from oracles.rationals import ball_ends, exact_dot, rational, rational_rows, rationals
+from support.oracles.rationals import ball_ends, exact_dot, rational, rational_rows, rationals
 
 Ends = tuple[arb, arb]
 

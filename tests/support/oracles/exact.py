@@ -21,8 +21,8 @@ from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
-from oracles.piecewise import line_of
-from oracles.rationals import Enclosure, ball_ends, exact_dot, rational, rational_rows, rationals
+from support.oracles.piecewise import line_of
+from support.oracles.rationals import Enclosure, ball_ends, exact_dot, rational, rational_rows, rationals
 
 PRECISION = 320
 """Bits of the ball arithmetic."""

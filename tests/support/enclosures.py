@@ -10,8 +10,9 @@ from flint import arb, ctx, fmpq
 
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet
-from oracles.piecewise import line_of
-from oracles.rationals import ball_ends, rational
+from ipub.rounding import dot_bounds, midpoint_and_radius, norm_upper, sum_error, sum_upper
+from support.oracles.piecewise import line_of
+from support.oracles.rationals import ball_ends, exact_dot, rational, rationals
 
 PRECISION = 1200
 """Bits enough for 1 - b at subnormal b."""
@@ -264,3 +265,50 @@ def _not_above(bounds: np.ndarray, exact, what: str) -> Iterator[str]:
             value = exact(k)
             if not is_above(bound, value):
                 yield f"{what} {value} above {bound!r}"
+
+
+def draw_cancelling(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and a vector whose products nearly cancel."""
+    scale = 10.0 ** rng.uniform(-8, 8, size=d)
+    rows, vector = rng.normal(size=(5, d)) * scale, rng.normal(size=d) / scale
+    rows[:, -1] = -(rows[:, :-1] @ vector[:-1]) / vector[-1]
+    return rows, vector
+
+
+def wrong_products() -> list[str]:
+    rng, wrong = np.random.default_rng(6), []
+    for d in [2, 3, 5, 17, 100] * 6:
+        rows, vector = draw_cancelling(rng, d)
+        low, high = dot_bounds(rows, vector)
+        error = sum_error(np.abs(rows) @ np.abs(vector), d + 1)
+        total = sum_upper(np.abs(rows) @ np.abs(vector), d + 1)
+        norms = norm_upper(rows)
+        for k, row in enumerate(rows):
+            exact = exact_dot(rationals(row), rationals(vector))
+            absolute = exact_dot(rationals(np.abs(row)), rationals(np.abs(vector)))
+            if not (is_below(low[k], exact) and is_above(high[k], exact)):
+                wrong.append(f"product {low[k]!r} {high[k]!r}")
+            if not is_above(error[k], abs(rational(rows[k] @ vector) - exact)):
+                wrong.append("error of a product")
+            if not is_above(total[k], absolute):
+                wrong.append("sum of absolute products")
+            if rational(norms[k]) ** 2 < exact_dot(rationals(row), rationals(row)):
+                wrong.append("norm")
+    return wrong
+
+
+def wrong_midpoints() -> list[str]:
+    rng, wrong = np.random.default_rng(9), []
+    ends = np.concatenate(
+        [rng.normal(size=(400, 2)) * 10.0 ** rng.uniform(-300, 140, size=(400, 1)), rng.normal(size=(400, 2))]
+    )
+    near = rng.normal(size=300)
+    ends = np.concatenate(
+        [ends, np.column_stack([near, np.nextafter(near, np.inf)]), [[0.0, 5e-324], [-5e-324, 5e-324]]]
+    )
+    lower, upper = np.sort(ends, axis=1).T
+    for low, high, middle, radius in zip(lower, upper, *midpoint_and_radius(lower, upper), strict=True):
+        reach: fmpq = rational(radius)
+        if rational(middle) - reach > rational(low) or rational(middle) + reach < rational(high):
+            wrong.append(f"[{low!r}, {high!r}] is not inside {middle!r} ± {radius!r}")
+    return wrong

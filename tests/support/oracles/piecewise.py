@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from flint import arb, fmpq
 
 from ipub.losses import Loss
-from oracles.rationals import rational
+from support.oracles.rationals import rational
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,7 @@ from ipub.certificates import CERTIFICATES, Certificate, origin
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.solvers import Solution
-from oracles.active_set import HingePair, hinge_pair, hinge_pair_like
-from oracles.intercept import hinge_ends, intercept_ball, smooth_ends
-from oracles.piecewise import line_of
-from oracles.rationals import rational
-from soundness.cases import (
+from support.cases import (
     FAMILIES,
     MODELS,
     Case,
@@ -32,6 +28,10 @@ from soundness.cases import (
     vary_loss,
     with_intercept,
 )
+from support.oracles.active_set import HingePair, hinge_pair, hinge_pair_like
+from support.oracles.intercept import hinge_ends, intercept_ball, smooth_ends
+from support.oracles.piecewise import line_of
+from support.oracles.rationals import rational
 
 ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
 del ATTACKED["curvature"], ATTACKED["pointwise"]  # other names for "slope" or "ball", and for "tight"

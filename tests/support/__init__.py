@@ -1,0 +1,1 @@
+"""What test modules share: problems, exact oracles, attacks, and how errors are planted."""

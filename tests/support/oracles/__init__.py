@@ -1,0 +1,1 @@
+"""Exact minimisers and plain loops that the package is compared with."""
