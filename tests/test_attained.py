@@ -12,8 +12,8 @@ from ipub import attained
 from ipub.attained import attained_bounds
 from ipub.certificates import CERTIFICATES
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine import MemoryRows, with_intercept_column
 from ipub.engine.memmap import MemmapRows
-from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -43,8 +43,8 @@ def tiny_problem(loss: str, kappa: float, seed: int, most: int = 6) -> tuple[Pro
 
 def train(problem: Problem, table: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
     """Return the model of a completed table."""
-    rows = MemoryRows(IntervalMatrix.from_bounds(table, table), problem.rows.y, problem.rows.weight)
-    rows = InterceptRows(rows) if problem.penalty.n_free else rows
+    rows = MemoryRows(IntervalMatrix.from_bounds(table, table), problem.rows.labels().y, problem.rows.labels().weight)
+    rows = with_intercept_column(rows) if problem.penalty.n_free else rows
     tol = 1e-10 if problem.penalty.n_free == 0 else 1e-8
     return solve(Problem(rows, problem.loss, problem.penalty), tol=tol, start=start).w
 
@@ -71,7 +71,7 @@ def test_with_an_intercept_most_of_the_range_of_all_vertices_is_found(loss, kapp
     monkeypatch.setattr(attained, "FEW_CELLS", few_cells)
     for seed in range(3):
         problem, X = tiny_problem(loss, kappa, seed)
-        problem = Problem(InterceptRows(problem.rows), problem.loss, replace(problem.penalty, n_free=1))
+        problem = Problem(with_intercept_column(problem.rows), problem.loss, replace(problem.penalty, n_free=1))
         X = np.column_stack([X, np.ones(len(X))])
         solution = solve(problem)
         bounds, completions = attained_bounds(problem, solution, X, keep_completions=True)

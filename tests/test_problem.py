@@ -22,7 +22,7 @@ def test_primal_and_dual_are_the_written_out_objectives(loss, l1_ratio, weight):
     X = center_of(problem)
     w = np.random.default_rng(1).normal(size=5)
     at = problem.evaluate(w, problem.loss.smoothed(0.3))
-    a = -problem.loss.smoothed(0.3).derivative(problem.rows.y, X @ w)
+    a = -problem.loss.smoothed(0.3).derivative(problem.rows.labels().y, X @ w)
     assert at.primal == pytest.approx(objective(problem, X, w), rel=1e-13)
     assert at.dual == pytest.approx(dual_value(problem, X, a), rel=1e-12)
 
@@ -44,7 +44,7 @@ def test_a_dual_point_at_other_weights_keeps_the_gap_true(loss, l1_ratio):
     w, dual_w = rng.normal(size=(2, 5))
     at = problem.evaluate(w, problem.loss.smoothed(0.3), dual_w)
     X = center_of(problem)
-    a = -problem.loss.smoothed(0.3).derivative(problem.rows.y, X @ dual_w)
+    a = -problem.loss.smoothed(0.3).derivative(problem.rows.labels().y, X @ dual_w)
     assert at.gap == pytest.approx(objective(problem, X, w) - dual_value(problem, X, a), rel=1e-10)
 
 
@@ -109,7 +109,7 @@ def test_relative_gap_is_the_gap_over_the_larger_objective_and_never_nan(primal,
 
 def test_rows_of_weight_zero_count_nowhere():
     problem = make_problem("log_loss", holes=0.1, weight=WEIGHT)
-    X, y = center_of(problem)[WEIGHT > 0.0], problem.rows.y[WEIGHT > 0.0]
+    X, y = center_of(problem)[WEIGHT > 0.0], problem.rows.labels().y[WEIGHT > 0.0]
     w = np.random.default_rng(6).normal(size=5)
     loss = WEIGHT[WEIGHT > 0.0] @ LOSSES["log_loss"].value(y, X @ w) / WEIGHT.sum()
     assert problem.evaluate(w, problem.loss).smooth_value == pytest.approx(loss, rel=1e-13)

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from ipub import IntervalMatrix
 from ipub.attained import attained_bounds
 from ipub.baselines import Imputation, complete_cases, multiple_imputation, share_covered, single_imputation
-from ipub.engine.rows import InterceptRows, MemoryRows
+from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -20,7 +20,7 @@ def trained_on(X, y, lam=0.1, loss="log_loss", weight=None):
 
 
 def with_intercept(problem: Problem) -> Problem:
-    return Problem(InterceptRows(problem.rows), problem.loss, ElasticNet(problem.penalty.lam, n_free=1))
+    return Problem(with_intercept_column(problem.rows), problem.loss, ElasticNet(problem.penalty.lam, n_free=1))
 
 
 X_TEST = np.random.default_rng(5).normal(size=(7, 5))

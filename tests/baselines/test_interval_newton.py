@@ -10,7 +10,7 @@ from ipub import IntervalMatrix
 from ipub.attained import attained_bounds
 from ipub.baselines import interval_newton
 from ipub.certificates import origin, sphere, tight
-from ipub.engine.rows import InterceptRows, MemoryRows
+from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -96,7 +96,7 @@ def test_what_it_cannot_do_is_refused():
     with pytest.raises(ValueError, match="l1_ratio=0"):
         interval_newton(make_problem("log_loss", 0.5))
     with pytest.raises(ValueError, match="without an intercept"):
-        interval_newton(Problem(InterceptRows(problem.rows), problem.loss, ElasticNet(0.1, n_free=1)))
+        interval_newton(Problem(with_intercept_column(problem.rows), problem.loss, ElasticNet(0.1, n_free=1)))
     with pytest.raises(ValueError, match="'rotated'"):
         interval_newton(problem, coordinates="rotated")
 

@@ -5,7 +5,7 @@ import pytest
 
 from ipub.baselines import interval_sums
 from ipub.baselines.interval_sums import IntervalSums, mean_slope
-from ipub.engine import rows as blocks
+from ipub.engine import slices as blocks
 from ipub.losses import LOSSES
 from ipub.rounding import down, up
 from ipub.solvers import solve
@@ -16,7 +16,7 @@ SMOOTH = [name for name, loss in LOSSES.items() if loss.is_smooth]
 
 def slopes(problem, X, w, w2):
     """Return gradient and slopes of the mean loss from w to w2 on a complete table, written out again."""
-    y, share = problem.rows.y, problem.rows.weight / problem.rows.weight.sum()
+    y, share = problem.rows.labels().y, problem.rows.labels().weight / problem.rows.labels().weight.sum()
     p, t = X @ w, X @ w2
     first, last = problem.loss.derivative(y, p), problem.loss.derivative(y, t)
     h = np.divide(last - first, t - p, out=problem.loss.curvature(y, p), where=np.abs(t - p) > 1e-6)
@@ -50,7 +50,7 @@ def test_one_cell_of_a_squared_loss_is_exact():
     problem = make_problem("squared_error", n=3, d=1, holes=0.0)
     matrix = problem.rows.matrix
     cell = type(matrix)(matrix.table, np.array([0, 1, 1, 1]), np.array([0]), np.array([0.2]), np.array([1.0]))
-    problem = type(problem)(blocks.MemoryRows(cell, problem.rows.y), problem.loss, problem.penalty)
+    problem = type(problem)(blocks.MemoryRows(cell, problem.rows.labels().y), problem.loss, problem.penalty)
     sums = IntervalSums.over(problem, np.array([0.7]), np.eye(1), np.zeros(1))
     found = []
     for position in np.linspace(-1.0, 1.0, 2001):

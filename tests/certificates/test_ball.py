@@ -9,7 +9,7 @@ import pytest
 
 from ipub import IntervalMatrix
 from ipub.certificates import CERTIFICATES, ball, sphere, tight
-from ipub.engine.rows import MemoryRows
+from ipub.engine import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -28,7 +28,7 @@ def X_test():
 
 def retrain(problem, X):
     """Return the model of a complete table."""
-    rows = MemoryRows(IntervalMatrix.from_bounds(X, X), problem.rows.y, problem.rows.weight)
+    rows = MemoryRows(IntervalMatrix.from_bounds(X, X), problem.rows.labels().y, problem.rows.labels().weight)
     return solve(Problem(rows, problem.loss, problem.penalty), tol=1e-10)
 
 
@@ -95,7 +95,7 @@ def test_the_ball_of_one_uncertain_cell_is_first_order_in_its_radius(l1_ratio):
         lower[3, 2] -= radius
         upper[3, 2] += radius
         problem = make_problem("squared_error", l1_ratio)
-        rows = MemoryRows(IntervalMatrix.from_bounds(lower, upper), problem.rows.y)
+        rows = MemoryRows(IntervalMatrix.from_bounds(lower, upper), problem.rows.labels().y)
         problem = Problem(rows, problem.loss, problem.penalty)
         widths.append(np.diff(ball(problem, solve(problem, tol=1e-14)).score_bounds(X_test), axis=1)[:, 0])
     # The sphere goes with the square root of the radius: a tenth of it would leave a third of the width.
@@ -170,7 +170,7 @@ def test_a_dual_point_of_other_weights_is_paid_for(loss):
     problem = make_problem(loss, alpha=1.0)
     solution, X = solve(problem, tol=1e-12), center_of(make_problem(loss))
     # The weights that belong to the dual point of zero: the gradient vanishes, and only the residual keeps the optimum.
-    a = -problem.loss.derivative(problem.rows.y, np.zeros(120))
+    a = -problem.loss.derivative(problem.rows.labels().y, np.zeros(120))
     w = X.T @ a / 120.0 / problem.penalty.lam
     certificate = ball(problem, dataclasses.replace(solution, w=w, dual_w=np.zeros(5)))
     assert np.linalg.norm(w - solution.w) > 0.04

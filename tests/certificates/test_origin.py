@@ -16,7 +16,7 @@ each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_the_radius_is_that_of_the_objective_at_zero(loss, l1_ratio):
     problem = make_problem(loss, l1_ratio, holes=0.1)
     (region,) = origin(problem, solve(problem)).regions
-    y = problem.rows.y
+    y = problem.rows.labels().y
     at_zero = {
         "squared_error": np.mean(y**2), "huber": np.mean(np.where(np.abs(y) < 1.0, y**2 / 2.0, np.abs(y) - 0.5)),
         "log_loss": np.log(2.0), "hinge": 1.0, "squared_hinge": 1.0, "smoothed_hinge": 0.75,
@@ -53,4 +53,4 @@ def test_weights_count():
     weight[:10] = 1.0
     problem = make_problem("squared_error", weight=weight)
     (region,) = origin(problem, solve(problem)).regions
-    assert region.radius == pytest.approx(np.sqrt(np.mean(problem.rows.y[:10] ** 2) / 0.1), rel=1e-12)
+    assert region.radius == pytest.approx(np.sqrt(np.mean(problem.rows.labels().y[:10] ** 2) / 0.1), rel=1e-12)

@@ -6,12 +6,13 @@ import pytest
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.certificates import CERTIFICATES
 from ipub.data.holes import column_ranges
-from ipub.engine import rows as blocks
+from ipub.engine import MemoryRows, Reads
+from ipub.engine import slices as blocks
 from ipub.engine.memmap import MemmapRows
-from ipub.engine.rows import MemoryRows
 from ipub.losses import LOSSES
 from ipub.problem import Problem
 from ipub.solvers import solve
+from ipub.uncertainty import AnyFilling
 from support.small_problems import COMBINATIONS, penalty_of
 
 N, D = 301, 5
@@ -46,15 +47,14 @@ def both(request, path, monkeypatch):
 def block_sums(block, w):
     return (
         block.center.T @ (block.weight * (block.center @ w)),
-        block.column_spread(block.y),
-        block.weight @ block.row_spread(w),
+        AnyFilling().column_change(block, block.y),
+        block.weight @ AnyFilling().score_change(block, w),
     )
 
 
 def test_blocks_and_sums_are_the_same_bits(both):
     memory, mapped = both
-    for rows in memory._slices:
-        first, second = memory.block(rows), mapped.block(rows)
+    for first, second in zip(memory.blocks(), mapped.blocks(), strict=True):
         for name in ("center", "cell_rows", "cell_columns", "cell_radii", "y", "weight"):
             np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
     w = np.random.default_rng(2).normal(size=D)
@@ -79,7 +79,7 @@ def test_a_block_is_no_view_of_the_file_and_no_longer_than_its_rows(path):
     mapped = np.load(path, mmap_mode="r")
     rows = MemmapRows(mapped, np.zeros(N), np.tile([-1.0, 1.0], (D, 1)))
     for part in (slice(0, 7), slice(100, 107)):
-        block = rows.block(part)
+        block = rows.read(part, Reads.ROWS)
         assert not np.shares_memory(block.center, mapped)
         owner = block.center if block.center.base is None else block.center.base
         assert owner.nbytes == 7 * D * 8

@@ -13,7 +13,7 @@ from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from ipub import IntervalMatrix
-from ipub.engine.rows import InterceptRows, MemoryRows
+from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, Huber, SmoothedHinge
 from ipub.penalties import ElasticNet as Penalty
 from ipub.problem import Problem
@@ -34,7 +34,7 @@ def problem_on(X, y, loss, l1_ratio=0.0, alpha=0.1, weight=None):
 
 def dual_point(problem, solution):
     """Return the dual coordinates of all rows."""
-    return solution.dual_point(problem.rows.block(slice(0, problem.rows.n_rows)))
+    return solution.dual_point(next(problem.rows.blocks()))
 
 
 @each_combination
@@ -81,7 +81,7 @@ def test_the_dual_point_lies_in_the_domain_of_the_conjugate(loss, l1_ratio):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             solution = solve(problem, max_iter=max_iter)
-        assert np.isfinite(problem.loss.conjugate(problem.rows.y, dual_point(problem, solution))).all()
+        assert np.isfinite(problem.loss.conjugate(problem.rows.labels().y, dual_point(problem, solution))).all()
 
 
 # --- the same model in scikit-learn ----------------------------------------------------------------------------------
@@ -333,13 +333,13 @@ def test_a_step_that_overflows_is_never_the_best():
 @pytest.mark.parametrize("transform", ["plain", "offset", "imbalanced"])
 def test_an_intercept_is_trained_to_the_tolerance_and_balances_the_slopes(loss, l1_ratio, alpha, transform):
     plain = make_problem(loss, l1_ratio, alpha, holes=0.1)
-    X, y = center_of(plain), plain.rows.y
+    X, y = center_of(plain), plain.rows.labels().y
     if transform == "offset":
         X = X + 30.0
     if transform == "imbalanced":
         y = np.where(np.arange(len(y)) < 115, np.abs(y), -np.abs(y))
     penalty = dataclasses.replace(plain.penalty, n_free=1)
-    problem = Problem(InterceptRows(MemoryRows(IntervalMatrix.from_bounds(X, X), y)), LOSSES[loss], penalty)
+    problem = Problem(with_intercept_column(MemoryRows(IntervalMatrix.from_bounds(X, X), y)), LOSSES[loss], penalty)
     solution = solve(problem)
     assert solution.converged
     assert abs(dual_point(problem, solution).mean()) <= 1e-8 * max(1.0, np.abs(y).max())
@@ -357,6 +357,6 @@ def test_an_intercept_is_trained_to_the_tolerance_and_balances_the_slopes(loss, 
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 def test_an_intercept_starts_where_nothing_curves(loss):
     X, y = np.array([[1e3], [-1e3], [2e3]]), np.array([1.0, -1.0, 1.0])
-    rows = InterceptRows(MemoryRows(IntervalMatrix.from_bounds(X, X), y))
+    rows = with_intercept_column(MemoryRows(IntervalMatrix.from_bounds(X, X), y))
     problem = Problem(rows, LOSSES[loss], dataclasses.replace(penalty_of(0.1, 0.0), n_free=1))
     assert solve(problem, start=np.array([5.0, 1e4])).converged

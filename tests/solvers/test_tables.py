@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ipub import IntervalMatrix
-from ipub.engine.rows import MemoryRows
+from ipub.engine import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

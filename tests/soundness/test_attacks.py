@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ipub.certificates import tight
-from ipub.engine import rows as blocks
+from ipub.engine import slices as blocks
 from ipub.losses import LOSSES
 from support.attacks import ATTACKED, attack_family
 from support.cases import FAMILIES, MODELS, draw_case, draw_solution, with_intercept

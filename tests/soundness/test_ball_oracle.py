@@ -7,7 +7,7 @@ import pytest
 
 from ipub.certificates.ball import PRICES, ball
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine.rows import MemoryRows
+from ipub.engine import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -27,7 +27,7 @@ def test_every_region_of_the_ball_is_that_of_the_plain_loops(loss, kappa, seed):
     rows = MemoryRows(IntervalMatrix.from_bounds(X - radii, X + radii), y, rng.integers(1, 4, size=40).astype(float))
     problem = Problem(rows, LOSSES[loss], ElasticNet(0.1, kappa))
     solution = solve(problem)
-    block = rows.block(slice(0, 40))
+    block = next(rows.blocks())
     alpha = solution.dual_point(block)
     regions = iter(ball(problem, solution).regions)
     for price in PRICES:

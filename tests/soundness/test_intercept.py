@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ipub.certificates import ball, intercept, origin, sphere, tight
-from ipub.engine.rows import InterceptRows, MemoryRows
+from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -124,7 +124,9 @@ def test_a_bracket_without_the_cells_of_the_rows_is_caught(monkeypatch):
 def test_with_one_class_nothing_is_claimed(loss_name):
     table, radius = np.ones((3, 1)), np.full((3, 1), np.nan)
     problem = Problem(
-        InterceptRows(MemoryRows(intervals(table, radius), np.ones(3))), LOSSES[loss_name], ElasticNet(1.0, n_free=1)
+        with_intercept_column(MemoryRows(intervals(table, radius), np.ones(3))),
+        LOSSES[loss_name],
+        ElasticNet(1.0, n_free=1),
     )
     solution = train(problem, max_iter=3)
     for make in ATTACKED.values():
@@ -139,7 +141,7 @@ def test_every_best_intercept_is_inside_where_there_are_several(loss_name, certi
     # Two rows of each class on one point: the hinge is flat between -1 and 1 once w is forced to zero.
     table, y = np.zeros((4, 1)), np.array([1.0, 1.0, -1.0, -1.0])
     problem = Problem(
-        InterceptRows(MemoryRows(intervals(table, np.full((4, 1), np.nan)), y)),
+        with_intercept_column(MemoryRows(intervals(table, np.full((4, 1), np.nan)), y)),
         LOSSES[loss_name],
         ElasticNet(1.0, n_free=1),
     )

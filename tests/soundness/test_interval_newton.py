@@ -11,7 +11,7 @@ import pytest
 from ipub.baselines.interval_newton import ParameterBox, interval_newton
 from ipub.baselines.interval_sums import IntervalSums
 from ipub.baselines.interval_systems import IntervalSystem
-from ipub.engine import rows as blocks
+from ipub.engine import slices as blocks
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.solvers import Solution

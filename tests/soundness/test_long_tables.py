@@ -17,7 +17,7 @@ from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
 from ipub.certificates import sphere, tight
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine.rows import InterceptRows, MemoryRows
+from ipub.engine import MemoryRows, engine_of, with_intercept_column
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -50,7 +50,7 @@ def draw(kind: str, loss_name: str, lam: float, intercept: bool, seed: int = 0) 
     lower, upper = (np.where(holes, X + side * width * scale, X) for side in (-1.0, 1.0))
     weight = rng.choice([0.0, 1.0, 3.0], size=N) if kind == "weights" else None
     rows = MemoryRows(IntervalMatrix.from_bounds(lower, upper), y, weight)
-    problem_rows = InterceptRows(rows) if intercept else rows
+    problem_rows = with_intercept_column(rows) if intercept else rows
     test = np.column_stack([rng.normal(size=(4, 2)) * scale, *([np.ones((4, 1))] if intercept else [])])
     return Problem(problem_rows, LOSSES[loss_name], ElasticNet(lam, n_free=int(intercept))), test
 
@@ -103,7 +103,7 @@ def test_the_attack_is_a_real_one():
     problem, X = draw("plain", "log_loss", 0.1, intercept=False)
     matrix = problem.rows.matrix
     half = IntervalMatrix(matrix.table, matrix.row_starts, matrix.columns, matrix.centers, 0.5 * matrix.radii)
-    narrow = Problem(MemoryRows(half, problem.rows.y), problem.loss, problem.penalty)
+    narrow = Problem(MemoryRows(half, problem.rows.labels().y), problem.loss, problem.penalty)
     bounds = tight(narrow, solve(narrow)).score_bounds(X)
     attained = attained_bounds(problem, solve(problem), X).bounds
     assert (attained[:, 1] > bounds[:, 1]).any()
@@ -153,8 +153,7 @@ def test_a_fitted_model_keeps_no_copy_of_its_table(certificate):
     y = X[:, 0] > rng.normal(size=500)
     X[:30, 1] = np.nan
     fitted = BoundedClassifier(certificate=certificate).fit(X, y)
-    rows = fitted._training[0][0].rows.rows
+    rows = engine_of(fitted._training[0][0].rows)
     assert rows.matrix.table is X
-    assert not rows._kept
-    assert not rows._memory
+    assert not any(cache._values for cache in rows._caches)
     assert np.isfinite(fitted.attained_bounds(X[40:41])).all()

@@ -11,10 +11,10 @@ import pytest
 
 from ipub import losses, rounding
 from ipub.certificates import ball, origin, sphere, tight
-from ipub.engine.rows import Block
 from ipub.losses import LOSSES, Logistic, Squared
 from ipub.penalties import ElasticNet
 from ipub.rounding import EPS
+from ipub.uncertainty import AnyFilling
 from support.attacks import Tally, attack
 from support.cases import Case, draw_case, draw_solution, intervals, train
 from support.enclosures import (
@@ -188,7 +188,7 @@ def test_a_sphere_without_the_duality_gap_is_caught(monkeypatch):
     cases = [draw_case(np.random.default_rng(seed), "single", "log_loss", "l2") for seed in range(4)]
 
     def without_gap(problem, solution):
-        case = next(case for case in cases if case.y is problem.rows.y)
+        case = next(case for case in cases if case.y is problem.rows.labels().y)
         return max(0.0, loop_gap(case, solution)[0])
 
     assert_caught(
@@ -214,19 +214,19 @@ def test_forgotten_cell_radii_are_caught(monkeypatch, loss_name, certificate):
     cases = [draw_case(np.random.default_rng(seed), "wide", loss_name, "l2") for seed in range(3)]
 
     def plant_error():
-        monkeypatch.setattr(Block, "row_spread", lambda self, w: np.zeros(len(self.y)))
-        monkeypatch.setattr(Block, "column_spread", lambda self, a: np.zeros(self.center.shape[1]))
+        monkeypatch.setattr(AnyFilling, "score_change", lambda self, block, w: np.zeros(block.n_rows))
+        monkeypatch.setattr(AnyFilling, "column_change", lambda self, block, a: np.zeros(block.center.shape[1]))
 
     assert_caught(lambda: violations(certificate, cases, "trained"), plant_error)
 
 
-@pytest.mark.parametrize("spread", ["row_spread", "column_spread"])
-def test_forgetting_the_radii_in_rows_or_in_columns_alone_is_caught(monkeypatch, spread):
+@pytest.mark.parametrize("support", ["score_change", "column_change"])
+def test_forgetting_the_radii_in_rows_or_in_columns_alone_is_caught(monkeypatch, support):
     cases = [fitted_case("squared_error"), flat_case(radius=1.0)]
-    honest = getattr(Block, spread)
+    honest = getattr(AnyFilling, support)
     assert_caught(
         lambda: violations(ball, cases, "trained"),
-        lambda: monkeypatch.setattr(Block, spread, lambda self, a: 0.0 * honest(self, a)),
+        lambda: monkeypatch.setattr(AnyFilling, support, lambda *args: 0.0 * honest(*args)),
     )
 
 

@@ -14,7 +14,7 @@ from ipub.certificates.slope.cell_terms import CellTerms
 from ipub.certificates.slope.column_bounds import ColumnForms
 from ipub.certificates.slope.prove_moves import Linearization
 from ipub.certificates.slope.summed_cells import SummedCells, TuningChoices
-from ipub.engine import rows as blocks
+from ipub.engine import slices as blocks
 from ipub.losses import LOSSES
 from ipub.problem import Problem
 from support.exact_proofs import assert_proven, each_intercept, each_penalty

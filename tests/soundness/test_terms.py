@@ -17,7 +17,7 @@ from ipub.certificates.slope.prove_moves import Linearization, linearize
 from ipub.certificates.test_rows import MOST_COMBINATIONS, every_level
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import Levels, MissingCategories
-from ipub.engine.rows import InterceptRows, MemoryRows
+from ipub.engine import MemoryRows, with_intercept_column, with_label_uncertainty, with_labels
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -77,14 +77,14 @@ def draw_parts(rng: np.random.Generator, loss_name: str, doubt: bool, intercept:
     if doubt and loss.task == "regression":
         off = np.zeros(n)
         off[0] = float(rng.choice([0.25, 1.0]))
-        rows = rows.with_doubt(LabelUncertainty(off, np.zeros(n)))
+        rows = with_label_uncertainty(rows, LabelUncertainty(off, np.zeros(n)))
         labels = [(y + side * off, weight / weight.sum()) for side in (-1.0, 1.0)]
     elif doubt:
         twice, share = np.append(np.arange(n), 0), np.zeros(n + 1)
         share[[0, n]] = 1.0
         y, half = y[twice], weight[twice] * np.where(share > 0.0, 0.5, 1.0)
         y[[0, n]] = 1.0, -1.0
-        rows = MemoryRows(matrix.take(twice), y, half).with_doubt(LabelUncertainty(np.zeros(n + 1), share))
+        rows = MemoryRows(matrix.take(twice), y, half, label_uncertainty=LabelUncertainty(np.zeros(n + 1), share))
         tables = [filled[twice] for filled in tables]
         both = np.array([1.0, -1.0])
         labels = []
@@ -95,7 +95,7 @@ def draw_parts(rng: np.random.Generator, loss_name: str, doubt: bool, intercept:
     if intercept:
         tables = [np.column_stack([filled, np.ones(len(filled))]) for filled in tables]
     penalty = ElasticNet(10.0 ** rng.uniform(-1.0, 0.5), 0.0, n_free=int(intercept))
-    problem = Problem(InterceptRows(rows) if intercept else rows, loss, penalty)
+    problem = Problem(with_intercept_column(rows) if intercept else rows, loss, penalty)
     return Parts(problem, [(filled, *label) for filled in tables for label in labels])
 
 
@@ -223,7 +223,7 @@ def test_a_choice_meets_the_moves_of_the_rest_of_its_row(own):
     rng = np.random.default_rng(5)
     for _ in range(20):
         parts = draw_parts(rng, "squared_error", doubt=False, intercept=False)
-        rows = parts.problem.rows.with_targets(np.full(5, 20.0))
+        rows = with_labels(parts.problem.rows, np.full(5, 20.0), parts.problem.rows.labels().weight)
         problem, w = replace(parts.problem, rows=rows), np.zeros(rows.n_features)
         first = rows.categories[0].columns
         farthest = np.full(len(w), 1e-6)
@@ -236,7 +236,7 @@ def test_a_choice_meets_the_moves_of_the_rest_of_its_row(own):
             low, high = bounds.forces(U)
         for table, _, weight in parts.completions:
             for v in parts.draw_moves(rng, farthest):
-                rest = U @ (gradient(model, (table, rows.y, weight), v) - bounds.curvature @ v)
+                rest = U @ (gradient(model, (table, rows.labels().y, weight), v) - bounds.curvature @ v)
                 assert (low <= rest + 1e-9).all()
                 assert (rest <= high + 1e-9).all()
 
@@ -251,7 +251,7 @@ def test_where_one_class_is_flat_an_unknown_label_may_take_all_the_curvature_or_
     matrix = replace(IntervalMatrix.from_bounds(table, table), choices=choices)
     y, share = np.array([1.0, 1.0, -1.0, -1.0]), np.array([1.0, 0.0, 0.0, 1.0])
     weight = np.array([0.5, 0.01, 0.01, 0.5])
-    rows = MemoryRows(matrix, y, weight).with_doubt(LabelUncertainty(np.zeros(4), share))
+    rows = MemoryRows(matrix, y, weight, label_uncertainty=LabelUncertainty(np.zeros(4), share))
     problem = Problem(rows, LOSSES["squared_hinge"], ElasticNet(0.1, 0.0))
     w, farthest = np.array([3.0, 0.0, 0.0]), np.array([1.0, 1e-3, 1e-3])
     model = linearize(problem, replace(train(problem), w=w), Box(farthest))
@@ -305,9 +305,8 @@ def test_the_force_of_a_doubtful_target_reaches_the_uncertain_part_of_its_row(pa
     radius = np.zeros_like(table)
     radius[0, 0] = 0.0 if part == "category" else 1.0
     matrix = replace(IntervalMatrix.from_bounds(table - radius, table + radius), choices=choices)
-    rows = MemoryRows(matrix, np.zeros(2), np.array([1.0, 1e-3])).with_doubt(
-        LabelUncertainty(np.array([1.0, 0.0]), np.zeros(2))
-    )
+    doubt = LabelUncertainty(np.array([1.0, 0.0]), np.zeros(2))
+    rows = MemoryRows(matrix, np.zeros(2), np.array([1.0, 1e-3]), doubt)
     problem = Problem(rows, LOSSES["squared_error"], ElasticNet(1.0, 0.0))
     model = linearize(problem, replace(train(problem), w=np.zeros(c)), Box(np.zeros(c)))
     filled = np.eye(c)[[0, 0]]
@@ -319,7 +318,7 @@ def test_a_doubtful_target_may_take_the_curvature_of_a_row_near_the_bend():
     """Huber's loss: on its line at the middle of the target's interval, beyond the bend at an end."""
     table = np.array([[1.0], [1.0]])
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), np.zeros(2), np.array([1.0, 1e-3]))
-    rows = rows.with_doubt(LabelUncertainty(np.array([0.5, 0.0]), np.zeros(2)))
+    rows = with_label_uncertainty(rows, LabelUncertainty(np.array([0.5, 0.0]), np.zeros(2)))
     problem = Problem(rows, LOSSES["huber"], ElasticNet(0.1, 0.0))
     w, v = np.array([0.8]), np.array([0.1])
     model = linearize(problem, replace(train(problem), w=w), Box(v))

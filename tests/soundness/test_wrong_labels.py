@@ -10,14 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ipub import IntervalMatrix
 from ipub.attained import attained_bounds
 from ipub.certificates import ball, origin, sphere, tight
-from ipub.certificates.label_noise import WrongLabels
+from ipub.certificates.label_noise import WrongLabelTerms
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.move_sets import NoMove
 from ipub.certificates.slope.prove_moves import slope
 from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine.rows import InterceptRows, MemoryRows
+from ipub.engine import MemoryRows, with_intercept_column, with_wrong_labels
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -45,8 +46,8 @@ ball_module, origin_module, intercept_module = (
 
 
 def with_flips(case: Case, count: int) -> Problem:
-    rows = MemoryRows(case.matrix, case.y, case.weight).with_doubt(LabelUncertainty.of_flips(len(case.y), count))
-    return Problem(InterceptRows(rows) if case.penalty.n_free else rows, case.loss, case.penalty)
+    rows = with_wrong_labels(MemoryRows(case.matrix, case.y, case.weight), count)
+    return Problem(with_intercept_column(rows) if case.penalty.n_free else rows, case.loss, case.penalty)
 
 
 def labels(case: Case, count: int) -> Iterator[np.ndarray]:
@@ -188,6 +189,10 @@ def test_more_wrong_labels_give_wider_bounds_and_none_the_bounds_without():
 def test_flips_and_other_doubts_do_not_mix():
     with pytest.raises(ValueError, match="not both"):
         LabelUncertainty(np.ones(3), np.zeros(3), flips=1)
+    table, doubt = np.ones((3, 1)), LabelUncertainty(np.ones(3), np.zeros(3))
+    rows = MemoryRows(IntervalMatrix.from_bounds(table, table), np.ones(3), None, doubt)
+    with pytest.raises(ValueError, match="not both"):
+        with_wrong_labels(rows, 1)
 
 
 def _fewer(monkeypatch):
@@ -219,25 +224,30 @@ def _one_side(side):
 
 def _scaled(name, factor):
     def plant(monkeypatch):
-        honest = getattr(WrongLabels, name)
-        monkeypatch.setattr(WrongLabels, name, lambda *args: factor * honest(*args))
+        honest = getattr(WrongLabelTerms, name)
+        monkeypatch.setattr(WrongLabelTerms, name, lambda *args: factor * honest(*args))
 
     return plant
 
 
 def _certain_cells(monkeypatch):
-    honest = WrongLabels.of
+    honest = WrongLabelTerms.of
     monkeypatch.setattr(
-        row_model_module.WrongLabels,
+        row_model_module.WrongLabelTerms,
         "of",
         lambda *args: replace(honest(*args), cells=np.zeros_like(honest(*args).cells)),
     )
 
 
-def _scaled_sum(module, factor):
+def _scaled_sum(module, name, factor):
     def plant(monkeypatch):
-        honest = module.largest_sum
-        monkeypatch.setattr(module, "largest_sum", lambda *args: factor * honest(*args))
+        honest = getattr(module, name)
+
+        def scaled(*args):
+            sums = honest(*args)
+            return tuple(factor * each for each in sums) if isinstance(sums, tuple) else factor * sums
+
+        monkeypatch.setattr(module, name, scaled)
 
     return plant
 
@@ -253,11 +263,11 @@ PLANTED: dict[str, tuple[Callable, str, str, int]] = {
     "force": (_scaled("norm_upper", 0.0), "slope", "log_loss", 0),
     "half of the force": (_scaled("norm_upper", 0.25), "slope", "squared_hinge", 0),
     "form": (_scaled("form", 0.3), "grouped", "log_loss", 0),
-    "mean value": (_scaled_sum(row_model_module, 0.0), "slope", "log_loss", 0),
+    "mean value": (_scaled_sum(row_model_module, "largest_sum", 0.0), "slope", "log_loss", 0),
     "cells": (_certain_cells, "slope", "log_loss", 1),
-    "ball": (_scaled_sum(ball_module, 0.0), "ball", "log_loss", 0),
-    "half of the ball": (_scaled_sum(ball_module, 0.5), "ball", "squared_hinge", 0),
-    "intercept": (_scaled_sum(intercept_module, 0.0), "ball", "log_loss", 0),
+    "ball": (_scaled_sum(ball_module, "wrong_label_moves", 0.0), "ball", "log_loss", 0),
+    "half of the ball": (_scaled_sum(ball_module, "wrong_label_moves", 0.5), "ball", "squared_hinge", 0),
+    "intercept": (_scaled_sum(intercept_module, "wrong_label_slopes", 0.0), "ball", "log_loss", 0),
 }
 
 
@@ -305,7 +315,7 @@ def _bend_too_much() -> list[np.ndarray]:
 
 def test_flipped_rows_bend_no_less_than_the_bound_of_the_hessian_says(monkeypatch):
     assert np.min(_bend_too_much()) > -1e-12
-    monkeypatch.setattr(WrongLabels, "hessian_loss", lambda *_: 0.0)
+    monkeypatch.setattr(WrongLabelTerms, "hessian_loss", lambda *_: 0.0)
     assert np.min(_bend_too_much()) < -1e-3
 
 
@@ -319,5 +329,5 @@ def test_the_origin_counts_the_wrong_labels(monkeypatch):
     constants = np.array([0.0, y.mean(), solution.w[-1]])
     values = [case.loss.value(each[:, None], constants).mean(axis=0).min() for each in labels(case, 2)]
     assert 0.5 * origin(problem, solution).regions[0].radius ** 2 >= max(values) - 1e-12
-    monkeypatch.setattr(origin_module, "largest_sum", lambda *_: 0.0)
+    monkeypatch.setattr(origin_module, "wrong_label_losses", lambda *_: 0.0)
     assert 0.5 * origin(problem, solution).regions[0].radius ** 2 < max(values) - 1e-3

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
-from ipub.engine.rows import InterceptRows, MemoryRows
+from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, Hinge, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -38,7 +38,7 @@ class Case:
 
     def problem_on(self, matrix: IntervalMatrix) -> Problem:
         rows = MemoryRows(matrix, self.y, self.weight)
-        return Problem(InterceptRows(rows) if self.penalty.n_free else rows, self.loss, self.penalty)
+        return Problem(with_intercept_column(rows) if self.penalty.n_free else rows, self.loss, self.penalty)
 
     def extended(self, table: np.ndarray) -> np.ndarray:
         """Return a table with the column of ones that an intercept sees."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ipub import IntervalMatrix
 from ipub.data.holes import column_ranges
-from ipub.engine.rows import MemoryRows
+from ipub.engine import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -60,15 +60,15 @@ def center_of(problem: Problem) -> np.ndarray:
 
 def objective(problem: Problem, X: np.ndarray, w: np.ndarray) -> float:
     """Return the objective of w on a complete table, written out again."""
-    weight, penalty = problem.rows.weight, problem.penalty
-    loss = weight @ problem.loss.value(problem.rows.y, X @ w) / weight.sum()
+    weight, penalty = problem.rows.labels().weight, problem.penalty
+    loss = weight @ problem.loss.value(problem.rows.labels().y, X @ w) / weight.sum()
     return float(loss + 0.5 * penalty.lam * w @ w + penalty.kappa * np.abs(w).sum())
 
 
 def dual_value(problem: Problem, X: np.ndarray, a: np.ndarray) -> float:
     """Return the dual objective of dual coordinates a on a complete table, written out again."""
-    weight, penalty = problem.rows.weight, problem.penalty
-    conjugate = weight @ problem.loss.conjugate(problem.rows.y, a) / weight.sum()
+    weight, penalty = problem.rows.labels().weight, problem.penalty
+    conjugate = weight @ problem.loss.conjugate(problem.rows.labels().y, a) / weight.sum()
     q = X.T @ (weight * a) / weight.sum()
     excess = np.maximum(np.abs(q) - penalty.kappa, 0.0)
     return float(-conjugate - (excess**2).sum() / (2.0 * penalty.lam))

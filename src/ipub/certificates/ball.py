@@ -73,7 +73,7 @@ def _regions(problem: Problem, solution: Solution, free_reach: float) -> list[Re
     cell_box, row_box = sum_upper(sums.cell_box / total, roundings), sum_upper(sums.row_box / total, roundings)
     eps, row_norm = sum_upper(sums.eps / total, roundings), sum_upper(sums.row_norm / total, roundings)
     if problem.wrong_labels.count:
-        norms, coordinates, cells = (part.sum_upper(total) for part in sums.wrong_labels)
+        norms, coordinates, cells = wrong_label_moves(sums.wrong_labels, total)
         cell_box, row_box, row_norm = up(cell_box + cells), up(row_box + coordinates), up(row_norm + norms)
     regions = []
     for k in range(len(prices)):
@@ -88,6 +88,11 @@ def _regions(problem: Problem, solution: Solution, free_reach: float) -> list[Re
         for center, box, _, extra in (as_box, as_ball):
             regions.append(Region("ball", center, box, float(up(root + extra))))
     return regions
+
+
+def wrong_label_moves(moves: GradientMoves, total: float) -> tuple[Array, Array, Array]:
+    """Bound what wrong labels move the gradient by: in norm, by column, and by uncertain cells (section 13)."""
+    return moves.norms.sum_upper(total), moves.coordinates.sum_upper(total), moves.cells.sum_upper(total)
 
 
 def _half_ball(

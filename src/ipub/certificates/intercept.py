@@ -76,8 +76,8 @@ def narrow(
         highest = up(sums.highest + sum_error(sums.highest_size, problem.rows.depth + 5))
         lowest = down(sums.lowest - sum_error(sums.lowest_size, problem.rows.depth + 5))
         if problem.wrong_labels.count:
-            highest = up(highest + sums.rise.sum_upper())
-            lowest = down(lowest - sums.fall.sum_upper())
+            rise, fall = wrong_label_slopes(sums)
+            highest, lowest = up(highest + rise), down(lowest - fall)
         is_below, is_above = highest < 0.0, lowest > 0.0
         lower = max([lower, *below[is_below]])
         upper = min([upper, *above[is_above]])
@@ -89,6 +89,11 @@ def narrow(
         below = np.linspace(lower, doubt_below, TRIALS + 2)[1:-1]
         above = np.linspace(doubt_above, upper, TRIALS + 2)[1:-1]
     return float(lower), float(upper)
+
+
+def wrong_label_slopes(sums: _SlopeSums) -> tuple[Array, Array]:
+    """Bound what wrong labels add to the highest slopes and take from the lowest (section 13)."""
+    return sums.rise.sum_upper(), sums.fall.sum_upper()
 
 
 def _first_trials(problem: Problem, solution: Solution, scores: _Scores, known: Bracket) -> tuple[Array, Array]:

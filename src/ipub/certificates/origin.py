@@ -37,11 +37,16 @@ def around_zero(problem: Problem, solution: Solution) -> Region:
     # Each constant proves a radius by itself, so one that overflowed may be passed over.
     values = sum_upper(sums.values / rows.total_weight, rows.depth + 5)
     if problem.wrong_labels.count:
-        values = up(values + sums.more.sum_upper(rows.total_weight))
+        values = up(values + wrong_label_losses(sums, rows.total_weight))
     at_zero = np.fmin.reduce(values)
     radius = float(up(np.sqrt(up(at_zero / problem.penalty.lam))))
     zero = np.zeros_like(solution.w)
     return Region("origin", zero, zero, radius)
+
+
+def wrong_label_losses(sums: _OriginSums, total: float) -> Array:
+    """Bound what wrong labels add to the mean loss of each constant (section 13)."""
+    return sums.more.sum_upper(total)
 
 
 class _OriginSums(NamedTuple):

@@ -139,7 +139,7 @@ def loop_gap(case, solution) -> tuple[float, float]:
     radius = case.matrix.radius.toarray()
     weight = np.ones(n) if case.weight is None else case.weight
     # The same dual point to the last bit: a narrowly smoothed hinge magnifies the rounding of a score.
-    alpha = solution.dual_point(case.problem.rows.block(slice(0, n)))
+    alpha = solution.dual_point(next(case.problem.rows.blocks()))
     model = (
         case.y.tolist(), weight.tolist(), case.loss.name, case.penalty.lam, case.penalty.kappa,
         solution.w.tolist(), alpha.tolist(),

@@ -16,7 +16,7 @@ from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
-from ipub.engine.rows import MemoryRows
+from ipub.engine import MemoryRows
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

@@ -17,7 +17,7 @@ from flint import arb, arb_mat, ctx, fmpq
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
-from ipub.engine.rows import InterceptRows, MemoryRows
+from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -104,7 +104,7 @@ def exact_intercept_model(X, y, weight, loss: Loss | str, lam: float, kappa: flo
 def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
     table = np.array([[as_float(entry) for entry in row] for row in rows])
     y, weight = np.array([as_float(v) for v in labels]), np.array([as_float(v) for v in shares])
-    data = InterceptRows(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight))
+    data = with_intercept_column(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight))
     penalty = ElasticNet(as_float(lam), as_float(kappa), n_free=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
