@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -18,6 +19,10 @@ SAMPLE_SHARE, MOST_SAMPLED, SAMPLED_PER_COLUMN = 16, 1 << 14, 100
 """A sample has one row in so many, up to so many rows, and at least so many for each column."""
 WORTH_SAMPLING = 8
 """It is taken from a table with at least this many times its rows."""
+
+
+Point = tuple[Array, Loss, Array | None]
+"""A primal point, the loss of its dual point, and the weights of the dual point if they are others."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,25 @@ class Problem:
         well enough is taken as it is, and most of the work is saved.
         """
         sums = self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w, hessian is None)
-        mean = _EvaluationSums(*(total / self.rows.total_weight for total in sums))
+        return self._evaluation(sums, w, hessian)
+
+    def evaluate_several(self, points: Sequence[Point]) -> list[Evaluation]:
+        """Evaluate several points in one pass."""
+        calls = ((_evaluation_sums, self.loss, dual_loss, w, dual_w, True) for w, dual_loss, dual_w in points)
+        sums = self.rows.reduce_several(*calls)
+        return [self._evaluation(each, w, None) for each, (w, _, _) in zip(sums, points, strict=True)]
+
+    def evaluate_and_try(
+        self, w: Array, dual_loss: Loss, start: Array, direction: Array, steps: Array
+    ) -> tuple[Evaluation, Array]:
+        """Evaluate w, and compute the slopes of `trial` along a direction from `start`, in one pass."""
+        sums, (slopes,) = self.rows.reduce_several(
+            (_evaluation_sums, self.loss, dual_loss, w, None, True), (_trial_sums, dual_loss, start, direction, steps)
+        )
+        return self._evaluation(sums, w, None), self._slopes(slopes, start, direction, steps)
+
+    def _evaluation(self, sums: _EvaluationSums, w: Array, hessian: Array | None) -> Evaluation:
+        mean = _EvaluationSums(*(np.asarray(total / self.rows.total_weight) for total in sums))
         gradient, hessian = mean.gradient, np.asarray(mean.hessian) if hessian is None else hessian
         penalised = slice(0, len(w) - self.penalty.n_free)
         # A free coordinate b: its slope times a Newton step in b alone says how far the smoothed problem is from its
@@ -98,6 +121,9 @@ class Problem:
     def trial(self, w: Array, direction: Array, steps: Array, dual_loss: Loss) -> Array:
         """Return the slope of the (smoothed) objective along `direction` at each of some steps, in one pass."""
         (slopes,) = self.rows.reduce(_trial_sums, dual_loss, w, direction, steps)
+        return self._slopes(slopes, w, direction, steps)
+
+    def _slopes(self, slopes: Array, w: Array, direction: Array, steps: Array) -> Array:
         points = w + steps[:, None] * direction
         signs = np.where(points != 0.0, np.sign(points), np.sign(direction))
         lam, kappa = self.penalty.lam_vector(len(w)), self.penalty.kappa_vector(len(w))
@@ -151,7 +177,7 @@ class _EvaluationSums(NamedTuple):
     conjugate: Number
     residual: Number
     gradient: Array
-    hessian: Array | float
+    hessian: Number
 
 
 def _evaluation_sums(

@@ -63,7 +63,7 @@ def test_leaving_out_the_price_of_an_unbalanced_dual_point_is_caught(monkeypatch
     solutions = [tilted_solution(case, shift) for shift in (2.0, -0.5)]
     assert_caught(
         lambda: violations(certificate, [case] * 2, solutions),
-        lambda: monkeypatch.setattr(module, "reach", lambda *args: 0.0),
+        lambda: monkeypatch.setattr(module, "distance_from", lambda *args: 0.0),
     )
 
 
@@ -75,7 +75,7 @@ def unreached(seeds: range) -> list[str]:
         case = with_intercept(tiny_case(rng, "normal", LOSS_NAMES[seed % 3], "l2", cells=2))
         case = replace(case, penalty=ElasticNet(1e6, n_free=1))
         solution = draw_solution(rng, case, "garbage")
-        far = intercept.reach(solution, intercept.bracket_of(tight(case.problem, solution)))
+        far = intercept.distance_from(solution, intercept.bracket_of(tight(case.problem, solution)))
         for table in exact_completions(case.matrix, 0):
             model = exact_intercept_model(table, case.y, case.weight, case.loss, 1e6, 0.0)
             b = solution.w[-1]
@@ -85,9 +85,10 @@ def unreached(seeds: range) -> list[str]:
 
 
 def test_half_the_reach_of_the_intercept_is_caught(monkeypatch):
-    honest = intercept.reach
+    honest = intercept.distance_from
     assert_caught(
-        lambda: unreached(range(12)), lambda: monkeypatch.setattr(intercept, "reach", lambda *args: 0.5 * honest(*args))
+        lambda: unreached(range(12)),
+        lambda: monkeypatch.setattr(intercept, "distance_from", lambda *args: 0.5 * honest(*args)),
     )
 
 

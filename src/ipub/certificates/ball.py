@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.intercept import COARSE, FINE, bracket_of, narrow, reach, with_bracket
+from ipub.certificates.intercept import COARSE, FINE, bracket_of, distance_from, narrow, with_bracket
 from ipub.certificates.label_noise import GradientMoves, gradient_moves
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
@@ -54,20 +54,20 @@ def ball(problem: Problem, solution: Solution, known: Certificate | None = None)
     bracket = bracket_of(known)
     regions: list[Region] = []
     for precision in ROUNDS:
-        regions = _without_useless(_regions(problem, solution, reach(solution, bracket)))
+        regions = _without_useless(_regions(problem, solution, distance_from(solution, bracket)))
         # One of all these is enough to bound the scores of the training rows.
         smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
         bracket = narrow(problem, solution, [smallest, *known.regions], bracket, precision)
     return Certificate("ball", tuple(with_bracket(region, bracket) for region in regions), solution.gap)
 
 
-def _regions(problem: Problem, solution: Solution, free_reach: float) -> list[Region]:
-    """Return two regions for each price; an intercept may be as far as `free_reach` from the trained one."""
+def _regions(problem: Problem, solution: Solution, intercept_distance: float) -> list[Region]:
+    """Return two regions for each price; an intercept may be as far as `intercept_distance` from the trained one."""
     rows, penalty, w = problem.rows, problem.penalty, solution.w
     size = float(np.linalg.norm(w[: len(w) - penalty.n_free]))
     prices = np.array([price * size if price < np.inf else price for price in PRICES])
     what_varies = problem.uncertainty, problem.wrong_labels
-    sums = rows.reduce(_ball_sums, problem.loss, solution, penalty.n_free, prices, free_reach, *what_varies)
+    sums = rows.reduce(_ball_sums, problem.loss, solution, penalty.n_free, prices, intercept_distance, *what_varies)
     total, roundings = rows.total_weight, rows.depth + 5
     gradient, error = sums.gradient / total, sum_error(sums.magnitude / total, roundings)
     cell_box, row_box = sum_upper(sums.cell_box / total, roundings), sum_upper(sums.row_box / total, roundings)
@@ -84,7 +84,7 @@ def _regions(problem: Problem, solution: Solution, free_reach: float) -> list[Re
         as_ball = _half_ball(problem, w, gradient[k], cells, float(row_norm[k]))
         norm = min(as_box[2], as_ball[2])
         imbalance = up(np.abs(gradient[k]) + everything)[penalty.is_free(len(w))]
-        root = _root(norm, float(up(eps[k] + up(imbalance * free_reach).sum())), penalty.lam)
+        root = _root(norm, float(up(eps[k] + up(imbalance * intercept_distance).sum())), penalty.lam)
         for center, box, _, extra in (as_box, as_ball):
             regions.append(Region("ball", center, box, float(up(root + extra))))
     return regions
@@ -147,7 +147,7 @@ def _ball_sums(
     solution: Solution,
     n_free: int,
     prices: Array,
-    free_reach: float,
+    intercept_distance: float,
     uncertainty: Uncertainty,
     wrong: WrongLabels,
 ) -> _BallSums:
@@ -160,8 +160,8 @@ def _ball_sums(
     middle, spread = midpoint_and_radius(low, high)
     norms = norm_upper(block.center[:, : len(solution.w) - n_free])
     change = np.maximum(np.abs(low + a), np.abs(high + a))
-    # A change of the derivative tilts the intercept as well, which pays its reach in eps (Theorem 5).
-    gain = residual - change * free_reach if n_free else residual
+    # A change of the derivative tilts the intercept as well, which pays its distance in eps (Theorem 5).
+    gain = residual - change * intercept_distance if n_free else residual
     negligible = ((change <= NEGLIGIBLE_CHANGE * np.abs(a)) & (gain >= 0.0))[:, None]
     adapts = (doubt > 0.0)[:, None] | negligible | (gain[:, None] > prices * (change * norms)[:, None])
     slope = np.where(adapts, middle[:, None], -a[:, None])
@@ -169,14 +169,14 @@ def _ball_sums(
     paid = np.where(adapts, 0.0, residual[:, None])
     slope_w, loose_w = weight[:, None] * slope, weight[:, None] * loose
     size = np.abs(block.center)
-    reach = np.abs(slope_w) + loose_w
+    size_of_slope = np.abs(slope_w) + loose_w
     # A row with a wrong label adapts, whatever it does otherwise.
     nominal = np.minimum(low, -a), np.maximum(high, -a)
     return _BallSums(
         weight @ paid,
         slope_w.T @ block.center,
         np.abs(slope_w).T @ size,
-        np.array([uncertainty.column_change(block, reach[:, k]) for k in range(len(prices))]),
+        np.array([uncertainty.column_change(block, size_of_slope[:, k]) for k in range(len(prices))]),
         loose_w.T @ size,
         norms @ loose_w,
         gradient_moves(block, loss, at, nominal, n_free, wrong),

@@ -19,14 +19,16 @@ from ipub.uncertainty import LargestValues, Uncertainty, WrongLabels
 Bracket = tuple[float, float]
 EVERYTHING: Bracket = (-np.inf, np.inf)
 
-DISTANCES = 7
+DISTANCES = 16
 """Trial intercepts of the first pass, for each side of the bracket."""
-RATIO = 16.0
-"""Between distances of the first pass: seven of them span seven orders of magnitude."""
+RATIO = 3.0
+"""Between distances of the first pass: sixteen of them span seven orders of magnitude."""
 TRIALS = 6
 """Trials of a later pass, for each side."""
-FARTHEST = 1024.0
-"""Farthest trial of all, as a multiple of the largest score or target."""
+LARGEST_DISTANCE = 1024.0
+"""Largest distance of a trial, as a multiple of the largest score or target."""
+AROUND = np.array([-0.3, -0.1, -0.03, -0.01, -0.003, 0.003, 0.01, 0.03, 0.1, 0.3])
+"""Where they are, if the slopes around the end of a bracket are known, as shares of what is open there."""
 PASSES = 6
 FINE, COARSE = 0.01, 0.25
 """Share of its width to which an end of a bracket is worth knowing: at last, and on the way."""
@@ -48,7 +50,7 @@ def with_bracket(region: Region, bracket: Bracket) -> Region:
     return replace(region, center=center, box=box, n_free=1)
 
 
-def reach(solution: Solution, bracket: Bracket) -> float:
+def distance_from(solution: Solution, bracket: Bracket) -> float:
     """Bound the distance of the trained intercept from every completion's."""
     here = solution.w[-1]
     return float(np.maximum(up(np.abs(here - bracket[0])), up(np.abs(bracket[1] - here))))
@@ -62,7 +64,8 @@ def narrow(
 
     A trial b is below every completion's intercept if the slopes of the losses at ``highest score + b`` sum to
     less than 0, and above if those at ``lowest score + b`` sum to more (``docs/theory.md``, Theorem 5). Trials at
-    growing distances from the trained intercept come first; then the gap around either end is divided evenly.
+    growing distances from the trained intercept come first; then trials around the place where the
+    slopes seem to change their sign.
     """
     inside = Certificate("inside", tuple(with_bracket(region, (0.0, 0.0)) for region in regions), solution.gap)
     n = len(solution.w)
@@ -78,17 +81,28 @@ def narrow(
         if problem.wrong_labels.count:
             rise, fall = wrong_label_slopes(sums)
             highest, lowest = up(highest + rise), down(lowest - fall)
-        is_below, is_above = highest < 0.0, lowest > 0.0
-        lower = max([lower, *below[is_below]])
-        upper = min([upper, *above[is_above]])
-        doubt_below = min([upper, *below[below > lower]])
-        doubt_above = max([lower, *above[above < upper]])
-        open_ = max(doubt_below - lower, upper - doubt_above)
-        if not open_ > precision * (upper - lower) or not np.isfinite([lower, upper]).all():
+        lower = max([lower, *below[highest < 0.0]])
+        upper = min([upper, *above[lowest > 0.0]])
+        open_below = lower, min([upper, *below[below > lower]])
+        open_above = max([lower, *above[above < upper]]), upper
+        widest = max(end - start for start, end in (open_below, open_above))
+        if not widest > precision * (upper - lower) or not np.isfinite([lower, upper]).all():
             break
-        below = np.linspace(lower, doubt_below, TRIALS + 2)[1:-1]
-        above = np.linspace(doubt_above, upper, TRIALS + 2)[1:-1]
+        below, above = next_trials(open_below, below, highest), next_trials(open_above, above, lowest)
     return float(lower), float(upper)
+
+
+def next_trials(gap: Bracket, trials: Array, slopes: Array) -> Array:
+    """Return trials inside a gap: around the place where the slopes at its ends, as a line, change their sign."""
+    start, end = gap
+    at_start, at_end = slopes[trials == start], slopes[trials == end]
+    if len(at_start) and len(at_end) and np.isfinite([at_start[0], at_end[0]]).all() and at_start[0] < at_end[0]:
+        root = start - at_start[0] * (end - start) / (at_end[0] - at_start[0])
+        around = root + (end - start) * AROUND
+        around = around[(around > start) & (around < end)]
+        if len(around):
+            return np.asarray(around)
+    return np.linspace(start, end, TRIALS + 2)[1:-1]
 
 
 def wrong_label_slopes(sums: _SlopeSums) -> tuple[Array, Array]:
@@ -98,13 +112,13 @@ def wrong_label_slopes(sums: _SlopeSums) -> tuple[Array, Array]:
 
 def _first_trials(problem: Problem, solution: Solution, scores: _Scores, known: Bracket) -> tuple[Array, Array]:
     here = solution.w[-1]
-    farthest = reach(solution, known)
-    if not np.isfinite(farthest):
-        farthest = FARTHEST * max(problem.rows.map(_largest_score, scores).parts)
+    largest_distance = distance_from(solution, known)
+    if not np.isfinite(largest_distance):
+        largest_distance = LARGEST_DISTANCE * max(problem.rows.map(_largest_score, scores).parts)
         # A trained intercept out of all proportion, or NaN, is no place to begin.
-        here = here if abs(here) <= farthest else 0.0
-        farthest += abs(here)
-    distances = farthest * RATIO ** -np.arange(float(DISTANCES))
+        here = here if abs(here) <= largest_distance else 0.0
+        largest_distance += abs(here)
+    distances = largest_distance * RATIO ** -np.arange(float(DISTANCES))
     trials = np.concatenate([here - distances, [here], here + distances])
     trials = np.sort(trials[np.isfinite(trials)])
     return trials, trials

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.ball import ball
-from ipub.certificates.intercept import bracket_of, narrow, reach, with_bracket
+from ipub.certificates.intercept import bracket_of, distance_from, narrow, with_bracket
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
 from ipub.certificates.score_ranges import score_ranges
@@ -36,7 +36,7 @@ def sphere(problem: Problem, solution: Solution, known: Certificate | None = Non
         return Certificate("sphere", (_region(problem, solution, gap_upper(problem, solution)),), solution.gap)
     around = origin(problem, solution) if known is None else known
     bracket = bracket_of(around)
-    region = _region(problem, solution, gap_upper(problem, solution, reach(solution, bracket)))
+    region = _region(problem, solution, gap_upper(problem, solution, distance_from(solution, bracket)))
     if known is None:
         bracket = narrow(problem, solution, [region, *around.regions], bracket)
     return Certificate("sphere", (with_bracket(region, bracket),), solution.gap)
@@ -48,10 +48,11 @@ def _region(problem: Problem, solution: Solution, gap: float) -> Region:
 
 
 @overflow_means_unbounded()
-def gap_upper(problem: Problem, solution: Solution, free_reach: float = 0.0) -> float:
+def gap_upper(problem: Problem, solution: Solution, intercept_distance: float = 0.0) -> float:
     """Bound ``Delta = max P(w') - min D(alpha')``, both over all completions, from above.
 
-    An intercept may be as far as `free_reach` from the trained one: that prices the sum of the dual point (Theorem 5).
+    An intercept may be as far as `intercept_distance` from the trained one: that prices the sum of the dual point
+    (Theorem 5).
     """
     rows, penalty, w = problem.rows, problem.penalty, solution.w
     sums = rows.reduce(_sphere_sums, problem.loss, solution, problem.uncertainty)
@@ -63,7 +64,7 @@ def gap_upper(problem: Problem, solution: Solution, free_reach: float = 0.0) -> 
     ends = [down(q - error), up(q + error)]
     penalty_part = np.maximum(*(up(penalty.conjugate_upper(up(np.abs(end) + spread)) + up(-w * end)) for end in ends))
     penalty_part = up(penalty.value_upper(w) + penalty_part)
-    free_part = up(np.maximum(*np.abs(ends)) * free_reach)
+    free_part = up(np.maximum(*np.abs(ends)) * intercept_distance)
     penalty_part = np.where(penalty.is_free(len(w)), free_part, penalty_part)
     penalty_sum = up(penalty_part.sum() + sum_error(np.abs(penalty_part).sum(), len(w)))
     loss_part = sum_upper(sums.loss / rows.total_weight, roundings)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ipub.data.missing_category import Levels
-from ipub.engine.block import Block, Reads, reads, with_norms
+from ipub.engine.block import Block, Reads, reads, reads_of, with_norms
 from ipub.rounding import Array, overflow_means_unbounded
 
 Kernel = Callable[..., Any]
@@ -93,6 +93,13 @@ class Rows(ABC):
         with overflow_means_unbounded():
             return added(self.results(kernel, *args))
 
+    def reduce_several(self, *calls: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Do several sums in one pass: each call is a kernel and its arguments, and has a result of its own."""
+        kernels = tuple(call[0] for call in calls)
+        several = _Several(kernels, tuple(len(call) - 1 for call in calls))
+        sums: tuple[Any, ...] = self.reduce(several, *(arg for call in calls for arg in call[1:]))
+        return sums
+
     def gather(self, kernel: Kernel, *args: Any, most: int = MOST_GATHERED) -> Any:
         """Join, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns of some of its rows.
 
@@ -131,6 +138,25 @@ class Rows(ABC):
         if labels is None:
             raise ValueError(f"The labels of {self.n_rows:,} rows are too many to be gathered in one place.")
         return Labels(*labels)
+
+
+@dataclass(frozen=True)
+class _Several:
+    """Several kernels as one, whose arguments stand one after the other."""
+
+    kernels: tuple[Kernel, ...]
+    n_args: tuple[int, ...]
+
+    @property
+    def reads(self) -> Reads:
+        return max(map(reads_of, self.kernels))
+
+    def __call__(self, block: Block, *args: Any) -> tuple[Any, ...]:
+        results, start = [], 0
+        for kernel, count in zip(self.kernels, self.n_args, strict=True):
+            results.append(kernel(block, *args[start : start + count]))
+            start += count
+        return tuple(results)
 
 
 def added(parts: Iterable[Any]) -> Any:

@@ -86,6 +86,11 @@ class View(Rows):
     def clear_cache(self) -> None:
         self.rows.clear_cache()
 
+    def count_uncertain(self) -> int:
+        # A transform that reads labels alone leaves the cells as they are.
+        changes_cells = reads_of(self.transform) > Reads.LABELS
+        return super().count_uncertain() if changes_cells else self.rows.count_uncertain()
+
     def sample(self, n_rows: int) -> Rows | None:
         if self.max_wrong_labels or any(isinstance(arg, PerBlock) for arg in self.args):
             return None

@@ -12,16 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub.engine import Block
 from ipub.losses import Loss
 from ipub.parallel import single_threaded_blas
-from ipub.problem import Evaluation, Problem
+from ipub.problem import Evaluation, Point, Problem
 from ipub.rounding import Array, overflow_means_unbounded
 from ipub.solvers.quadratic import minimise_quadratic
 from ipub.user_warnings import warn_user
 
-TRIALS = 12
-"""Steps whose slopes one pass of the line search computes."""
-LEAST_STEP = 2.0**-55
-"""Shortest step, as a share of the full one: the first may be far too long where nothing curves yet."""
-SHRINK = 0.1
+TRIAL_STEPS = np.concatenate([np.geomspace(2.0**-55, 2.0**-8, 12, endpoint=False), np.geomspace(2.0**-8, 1.0, 24)])
+"""Steps, as shares of the full one, whose slopes the line search computes in one pass. The shortest are for the first
+steps, which may be far too long where nothing curves yet."""
+SHRINK = 0.2
 """Factor between the widths of successive smoothed losses."""
 LEAST_WIDTH = 1e-13
 """A smoothed loss narrower than this would see nothing but the rounding of the scores."""
@@ -113,15 +112,17 @@ def _solve(problem: Problem, tol: float, max_iter: int, start: Array | None, ver
         n_iter += 1
         if not problem.loss.is_smooth and _is_settled(here, stalled) and width > LEAST_WIDTH:
             path = [*path[-1:], (width, w)]
-            if len(path) == 2:
-                # The hinge's own optimum, with the dual point of the smoothed one: off by O(width^2) only.
-                limit = _extrapolate(path, 0.0)
-                best = best.better(_Pair(limit, dual_loss, w, problem.evaluate(limit, dual_loss, w)))
             width *= SHRINK
-            dual_loss = problem.loss.smoothed(width)
-            starts = [w, _extrapolate(path, width)] if len(path) == 2 else [w]
-            evaluated = [(point, problem.evaluate(point, dual_loss)) for point in starts]
-            w, here = min(evaluated, key=lambda pair: problem.objective(*pair))
+            wider, dual_loss = dual_loss, problem.loss.smoothed(width)
+            points: list[Point] = [(w, dual_loss, None)]
+            if len(path) == 2:
+                # Last the hinge's own optimum, with the dual point of the smoothed one: off by O(width^2) only.
+                points += [(_extrapolate(path, width), dual_loss, None), (_extrapolate(path, 0.0), wider, w)]
+            evaluated = problem.evaluate_several(points)
+            if len(path) == 2:
+                best = best.better(_Pair(points[2][0], wider, w, evaluated[2]))
+            starts = [(point[0], at) for point, at in zip(points[:2], evaluated, strict=False)]
+            w, here = min(starts, key=lambda pair: problem.objective(*pair))
             best_at_width = lowest = np.inf
         else:
             last = here.penalty_gap
@@ -193,11 +194,15 @@ def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation, known: Array
     hessian = here.hessian + np.diag(_damping(penalty.is_free(n), w, here))
     linear = hessian @ w - here.gradient
     direction = minimise_quadratic(hessian, linear, penalty.lam_vector(n), penalty.kappa_vector(n), w) - w
-    there = problem.evaluate(w + direction, loss, hessian=known)
+    slopes = None
+    if problem.loss.is_smooth or known is not None:
+        there = problem.evaluate(w + direction, loss, hessian=known)
+    else:  # A step of a hinge is often shortened.
+        there, slopes = problem.evaluate_and_try(w + direction, loss, w, direction, TRIAL_STEPS)
     descends = problem.objective(w + direction, there) < problem.objective(w, here)
     if there.penalty_gap <= (0.25 if descends else 0.01) * here.penalty_gap:
         return w + direction, there
-    step = _line_search(problem, loss, w, direction)
+    step = _best_step(problem.trial(w, direction, TRIAL_STEPS, loss) if slopes is None else slopes)
     if step == 1.0:
         return w + direction, there
     w = w + step * direction
@@ -211,16 +216,15 @@ def _damping(free: NDArray[np.bool_], w: Array, here: Evaluation) -> Array:
     return np.where(flat, np.where(wanted > 0.0, wanted, 1.0), 0.0)
 
 
-def _line_search(problem: Problem, loss: Loss, w: Array, direction: Array) -> float:
-    """Return a step near the minimum along a direction: where the increasing slope changes sign."""
-    low, high = 0.0, 1.0
-    for _ in range(3):
-        steps = np.geomspace(low if low > 0.0 else high * LEAST_STEP, high, TRIALS)
-        slopes = problem.trial(w, direction, steps, loss)
-        if not (slopes[-1] > 0.0):
-            return float(steps[-1])
-        first = int(np.argmax(slopes > 0.0))
-        low, high = (float(steps[first - 1]) if first else low), float(steps[first])
-        if high <= 1.02 * low:
-            break
-    return high if low == 0.0 else 0.5 * (low + high)
+def _best_step(slopes: Array) -> float:
+    """Return a step near the minimum along a direction, by the increasing slopes at `TRIAL_STEPS`.
+
+    The slope is taken to be a line between the two steps where its sign changes.
+    """
+    if not (slopes[-1] > 0.0):
+        return 1.0
+    first = int(np.argmax(slopes > 0.0))
+    if first == 0:
+        return float(TRIAL_STEPS[0])
+    (low, high), (below, above) = TRIAL_STEPS[first - 1 : first + 1], slopes[first - 1 : first + 1]
+    return float(low + (high - low) * (-below / (above - below)))
