@@ -28,6 +28,8 @@ ALL = (
     "pointwise",
     "rivals",
     "real_tables",
+    "passes",
+    "walk",
 )
 PAGE = "page"
 

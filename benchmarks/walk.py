@@ -1,0 +1,99 @@
+"""The walk of one row from a CSV file to its interval: how many files of the package it visits, and how often it changes file.
+
+A reader who follows the program visits the same files. A small table with a hole is written to a file, `ipub fit` and
+`ipub predict` run in this process, and every call of a function of the package is counted; a change of file is a call
+into another file than that of the caller's last call. Then the size of the package: files, lines of the largest one,
+functions of more than 60 lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+import ipub
+from benchmarks.lines import Lines
+
+PACKAGE = Path(ipub.__file__).parent
+LONG_FUNCTION = 60
+
+
+def run(console: Console) -> None:
+    files, changes = _walk()
+    lines = Lines(console, "one row from CSV to interval: ipub fit, ipub predict", "files visited", "changes of file")
+    lines.add(f"{len(files)}", f"{changes:,}")
+    sources = {path: path.read_text() for path in PACKAGE.rglob("*.py")}
+    sizes = {path: len(source.splitlines()) for path, source in sources.items()}
+    longest = max(sizes, key=lambda path: sizes[path])
+    long_functions = [
+        (path, node.name) for path, source in sources.items() for node in ast.walk(ast.parse(source)) if _is_long(node)
+    ]
+    lines = Lines(
+        console, "size of the package", "files", "lines", "largest file", f"functions over {LONG_FUNCTION} lines"
+    )
+    where = f"{longest.relative_to(PACKAGE)} ({sizes[longest]})"
+    lines.add(f"{len(sizes)}", f"{sum(sizes.values()):,}", where, f"{len(long_functions)}")
+    for path, name in sorted(long_functions):
+        console.print(f"over {LONG_FUNCTION} lines: {path.relative_to(PACKAGE)}: {name}")
+
+
+def _is_long(node: ast.AST) -> bool:
+    """Whether a node is a function of too many lines, its docstring not counted."""
+    if not isinstance(node, ast.FunctionDef) or node.end_lineno is None:
+        return False
+    first = node.body[0]
+    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    docstring = (first.end_lineno or 0) - first.lineno + 1 if is_docstring else 0
+    return node.end_lineno - node.lineno + 1 - docstring > LONG_FUNCTION
+
+
+def _walk() -> tuple[set[str], int]:
+    from ipub.app.cli import app
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    rows = [[*(f"{value:.3f}" for value in x), "yes" if x[0] > 0.0 else "no"] for x in X]
+    rows[0][1] = ""
+    with tempfile.TemporaryDirectory() as folder:
+        train, test, model = (Path(folder) / name for name in ("train.csv", "test.csv", "model.ipub"))
+        header = "a,b,c,target"
+        train.write_text("\n".join([header, *(",".join(row) for row in rows)]))
+        test.write_text("\n".join([header, ",".join(rows[1])]))
+        seen = _Seen()
+        with open(os.devnull, "w") as nowhere:
+            out, sys.stdout = sys.stdout, nowhere
+            try:
+                for command in (
+                    ["fit", str(train), "--target", "target", "-o", str(model)],
+                    ["predict", str(model), str(test)],
+                ):
+                    sys.setprofile(seen)
+                    app(command, standalone_mode=False)
+                    sys.setprofile(None)
+            finally:
+                sys.setprofile(None)
+                sys.stdout = out
+    return seen.files, seen.changes
+
+
+class _Seen:
+    """Counts calls of functions of the package."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.changes, self._last = 0, ""
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(str(PACKAGE)):
+            self.files.add(file)
+            self.changes += file != self._last
+            self._last = file
