@@ -1,4 +1,4 @@
-"""The walk of one row from a CSV file to its interval: how many files of the package it visits, and how often it changes file.
+"""The walk of one row from a CSV file to its interval: files of the package that it visits, and changes of file.
 
 A reader who follows the program visits the same files. A small table with a hole is written to a file, `ipub fit` and
 `ipub predict` run in this process, and every call of a function of the package is counted; a change of file is a call
