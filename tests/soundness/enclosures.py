@@ -209,7 +209,7 @@ def wrong_lines(loss: Loss) -> Iterator[str]:
         lower, upper = np.sort(rng.choice(t, size=(2, 150)), axis=0)
         lower[::10], upper[::15] = -np.inf, np.inf
         score = rng.choice(t, size=150)
-        c, h, e = loss.jump_line(np.full(150, y), score, lower, upper)
+        c, h, e = loss.derivative_line(np.full(150, y), score, lower, upper)
         for k in range(150):
             first, last = rational(np.maximum(lower[k], -1e6)), rational(np.minimum(upper[k], 1e6))
             points = [first + (last - first) * fmpq(part, 8) for part in range(9)] if first <= last else []

@@ -91,7 +91,7 @@ def test_missing_steps_to_the_next_float_are_caught_in_clipped_losses(monkeypatc
 
 @pytest.mark.parametrize("name", CLIPPED)
 def test_a_residual_without_its_part_beyond_the_line_is_caught(monkeypatch, name):
-    honest = losses._Clipped._residual_upper
+    honest = losses.ClippedLine._residual_upper
 
     def on_the_line(self, y, d, a):
         bottom, top = self._ends(y)
@@ -99,14 +99,14 @@ def test_a_residual_without_its_part_beyond_the_line_is_caught(monkeypatch, name
 
     assert_caught(
         lambda: list(wrong_residuals(LOSSES[name])),
-        lambda: monkeypatch.setattr(losses._Clipped, "_residual_upper", on_the_line),
+        lambda: monkeypatch.setattr(losses.ClippedLine, "_residual_upper", on_the_line),
     )
 
 
 @pytest.mark.parametrize("name", CLIPPED)
 @pytest.mark.parametrize("end", [0, 1])
 def test_a_curvature_that_takes_the_line_for_endless_or_flat_is_caught(monkeypatch, name, end):
-    honest = losses._Clipped.curvature_range
+    honest = losses.ClippedLine.curvature_range
 
     def one_end_for_both(self, y, lower, upper):
         return (honest(self, y, lower, upper)[end],) * 2
@@ -119,7 +119,7 @@ def test_a_curvature_that_takes_the_line_for_endless_or_flat_is_caught(monkeypat
         return failures
 
     assert list(wrong_curvatures(LOSSES[name])) == []
-    assert_caught(check, lambda: monkeypatch.setattr(losses._Clipped, "curvature_range", one_end_for_both))
+    assert_caught(check, lambda: monkeypatch.setattr(losses.ClippedLine, "curvature_range", one_end_for_both))
     assert list(wrong_curvatures(LOSSES[name])) != []
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from soundness.test_choices import tiny_choices
 
 from ipub.attained import attained_bounds
 from ipub.certificates import ball, origin, sphere, tight
@@ -26,7 +27,6 @@ from oracles.intercept import exact_intercept_model
 from oracles.rationals import holds
 from soundness.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
 from soundness.moves import row_model_module, slope_module
-from soundness.test_choices import tiny_choices
 from soundness.test_exact import exact_completions, tiny_case
 
 LOSS_NAMES = tuple(name for name, loss in LOSSES.items() if loss.task == "classification")
@@ -199,8 +199,8 @@ def _fewer(monkeypatch):
 
 def _half_of_the_change(monkeypatch):
     for loss in LOSSES.values():
-        honest = type(loss).flip_upper
-        monkeypatch.setattr(type(loss), "flip_upper", lambda *args, honest=honest: 0.5 * honest(*args))
+        honest = type(loss).label_flip_upper
+        monkeypatch.setattr(type(loss), "label_flip_upper", lambda *args, honest=honest: 0.5 * honest(*args))
 
 
 def _one_side(side):

@@ -76,7 +76,7 @@ def wrong_label_rows(block: Block, loss: Loss, at: ScoreRanges, move: Array, slo
     count, d = n_flips(block), block.center.shape[1]
     if count == 0:
         return np.zeros((0, d)), np.zeros((0, d)), np.zeros((0, d)), np.zeros(0, dtype=bool)
-    factors = block.weight * loss.flip_upper(down(at.lower - move), up(at.upper + move))
+    factors = block.weight * loss.label_flip_upper(down(at.lower - move), up(at.upper + move))
     some = np.flatnonzero(factors)
     least, most = slopes
     # Rounded once more, as the scores behind `slopes` are: the same for a loss whose slopes do not see the class.
