@@ -25,6 +25,7 @@ __all__ = [
     "SmoothedHinge",
     "Squared",
     "SquaredHinge",
+    "Task",
     "loss_names",
     "loss_parameters",
     "make_loss",
@@ -47,8 +48,9 @@ def make_loss(name: str, parameters: Mapping[str, Any]) -> Loss:
         Parameters of an estimator by name. Those that the loss declares are used, the others ignored; a declared one
         that is not there keeps its default.
     """
-    kind = type(LOSSES[name])
-    return kind(**{each.field: parameters[key] for key, each in kind.parameters.items() if key in parameters})
+    loss = LOSSES[name]
+    given = {each.field: parameters[key] for key, each in loss.parameters.items() if key in parameters}
+    return type(loss)(**given) if given else loss
 
 
 def loss_names(task: Task) -> list[str]:
