@@ -10,13 +10,13 @@ from scipy.special import expit
 from ipub.losses import LOSSES, Huber, SmoothedHinge
 from ipub.penalties import ElasticNet
 from ipub.rounding import dot_bounds, midpoint_and_radius, norm_upper, sum_error, sum_upper
+from oracles.losses import sigmoid_ends
 from oracles.rationals import exact_dot, rational, rationals
 from soundness.enclosures import (
     PRECISION,
     is_above,
     is_below,
     scores,
-    sigmoid_ends,
     wrong_conjugates,
     wrong_curvatures,
     wrong_lines,
