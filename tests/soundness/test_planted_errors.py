@@ -166,7 +166,7 @@ def test_elementary_functions_may_be_as_inaccurate_as_assumed_but_the_assumption
 
 def test_an_inaccurate_sigmoid_is_covered_and_the_cover_is_needed(monkeypatch):
     accurate = rounding.sigmoid
-    for module in (losses, rounding):
+    for module in (sys.modules["ipub.losses.logistic"], rounding):
         monkeypatch.setattr(module, "sigmoid", lambda t: accurate(t) * (1.0 - 6 * EPS))
     assert_caught(lambda: list(wrong_slopes(LOSSES["log_loss"])), lambda: plant(monkeypatch, "ELEMENTARY_ULPS", 0))
 
