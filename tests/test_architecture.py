@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import ipub
+from ipub.losses import LOSSES
 
 PACKAGE = Path(ipub.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -100,26 +101,96 @@ def test_modules_of_a_folder_do_not_import_each_other_in_circles(folder):
         graph = {name: needs for name, needs in graph.items() if name not in free}
 
 
+LOSS_CLASSES = {
+    node.name
+    for file in (PACKAGE / "losses").rglob("*.py")
+    for node in ast.parse(file.read_text()).body
+    if isinstance(node, ast.ClassDef)
+}
+
+
+def questions_about_the_loss(source: str) -> list[str]:
+    """Return each test of a loss's class, or comparison with a loss's name, in a piece of code.
+
+    Patterns of ``match`` and literal tables that are looked up at once (``{"hinge": ...}[loss]``) are such questions.
+    """
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        asked: list[ast.AST] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1:
+            asked = node.args[1:2] if node.func.id in ("isinstance", "issubclass") else []
+        elif isinstance(node, ast.Compare):
+            asked = [node.left, *node.comparators]
+        elif isinstance(node, ast.match_case):
+            asked = [node.pattern]
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):
+            asked = [key for key in node.value.keys if key is not None]
+        if any(_names_a_loss(part) for each in asked for part in _own_parts(each)):
+            found.append(ast.unparse(node))
+    return found
+
+
+def _own_parts(node: ast.AST) -> list[ast.AST]:
+    """Return a node and its parts, without the keys of a registry (``LOSSES["hinge"]``) and arguments of calls."""
+    if isinstance(node, ast.Call):
+        return _own_parts(node.func)
+    parts = [node.value] if isinstance(node, ast.Subscript) else list(ast.iter_child_nodes(node))
+    return [node, *(part for child in parts for part in _own_parts(child))]
+
+
+def _names_a_loss(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value in LOSSES
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+    return name in LOSS_CLASSES
+
+
 @each_file
 def test_no_module_asks_which_loss_it_has(path):
-    if path.parent.name == "losses":
-        return
-    losses = {
-        node.name
-        for file in (PACKAGE / "losses").glob("*.py")
-        for node in ast.parse(file.read_text()).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    }
-    assert {"Loss", "Squared", "Hinge", "Logistic"} <= losses
-    for node in ast.walk(ast.parse(path.read_text())):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in ("isinstance", "issubclass")
-        ):
-            asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
-            asked |= {name.attr for name in ast.walk(node.args[1]) if isinstance(name, ast.Attribute)}
-            assert not asked & losses
+    if not path.is_relative_to(PACKAGE / "losses"):
+        assert questions_about_the_loss(path.read_text()) == []
+
+
+@pytest.mark.parametrize("kind", [type(loss) for loss in LOSSES.values()])
+def test_a_loss_is_a_file_of_its_own(kind):
+    tree = ast.parse(Path(sys.modules[kind.__module__].__file__).read_text())
+    assert [node.name for node in tree.body if isinstance(node, ast.ClassDef)] == [kind.__name__]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "isinstance(loss, Hinge)",
+        "isinstance(loss, (int, losses.Huber))",
+        "issubclass(kind, ClippedLine)",
+        "self.loss == Huber.name",
+        "self.loss != losses.SmoothedHinge.name",
+        "'hinge' == loss.name",
+        "loss in ('hinge', 'log_loss')",
+        "type(loss) is Logistic",
+        "{'hinge': 1, 'huber': 2}[loss.name]",
+        "match loss.name:\n    case 'hinge' | 'huber': pass",
+        "match loss:\n    case Huber(delta=1.0): pass",
+    ],
+)
+def test_a_question_about_the_loss_is_noticed(question):
+    assert questions_about_the_loss(question)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "loss == 'auto'",
+        "loss not in LOSSES",
+        "LOSSES['hinge'].task == 'classification'",
+        "loss.is_smooth",
+        "BoundedClassifier('hinge') is None",
+        "isinstance(y, str)",
+        "options = {'loss': 'log_loss'}",
+    ],
+)
+def test_what_a_loss_declares_may_be_asked(code):
+    assert not questions_about_the_loss(code)
 
 
 @each_file

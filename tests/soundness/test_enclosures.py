@@ -15,7 +15,6 @@ from support.enclosures import (
     is_above,
     is_below,
     scores,
-    sigmoid_ends,
     wrong_conjugates,
     wrong_curvatures,
     wrong_lines,
@@ -27,6 +26,7 @@ from support.enclosures import (
     wrong_slopes,
     wrong_values,
 )
+from support.oracles.losses import sigmoid_ends
 from support.oracles.rationals import exact_dot, rational, rationals
 
 
@@ -46,7 +46,7 @@ def test_lines_through_a_jump_hold_its_derivatives():
 
 def test_a_smooth_loss_has_no_jump():
     with pytest.raises(NotImplementedError):
-        LOSSES["huber"].jump_line(*np.ones((4, 1)))
+        LOSSES["huber"].derivative_line(*np.ones((4, 1)))
 
 
 @pytest.mark.parametrize("move", [0.002, 0.5, 5.0])

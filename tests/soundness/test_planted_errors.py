@@ -75,7 +75,7 @@ def test_missing_steps_to_the_next_float_are_caught_in_clipped_losses(monkeypatc
 
 @pytest.mark.parametrize("name", CLIPPED)
 def test_a_residual_without_its_part_beyond_the_line_is_caught(monkeypatch, name):
-    honest = losses._Clipped._residual_upper
+    honest = losses.ClippedLine._residual_upper
 
     def on_the_line(self, y, d, a):
         bottom, top = self._ends(y)
@@ -83,14 +83,14 @@ def test_a_residual_without_its_part_beyond_the_line_is_caught(monkeypatch, name
 
     assert_caught(
         lambda: list(wrong_residuals(LOSSES[name])),
-        lambda: monkeypatch.setattr(losses._Clipped, "_residual_upper", on_the_line),
+        lambda: monkeypatch.setattr(losses.ClippedLine, "_residual_upper", on_the_line),
     )
 
 
 @pytest.mark.parametrize("name", CLIPPED)
 @pytest.mark.parametrize("end", [0, 1])
 def test_a_curvature_that_takes_the_line_for_endless_or_flat_is_caught(monkeypatch, name, end):
-    honest = losses._Clipped.curvature_range
+    honest = losses.ClippedLine.curvature_range
 
     def one_end_for_both(self, y, lower, upper):
         return (honest(self, y, lower, upper)[end],) * 2
@@ -103,7 +103,7 @@ def test_a_curvature_that_takes_the_line_for_endless_or_flat_is_caught(monkeypat
         return failures
 
     assert list(wrong_curvatures(LOSSES[name])) == []
-    assert_caught(check, lambda: monkeypatch.setattr(losses._Clipped, "curvature_range", one_end_for_both))
+    assert_caught(check, lambda: monkeypatch.setattr(losses.ClippedLine, "curvature_range", one_end_for_both))
     assert list(wrong_curvatures(LOSSES[name])) != []
 
 
@@ -150,7 +150,7 @@ def test_elementary_functions_may_be_as_inaccurate_as_assumed_but_the_assumption
 
 def test_an_inaccurate_sigmoid_is_covered_and_the_cover_is_needed(monkeypatch):
     accurate = rounding.sigmoid
-    for module in (losses, rounding):
+    for module in (sys.modules["ipub.losses.logistic"], rounding):
         monkeypatch.setattr(module, "sigmoid", lambda t: accurate(t) * (1.0 - 6 * EPS))
     assert_caught(lambda: list(wrong_slopes(LOSSES["log_loss"])), lambda: plant(monkeypatch, "ELEMENTARY_ULPS", 0))
 

@@ -204,8 +204,8 @@ def _fewer(monkeypatch):
 
 def _half_of_the_change(monkeypatch):
     for loss in LOSSES.values():
-        honest = type(loss).flip_upper
-        monkeypatch.setattr(type(loss), "flip_upper", lambda *args, honest=honest: 0.5 * honest(*args))
+        honest = type(loss).label_flip_upper
+        monkeypatch.setattr(type(loss), "label_flip_upper", lambda *args, honest=honest: 0.5 * honest(*args))
 
 
 def _one_side(side):

@@ -30,7 +30,7 @@ from support.cases import (
 )
 from support.oracles.active_set import HingePair, hinge_pair, hinge_pair_like
 from support.oracles.intercept import hinge_ends, intercept_ball, smooth_ends
-from support.oracles.piecewise import line_of
+from support.oracles.losses import oracle_of
 from support.oracles.rationals import rational
 
 ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
@@ -90,7 +90,8 @@ def place(matrix: IntervalMatrix, positions: np.ndarray) -> np.ndarray:
 def retrain(case: Case, table: np.ndarray, start: Retrained | None = None) -> Retrained:
     """Train on a completed table and enclose the scores of the exact minimiser."""
     with ctx.workprec(PRECISION):
-        w, slopes, error = (_retrain_smooth if case.loss.is_smooth else _retrain_hinge)(case, table, start)
+        method = _retrain_hinge if oracle_of(case.loss).minimiser == "hinge" else _retrain_smooth
+        w, slopes, error = method(case, table, start)
         scores = arb_mat(case.X_test.tolist()) * arb_mat([[value] for value in w])
         lowest, highest, d = [], [], table.shape[1]
         for k, x in enumerate(case.X_test.tolist()):
@@ -111,8 +112,8 @@ def best_intercept(case: Case, table: np.ndarray, w: list[arb]) -> arb:
     """Enclose a best intercept for the other weights, which come first; the last number is a guess."""
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     scores = arb_mat(table.tolist()) * arb_mat([[value] for value in w[:-1]])
-    smooth = smooth_ends(lambda y, score: _slope(case.loss, y, score, arb(0))[0])
-    ends = smooth if case.loss.is_smooth else hinge_ends
+    oracle = oracle_of(case.loss)
+    ends = hinge_ends if oracle.minimiser == "hinge" else smooth_ends(oracle.slope_ball)
     labels, shares = case.y.tolist(), [arb(s) for s in weight.tolist()]
     return intercept_ball(ends, labels, shares, [scores[i, 0] for i in range(len(labels))], w[-1])
 
@@ -190,11 +191,9 @@ def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]
 
 def _slope(loss: Loss, y: float, score: arb, b: arb) -> tuple[arb, arb]:
     """Return a negated dual coordinate and its Fenchel-Young residual, which is zero where the loss is smooth."""
-    line = line_of(loss, y)
-    if line is not None:
-        return line.slope_ball(score), arb(0)
-    if loss.name == "log_loss":
-        return -y / (1 + (y * score).exp()), arb(0)
+    oracle = oracle_of(loss)
+    if oracle.minimiser != "hinge":
+        return oracle.slope_ball(y, score), arb(0)
     z = 1 - y * score
     return -b * y, arb.max(z * (1 - b), -b * z)
 

@@ -11,8 +11,8 @@ from flint import arb, ctx, fmpq
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet
 from ipub.rounding import dot_bounds, midpoint_and_radius, norm_upper, sum_error, sum_upper
-from support.oracles.piecewise import line_of
-from support.oracles.rationals import ball_ends, exact_dot, rational, rationals
+from support.oracles.losses import Exact, oracle_of
+from support.oracles.rationals import exact_dot, rational, rationals
 
 PRECISION = 1200
 """Bits enough for 1 - b at subnormal b."""
@@ -28,14 +28,12 @@ def scores(rng: np.random.Generator, huge: bool = False) -> np.ndarray:
 
 
 def duals(rng: np.random.Generator, loss: Loss) -> np.ndarray:
-    """Return ``b = a y`` in [0, 1] with both ends in detail; any a, or any ``b >= 0``, or a up to delta."""
-    if loss.name == "squared_error":
-        return scores(rng)
-    if loss.name == "squared_hinge":
-        return np.abs(scores(rng))
-    if loss.name == "huber":
-        inside = scores(rng) * loss.delta
-        return np.append(inside[np.abs(inside) <= loss.delta], [loss.delta, -loss.delta])
+    """Return numbers in the domain of the conjugate and its ends; both ends of [0, 1] in detail."""
+    low, high = oracle_of(loss).domain
+    if (low, high) != (0.0, 1.0):
+        drawn = scores(rng) * (high if np.isfinite(high) else 1.0)
+        drawn = np.append(drawn if low < 0.0 else np.abs(drawn), [end for end in (low, high) if np.isfinite(end)])
+        return drawn[(low <= drawn) & (drawn <= high)]
     small = [size for size in EDGES if size <= 0.5]
     near_one = [1.0 - 2.0**-k for k in (1, 2, 10, 30, 52, 53)]
     drawn = np.concatenate(
@@ -48,68 +46,21 @@ def targets(rng: np.random.Generator, loss: Loss) -> list[float]:
     return [-1.0, 1.0] if loss.task == "classification" else [0.0, 1.0, -3.5, 1e-8, 1e6, float(rng.normal())]
 
 
-def exact_value(loss: Loss, y: float, t: float) -> arb | fmpq:
-    if loss.name == "log_loss":
-        margin = arb(y) * arb(t)
-        return arb.max(-margin, arb(0)) + (-abs(margin)).exp().log1p()
-    d, z = rational(t) - rational(y), 1 - rational(y) * rational(t)
-    if loss.name == "squared_error":
-        return d * d
-    if loss.name == "huber":
-        delta = rational(loss.delta)
-        return d * d / 2 if abs(d) <= delta else delta * (abs(d) - delta / 2)
-    if loss.name == "smoothed_hinge":
-        width = rational(loss.width)
-        return z - width / 2 if z > width else max(fmpq(0), z) ** 2 / (2 * width)
-    return max(fmpq(0), z) ** (2 if loss.name == "squared_hinge" else 1)
+def exact_residual(loss: Loss, y: float, t: float, a: float) -> Exact:
+    oracle = oracle_of(loss)
+    value, conjugate = oracle.value(y, t), oracle.conjugate(y, a)
+    product = rational(a) * rational(t)
+    return value + conjugate + (product if isinstance(value, fmpq) else arb(product))
 
 
-def exact_conjugate(loss: Loss, y: float, a: float) -> arb | fmpq:
-    """Return l*(y, -a)."""
-    if loss.name == "log_loss":
-        b = arb(a) * arb(y)
-        total = arb(0)
-        if b > 0:
-            total += b * b.log()
-        if b < 1:
-            total += (1 - b) * (-b).log1p()
-        return total
-    half_width = {"squared_error": fmpq(1, 4), "squared_hinge": fmpq(1, 4), "huber": fmpq(1, 2), "hinge": fmpq(0)}
-    bend = rational(loss.width) / 2 if loss.name == "smoothed_hinge" else half_width[loss.name]
-    return bend * rational(a) ** 2 - rational(a) * rational(y)
-
-
-def exact_residual(loss: Loss, y: float, t: float, a: float) -> arb | fmpq:
-    product = arb(a) * arb(t) if loss.name == "log_loss" else rational(a) * rational(t)
-    return exact_value(loss, y, t) + exact_conjugate(loss, y, a) + product
-
-
-def exact_slopes(loss: Loss, y: float, t: float) -> list[arb | fmpq]:
-    """Return numbers that enclose the derivative: the ends of the subdifferential at a kink."""
-    line = line_of(loss, y)
-    if line is not None:
-        return [line.slope(rational(t))]
-    if loss.name == "log_loss":
-        return [-rational(y) * end for end in sigmoid_ends(-arb(y) * arb(t))]
-    margin = rational(y) * rational(t)
-    return ([-rational(y)] if margin <= 1 else []) + ([fmpq(0)] if margin >= 1 else [])
-
-
-def sigmoid_ends(t: arb) -> list[fmpq]:
-    """Enclose the sigmoid between two rationals, both at most 1."""
-    ball = 1 / (1 + (-t).exp()) if t >= 0 else t.exp() / (1 + t.exp())
-    lower, upper = ball_ends(ball)
-    return [lower, min(upper, fmpq(1))]
-
-
-def is_above(bound: float, exact: arb | fmpq) -> bool:
+def is_above(bound: float, exact: Exact) -> bool:
     """Say whether ``bound >= exact`` is proven."""
     if np.isnan(bound) or bound == -np.inf:
         return False
     return bound == np.inf or bool((rational(bound) if isinstance(exact, fmpq) else arb(float(bound))) >= exact)
 
 
-def is_below(bound: float, exact: arb | fmpq) -> bool:
+def is_below(bound: float, exact: Exact) -> bool:
     return is_above(-bound, -exact)
 
 
@@ -119,7 +70,7 @@ def wrong_values(loss: Loss) -> Iterator[str]:
     t = scores(rng, huge=True)
     for y in targets(rng, loss):
         yield from _not_above(
-            loss.value_upper(np.full_like(t, y), t), lambda k, y=y: exact_value(loss, y, t[k]), "value"
+            loss.value_upper(np.full_like(t, y), t), lambda k, y=y: oracle_of(loss).value(y, t[k]), "value"
         )
 
 
@@ -128,7 +79,7 @@ def wrong_conjugates(loss: Loss) -> Iterator[str]:
     for y in targets(rng, loss):
         a = duals(rng, loss) * (y if loss.task == "classification" else 1.0)
         bounds = loss.conjugate_upper(np.full_like(a, y), a)
-        yield from _not_above(bounds, lambda k, y=y, a=a: exact_conjugate(loss, y, a[k]), "conjugate")
+        yield from _not_above(bounds, lambda k, y=y, a=a: oracle_of(loss).conjugate(y, a[k]), "conjugate")
 
 
 def wrong_residuals(loss: Loss) -> Iterator[str]:
@@ -152,7 +103,7 @@ def wrong_slopes(loss: Loss) -> Iterator[str]:
             with ctx.workprec(PRECISION):
                 for k in range(len(lower)):
                     middle = 0.5 * lower[k] + 0.5 * upper[k]
-                    for slope in [s for at in (lower[k], middle, upper[k]) for s in exact_slopes(loss, y, at)]:
+                    for slope in [s for at in (lower[k], middle, upper[k]) for s in oracle_of(loss).slopes(y, at)]:
                         if not (is_below(low[k], slope) and is_above(high[k], slope)):
                             yield f"slope {slope} of {loss.name} outside [{low[k]!r}, {high[k]!r}]"
 
@@ -169,7 +120,7 @@ def wrong_curvatures(loss: Loss) -> Iterator[str]:
                 for k in np.flatnonzero(lower < upper):
                     ends = rational(lower[k]), rational(upper[k])
                     within = [ends[0] + (ends[1] - ends[0]) * fmpq(part, 1000) for part in (0, 1, 300, 999, 1000)]
-                    slopes = [exact_slopes(loss, y, point) for point in within]
+                    slopes = [oracle_of(loss).slopes(y, point) for point in within]
                     for i, j in itertools.combinations(range(len(within)), 2):
                         length = within[j] - within[i]
                         least = (min(slopes[j]) - max(slopes[i])) / length
@@ -196,7 +147,7 @@ def wrong_secants(loss: Loss) -> Iterator[str]:
                     last = first + share * rational(move[k])
                     if first == last:
                         continue
-                    ends = exact_slopes(loss, y, first), exact_slopes(loss, y, last)
+                    ends = oracle_of(loss).slopes(y, first), oracle_of(loss).slopes(y, last)
                     slopes = [(b - a) / (last - first) for a in ends[0] for b in ends[1]]
                     if not all(is_below(low[k], slope) and is_above(high[k], slope) for slope in slopes):
                         yield f"secant of {loss.name} from {lower[k]}, {upper[k]} over {move[k]}: [{low[k]}, {high[k]}]"
@@ -210,12 +161,12 @@ def wrong_lines(loss: Loss) -> Iterator[str]:
         lower, upper = np.sort(rng.choice(t, size=(2, 150)), axis=0)
         lower[::10], upper[::15] = -np.inf, np.inf
         score = rng.choice(t, size=150)
-        c, h, e = loss.jump_line(np.full(150, y), score, lower, upper)
+        c, h, e = loss.derivative_line(np.full(150, y), score, lower, upper)
         for k in range(150):
             first, last = rational(np.maximum(lower[k], -1e6)), rational(np.minimum(upper[k], 1e6))
             points = [first + (last - first) * fmpq(part, 8) for part in range(9)] if first <= last else []
             points += [rational(y)] if first <= rational(y) <= last else []
-            for point, slope in [(p, s) for p in points for s in exact_slopes(loss, y, p)]:
+            for point, slope in [(p, s) for p in points for s in oracle_of(loss).slopes(y, p)]:
                 line = rational(c[k]) + rational(h[k]) * (point - rational(score[k]))
                 if not (h[k] >= 0.0 and abs(line - slope) <= rational(e[k])):
                     yield f"line {c[k]}, {h[k]}, {e[k]} of {loss.name} on [{lower[k]}, {upper[k]}], score {score[k]}"
@@ -223,9 +174,7 @@ def wrong_lines(loss: Loss) -> Iterator[str]:
 
 def kinks(loss: Loss, y: float) -> np.ndarray:
     """Return floats at or next to the scores where the derivative of the loss bends."""
-    line = line_of(loss, y)
-    ends = [] if line is None else [end for end in (line.bottom, line.top) if end is not None]
-    return np.array([y + float((end * line.width).p) / float((end * line.width).q) for end in ends])
+    return np.array([int(kink.p) / int(kink.q) for kink in oracle_of(loss).kinks(y)])
 
 
 def wrong_penalties(penalty: ElasticNet) -> Iterator[str]:

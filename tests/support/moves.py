@@ -28,8 +28,8 @@ from support.cases import Case, draw_solution, intervals, train, vary_loss, with
 from support.exact_proofs import exact_completions
 from support.oracles.exact import ExactModel, as_float, exact_model
 from support.oracles.intercept import exact_intercept_model
-from support.oracles.piecewise import line_of
-from support.oracles.rationals import Enclosure, ball_ends, exact_dot, holds, rational, rationals
+from support.oracles.losses import oracle_of
+from support.oracles.rationals import Enclosure, exact_dot, holds, rational, rationals
 
 slope_module = sys.modules["ipub.certificates.slope.prove_moves"]
 row_model_module = sys.modules["ipub.certificates.slope.linearize"]
@@ -342,11 +342,6 @@ def _force(case: Case, table, w: np.ndarray, v: list[fmpq], u: list[fmpq], curva
 
 
 def _slope_ends(case: Case, y: float, t: fmpq) -> tuple[fmpq, fmpq]:
-    line = line_of(case.loss, y)
-    if line is not None:
-        return (line.slope(t),) * 2
-    if case.loss.name == "log_loss":
-        with ctx.workprec(PRECISION):
-            return ball_ends(-arb(y) / (1 + (arb(y) * arb(t)).exp()))
-    margin, y = rational(y) * t, rational(y)
-    return (-y if margin <= 1 else fmpq(0)), (-y if margin < 1 else fmpq(0))
+    with ctx.workprec(PRECISION):
+        slopes = oracle_of(case.loss).slopes(y, t)
+    return slopes[0], slopes[-1]

@@ -30,7 +30,7 @@ from ipub.experiments import SOURCES, reproduce
 from ipub.io import tables
 from ipub.io.modelfile import load_with_metadata, save
 from ipub.io.tables import TableError
-from ipub.losses import LOSSES
+from ipub.losses import LOSSES, loss_parameters
 
 SHOWN_ROWS = 20
 SUMMARY_ROWS = 500
@@ -134,7 +134,8 @@ def fit(
         interval_level=interval_level,
         scale=None if scale == "none" else scale,
     )
-    estimator.set_params(**({"hinge_width": hinge_width} if is_classifier(estimator) else {"huber_delta": huber_delta}))
+    of_losses = {"hinge_width": hinge_width, "huber_delta": huber_delta}
+    estimator.set_params(**{name: of_losses[name] for name in loss_parameters(LOSSES[loss].task)})
     estimator.fit(X, y)
     save(estimator, output, {"target": target}, training_rows=not no_training_rows)
     say(f"{train}: {len(y)} rows, {len(names)} features, target {target!r}")

@@ -89,7 +89,7 @@ def wrong_label_parts(
     if wrong.count == 0:
         nothing = np.zeros((0, d))
         return WrongLabelSums(wrong.partial_sum(nothing), 0), WrongLabelRows(nothing, nothing)
-    factors = block.weight * loss.flip_upper(down(at.lower - move), up(at.upper + move))
+    factors = block.weight * loss.label_flip_upper(down(at.lower - move), up(at.upper + move))
     moved = np.flatnonzero(factors)
     least, most = slopes
     # Rounded once more, as the scores behind `slopes` are: the same for a loss whose slopes do not see the class.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,8 +20,8 @@ from ipub.data.interval_matrix import Indices
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.engine import MemoryRows, Rows, one_class_against_rest, with_wrong_labels
 from ipub.estimators.inputs import labels_of
-from ipub.estimators.linear_model import BoundedLinearModel
-from ipub.losses import LOSSES, Loss, SmoothedHinge
+from ipub.estimators.linear_model import BoundedLinearModel, loss_constraints
+from ipub.losses import LOSSES
 from ipub.rounding import LARGEST, Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 
 
@@ -146,8 +146,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoundedLinearModel._parameter_constraints,
-        "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "classification"})],
-        "hinge_width": [Interval(Real, 0, None, closed="neither")],
+        **loss_constraints("classification"),
         "class_weight": [Mapping, StrOptions({"balanced"}), None],
         "unknown_labels": ["boolean"],
         "max_label_errors": [Interval(Integral, 0, None, closed="left")],
@@ -193,10 +192,6 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.hinge_width = hinge_width
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _loss(self) -> Loss:
-        return SmoothedHinge(self.hinge_width) if self.loss == SmoothedHinge.name else super()._loss
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -20,7 +20,7 @@ from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, with_intercept_column
 from ipub.estimators.inputs import TableReader
 from ipub.estimators.outputs import FrameOutput
-from ipub.losses import LOSSES, Loss
+from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.parallel import single_threaded_blas
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -30,6 +30,12 @@ from ipub.user_warnings import warn_user
 
 RETRAINING_ERROR = 1e-7
 """What rounding may add to the score of a retrained model, at most."""
+
+
+def loss_constraints(task: Task) -> dict[str, list[Any]]:
+    """Return the parameter constraints of an estimator that follow from what the losses of its task declare."""
+    positive = [Interval(Real, 0, None, closed="neither")]
+    return {"loss": [StrOptions(set(loss_names(task)))], **dict.fromkeys(loss_parameters(task), positive)}
 
 
 class BoundedLinearModel(TableReader, FrameOutput):
@@ -63,7 +69,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
 
     @property
     def _loss(self) -> Loss:
-        return LOSSES[self.loss]
+        return make_loss(self.loss, self.get_params(deep=False))
 
     def _penalty(self) -> ElasticNet:
         alpha, l1_ratio = float(self.alpha), float(self.l1_ratio)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import check_array, column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.data.interval_matrix import check_values
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.engine import Rows, with_label_uncertainty
-from ipub.estimators.linear_model import BoundedLinearModel
-from ipub.losses import LOSSES, Huber, Loss
+from ipub.estimators.linear_model import BoundedLinearModel, loss_constraints
 from ipub.rounding import LARGEST, Array, midpoint_and_radius
 
 
@@ -77,8 +74,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoundedLinearModel._parameter_constraints,
-        "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "regression"})],
-        "huber_delta": [Interval(Real, 0, None, closed="neither")],
+        **loss_constraints("regression"),
     }
 
     def __init__(
@@ -115,10 +111,6 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         self.huber_delta = huber_delta
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _loss(self) -> Loss:
-        return Huber(self.huber_delta) if self.loss == Huber.name else super()._loss
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"y_lower": True, "y_upper": True}
 

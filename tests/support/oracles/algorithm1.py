@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from support.oracles.losses import missing_oracle
+
 
 def loss_value(loss_name: str, y: float, t: float) -> float:
     if loss_name == "squared_error":
@@ -24,6 +26,8 @@ def loss_value(loss_name: str, y: float, t: float) -> float:
         return 0.0 if z < 0.0 else z * z if z < 0.5 else z - 0.25
     if loss_name == "huber":
         return (t - y) * (t - y) / 2.0 if abs(t - y) < 1.0 else abs(t - y) - 0.5
+    if loss_name != "log_loss":
+        raise missing_oracle(loss_name, __file__)
     margin = y * t
     return math.log1p(math.exp(-margin)) if margin > 0.0 else -margin + math.log1p(math.exp(margin))
 
@@ -39,6 +43,8 @@ def loss_conjugate(loss_name: str, y: float, a: float) -> float:
         return -b
     if loss_name in ("squared_hinge", "smoothed_hinge"):
         return -b + b * b / 4.0
+    if loss_name != "log_loss":
+        raise missing_oracle(loss_name, __file__)
     total = 0.0
     if b > 0.0:
         total += b * math.log(b)

@@ -21,7 +21,7 @@ from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import solve
-from support.oracles.piecewise import line_of
+from support.oracles.losses import LineOracle, oracle_of
 from support.oracles.rationals import Enclosure, ball_ends, exact_dot, rational, rational_rows, rationals
 
 PRECISION = 320
@@ -56,6 +56,7 @@ def exact_model(X, y, weight, loss: Loss | str, lam: float, kappa: float) -> Exa
     A loss may be given by its name. Entries are floats or rationals; floats stand for the exact rationals they are.
     """
     loss = LOSSES[loss] if isinstance(loss, str) else loss
+    oracle = oracle_of(loss)
     rows, labels = rational_rows(X), rationals(y)
     shares = rationals(np.ones(len(labels)) if weight is None else weight)
     total = sum(shares, fmpq(0))
@@ -64,9 +65,7 @@ def exact_model(X, y, weight, loss: Loss | str, lam: float, kappa: float) -> Exa
     shares = [share / total for share in shares]
     parts = (rows, labels, shares, rational(lam), rational(kappa))
     guess = _float_minimiser(*parts, loss)
-    if loss.name in ("hinge", "log_loss"):
-        return {"hinge": _hinge, "log_loss": _logistic}[loss.name](*parts, guess)
-    return _piecewise(*parts, guess, loss)
+    return {"hinge": _hinge, "logistic": _logistic, "lines": _piecewise}[oracle.minimiser](*parts, guess, oracle)
 
 
 def exact_scores(X, y, weight, loss: Loss | str, lam: float, kappa: float, X_test) -> list[Enclosure]:
@@ -123,13 +122,13 @@ def _signs_hold(w, signs, slope, lam, kappa) -> bool:
     return True
 
 
-def _piecewise(rows, labels, shares, lam, kappa, guess, loss, n_free=0) -> ExactModel:
+def _piecewise(rows, labels, shares, lam, kappa, guess, oracle: LineOracle, n_free=0) -> ExactModel:
     """Try pieces of the derivative, one for each row, and signs of weights; the float guess first.
 
     The last `n_free` weights are not penalised. One of them, with a column of ones, has a system that is singular if
     no row lies on its line; but then some best value of it puts a row on the end of its line.
     """
-    lines = [line_of(loss, label) for label in labels]
+    lines = [oracle.line(label) for label in labels]
     d = len(guess)
     strength = [lam] * (d - n_free) + [fmpq(0)] * n_free
     guessed = [line.piece(exact_dot(row, rationals(guess))) for row, line in zip(rows, lines, strict=True)]
@@ -171,7 +170,7 @@ def _piecewise_candidate(rows, shares, strength, kappa, pieces, signs) -> list[f
     return w
 
 
-def _hinge(rows, labels, shares, lam, kappa, guess) -> ExactModel:
+def _hinge(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
     """Try states of rows (dual 0, dual 1, or free on the kink) and signs of weights.
 
     Some pattern with linearly independent free rows is optimal (a vertex of the set of dual solutions), so
@@ -225,7 +224,7 @@ def _hinge_candidate(margins, shares, lam, kappa, state, signs) -> list[fmpq] | 
     return w if _signs_hold(w, signs, slope, lam, kappa) else None
 
 
-def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
+def _logistic(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
     """Newton's method in high precision, then |w - w*| <= |subgradient| / lam in ball arithmetic."""
     with ctx.workprec(PRECISION):
         table = [[arb(label * entry) for entry in row] for row, label in zip(rows, labels, strict=True)]

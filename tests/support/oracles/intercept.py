@@ -32,6 +32,7 @@ from support.oracles.exact import (
     as_float,
     proven_zeros,
 )
+from support.oracles.losses import oracle_of
 from support.oracles.rationals import ball_ends, exact_dot, rational, rational_rows, rationals
 
 Ends = tuple[arb, arb]
@@ -88,6 +89,7 @@ def exact_intercept_model(X, y, weight, loss: Loss | str, lam: float, kappa: flo
     Where several b are optimal, one of them is returned. A loss may be given by its name.
     """
     loss = LOSSES[loss] if isinstance(loss, str) else loss
+    oracle = oracle_of(loss)
     rows, labels = rational_rows(X), rationals(y)
     shares = rationals(np.ones(len(labels)) if weight is None else weight)
     total = sum(shares, fmpq(0))
@@ -96,9 +98,7 @@ def exact_intercept_model(X, y, weight, loss: Loss | str, lam: float, kappa: flo
     shares = [share / total for share in shares]
     parts = (rows, labels, shares, rational(lam), rational(kappa))
     guess = _float_minimiser(*parts, loss)
-    if loss.name in ("hinge", "log_loss"):
-        return {"hinge": _hinge, "log_loss": _logistic}[loss.name](*parts, guess)
-    return _piecewise([[*row, fmpq(1)] for row in rows], *parts[1:], guess, loss, n_free=1)
+    return {"hinge": _hinge, "logistic": _logistic, "lines": _lines}[oracle.minimiser](*parts, guess, oracle)
 
 
 def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
@@ -111,7 +111,11 @@ def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
         return solve(Problem(data, loss, penalty), tol=1e-14, max_iter=100).w
 
 
-def _hinge(rows, labels, shares, lam, kappa, guess) -> ExactModel:
+def _lines(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
+    return _piecewise([[*row, fmpq(1)] for row in rows], labels, shares, lam, kappa, guess, oracle, n_free=1)
+
+
+def _hinge(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
     """Try states of rows and signs of weights, as without intercept.
 
     The best intercepts form an interval whose ends put a row on the kink; there some pattern with at least one free
@@ -168,20 +172,20 @@ def _hinge_candidate(margins, shares, lam, kappa, state, signs) -> list[fmpq] | 
     return w if slope[d] == 0 and _signs_hold(w[:d], signs, slope[:d], lam, kappa) else None
 
 
-def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
+def _logistic(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
     """Newton's method in high precision, then the distance from the minimiser by the gradient of Phi."""
     with ctx.workprec(PRECISION):
         y = [as_float(label) for label in labels]
         table, weight = [[arb(entry) for entry in row] for row in rows], [arb(share) for share in shares]
         largest = max(sum((entry**2 for entry in row), arb(0)).sqrt().upper() for row in table)
         for signs in _sign_patterns(guess[:-1], kappa):
-            w, b = _logistic_newton(table, y, weight, arb(lam), arb(kappa), signs, guess)
+            w, b = _logistic_newton(table, y, weight, arb(lam), arb(kappa), signs, guess, oracle)
             scores = [sum((x * value for x, value in zip(row, w, strict=True)), arb(0)) for row in table]
             try:
-                b = intercept_ball(smooth_ends(_logistic_slope), y, weight, scores, b)
+                b = intercept_ball(smooth_ends(oracle.slope_ball), y, weight, scores, b)
             except AssertionError:
                 continue
-            slopes = [s * _logistic_slope(label, t + b) for label, t, s in zip(y, scores, weight, strict=True)]
+            slopes = [s * oracle.slope_ball(label, t + b) for label, t, s in zip(y, scores, weight, strict=True)]
             squares, gradient = arb(0), []
             for j, value in enumerate(w):
                 slope = sum((c * row[j] for c, row in zip(slopes, table, strict=True)), arb(0))
@@ -200,11 +204,7 @@ def _logistic(rows, labels, shares, lam, kappa, guess) -> ExactModel:
     raise AssertionError("no pattern of signs gives the minimiser to high precision")
 
 
-def _logistic_slope(y: float, score: arb) -> arb:
-    return -arb(y) / (1 + (y * score).exp())
-
-
-def _logistic_newton(table, y, weight, lam, kappa, signs, guess) -> tuple[list[arb], arb]:
+def _logistic_newton(table, y, weight, lam, kappa, signs, guess, oracle) -> tuple[list[arb], arb]:
     """Minimise on the weights that are on and the intercept, signs taken as given: Newton with halved steps."""
     d = len(signs)
     on = [*(j for j in range(d) if signs[j]), d]
@@ -214,8 +214,8 @@ def _logistic_newton(table, y, weight, lam, kappa, signs, guess) -> tuple[list[a
 
     def slopes_at(z):
         scores = [sum((x * value for x, value in zip(row, z, strict=True)), arb(0)) for row in rows]
-        slopes = [_logistic_slope(label, t) for label, t in zip(y, scores, strict=True)]
-        others = [_logistic_slope(-label, t) for label, t in zip(y, scores, strict=True)]
+        slopes = [oracle.slope_ball(label, t) for label, t in zip(y, scores, strict=True)]
+        others = [oracle.slope_ball(-label, t) for label, t in zip(y, scores, strict=True)]
         gradient = [
             sum(
                 (s * c * row[j] for s, c, row in zip(weight, slopes, rows, strict=True)), strength[j] * z[j] + l1[j]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from flint import arb, fmpq
 
-from ipub.losses import Loss
 from support.oracles.rationals import rational
 
 
@@ -47,18 +46,3 @@ class Line:
         if self.top is not None:
             found["top"] = (self.top, fmpq(0))
         return found
-
-
-def line_of(loss: Loss, y: float | fmpq) -> Line | None:
-    """Return the derivative of a loss as such a line, None for losses of another kind."""
-    y = rational(y)
-    if loss.name == "squared_error":
-        return Line(y, fmpq(1, 2), None, None)
-    if loss.name == "huber":
-        delta = rational(loss.delta)
-        return Line(y, fmpq(1), -delta, delta)
-    if loss.name == "squared_hinge":
-        return Line(y, fmpq(1, 2), *((None, fmpq(0)) if y > 0 else (fmpq(0), None)))
-    if loss.name == "smoothed_hinge":
-        return Line(y, rational(loss.width), *((fmpq(-1), fmpq(0)) if y > 0 else (fmpq(0), fmpq(1))))
-    return None

@@ -381,7 +381,7 @@ class CellTerms:
 
 def _derivative(some: IncompleteRows, loss: Loss, i: Indices, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Return c and e: the derivatives of rows i, at scores in short intervals, are within e of c; chosen at a jump."""
-    middle, half = loss.derivative_near(some.y[i], lower, upper)
+    middle, half = loss.derivative_midpoint_and_radius(some.y[i], lower, upper)
     fixed = some.fixed[i]
     at_jump = ~np.isnan(fixed)
     return (np.where(at_jump, fixed, middle), np.where(at_jump, 0.0, half)) if at_jump.any() else (middle, half)

@@ -343,8 +343,8 @@ def _lines(
         # Rows with uncertain cells get a level line, others one that leans on the jump.
         score, score_doubt = midpoint_and_radius(at.score_lower[jumps], at.score_upper[jumps])
         lower, upper = down(at.lower - move)[jumps], up(at.upper + move)[jumps]
-        c, h, e = loss.jump_line(block.y[jumps], score, lower, upper)
-        level, _, half = loss.jump_line(
+        c, h, e = loss.derivative_line(block.y[jumps], score, lower, upper)
+        level, _, half = loss.derivative_line(
             block.y[jumps], score, np.full(len(jumps), -np.inf), np.full(len(jumps), np.inf)
         )
         has_cells = at.incomplete[jumps]
@@ -373,7 +373,7 @@ def _row_sums(
     """Return what is added up over all rows, and what is kept of some."""
     lines = _lines(block, loss, solution, movement, farthest, everywhere, uncertainty)
     X, weight = block.center, block.weight
-    middle, half = loss.derivative_near(block.y, lines.at.score_lower, lines.at.score_upper)
+    middle, half = loss.derivative_midpoint_and_radius(block.y, lines.at.score_lower, lines.at.score_upper)
     is_fixed = ~np.isnan(lines.fixed)
     middle, half = np.where(is_fixed, lines.fixed, middle), np.where(is_fixed, 0.0, half)
     curved, loose = weight * lines.slope, weight * lines.looseness

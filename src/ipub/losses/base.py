@@ -1,0 +1,168 @@
+"""What every loss is: a convex function of the score with its conjugate and its outward-rounded bounds.
+
+Each loss has two sides. The *solver side* (`value`, `derivative`, `curvature`, `conjugate`) is plain floating
+point. The *certificate side* (names ending in ``_upper`` or ``_range``, and `derivative_midpoint_and_radius` and
+`derivative_line`) is rounded outward: its result bounds the exact value for the floats it was given
+(``docs/theory.md``, section F).
+
+Everywhere ``a`` is a dual coordinate: ``conjugate(y, a)`` is ``l*(y, -a)``, and the Fenchel-Young residual
+``l(y, t) + l*(y, -a) + a t`` is non-negative, and zero where ``-a`` is a derivative at ``t``. Classification labels
+are -1 and +1. Arrays `y`, `t`, `a`, `lower`, `upper` hold one entry for each row and broadcast together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ipub.rounding import Array, down, midpoint_and_radius, up
+
+Task = Literal["classification", "regression"]
+
+SMALLEST_PARAMETER = 1e-100
+"""Smaller parameters of a loss, and those above its inverse, are refused: a weight over them could underflow (F3)."""
+
+
+@dataclass(frozen=True)
+class LossParameter:
+    """A positive number that a loss depends on, set by a parameter of the estimators.
+
+    Parameters
+    ----------
+    field : str
+        Field of the loss that holds it; the field's default is the parameter's default.
+    description : str
+        What the error for an invalid value calls it.
+    """
+
+    field: str
+    description: str
+
+    def check(self, value: float) -> float:
+        """Return the value as a Python float; raise ValueError outside ``[1e-100, 1e100]`` (F3, F7)."""
+        value = float(value)
+        largest = 1.0 / SMALLEST_PARAMETER
+        if not (SMALLEST_PARAMETER <= value <= largest):
+            raise ValueError(
+                f"The {self.description} is {value:g}; it must be between {SMALLEST_PARAMETER:g} and {largest:g}."
+            )
+        return value
+
+
+class Loss(ABC):
+    """A convex loss ``l(y, t)`` of the score t, finite and non-negative.
+
+    A subclass is a frozen dataclass whose fields are its parameters, each of them declared in `parameters`.
+    """
+
+    name: ClassVar[str]
+    """What the `loss` parameter of the estimators calls it."""
+    task: ClassVar[Task]
+    parameters: ClassVar[Mapping[str, LossParameter]] = {}
+    """For each parameter of the estimators that this loss depends on, the field that it sets."""
+    has_probability: ClassVar[bool] = False
+    """Whether `link` gives the probability of the label +1."""
+    is_smooth: ClassVar[bool] = True
+    """Whether there is a derivative everywhere, with bounded secant slopes."""
+    twice_differentiable: ClassVar[bool] = False
+    """Whether the derivative has a derivative everywhere."""
+
+    def __post_init__(self) -> None:
+        for parameter in self.parameters.values():
+            object.__setattr__(self, parameter.field, parameter.check(getattr(self, parameter.field)))
+
+    @abstractmethod
+    def value(self, y: Array, t: Array) -> Array:
+        """Return l(y, t)."""
+
+    @abstractmethod
+    def derivative(self, y: Array, t: Array) -> Array:
+        """Return dl/dt, or one subgradient at a kink."""
+
+    @abstractmethod
+    def curvature(self, y: Array, t: Array) -> Array:
+        """Return the second derivative in t (0 at a kink)."""
+
+    @abstractmethod
+    def conjugate(self, y: Array, a: Array) -> Array:
+        """Return ``l*(y, -a) = sup_t (-a t - l(y, t))``, infinite outside its domain."""
+
+    @abstractmethod
+    def value_upper(self, y: Array, t: Array) -> Array:
+        """Bound l(y, t) from above (Theorems 1 and 3)."""
+
+    @abstractmethod
+    def conjugate_upper(self, y: Array, a: Array) -> Array:
+        """Bound l*(y, -a) from above, for `a` in its domain (Theorem 1)."""
+
+    @abstractmethod
+    def residual_upper(self, y: Array, t: Array, a: Array) -> Array:
+        """Bound the Fenchel-Young residual ``l(y, t) + l*(y, -a) + a t`` from above (Theorems 1 and 2)."""
+
+    def residual_upper_between(self, y: Array, lower: Array, upper: Array, a: Array) -> Array:
+        """Bound the residual for every score in [lower, upper]: it is convex in the score (Theorems 1 and 2)."""
+        return np.maximum(self.residual_upper(y, lower, a), self.residual_upper(y, upper, a))
+
+    @abstractmethod
+    def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Bound every (sub)derivative at every score in [lower, upper] (Theorems 2, 5 and 6).
+
+        A NaN in `lower` or `upper` stands for an unknown score: nothing is claimed that it could break.
+        """
+
+    def derivative_midpoint_and_radius(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Return c and e such that every derivative at a score in [lower, upper] is within e of c (Theorem 6).
+
+        Meant for short intervals, where it may be cheaper than `derivative_range`; it holds for all.
+        """
+        return midpoint_and_radius(*self.derivative_range(y, lower, upper))
+
+    def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (no claim)
+        """Bound the slope of every secant of the derivative between two scores in [lower, upper] (Theorem 4)."""
+        return np.zeros(lower.shape), np.full(upper.shape, np.inf)
+
+    def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
+        """Bound the slope of every secant of the derivative from a score in [lower, upper] over at most `move`.
+
+        For the Hessian of Theorem 4 and the lines of Theorem 6. A loss whose derivative is constant on some interval
+        must bound all secants between two scores of ``[lower - move, upper + move]``, as this method does: the proof
+        of Theorem 4 (b) uses it to show that an intercept is unique.
+        """
+        return self.curvature_range(y, down(lower - move), up(upper + move))
+
+    def derivative_line(self, y: Array, score: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
+        """Enclose the derivative near a jump by a line (Theorem 6, *at a jump*).
+
+        Returns c, ``h >= 0`` and e such that every (sub)derivative at every t in [lower, upper] is within e of
+        ``c + h (t - score)``. For losses that are not smooth, at scores where `curvature_range` is infinite.
+        """
+        raise NotImplementedError(f"The derivative of {self.name} has no jump.")
+
+    def label_flip_upper(self, lower: Array, upper: Array) -> Array:
+        """Bound ``Delta(t) = psi(t; -1) - psi(t; 1)``, never negative, over scores in [lower, upper] (section 13).
+
+        psi is any (sub)derivative of a loss of classification: Delta is how much a wrong label changes it.
+        """
+        one = np.ones_like(lower)
+        return up(self.derivative_range(-one, lower, upper)[1] - self.derivative_range(one, lower, upper)[0])
+
+    def link(self, t: Array) -> Array:
+        """Return the prediction g(t) that a score stands for: itself, or a class as its sign, 0 meaning unknown."""
+        return t if self.task == "regression" else np.sign(t)
+
+    def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Bound g over scores in [lower, upper]."""
+        if self.task == "regression":
+            return lower, upper
+        return np.where(lower > 0.0, 1.0, -1.0), np.where(upper < 0.0, -1.0, 1.0)
+
+    def smoothed(self, width: float) -> Loss:  # noqa: ARG002 (a smooth loss needs no width)
+        """Return a differentiable loss whose negated derivative is dual feasible for this one.
+
+        Its Fenchel-Young residual for this loss is at most ``width / 4``. A smooth loss returns itself.
+        """
+        return self

@@ -1,0 +1,199 @@
+"""What the exact tests know of each loss, from its definition alone: `ORACLES` has one entry for each.
+
+A new loss needs an entry here. Where it is of a kind that none of the minimisers serves (`LossOracle.minimiser`),
+it also needs one in `exact.py`, in `intercept.py` and in the retraining of the attacks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from flint import arb, fmpq
+
+from ipub.losses import Loss
+from support.oracles.piecewise import Line
+from support.oracles.rationals import ball_ends, rational
+
+Exact = arb | fmpq
+"""A rational, or a ball that encloses the value at the working precision."""
+
+
+class LossOracle(ABC):
+    """Exact values of one loss, with the parameters that it has."""
+
+    minimiser: ClassVar[Literal["lines", "hinge", "logistic"]]
+    """By which method exact minimisers are found."""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+
+    @property
+    @abstractmethod
+    def domain(self) -> tuple[float, float]:
+        """Return the ends of the conjugate's domain: of ``b = a y`` for a classification loss, else of ``a``."""
+
+    @abstractmethod
+    def value(self, y: float, t: float) -> Exact:
+        """Return l(y, t)."""
+
+    @abstractmethod
+    def conjugate(self, y: float, a: float) -> Exact:
+        """Return l*(y, -a) for a in the domain."""
+
+    @abstractmethod
+    def slopes(self, y: float, t: float | fmpq) -> list[fmpq]:
+        """Return numbers that enclose the derivative: the ends of the subdifferential at a kink."""
+
+    def kinks(self, y: float) -> list[fmpq]:
+        """Return the scores where a derivative that is continuous has none itself."""
+        return []
+
+
+class SmoothOracle(LossOracle):
+    """A loss with a derivative everywhere."""
+
+    @abstractmethod
+    def slope_ball(self, y: float, t: arb) -> arb:
+        """Enclose the derivative over a ball of scores."""
+
+
+class LineOracle(SmoothOracle):
+    """A loss whose derivative is a line, cut off at its ends or endless."""
+
+    minimiser = "lines"
+
+    @abstractmethod
+    def line(self, y: float | fmpq) -> Line:
+        """Return the derivative."""
+
+    def conjugate(self, y: float, a: float) -> fmpq:
+        return self.line(y).width / 2 * rational(a) ** 2 - rational(a) * rational(y)
+
+    def slopes(self, y: float, t: float | fmpq) -> list[fmpq]:
+        return [self.line(y).slope(rational(t))]
+
+    def slope_ball(self, y: float, t: arb) -> arb:
+        return self.line(y).slope_ball(t)
+
+    def kinks(self, y: float) -> list[fmpq]:
+        line = self.line(y)
+        return [line.y + end * line.width for end in (line.bottom, line.top) if end is not None]
+
+
+class SquaredOracle(LineOracle):
+    domain = (float("-inf"), float("inf"))
+
+    def line(self, y: float | fmpq) -> Line:
+        return Line(rational(y), fmpq(1, 2), None, None)
+
+    def value(self, y: float, t: float) -> fmpq:
+        return (rational(t) - rational(y)) ** 2
+
+
+class HuberOracle(LineOracle):
+    @property
+    def domain(self) -> tuple[float, float]:
+        return -self.loss.delta, self.loss.delta
+
+    def line(self, y: float | fmpq) -> Line:
+        delta = rational(self.loss.delta)
+        return Line(rational(y), fmpq(1), -delta, delta)
+
+    def value(self, y: float, t: float) -> fmpq:
+        d, delta = rational(t) - rational(y), rational(self.loss.delta)
+        return d * d / 2 if abs(d) <= delta else delta * (abs(d) - delta / 2)
+
+
+class SquaredHingeOracle(LineOracle):
+    domain = (0.0, float("inf"))
+
+    def line(self, y: float | fmpq) -> Line:
+        return Line(rational(y), fmpq(1, 2), *((None, fmpq(0)) if y > 0 else (fmpq(0), None)))
+
+    def value(self, y: float, t: float) -> fmpq:
+        return max(fmpq(0), 1 - rational(y) * rational(t)) ** 2
+
+
+class SmoothedHingeOracle(LineOracle):
+    domain = (0.0, 1.0)
+
+    def line(self, y: float | fmpq) -> Line:
+        ends = (fmpq(-1), fmpq(0)) if y > 0 else (fmpq(0), fmpq(1))
+        return Line(rational(y), rational(self.loss.width), *ends)
+
+    def value(self, y: float, t: float) -> fmpq:
+        z, width = 1 - rational(y) * rational(t), rational(self.loss.width)
+        return z - width / 2 if z > width else max(fmpq(0), z) ** 2 / (2 * width)
+
+
+class HingeOracle(LossOracle):
+    minimiser = "hinge"
+    domain = (0.0, 1.0)
+
+    def value(self, y: float, t: float) -> fmpq:
+        return max(fmpq(0), 1 - rational(y) * rational(t))
+
+    def conjugate(self, y: float, a: float) -> fmpq:
+        return -rational(a) * rational(y)
+
+    def slopes(self, y: float, t: float | fmpq) -> list[fmpq]:
+        margin = rational(y) * rational(t)
+        return ([-rational(y)] if margin <= 1 else []) + ([fmpq(0)] if margin >= 1 else [])
+
+
+class LogisticOracle(SmoothOracle):
+    minimiser = "logistic"
+    domain = (0.0, 1.0)
+
+    def value(self, y: float, t: float) -> arb:
+        margin = arb(y) * arb(t)
+        return arb.max(-margin, arb(0)) + (-abs(margin)).exp().log1p()
+
+    def conjugate(self, y: float, a: float) -> arb:
+        b = arb(a) * arb(y)
+        total = arb(0)
+        if b > 0:
+            total += b * b.log()
+        if b < 1:
+            total += (1 - b) * (-b).log1p()
+        return total
+
+    def slopes(self, y: float, t: float | fmpq) -> list[fmpq]:
+        return [-rational(y) * end for end in sigmoid_ends(-arb(y) * arb(t))]
+
+    def slope_ball(self, y: float, t: arb) -> arb:
+        return -arb(y) / (1 + (arb(y) * t).exp())
+
+
+def sigmoid_ends(t: arb) -> list[fmpq]:
+    """Enclose the sigmoid between two rationals, both at most 1."""
+    ball = 1 / (1 + (-t).exp()) if t >= 0 else t.exp() / (1 + t.exp())
+    lower, upper = ball_ends(ball)
+    return [lower, min(upper, fmpq(1))]
+
+
+ORACLES: dict[str, Callable[[Loss], LossOracle]] = {
+    "squared_error": SquaredOracle,
+    "hinge": HingeOracle,
+    "log_loss": LogisticOracle,
+    "squared_hinge": SquaredHingeOracle,
+    "smoothed_hinge": SmoothedHingeOracle,
+    "huber": HuberOracle,
+}
+
+
+def oracle_of(loss: Loss) -> LossOracle:
+    """Return the exact oracle of a loss; raise NotImplementedError for one that has none."""
+    if loss.name not in ORACLES:
+        raise missing_oracle(loss.name, __file__)
+    return ORACLES[loss.name](loss)
+
+
+def missing_oracle(name: str, file: str) -> NotImplementedError:
+    """Return the error for a loss that a file of this folder does not know."""
+    path = Path(file)
+    place = path.relative_to(next(folder for folder in path.parents if folder.name == "tests").parent)
+    return NotImplementedError(f"no exact oracle for {name}: add it to {place.as_posix()}")
