@@ -22,6 +22,7 @@ LAYERS = [
     {"linalg", "losses", "penalties"},
     {"data"},
     {"engine"},
+    {"uncertainty"},
     {"problem"},
     {"solvers"},
     {"certificates"},
