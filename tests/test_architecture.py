@@ -17,8 +17,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 
 LAYERS = [
-    {"rounding", "parallel", "user_warnings"},
-    {"linalg", "losses", "penalties"},
+    {"rounding", "parallel", "progress", "user_warnings"},
+    {"certainty", "linalg", "losses", "penalties"},
     {"data"},
     {"engine"},
     {"problem"},
@@ -26,6 +26,8 @@ LAYERS = [
     {"certificates"},
     {"attained"},
     {"baselines"},
+    {"reading"},
+    {"training"},
     {"estimators"},
     {"sklearn_models", "penalty_path"},
     {"io", "plots", "datasets"},

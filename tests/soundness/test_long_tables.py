@@ -153,7 +153,7 @@ def test_a_fitted_model_keeps_no_copy_of_its_table(certificate):
     y = X[:, 0] > rng.normal(size=500)
     X[:30, 1] = np.nan
     fitted = BoundedClassifier(certificate=certificate).fit(X, y)
-    rows = fitted._training[0][0].rows.rows
+    rows = fitted.training_.models[0].problem.rows.rows
     assert rows.matrix.table is X
     assert not rows._kept
     assert not rows._memory

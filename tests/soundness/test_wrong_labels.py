@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from soundness.test_choices import tiny_choices
 
 from ipub.attained import attained_bounds
 from ipub.certificates import ball, origin, sphere, tight
@@ -26,7 +27,6 @@ from oracles.intercept import exact_intercept_model
 from oracles.rationals import holds
 from soundness.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
 from soundness.moves import row_model_module, slope_module
-from soundness.test_choices import tiny_choices
 from soundness.test_exact import exact_completions, tiny_case
 
 LOSS_NAMES = tuple(name for name, loss in LOSSES.items() if loss.task == "classification")

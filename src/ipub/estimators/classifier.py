@@ -9,30 +9,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
-from ipub.data.frames import is_missing
-from ipub.data.interval_matrix import Indices
-from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine.rows import MemoryRows, Rows
-from ipub.estimators.inputs import labels_of
-from ipub.estimators.linear_model import BoundedLinearModel
+from ipub.certainty import possible_labels
+from ipub.estimators.fitted_state import fitted_parameter
+from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel
 from ipub.losses import LOSSES, Loss, SmoothedHinge
-from ipub.rounding import LARGEST, Array, down, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 
 
 def _has_probability(estimator: BoundedClassifier) -> bool:
-    if not LOSSES[estimator.loss].has_probability:
-        raise AttributeError(f"probabilities are not available for loss={estimator.loss!r}; use loss='log_loss'.")
+    loss = fitted_parameter(estimator, "loss")
+    if not LOSSES[loss].has_probability:
+        raise AttributeError(f"probabilities are not available for loss={loss!r}; use loss='log_loss'.")
     return True
-
-
-FOR, AGAINST = -1.0, -2.0
-"""In place of the number of a class: of either entry of a row of unknown class."""
 
 
 class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
@@ -145,7 +136,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BoundedLinearModel._parameter_constraints,
+        **CONSTRAINTS,
         "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "classification"})],
         "hinge_width": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [Mapping, StrOptions({"balanced"}), None],
@@ -222,130 +213,14 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
             Bounds of each cell; equal to X where X is observed.
         """
-        self._certify(*map(self._train, self._read_models(X, y, sample_weight, X_lower, X_upper)))
-        return self
-
-    def _read_models(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        X_lower: ArrayLike | None = None,
-        X_upper: ArrayLike | None = None,
-    ) -> list[Rows]:
-        """Read what `fit` takes; return the rows of each model to train: one, or one for each of several classes."""
-        rows = self._read_rows(X, y, sample_weight, X_lower, X_upper)[0]
-        if len(self.classes_) == 2:
-            return [rows]
-        return [
-            rows.with_targets(np.where((rows.y == k) | (rows.y == FOR), 1.0, -1.0)) for k in range(len(self.classes_))
-        ]
-
-    def _read_rows(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        X_lower: ArrayLike | None,
-        X_upper: ArrayLike | None,
-        reset: bool = True,
-    ) -> tuple[Rows, Array]:
-        """Read what `fit` takes; return the rows and their weights, those of the classes included.
-
-        The target of a row is -1 or 1; with more than two classes, the number of its class.
-        """
-        data = self._read_training_data(X, X_lower, X_upper, reset)
-        unknown = self._unknown(y, data.shape[0])
-        advice = "Drop these rows, or set unknown_labels=True: bounds then hold for either class."
-        known = np.flatnonzero(~unknown)
-        labels = self._read_labels(np.array(labels_of(y)[known].tolist()) if unknown.any() else y, len(known), advice)
-        weight = self._read_weights(sample_weight, data.shape[0])
-        if labels.dtype.kind == "f":
-            assert_all_finite(labels, input_name="y")
-        self.classes_, classes = _classes(labels)
-        numbers = classes
-        if len(known) < len(unknown):
-            numbers = np.zeros(len(unknown), dtype=np.intp)
-            numbers[known] = classes
-        if self.class_weight is not None:
-            weight = weight * self._class_factors(numbers, weight)[numbers]
-        counts = np.bincount(numbers[(weight > 0.0) & ~unknown], minlength=len(self.classes_))
-        if np.count_nonzero(counts) < 2:
-            which = ", ".join(map(str, self.classes_[counts > 0])) or "none"
-            raise ValueError(f"y must have two classes, but all rows that count are of one class, {which}.")
-        if not counts.all():
-            which = self.classes_[np.argmin(counts)]
-            raise ValueError(f"All rows of class {which} have the weight zero: leave them out.")
-        targets = np.asarray(2 * numbers - 1 if len(self.classes_) == 2 else numbers, dtype=float)
-        rows = self._rows(X, data, targets, weight)
-        if self.max_label_errors:
-            self._check_label_errors(bool(unknown.any()))
-            rows = rows.with_doubt(LabelUncertainty.of_flips(rows.n_rows, int(self.max_label_errors)))
-        return (self._of_either_class(rows, np.flatnonzero(unknown)) if unknown.any() else rows), weight
-
-    def _check_label_errors(self, unknown: bool) -> None:
-        if len(self.classes_) > 2:
-            raise ValueError(
-                f"max_label_errors is for two classes, but y has {len(self.classes_)}: a wrong label has no one class "
-                "to be of instead. Set it to 0, or bound one class against the others."
-            )
-        if self.class_weight is not None:
-            raise ValueError("With max_label_errors a row has no class to take a weight from: leave out class_weight.")
-        if unknown:
-            raise ValueError(
-                "max_label_errors and labels that are NaN or None do not go together: drop these rows, or set "
-                "max_label_errors to 0."
-            )
-
-    def _unknown(self, y: Any, n_rows: int) -> NDArray[np.bool_]:
-        """Return which labels are unknown, and may be."""
-        values = labels_of(y)
-        if not self.unknown_labels or values.shape != (n_rows,) or values.dtype.kind not in "fO":
-            return np.zeros(n_rows, dtype=bool)
-        unknown = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
-        if unknown.any() and self.class_weight is not None:
-            raise ValueError("With unknown_labels a row has no class to take a weight from: leave out class_weight.")
-        if unknown.all():
-            raise ValueError("Every label is unknown: at least one row of each class is needed.")
-        return unknown
-
-    def _of_either_class(self, rows: Rows, unknown: Indices) -> Rows:
-        """Enter rows of unknown class twice, for and against each class, each with half its weight (section 13)."""
-        if not isinstance(rows, MemoryRows):
-            raise ValueError("Rows of unknown class are not read from a file: load the table into memory first.")
-        n = rows.n_rows
-        twice = np.concatenate([np.arange(n), unknown])
-        share = np.zeros(len(twice))
-        share[unknown], share[n:] = 1.0, 1.0
-        y, weight = rows.y[twice], rows.weight[twice] * np.where(share > 0.0, 0.5, 1.0)
-        inside, outside = (1.0, -1.0) if len(self.classes_) == 2 else (FOR, AGAINST)
-        y[unknown], y[n:] = inside, outside
-        entered = MemoryRows(rows.matrix.take(twice), y, weight)
-        pairs = np.column_stack([unknown, np.arange(n, len(twice))])
-        return entered.with_doubt(LabelUncertainty(np.zeros(len(twice)), share, pairs))
-
-    def _keep(self, coef: Array, intercept: Array) -> None:
-        self.coef_, self.intercept_ = coef, intercept
-
-    def _class_factors(self, numbers: NDArray[np.intp], weight: Array) -> Array:
-        """Return the factor of each class, as scikit-learn has it; "balanced" is of the weighted rows."""
-        if self.class_weight is None:
-            return np.ones(len(self.classes_))
-        if self.class_weight == "balanced":
-            totals = np.bincount(numbers, weight, minlength=len(self.classes_))
-            return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0.0, totals, 1.0)))
-        factors = compute_class_weight(dict(self.class_weight), classes=self.classes_, y=self.classes_)
-        for label, factor in zip(self.classes_, factors, strict=True):
-            if not 0.0 <= factor <= LARGEST:
-                raise ValueError(f"The class_weight of {label} is {factor}: it must be from 0 to {LARGEST:g}.")
-        return np.asarray(factors, dtype=float)
+        return self._fit(X, y, sample_weight, X_lower, X_upper)
 
     def decision_function(self, X: Any) -> Array:
         """Return the score of each row under the model trained at the center; holes take the center.
 
         Shape (m,), of ``classes_[1]``; with more than two classes (m, n_classes), of each class against the others.
         """
-        scores = np.asarray(self._read_filled_rows(X) @ self.coef_.T + self.intercept_)
+        scores = np.asarray(self._filled_rows(X) @ self.coef_.T + self.intercept_)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -386,10 +261,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
         With more than two classes, (m, n_classes, 2): bounds of what `predict_proba` defines.
         """
-        scores = self._score_bounds(X)
-        low, high = self._loss.link_range(scores[..., 0], scores[..., 1])
-        bounds = np.stack([low, high] if scores.ndim == 2 else share_bounds(low, high), axis=-1)
-        return self._output(bounds, X)
+        return self._output(probability_bounds(self._loss, self._score_bounds(X)), X)
 
     def predict_set(self, X: Any) -> Any:
         """Return (m, n_classes): whether some completion may give the label; one True in a row means certain.
@@ -399,22 +271,23 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         return self._output(possible_labels(self._score_bounds(X)), X, [str(label) for label in self.classes_])
 
 
-def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
-    """Return the different labels, sorted, and which of them each is; two whole numbers need no sorting."""
-    if labels.dtype.kind in "iuf" and len(labels):
-        first, last = labels.min(), labels.max()
-        is_last = labels == last
-        if first != last and first == int(first) and last == int(last) and (is_last | (labels == first)).all():
-            return np.array([first, last], dtype=labels.dtype), is_last.astype(np.intp)
-    check_classification_targets(labels)
-    return np.unique(labels, return_inverse=True)
+def probability_bounds(loss: Loss, scores: Array) -> Array:
+    """Bound probabilities by bounds of the scores, rounded outward.
 
+    Parameters
+    ----------
+    loss : Loss
+        One that has probabilities.
+    scores : array of shape (m, 2) or (m, n_classes, 2)
+        As from `decision_bounds`.
 
-def possible_labels(scores: Array) -> NDArray[np.bool_]:
-    """Return (m, n_classes): which labels bounds of the scores leave possible."""
-    if scores.ndim == 2:
-        return np.column_stack([scores[:, 0] <= 0.0, scores[:, 1] >= 0.0])
-    return np.asarray(scores[..., 1] >= scores[..., 0].max(axis=1, keepdims=True))
+    Returns
+    -------
+    array of the same shape
+        Bounds of the probability of ``classes_[1]``, or of each class.
+    """
+    low, high = loss.link_range(scores[..., 0], scores[..., 1])
+    return np.stack([low, high] if scores.ndim == 2 else share_bounds(low, high), axis=-1)
 
 
 def share_bounds(low: Array, high: Array) -> tuple[Array, Array]:

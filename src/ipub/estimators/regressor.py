@@ -8,15 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ipub.data.interval_matrix import check_values
-from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine.rows import Rows
-from ipub.estimators.linear_model import BoundedLinearModel
+from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel
 from ipub.losses import LOSSES, Huber, Loss
-from ipub.rounding import LARGEST, Array, midpoint_and_radius
+from ipub.rounding import Array
 
 
 class BoundedRegressor(RegressorMixin, BoundedLinearModel):
@@ -76,7 +72,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BoundedLinearModel._parameter_constraints,
+        **CONSTRAINTS,
         "loss": [StrOptions({name for name, loss in LOSSES.items() if loss.task == "regression"})],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
@@ -148,81 +144,11 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
             Bounds of each target, finite: of a rounded, a censored or an unknown one. y must lie between them, or be
             NaN. The model is trained at their middle, and bounds hold for all targets between them as well.
         """
-        self._certify(*map(self._train, self._read_models(X, y, sample_weight, X_lower, X_upper, y_lower, y_upper)))
-        return self
-
-    def _read_models(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        X_lower: ArrayLike | None = None,
-        X_upper: ArrayLike | None = None,
-        y_lower: ArrayLike | None = None,
-        y_upper: ArrayLike | None = None,
-    ) -> list[Rows]:
-        """Read what `fit` takes; return the rows of the one model to train."""
-        y, radius = self._read_target_bounds(y, y_lower, y_upper)
-        rows = self._read_rows(X, y, sample_weight, X_lower, X_upper)[0]
-        if radius is not None and radius.any():
-            rows = rows.with_doubt(LabelUncertainty(radius, np.zeros(len(radius))))
-        return [rows]
-
-    def _read_target_bounds(
-        self, y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | None
-    ) -> tuple[Any, Array | None]:
-        """Return the middle of each target's interval and its radius; y as it is, and None, without intervals."""
-        if (y_lower is None) != (y_upper is None):
-            raise ValueError("y_lower and y_upper go together: give both or neither.")
-        if y_lower is None or y_upper is None:
-            return y, None
-        low, high = (
-            check_array(column_or_1d(end, warn=True), dtype=float, ensure_2d=False, ensure_all_finite=False)
-            for end in (y_lower, y_upper)
-        )
-        if len(low) != len(high):
-            raise ValueError(f"y_lower has {len(low)} rows, y_upper {len(high)}.")
-        for end, what in ((low, "y_lower"), (high, "y_upper")):
-            wrong = np.flatnonzero(~(np.abs(end) <= LARGEST))
-            if len(wrong):
-                raise ValueError(f"{what} is {end[wrong[0]]} in row {wrong[0]}: give a finite bound for every target.")
-        crossed = np.flatnonzero(low > high)
-        if len(crossed):
-            i = crossed[0]
-            raise ValueError(f"y_lower is {low[i]} and y_upper {high[i]} in row {i}: swap them, or correct them.")
-        if y is not None:
-            given = check_array(column_or_1d(y), dtype=float, ensure_2d=False, ensure_all_finite=False)
-            if len(given) != len(low):
-                raise ValueError(f"y has {len(given)} rows, y_lower and y_upper {len(low)}.")
-            outside = np.flatnonzero((given < low) | (given > high))
-            if len(outside):
-                i = outside[0]
-                raise ValueError(f"y is {given[i]} in row {i}, not between its bounds {low[i]} and {high[i]}.")
-        return midpoint_and_radius(low, high)
-
-    def _read_rows(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        X_lower: ArrayLike | None,
-        X_upper: ArrayLike | None,
-        reset: bool = True,
-    ) -> tuple[Rows, Array]:
-        """Read what `fit` takes; return the rows and their weights."""
-        data = self._read_training_data(X, X_lower, X_upper, reset)
-        labels = self._read_labels(y, data.shape[0])
-        targets = check_array(labels, dtype=float, ensure_2d=False, input_name="y")
-        check_values(targets[:, None], ["y"], what="y")
-        weight = self._read_weights(sample_weight, data.shape[0])
-        return self._rows(X, data, targets, weight), weight
-
-    def _keep(self, coef: Array, intercept: Array) -> None:
-        self.coef_, self.intercept_ = coef[0], float(intercept[0])
+        return self._fit(X, y, sample_weight, X_lower, X_upper, y_lower, y_upper)
 
     def predict(self, X: Any) -> Array:
         """Return the prediction of the model trained at the center; holes take the center."""
-        return np.asarray(self._read_filled_rows(X) @ self.coef_ + self.intercept_)
+        return np.asarray(self._filled_rows(X) @ self.coef_ + self.intercept_)
 
     def predict_bounds(self, X: Any) -> Any:
         """Return (m, 2): the lowest and highest prediction over all completions of the training table.
