@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
-from ipub.certainty import possible_labels
+from ipub.certainty import is_certain, possible_labels
 from ipub.certificates import CERTIFICATES, Certificate, Neighbour, tight
 from ipub.engine.rows import Block, Rows, Sums
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
@@ -263,7 +263,7 @@ class _Point:
             farther = np.maximum(np.abs(truth - bounds[:, 0]), np.abs(truth - bounds[:, 1]))
             return cls(estimator, bounds, _r2(truth, truth - estimator.predict(X_test)), _r2(truth, farther))
         possible = possible_labels(bounds)
-        certain = possible.sum(axis=1) == 1
+        certain = is_certain(bounds)
         if truth is None:
             return cls(estimator, bounds, certain=float(certain.mean()))
         right = possible[np.arange(len(truth)), truth]

@@ -57,7 +57,7 @@ def read_classes(parameters: Parameters, y: Any, n_rows: int, sample_weight: Arr
         of_known, numbers = numbers, np.zeros(n_rows, dtype=np.intp)
         numbers[known] = of_known
     if parameters.class_weight is not None:
-        weight = weight * _class_factors(parameters.class_weight, classes, numbers, weight)[numbers]
+        weight = weight * class_factors(parameters.class_weight, classes, numbers, weight)[numbers]
     counts = np.bincount(numbers[(weight > 0.0) & ~unknown], minlength=len(classes))
     if np.count_nonzero(counts) < 2:
         which = ", ".join(map(str, classes[counts > 0])) or "none"
@@ -109,7 +109,7 @@ def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
     return np.unique(labels, return_inverse=True)
 
 
-def _class_factors(class_weight: Any, classes: NDArray[Any], numbers: Indices, weight: Array) -> Array:
+def class_factors(class_weight: Any, classes: NDArray[Any], numbers: Indices, weight: Array) -> Array:
     """Return the factor of each class, as scikit-learn has it; "balanced" counts the weights of the rows."""
     if class_weight == "balanced":
         totals = np.bincount(numbers, weight, minlength=len(classes))
