@@ -1,4 +1,4 @@
-"""Bounds for many strengths of the penalty, from one reading of the table, so that a user can choose."""
+"""Bounds and scores for many strengths of the penalty, to choose one by."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbou
 from ipub.training import TrainedModel, Training, train
 
 MOST_LOOKS = 2_000_000
-"""Beyond so many pairs of a missing cell and a test row, none is looked at one by one."""
+"""Beyond so many pairs of an uncertain training cell and a test row, bounds are in the grouped form."""
 
 USUAL_GROWTH, STEEPEST_GROWTH = -1.5, -3.0
-"""Moves are thought to grow with this power of the penalty if nothing is known, and never faster than with that."""
+"""How far models move is assumed to grow with this power of the penalty, and never faster than with that. It is a
+starting point for the proof, so it costs time or width, never truth."""
 
 SPAN = 1e3
-"""Between the greatest and the least alpha that are chosen here."""
+"""Quotient of the greatest and the least alpha that are chosen here."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PenaltyPath:
-    """What each strength of the penalty gives on some test rows; made by `penalty_path`.
+    """Bounds and scores of test rows for each strength of the penalty, as `penalty_path` returns them.
 
-    All arrays have one entry for each alpha, in the order of `alphas`. Printed, it is a table.
+    All arrays have one entry for each alpha, in the order of `alphas`. ``print(path)`` shows a table.
     """
 
     alphas: Array
@@ -47,17 +48,17 @@ class PenaltyPath:
     score: Array | None
     """Accuracy, or R2 of a regression, of the model trained at the center; None without y_test."""
     guaranteed_score: Array | None
-    """What the model of *every* completion reaches at least: the share of test rows whose label is certain and right,
-    or R2 with each prediction at the end of its bounds that is farther from the truth; None without y_test."""
+    """What the model of *every* filling reaches at least: the fraction of test rows whose label is certain and right,
+    or R2 with each prediction at the end of its bounds that is farther from the target; None without y_test."""
     certain: Array | None
-    """Share of test rows for which only one label is possible; None for a regression."""
+    """Fraction of test rows whose label is certain (`ipub.certainty.is_certain`); None for a regression."""
     width: Array
     """Median width of the bounds."""
     estimators: tuple[Any, ...]
     """The fitted estimators."""
 
     def columns(self) -> dict[str, Array]:
-        """Return what there is of each alpha, by name: ``pandas.DataFrame(path.columns())`` is a frame of it."""
+        """Return the columns of the table by name, for ``pandas.DataFrame(path.columns())``."""
         parts = {
             "alpha": self.alphas,
             "score": self.score,
@@ -86,27 +87,28 @@ def penalty_path(
 ) -> PenaltyPath:
     """Bound the predictions of test rows for many strengths of the penalty.
 
-    A strong penalty makes bounds narrow and the model blunt, a weak one the opposite: this shows what is traded. The
-    training table is read once, and each model is trained from those of stronger penalties. Bounds are as certain as
-    those of `fit`. Where there are many missing cells and test rows, they are in the form that keeps no training rows,
-    wider by some per cent, and up to several times where the penalty is weak: fit again with the alpha that you choose.
+    A stronger penalty gives narrower bounds and a less accurate model. The path shows both, so that an alpha can be
+    chosen. The training table is read once, and training starts from the models of stronger penalties, so a path is
+    faster than as many fits. Bounds are guaranteed as those of `fit` are. With many missing cells and test rows they
+    are in the grouped form, which keeps no training rows: wider by a few per cent, and up to several times where the
+    penalty is weak. Fit again with the alpha that you choose for the narrowest bounds.
 
     Parameters
     ----------
     estimator : BoundedClassifier or BoundedRegressor
-        Says everything but alpha. It is copied, not changed. Progress is shown if its `verbose` is positive.
+        Gives all parameters but alpha. It is copied, not changed. Progress is shown if its `verbose` is positive.
     X, y
         The training table with its holes, and its labels or targets, as for `fit`.
     X_test : array, DataFrame or IntervalMatrix of shape (m, n_features)
-        Rows to bound; they may have holes. If alpha is chosen by what they show, judge the choice on other rows.
+        Rows to bound, which may have holes. If you choose alpha by them, evaluate the choice on other rows.
     y_test : array of shape (m,), optional
-        Their labels or targets; without them there are no scores.
+        Their labels or targets, for the scores.
     alphas : int or array, default=20
-        The strengths of the penalty, or how many: these are then evenly spaced in their logarithms, from the mean
-        squared distance of the training rows from their mean (with ``fit_intercept=False``: from zero; scaled as the
-        model sees them) down to a thousandth of it.
+        The strengths of the penalty, or how many of them: then evenly spaced in their logarithms, from the mean squared
+        distance of the training rows from their mean (from zero with ``fit_intercept=False``), after scaling, down to
+        a thousandth of it.
     **fit_arguments
-        What else `fit` takes: ``sample_weight``, ``X_lower`` and ``X_upper``, ``y_lower`` and ``y_upper``.
+        Further arguments of `fit`: ``sample_weight``, ``X_lower`` and ``X_upper``, ``y_lower`` and ``y_upper``.
 
     Returns
     -------
@@ -128,7 +130,7 @@ def penalty_path(
       0.1   0.78              0.61     0.69    1.018
      0.01   0.79              0.04     0.04    5.848
 
-    With alpha = 0.1 the model of every filling of the 40 holes is right in at least 61 % of these rows.
+    With alpha = 0.1 the model of every filling of the 40 holes predicts at least 61 % of these rows right.
 
     >>> best = path.estimators[path.guaranteed_score.argmax()]
     >>> best.alpha
@@ -206,7 +208,7 @@ class _Starts:
 
 
 class _Neighbours:
-    """What is known of the last two penalties, and so suggests how far the models of the next can move."""
+    """The certificates of the last two penalties, which suggest how far the models of the next can move."""
 
     def __init__(self, in_groups: bool) -> None:
         self._in_groups = in_groups
@@ -225,11 +227,11 @@ class _Neighbours:
         return tight(*model, self._near(k, lam), self._in_groups) if make is tight else make(*model)
 
     def _near(self, model: int, lam: float) -> Neighbour | None:
-        """Return the last bounds of a model, if time is short; its moves grow by powers of the penalty, as before."""
-        known = [(there, certificates[model].slope) for there, certificates in self._last]
-        if not known or not self._in_groups:
+        """Return the last bounds of a model, if time is short, and by which factors its moves are likely to grow."""
+        found = [(there, certificates[model].slope) for there, certificates in self._last]
+        if not found or not self._in_groups:
             return None
-        (earlier, before), (there, bounds) = known[0], known[-1]
+        (earlier, before), (there, bounds) = found[0], found[-1]
         if bounds is None or bounds.first is None:
             return None
         power = np.full(len(bounds.w) + 1, USUAL_GROWTH)

@@ -61,7 +61,7 @@ def test_a_refused_refit_with_another_scale_leaves_no_new_scaling_with_the_old_c
     with pytest.raises(ValueError, match="too small beside the largest"):
         reg.fit(X, y, sample_weight=np.r_[1e-300, np.full(59, 1e10)])
     assert reg.scaling_ is None
-    with pytest.raises(NotFittedError, match="scale was None.*'standard' now"):
+    with pytest.raises(NotFittedError, match=r"scale was None.*'standard' now"):
         reg.predict_bounds(X_TEST)
     assert_same_answers(before, answers(reg.set_params(scale=None)))
 

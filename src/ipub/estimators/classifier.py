@@ -27,93 +27,111 @@ def _has_probability(estimator: BoundedClassifier) -> bool:
 
 
 class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
-    """Linear classifier with certified bounds over all fillings of the holes in its training table.
+    """Linear classifier with certified bounds for training tables with missing values.
 
-    Minimises ``sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
-    with every hole at the middle of its interval, and computes from this one training bounds that hold for
-    the model trained on *any* filling of the holes inside their intervals.
+    The missing values ("holes") of the training table are unknown, but each is assumed to lie in an interval. `fit`
+    trains one model, with every hole at the middle of its interval ("the center"), by minimising
+
+    ``sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
+
+    with weights s of the rows, and computes bounds that hold for the models trained, to their exact optimum, on *every*
+    filling of the holes inside their intervals. No other model is trained.
 
     Parameters
     ----------
     loss : {"log_loss", "hinge", "squared_hinge", "smoothed_hinge"}, default="log_loss"
-        ``log(1 + exp(-y t))``; ``max(0, z)`` with z = 1 - y t; ``max(0, z)^2``; or the hinge with its kink rounded
-        off: ``z^2 / (2 h)`` for z between 0 and h = `hinge_width`, ``z - h / 2`` beyond, 0 below.
+        With z = 1 - y t for a score t: ``log(1 + exp(-y t))``; ``max(0, z)``; ``max(0, z)^2``; or the hinge with a
+        rounded kink, ``z^2 / (2 h)`` for z between 0 and h = `hinge_width`, ``z - h / 2`` above and 0 below.
     alpha : float, default=0.1
-        Strength of the penalty. ``LogisticRegression(C=C)`` has ``alpha = 1 / (n C)``, as has ``SVC(kernel="linear",
-        C=C)`` with ``loss="hinge"``; ``LinearSVC(C=C)``, with the hinge or the
-        squared hinge, penalises its intercept.
+        Strength of the penalty. A stronger penalty gives narrower bounds and a less accurate model. The same model as
+        ``LogisticRegression(C=C)`` on n rows has ``alpha = 1 / (n C)``, and so has ``SVC(kernel="linear", C=C)`` with
+        ``loss="hinge"``. ``LinearSVC`` penalises its intercept, so it is the same model only without one.
     l1_ratio : float, default=0.0
-        Share of the l1 part, below 1.
+        Part of the penalty that is l1, from 0 to below 1.
     fit_intercept : bool, default=True
-        Whether there is an intercept b. It is not penalised.
+        Whether to fit an intercept b. It is not penalised.
     certificate : {"tight", "sphere", "ball", "slope", "curvature", "pointwise"}, default="tight"
-        How bounds are proved: the paper's sphere, the half-ball, the slope theorem inside it, or slopes where they are
-        nearly exact and else the intersection of all. ``"curvature"`` is ``"slope"`` for all losses but the hinge,
-        which gets the half-ball.
-    intervals : "quantile", "observed", mapping or array of shape (n_features, 2), default="quantile"
-        Where missing values lie; see `ipub.data.holes.column_ranges`. A mapping gives ``{column: (low, high)}``.
-        Quantiles are of the rows that count (weight not 0), each once.
+        How bounds are proved. ``"sphere"`` is the sphere around the trained weights of the original paper, ``"ball"``
+        a half-ball inside it, ``"slope"`` a bound of how fast the weights move with the cells. ``"tight"`` takes slopes
+        where they are nearly exact, and else the intersection of all. ``"curvature"`` is ``"slope"`` for smooth losses
+        and ``"ball"`` for the hinge. ``"pointwise"`` is nearly exact, and retrains for every row that is bounded.
+    intervals : {"quantile", "observed"}, mapping or array of shape (n_features, 2), default="quantile"
+        Where missing values lie, in the units of X: between quantiles of the observed values of their column, between
+        the least and the greatest of them, or as given, ``{column: (low, high)}`` for some columns or an array for
+        all. Quantiles are of the rows with a positive weight, each counted once. See `ipub.data.holes.column_ranges`.
     interval_level : float, default=0.9
-        Share of the observed values inside a quantile interval.
+        Fraction of the observed values that lie inside a quantile interval.
     scale : {"standard", "minmax"} or None, default=None
-        Whether columns are scaled inside: to mean 0 and standard deviation 1, or to the range -1 to 1, of the observed
-        values of the rows that count. The scaler is part of the model: it is learnt once, from what was observed, and
-        is the same for every completion. `intervals`, `precision` and all rows stay in the units of X; `coef_` and
-        its bounds are weights of the scaled columns. Columns of one value are only moved, those of categories stay.
+        Whether to scale columns: to mean 0 and standard deviation 1, or to the range -1 to 1, of the observed values
+        in rows with a positive weight. The scaling is learnt once from the observed values and is the same for every
+        filling. `intervals`, `precision` and all rows stay in the units of X; `coef_` and its bounds belong to the
+        scaled columns. Columns with one value are only shifted; columns of categories are not scaled.
     precision : float, mapping or None, default=None
-        By how much observed numbers may be off, in the units of X: every observed cell, of training and test rows, is
-        then the interval ``value ± precision``. ``{column: number}`` says it for some columns.
+        By how much observed numbers may be off, in the units of X. Every observed cell, of training and test rows, is
+        then the interval ``value ± precision``. ``{column: number}`` gives it for some columns.
     handle_unknown : {"error", "any"}, default="error"
-        What a category of a test row that was not there in training is: an error, or any of those that were.
+        What to do with a category in a test row that training did not have: raise an error, or let it be any of those
+        that training had.
     class_weight : "balanced", mapping or None, default=None
-        Factor of the weights of each class's rows: ``{class: factor}``, or such that both classes weigh the same.
+        Factors of the weights of each class's rows: ``{class: factor}``, or such that all classes weigh the same.
     unknown_labels : bool, default=False
-        Whether y may be NaN or None: the class of these rows is then unknown, and bounds hold whatever it is. The model
-        at the center is trained on both.
+        Whether y may have NaN or None. The class of these rows is then unknown, and bounds hold for every choice of it;
+        the model at the center is trained on both classes, with half the weight each.
     max_label_errors : int, default=0
-        How many labels of y, at most, are of the wrong one of two classes. Which ones is not known: bounds hold for
-        every choice of them, and every filling of the holes.
+        Number of labels of y that may be wrong. Bounds hold even if any so many (or fewer) of them are; for two classes
+        only.
     tol : float, default=1e-8
-        Relative duality gap at which training stops. Bounds are valid whatever it is.
+        Relative duality gap at which training stops. Bounds are valid for any value; a large one makes them wider.
     max_iter : int, default=1000
         Greatest number of Newton steps.
     hinge_width : float, default=0.5
-        Width of the rounded kink of ``loss="smoothed_hinge"``, in units of the score; other losses do not use it.
+        Width of the rounded kink of ``loss="smoothed_hinge"``, in units of the score. Other losses do not use it.
     random_state : int, RandomState or None, default=None
-        For certificates that draw numbers; those that exist do not.
+        Currently unused; kept for API stability.
     verbose : int, default=0
-        If positive, print the progress of training.
+        If positive, show the progress of training and of long computations.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-    coef_ : array of shape (1, n_features), or (n_classes, n_features) if there are more than two
-        The model trained at the center; of several classes, each against the others.
+        The labels, sorted.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) with more than two classes
+        Weights of the model trained at the center; with more than two classes, of each class against the others.
     coef_bounds_ : array of shape (n_features, 2), or (n_classes, n_features, 2)
-        Bounds of each weight over all completions.
+        Bounds of each weight over all fillings.
     intercept_ : array of shape (1,) or (n_classes,)
     intercept_bounds_ : array of shape (2,) or (n_classes, 2)
-        Bounds of the intercept over all completions, and over all best intercepts if there are several.
-    certificate_ : Certificate, or tuple of one for each class
+        Bounds of the intercept over all fillings, and over all optimal intercepts where there are several.
+    certificate_ : Certificate, or a tuple with one for each class
         What was certified, and how.
+    training_ : Training
+        What was read, trained and certified, as one object; see `ipub.training.Training`.
     fill_values_ : array of shape (n_features,)
-        What holes of a test row take in `predict`.
+        Values that `predict` uses for holes of a test row.
     hole_ranges_ : array of shape (n_features, 2)
-        Where holes lie, in training rows and in those whose bounds are asked for, in the units of X. (If bounds of
-        each training cell were given: the whole range of the column.)
+        Where holes of training and test rows lie, in the units of X. If `fit` was given bounds of each cell, the whole
+        range of the column.
     precision_ : array of shape (n_features,)
         By how much observed values may be off.
     scaling_ : Scaling or None
-        How rows are scaled before the model sees them: as `scale` says, or as `ipub.certify` read it off a pipeline.
+        How rows are scaled before the model sees them: as `scale` says, or as `ipub.certify` read it from a pipeline.
     encoder_ : TableEncoder or None
-        How a frame with categories becomes a table of numbers. All of the above then has one feature for each level,
-        and `get_feature_names_out` says which.
+        How a DataFrame with categories becomes a table of numbers. Then n_features in the shapes above counts one for
+        each level of a category, and `get_feature_names_out` names them.
     dual_gap_ : float
-        Duality gap at the center. An intercept has none: it adds its slope times its size and a Newton step of it,
-        an estimate of the same thing.
+        Duality gap of the model at the center. With an intercept, which has no dual variable, an estimate of it.
     n_iter_ : int
+        Newton steps of the training.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns of X, if it is a DataFrame.
+
+    Notes
+    -----
+    If `fit` fails or is interrupted, the estimator stays as it was. Parameters that give the fitted model its meaning
+    must not change after `fit`: the next call of a method raises `NotFittedError` that names the parameter, until `fit`
+    is called again or it is set back. `handle_unknown`, `max_iter`, `random_state`, `tol` and `verbose` may change.
 
     Examples
     --------
@@ -128,7 +146,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     array([[False,  True],
            [ True,  True]])
 
-    The first row's class is certain even if any three of the 200 labels are wrong.
+    The class of the first row is certain even if any three (or fewer) of the 200 labels are wrong.
 
     >>> clf = BoundedClassifier(max_label_errors=3).fit(X, y)
     >>> clf.predict_set([[2.0, 1.0, 0.0]])
@@ -198,33 +216,43 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         X_lower: ArrayLike | None = None,
         X_upper: ArrayLike | None = None,
     ) -> Self:
-        """Train at the center of the intervals and certify.
+        """Train with every hole at the middle of its interval, and certify.
 
         Parameters
         ----------
         X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
-            NaN are the holes. In a DataFrame a column of text or categories becomes one of 0 and 1 for each level;
-            where it is missing, it may be any level. A ``numpy.memmap`` is streamed from its file, if neither
-            `scale` nor `precision` is set.
+            NaN are the holes. A DataFrame may have columns of text or categories: each becomes one column of 0 and 1
+            for each level, and where it is missing, it may be any level. A ``numpy.memmap`` is streamed from its file
+            if neither `scale` nor `precision` is set. No copy of the table is kept.
         y : array of shape (n_rows,)
-            Labels. With more than two classes one model is trained for each class against the others. NaN or None is
-            refused, unless `unknown_labels` is set: bounds then hold whatever the class of these rows is.
+            Labels. With more than two classes, one model is trained for each class against the others. NaN or None
+            raises an error unless `unknown_labels` is set.
         sample_weight : array of shape (n_rows,), optional
+            Weights of the rows; a row of weight 0 counts nowhere.
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
-            Bounds of each cell; equal to X where X is observed.
+            Bounds of each cell, equal to X where X is observed.
+
+        Returns
+        -------
+        BoundedClassifier
+            The estimator itself. If an error is raised, it is as it was before.
         """
         return self._fit(X, y, sample_weight, X_lower, X_upper)
 
     def decision_function(self, X: Any) -> Array:
-        """Return the score of each row under the model trained at the center; holes take the center.
+        """Return the score of each row under the model trained at the center; holes take `fill_values_`.
 
-        Shape (m,), of ``classes_[1]``; with more than two classes (m, n_classes), of each class against the others.
+        Shape (m,): the score of ``classes_[1]``. With more than two classes, (m, n_classes): of each class against the
+        others.
         """
         scores = np.asarray(self._filled_rows(X) @ self.coef_.T + self.intercept_)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of each row under the model trained at the center; of several, the highest score's."""
+        """Return the label of each row under the model trained at the center.
+
+        With two classes by the sign of the score, with more the label with the highest score.
+        """
         scores = self.decision_function(X)
         numbers = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[numbers])
@@ -233,7 +261,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     def predict_proba(self, X: Any) -> Array:
         """Return (m, n_classes): the probability of each class under the model trained at the center.
 
-        With more than two classes it is the probability of each class against the others, divided by their sum, as in
+        With more than two classes, the probabilities of each class against the others are divided by their sum, as in
         scikit-learn's `OneVsRestClassifier`.
         """
         scores = self.decision_function(X)
@@ -244,29 +272,30 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         return np.asarray(np.where(total > 0.0, alone / np.where(total > 0.0, total, 1.0), 1.0 / len(self.classes_)))
 
     def decision_bounds(self, X: Any) -> Any:
-        """Return (m, 2): the lowest and highest score over all completions of the training table.
+        """Return (m, 2): bounds of the score of each row over all fillings of the holes.
 
         With more than two classes, (m, n_classes, 2).
 
-        Guarantee: every exact minimiser (w, b) of the training problem of *every* completion has
-        ``lower <= x.w + b <= upper``, whatever the holes of the row x itself are: these lie in the intervals of
-        their columns too, or in those of an `IntervalMatrix`. It speaks of completions inside the intervals, not of
-        values outside them, and of doubt about y only as far as it was stated.
+        Guarantee: for *every* filling of the training table inside the intervals, every exact minimiser (w, b) of its
+        training problem has ``lower <= x.w + b <= upper``. Holes of the row x itself may take any value in the
+        intervals of their columns, or in those of an `IntervalMatrix`. Nothing is said about values outside the
+        intervals, nor about errors in y beyond what `unknown_labels` and `max_label_errors` allow for.
         """
         return self._output(self._score_bounds(X), X)
 
     @available_if(_has_probability)
     def predict_proba_bounds(self, X: Any) -> Any:
-        """Return (m, 2): bounds of the probability of ``classes_[1]`` over all completions.
+        """Return (m, 2): bounds of the probability of ``classes_[1]`` over all fillings of the holes.
 
         With more than two classes, (m, n_classes, 2): bounds of what `predict_proba` defines.
         """
         return self._output(probability_bounds(self._loss, self._score_bounds(X)), X)
 
     def predict_set(self, X: Any) -> Any:
-        """Return (m, n_classes): whether some completion may give the label; one True in a row means certain.
+        """Return (m, n_classes): which labels are possible, as some filling of the holes may give them.
 
-        With more than two classes a label is ruled out if its highest score is below the lowest of another.
+        A row with one True is certain: every filling gives this label. A label is possible unless the bounds of the
+        scores rule it out; `ipub.certainty.possible_labels` states the rule.
         """
         return self._output(possible_labels(self._score_bounds(X)), X, [str(label) for label in self.classes_])
 
@@ -293,7 +322,7 @@ def probability_bounds(loss: Loss, scores: Array) -> Array:
 def share_bounds(low: Array, high: Array) -> tuple[Array, Array]:
     """Bound ``p_k / sum_j p_j`` for all p with ``low <= p <= high``, all positive, rounded outward (F2).
 
-    The share rises with ``p_k`` and falls with the others.
+    The quotient rises with ``p_k`` and falls with the others.
     """
     n = low.shape[1]
     others = 1.0 - np.eye(n)

@@ -16,49 +16,51 @@ from ipub.rounding import Array
 
 
 class BoundedRegressor(RegressorMixin, BoundedLinearModel):
-    """Linear regression with certified bounds over all fillings of the holes in its training table.
+    """Linear regression with certified bounds for training tables with missing values.
 
-    Minimises ``sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
-    with every hole at the middle of its interval, and bounds the prediction of the model trained on *any*
-    filling of the holes inside their intervals.
+    The missing values ("holes") of the training table are unknown, but each is assumed to lie in an interval. `fit`
+    trains one model, with every hole at the middle of its interval ("the center"), by minimising
+
+    ``sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
+
+    with weights s of the rows, and computes bounds that hold for the models trained, to their exact optimum, on *every*
+    filling of the holes inside their intervals. No other model is trained.
 
     Parameters
     ----------
     loss : {"squared_error", "huber"}, default="squared_error"
-        ``(y - t)^2``; or, with d = abs(y - t), ``d^2 / 2`` for d up to `huber_delta` and
-        ``huber_delta (d - huber_delta / 2)`` beyond: a target far off pulls no more than by `huber_delta`.
+        ``(y - t)^2`` for a prediction t; or, with r = abs(y - t), ``r^2 / 2`` for r up to `huber_delta` and
+        ``huber_delta (r - huber_delta / 2)`` above, so that outliers in y have less influence.
     alpha : float, default=0.1
-        Strength of the penalty. ``Ridge(alpha=a)`` has ``alpha = 2 a / n``; ``ElasticNet(alpha=a)`` has
-        ``alpha = 2 a``, with the same `l1_ratio`. ``HuberRegressor`` of scikit-learn estimates a scale of the noise
-        as well, so it minimises something else.
+        Strength of the penalty. A stronger penalty gives narrower bounds and a less accurate model. The same model as
+        ``Ridge(alpha=a)`` on n rows has ``alpha = 2 a / n``, the same as ``ElasticNet(alpha=a)`` has ``alpha = 2 a``
+        and its `l1_ratio`. ``HuberRegressor`` also estimates a scale of the noise, so it is another model.
     l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, precision, handle_unknown, tol, max_iter,
     random_state, verbose
         As in `BoundedClassifier`.
     huber_delta : float, default=1.0
-        Where ``loss="huber"`` turns from a parabola into lines, in units of y; other losses do not use it.
+        Residual at which ``loss="huber"`` turns from quadratic to linear, in units of y. Other losses do not use it.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-        The model trained at the center.
+        Weights of the model trained at the center.
     coef_bounds_ : array of shape (n_features, 2)
-        Bounds of each weight over all completions.
+        Bounds of each weight over all fillings.
     intercept_ : float
     intercept_bounds_ : array of shape (2,)
-        Bounds of the intercept over all completions.
+        Bounds of the intercept over all fillings.
     certificate_ : Certificate
         What was certified, and how.
     fill_values_ : array of shape (n_features,)
-        What holes of a test row take in `predict`.
-    hole_ranges_ : array of shape (n_features, 2)
-        Where holes lie; as in `BoundedClassifier`.
-    precision_, scaling_, encoder_
+        Values that `predict` uses for holes of a test row.
+    hole_ranges_, precision_, scaling_, encoder_, training_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `BoundedClassifier`.
-    dual_gap_ : float
-        Duality gap at the center; see `BoundedClassifier`.
-    n_iter_ : int
-    n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+
+    Notes
+    -----
+    If `fit` fails or is interrupted, the estimator stays as it was; parameters must not change after it, but for those
+    that `BoundedClassifier` names.
 
     Examples
     --------
@@ -129,33 +131,39 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         y_lower: ArrayLike | None = None,
         y_upper: ArrayLike | None = None,
     ) -> Self:
-        """Train at the center of the intervals and certify.
+        """Train with every hole at the middle of its interval, and certify.
 
         Parameters
         ----------
         X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
-            NaN are the holes. A ``numpy.memmap`` is streamed from its file.
+            NaN are the holes; see `BoundedClassifier.fit`.
         y : array of shape (n_rows,)
             Targets.
         sample_weight : array of shape (n_rows,), optional
+            Weights of the rows; a row of weight 0 counts nowhere.
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
-            Bounds of each cell; equal to X where X is observed.
+            Bounds of each cell, equal to X where X is observed.
         y_lower, y_upper : arrays of shape (n_rows,), optional
-            Bounds of each target, finite: of a rounded, a censored or an unknown one. y must lie between them, or be
-            NaN. The model is trained at their middle, and bounds hold for all targets between them as well.
+            Finite bounds of each target, if some are rounded, censored or unknown. y must lie between them, or be NaN.
+            The model is trained at their middle, and bounds hold for all targets between them.
+
+        Returns
+        -------
+        BoundedRegressor
+            The estimator itself. If an error is raised, it is as it was before.
         """
         return self._fit(X, y, sample_weight, X_lower, X_upper, y_lower, y_upper)
 
     def predict(self, X: Any) -> Array:
-        """Return the prediction of the model trained at the center; holes take the center."""
+        """Return the prediction of each row by the model trained at the center; holes take `fill_values_`."""
         return np.asarray(self._filled_rows(X) @ self.coef_ + self.intercept_)
 
     def predict_bounds(self, X: Any) -> Any:
-        """Return (m, 2): the lowest and highest prediction over all completions of the training table.
+        """Return (m, 2): bounds of the prediction of each row over all fillings of the holes.
 
-        Guarantee: the exact minimiser (w, b) of the training problem of *every* completion has
-        ``lower <= x.w + b <= upper``, whatever the holes of the row x itself are: these lie in the intervals of
-        their columns too, or in those of an `IntervalMatrix`. It speaks of completions inside the intervals, not of
-        values outside them, and of doubt about y only as far as it was stated.
+        Guarantee: for *every* filling of the training table inside the intervals, the exact minimiser (w, b) of its
+        training problem has ``lower <= x.w + b <= upper``. Holes of the row x itself may take any value in the
+        intervals of their columns, or in those of an `IntervalMatrix`. Nothing is said about values outside the
+        intervals, nor about errors in y beyond `y_lower` and `y_upper` of `fit`.
         """
         return self._output(self._score_bounds(X), X)

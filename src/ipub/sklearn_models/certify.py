@@ -54,47 +54,49 @@ def certify(
 ) -> BoundedClassifier | BoundedRegressor:
     """Bound the predictions of a trained scikit-learn model over all fillings of the holes in its training table.
 
-    The bounds contain the prediction of the same model trained, to its exact optimum, on *any* filling of the holes.
-    Nothing is trained: a certificate holds for any reference, and the model's weights are the reference. (The hinge is
-    the exception. Its optimality is not to be read off scores that lie on its kink, so the bounds of an SVM start from
-    a model that is trained here.) What the model's own training left undone makes the bounds wider, never wrong; a
-    `ConvergenceWarning` says if it is much.
+    The bounds contain the prediction of the same model trained, to its exact optimum, on *any* filling of the holes
+    inside their intervals. Nothing is retrained: the bounds start from the weights of the model. (Those of a model with
+    the hinge loss start from a model that is trained here, because scores exactly at the kink of the hinge do not show
+    whether weights are optimal.) If the model is not fully trained, the bounds are wider, but still valid; a
+    `ConvergenceWarning` says so if it is far from its optimum.
 
     Parameters
     ----------
     model : fitted model, or Pipeline that ends in one
         `LogisticRegression`, `Ridge`, `ElasticNet`, `SVC` with ``kernel="linear"``, or `LinearSVC` with
-        ``fit_intercept=False``; two classes; with an L2 part in the penalty. Steps before it may be
-        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`, `SimpleImputer`, `KNNImputer` and
-        `IterativeImputer`; the first step may be a `ColumnTransformer` of these and of `OneHotEncoder` after a
-        `SimpleImputer`, trained on a DataFrame: a missing category is then any level that the encoder knows. What a
-        scaler has learnt is taken as fixed: the bounds are for models trained on fillings that *this* scaler has
-        scaled. Whatever else is refused, with a reason.
+        ``fit_intercept=False``. Classifiers must have two classes, and the penalty an L2 part. Steps before the model
+        may be `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`, `SimpleImputer`, `KNNImputer` and
+        `IterativeImputer`. The first step may be a `ColumnTransformer` of these and of `OneHotEncoder` after a
+        `SimpleImputer`, trained on a DataFrame: a missing category may then be any level of the encoder. A scaler is
+        taken as fixed: bounds are for models trained on fillings scaled by *this* scaler. Any other model or step
+        raises an error that says why and what to use instead.
     X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
-        The table that the model was trained on, in the units that the model or pipeline takes, with NaN where a value
-        is missing, whatever it was filled with in training.
+        The training table of the model, as the model or pipeline takes it, but with NaN where a value is missing,
+        whatever value was used there in training.
     y : array of shape (n_rows,)
         The labels or targets that the model was trained on.
     sample_weight : array of shape (n_rows,), optional
-        The weights that the model was trained with; those of the classes are known from the model.
+        The weights that the model was trained with. Class weights are read from the model.
     certificate, intervals, interval_level
         As in `BoundedClassifier`; `intervals` in the units of X.
     X_lower, X_upper : arrays of shape (n_rows, n_features), optional
-        Bounds of each cell in the units of X; equal to X where X is observed.
+        Bounds of each cell in the units of X, equal to X where X is observed.
 
     Returns
     -------
     BoundedClassifier or BoundedRegressor
-        With the weights and the intercept of the model, and `alpha` such that it minimises the same. Its methods take
-        rows in the units of X and scale them as the pipeline does. Fitting it again trains a model without scaling.
+        With the weights and the intercept of the model, and with the `alpha` that makes the objective the same. Its
+        methods take rows in the units of X and scale them as the pipeline does. Calling its `fit` trains a new model,
+        without the scaling.
 
     Warns
     -----
     ConvergenceWarning
-        If the model is far from the optimum of its training problem (relative duality gap above 0.001). If X has holes
-        and no imputer in the pipeline tells how they were filled: if it is far from that of any filling.
+        If the relative duality gap of the model is above 0.001: it is far from the optimum of its training problem. If
+        X has holes and no imputer in the pipeline says how they were filled: only if it is far from the optimum of
+        every filling.
     IntervalWarning
-        If an imputer has filled a hole with a value outside its interval: the bounds do not speak of such fillings.
+        If an imputer has filled a hole with a value outside its interval: the bounds do not include such fillings.
 
     Examples
     --------
