@@ -194,9 +194,7 @@ def run_python(code: str) -> None:
 OPTIONAL = {"matplotlib", "pandas", "polars", "pyarrow", "rich", "typer"}
 
 
-@pytest.mark.parametrize(
-    "blocked", [*({name} for name in sorted(OPTIONAL)), OPTIONAL], ids=lambda names: "-".join(names)
-)
+@pytest.mark.parametrize("blocked", [*({name} for name in sorted(OPTIONAL)), OPTIONAL], ids=[*sorted(OPTIONAL), "all"])
 def test_the_package_fits_and_bounds_without_optional_packages(blocked):
     run_python(BLOCKER.format(blocked=blocked))
 
