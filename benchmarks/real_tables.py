@@ -7,7 +7,7 @@ sphere, by the tight ones, and, as far as the search goes, by what completions a
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,9 @@ from benchmarks.lines import Lines
 from benchmarks.real_data import DATA
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.attained import attained_bounds
+from ipub.certainty import is_certain
 from ipub.certificates import tight
-from ipub.engine import MemoryRows, with_intercept_column, without_intercept_column
-from ipub.problem import Problem
+from ipub.engine import MemoryRows, engine_of, with_intercept_column
 from ipub.solvers import solve
 
 ALPHAS = (1.0, 0.1)
@@ -129,15 +129,15 @@ def _measure(source: Source, alpha: float) -> list[str]:
 
 
 def _certain(bounds: np.ndarray) -> float:
-    return float(np.mean((bounds[:, 0] > 0.0) | (bounds[:, 1] < 0.0)))
+    return float(np.mean(is_certain(bounds)))
 
 
 def _n_choices(estimator: Any) -> int:
     encoder = estimator.encoder_
     if encoder is None:
         return 0
-    rows = estimator._training[0][0].rows
-    return len(without_intercept_column(rows).matrix.choices)
+    rows = estimator.training_.models[0].problem.rows
+    return len(engine_of(rows).matrix.choices)
 
 
 CATEGORIES = (
@@ -159,15 +159,13 @@ def _choices_and_boxes(console: Console) -> None:
         X, y, X_test = _split(source)
         X, y, X_test = X.iloc[:MOST_ROWS], y[:MOST_ROWS], X_test.dropna().iloc[:FEW_TEST_ROWS]
         estimator = _fit(source, "tight", alpha, X, y)
-        problem = estimator._training[0][0]
+        problem, solution = estimator.training_.models[0]
         table = estimator.encoder_.encode(X)
         boxes = estimator.scaling_.intervals(IntervalMatrix.from_table(table, estimator.hole_ranges_))
-        boxed = Problem(
-            with_intercept_column(MemoryRows(boxes, problem.rows.labels().y)), problem.loss, problem.penalty
-        )
+        boxed = replace(problem, rows=with_intercept_column(MemoryRows(boxes, problem.rows.labels().y)))
         rows = estimator.scaling_.rows(estimator.encoder_.encode(X_test))
         rows = np.column_stack([rows, np.ones(len(rows))])
-        attained = attained_bounds(problem, estimator._training[0][1], rows).bounds
+        attained = attained_bounds(problem, solution, rows).bounds
         ratios = []
         for certificate in (estimator.certificate_, tight(boxed, solve(boxed))):
             ends = certificate.score_bounds(rows)

@@ -18,8 +18,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 
 LAYERS = [
-    {"rounding", "parallel", "user_warnings"},
-    {"linalg", "losses", "penalties"},
+    {"rounding", "parallel", "progress", "user_warnings"},
+    {"certainty", "linalg", "losses", "penalties"},
     {"data"},
     {"engine"},
     {"uncertainty"},
@@ -28,6 +28,8 @@ LAYERS = [
     {"certificates"},
     {"attained"},
     {"baselines"},
+    {"reading"},
+    {"training"},
     {"estimators"},
     {"sklearn_models", "penalty_path"},
     {"io", "plots", "datasets"},
@@ -268,6 +270,8 @@ bounds = ipub.BoundedRegressor(alpha=1.0).fit(X, [1.0, 2.0, 3.0, 4.0]).predict_b
 assert np.isfinite(bounds).all()
 bounds = ipub.BoundedClassifier().fit(X, [0, 1, 0, 1]).predict_proba_bounds([[1.0, 1.0]])
 assert np.isfinite(bounds).all()
+assert ipub.penalty_path(ipub.BoundedClassifier(verbose=1), X, [0, 1, 0, 1], X, alphas=2).bounds.shape == (2, 4, 2)
+assert np.isfinite(ipub.BoundedRegressor(verbose=1).fit(X, [1.0, 2.0, 3.0, 4.0]).attained_bounds(X)).all()
 assert not {blocked!r} & set(sys.modules)
 """
 
@@ -277,7 +281,10 @@ def run_python(code: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("blocked", [{"matplotlib"}, {"pandas"}, {"polars"}, {"matplotlib", "pandas", "polars"}])
+OPTIONAL = {"matplotlib", "pandas", "polars", "pyarrow", "rich", "typer"}
+
+
+@pytest.mark.parametrize("blocked", [*({name} for name in sorted(OPTIONAL)), OPTIONAL], ids=[*sorted(OPTIONAL), "all"])
 def test_the_package_fits_and_bounds_without_optional_packages(blocked):
     run_python(BLOCKER.format(blocked=blocked))
 

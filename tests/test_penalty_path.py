@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
@@ -24,6 +25,10 @@ def estimator_of(loss, **parameters):
     return kind(loss, **parameters)
 
 
+def score_bounds(estimator, X):
+    return estimator.decision_bounds(X) if is_classifier(estimator) else estimator.predict_bounds(X)
+
+
 def fresh(template, alpha, X, y, **arguments):
     return type(template)(**{**template.get_params(), "alpha": alpha}).fit(X, y, **arguments)
 
@@ -32,12 +37,12 @@ def assert_as_fresh(path, template, X, y, X_test, y_test=None, **arguments):
     """Each alpha of a path must give what an estimator fitted anew with it gives."""
     for k, alpha in enumerate(path.alphas):
         alone = fresh(template, alpha, X, y, **arguments)
-        bounds = alone._score_bounds(X_test)
+        bounds = score_bounds(alone, X_test)
         np.testing.assert_allclose(path.bounds[k], bounds, rtol=1e-4, atol=1e-4 * np.ptp(bounds, axis=-1).max())
         np.testing.assert_allclose(path.width[k], np.median(np.ptp(bounds, axis=-1)), rtol=1e-4)
         assert path.estimators[k].get_params() == alone.get_params()
         np.testing.assert_allclose(path.estimators[k].coef_, alone.coef_, rtol=1e-3, atol=1e-4)
-        np.testing.assert_array_equal(path.estimators[k]._score_bounds(X_test), path.bounds[k])
+        np.testing.assert_array_equal(score_bounds(path.estimators[k], X_test), path.bounds[k])
         if isinstance(template, BoundedClassifier):
             sets = np.asarray(alone.predict_set(X_test))
             assert path.certain[k] == pytest.approx((sets.sum(axis=1) == 1).mean())

@@ -1,47 +1,45 @@
-"""Bounds for many strengths of the penalty, from one reading of the table, so that a user can choose."""
+"""Bounds and scores for many strengths of the penalty, to choose one by."""
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from rich.progress import Progress
 from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
+from ipub.certainty import is_certain, possible_labels
 from ipub.certificates import CERTIFICATES, Certificate, Neighbour, tight
 from ipub.engine import Block, Rows
-from ipub.engine.rows import Sums
-from ipub.estimators import BoundedClassifier, BoundedRegressor
-from ipub.estimators.classifier import possible_labels
-from ipub.estimators.inputs import center_sums, labels_of
-from ipub.problem import Problem
+from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
+from ipub.progress import progress
+from ipub.reading import Parameters, TrainingData, center_sums, labels_of, read_training_data
 from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
-from ipub.solvers import Solution
+from ipub.training import TrainedModel, Training, train
 
 MOST_LOOKS = 2_000_000
-"""Beyond so many pairs of a missing cell and a test row, none is looked at one by one."""
+"""Beyond so many pairs of an uncertain training cell and a test row, bounds are in the grouped form."""
 
 USUAL_GROWTH, STEEPEST_GROWTH = -1.5, -3.0
-"""Moves are thought to grow with this power of the penalty if nothing is known, and never faster than with that."""
+"""How far models move is assumed to grow with this power of the penalty, and never faster than with that. It is a
+starting point for the proof, so it costs time or width, never truth."""
 
 SPAN = 1e3
-"""Between the greatest and the least alpha that are chosen here."""
+"""Quotient of the greatest and the least alpha that are chosen here."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PenaltyPath:
-    """What each strength of the penalty gives on some test rows; made by `penalty_path`.
+    """Bounds and scores of test rows for each strength of the penalty, as `penalty_path` returns them.
 
-    All arrays have one entry for each alpha, in the order of `alphas`. Printed, it is a table.
+    All arrays have one entry for each alpha, in the order of `alphas`. ``print(path)`` shows a table.
     """
 
     alphas: Array
@@ -50,17 +48,17 @@ class PenaltyPath:
     score: Array | None
     """Accuracy, or R2 of a regression, of the model trained at the center; None without y_test."""
     guaranteed_score: Array | None
-    """What the model of *every* completion reaches at least: the share of test rows whose label is certain and right,
-    or R2 with each prediction at the end of its bounds that is farther from the truth; None without y_test."""
+    """What the model of *every* filling reaches at least: the fraction of test rows whose label is certain and right,
+    or R2 with each prediction at the end of its bounds that is farther from the target; None without y_test."""
     certain: Array | None
-    """Share of test rows for which only one label is possible; None for a regression."""
+    """Fraction of test rows whose label is certain (`ipub.certainty.is_certain`); None for a regression."""
     width: Array
     """Median width of the bounds."""
     estimators: tuple[Any, ...]
     """The fitted estimators."""
 
     def columns(self) -> dict[str, Array]:
-        """Return what there is of each alpha, by name: ``pandas.DataFrame(path.columns())`` is a frame of it."""
+        """Return the columns of the table by name, for ``pandas.DataFrame(path.columns())``."""
         parts = {
             "alpha": self.alphas,
             "score": self.score,
@@ -89,27 +87,28 @@ def penalty_path(
 ) -> PenaltyPath:
     """Bound the predictions of test rows for many strengths of the penalty.
 
-    A strong penalty makes bounds narrow and the model blunt, a weak one the opposite: this shows what is traded. The
-    training table is read once, and each model is trained from those of stronger penalties. Bounds are as certain as
-    those of `fit`. Where there are many missing cells and test rows, they are in the form that keeps no training rows,
-    wider by some per cent, and up to several times where the penalty is weak: fit again with the alpha that you choose.
+    A stronger penalty gives narrower bounds and a less accurate model. The path shows both, so that an alpha can be
+    chosen. The training table is read once, and training starts from the models of stronger penalties, so a path is
+    faster than as many fits. Bounds are guaranteed as those of `fit` are. With many missing cells and test rows they
+    are in the grouped form, which keeps no training rows: wider by a few per cent, and up to several times where the
+    penalty is weak. Fit again with the alpha that you choose for the narrowest bounds.
 
     Parameters
     ----------
     estimator : BoundedClassifier or BoundedRegressor
-        Says everything but alpha. It is copied, not changed. Progress is shown if its `verbose` is positive.
+        Gives all parameters but alpha. It is copied, not changed. Progress is shown if its `verbose` is positive.
     X, y
         The training table with its holes, and its labels or targets, as for `fit`.
     X_test : array, DataFrame or IntervalMatrix of shape (m, n_features)
-        Rows to bound; they may have holes. If alpha is chosen by what they show, judge the choice on other rows.
+        Rows to bound, which may have holes. If you choose alpha by them, evaluate the choice on other rows.
     y_test : array of shape (m,), optional
-        Their labels or targets; without them there are no scores.
+        Their labels or targets, for the scores.
     alphas : int or array, default=20
-        The strengths of the penalty, or how many: these are then evenly spaced in their logarithms, from the mean
-        squared distance of the training rows from their mean (with ``fit_intercept=False``: from zero; scaled as the
-        model sees them) down to a thousandth of it.
+        The strengths of the penalty, or how many of them: then evenly spaced in their logarithms, from the mean squared
+        distance of the training rows from their mean (from zero with ``fit_intercept=False``), after scaling, down to
+        a thousandth of it.
     **fit_arguments
-        What else `fit` takes: ``sample_weight``, ``X_lower`` and ``X_upper``, ``y_lower`` and ``y_upper``.
+        Further arguments of `fit`: ``sample_weight``, ``X_lower`` and ``X_upper``, ``y_lower`` and ``y_upper``.
 
     Returns
     -------
@@ -131,39 +130,35 @@ def penalty_path(
       0.1   0.78              0.61     0.69    1.018
      0.01   0.79              0.04     0.04    5.848
 
-    With alpha = 0.1 the model of every filling of the 40 holes is right in at least 61 % of these rows.
+    With alpha = 0.1 the model of every filling of the 40 holes predicts at least 61 % of these rows right.
 
     >>> best = path.estimators[path.guaranteed_score.argmax()]
     >>> best.alpha
     0.1
     """
-    reader = _reader(estimator)
-    inspect.signature(reader.fit).bind(X, y, **fit_arguments)  # names an argument that fit does not take
+    template = _template(estimator)
+    inspect.signature(template.fit).bind(X, y, **fit_arguments)  # names an argument that fit does not take
     chosen = None if isinstance(alphas, Integral) else _checked_alphas(alphas)
     if isinstance(alphas, Integral) and (alphas < 1 or alphas is True):
         raise ValueError(f"alphas is {alphas}: give how many values to try, at least 1, or the values.")
-    models = reader._read_models(X, y, **fit_arguments)
+    parameters = replace(parameters_of(template), verbose=0)
+    data = read_training_data(parameters, X, y, **fit_arguments)
     if chosen is None:
-        chosen = _spaced_alphas(models[0], int(alphas), reader.fit_intercept)
-    truth = None if y_test is None else _read_truth(reader, y_test, _num_samples(X_test))
+        chosen = _spaced_alphas(data.rows[0], int(alphas), parameters.fit_intercept)
+    truth = None if y_test is None else _read_truth(data.classes, y_test, _num_samples(X_test))
     # From strong to weak, whatever the order: a model is near that of its stronger neighbour.
-    order = np.argsort(-chosen)
-    in_groups = sum(rows.count_uncertain() for rows in models) * _num_samples(X_test) > MOST_LOOKS
-    starts, neighbours = _Starts(), _Neighbours(in_groups)
+    order = np.argsort(-chosen).tolist()
+    in_groups = sum(rows.count_uncertain() for rows in data.rows) * _num_samples(X_test) > MOST_LOOKS
+    path = _Path(parameters, data, _Starts(), _Neighbours(in_groups))
     found: dict[int, _Point] = {}
     check_arithmetic()
-    with Progress(disable=not estimator.verbose) as bar:
-        for k in bar.track(order.tolist(), description="Penalties"):
-            fitted = copy.copy(reader)
-            fitted.alpha = float(chosen[k])
-            trained = [fitted._train(*each) for each in zip(models, starts.at(fitted.alpha, len(models)), strict=True)]
-            starts.add(fitted.alpha, [solution.w for _, solution in trained])
-            certificates = neighbours.certify(fitted, trained)
-            kept = (each.grouped() for each in certificates) if in_groups else certificates
-            fitted._keep_certificates(tuple(trained), tuple(kept))
+    with progress("Penalties", len(order), bool(template.verbose)) as report:
+        for done, k in enumerate(order):
+            fitted = clone(template).set_params(alpha=float(chosen[k]))
+            keep_training(fitted, path.at(fitted.alpha))
             found[k] = _Point.of(fitted, X_test, truth)
-            fitted.verbose = estimator.verbose
-    for rows in models:
+            report(done + 1)
+    for rows in data.rows:
         rows.clear_cache()
     points = [found[k] for k in range(len(chosen))]
     score, guaranteed, certain = (
@@ -173,6 +168,24 @@ def penalty_path(
     bounds = np.stack([point.bounds for point in points])
     width = np.median((bounds[..., 1] - bounds[..., 0]).reshape(len(points), -1), axis=1)
     return PenaltyPath(chosen, bounds, score, guaranteed, certain, width, tuple(point.estimator for point in points))
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The trainings of one path: each from what those of stronger penalties have found."""
+
+    parameters: Parameters
+    data: TrainingData
+    starts: _Starts
+    neighbours: _Neighbours
+
+    def at(self, alpha: float) -> Training:
+        """Train and certify with one penalty."""
+        parameters = replace(self.parameters, alpha=alpha)
+        models = train(parameters, self.data.rows, self.starts.at(alpha, len(self.data.rows)))
+        self.starts.add(alpha, [model.solution.w for model in models])
+        certificates = self.neighbours.certify(parameters.certificate, models)
+        return Training.of(parameters, self.data, models, tuple(certificates))
 
 
 class _Starts:
@@ -189,34 +202,36 @@ class _Starts:
             return [None] * n_models
         here, weights = self._last[-1]
         before, earlier = self._last[0]
-        # No farther than what is known: the line bends.
+        # No farther than from the model before to the last: beyond that the line is no guide.
         step = min(1.0, (math.log(alpha) - here) / (here - before)) if before != here else 0.0
         return [w + step * (w - old) for w, old in zip(weights, earlier, strict=True)]
 
 
 class _Neighbours:
-    """What is known of the last two penalties, and so suggests how far the models of the next can move."""
+    """The certificates of the last two penalties, which suggest how far the models of the next can move."""
 
     def __init__(self, in_groups: bool) -> None:
         self._in_groups = in_groups
         self._last: list[tuple[float, list[Certificate]]] = []
 
-    def certify(self, fitted: Any, trained: Sequence[tuple[Problem, Solution]]) -> list[Certificate]:
-        """Certify the models of one penalty as its estimator says."""
-        make, lam = CERTIFICATES[fitted.certificate], trained[0][0].penalty.lam
-        certificates = [
-            tight(problem, solution, self._near(k, lam), self._in_groups) if make is tight else make(problem, solution)
-            for k, (problem, solution) in enumerate(trained)
-        ]
+    def certify(self, name: str, models: Sequence[TrainedModel]) -> list[Certificate]:
+        """Certify the models of one penalty; in the form without training rows, if there is too much to do else."""
+        lam = models[0].problem.penalty.lam
+        certificates = [self._certificate(name, k, model, lam) for k, model in enumerate(models)]
         self._last = [*self._last[-1:], (lam, certificates)]
-        return certificates
+        return [each.grouped() for each in certificates] if self._in_groups else certificates
+
+    def _certificate(self, name: str, k: int, model: TrainedModel, lam: float) -> Certificate:
+        """Certify one model; only one certificate can use what is known of its neighbours."""
+        make = CERTIFICATES[name]
+        return tight(*model, self._near(k, lam), self._in_groups) if make is tight else make(*model)
 
     def _near(self, model: int, lam: float) -> Neighbour | None:
-        """Return the last bounds of a model, if time is short; its moves grow by powers of the penalty, as before."""
-        known = [(there, certificates[model].slope) for there, certificates in self._last]
-        if not known or not self._in_groups:
+        """Return the last bounds of a model, if time is short, and by which factors its moves are likely to grow."""
+        found = [(there, certificates[model].slope) for there, certificates in self._last]
+        if not found or not self._in_groups:
             return None
-        (earlier, before), (there, bounds) = known[0], known[-1]
+        (earlier, before), (there, bounds) = found[0], found[-1]
         if bounds is None or bounds.first is None:
             return None
         power = np.full(len(bounds.w) + 1, USUAL_GROWTH)
@@ -241,14 +256,16 @@ class _Point:
 
     @classmethod
     def of(cls, estimator: Any, X_test: Any, truth: NDArray[Any] | None) -> _Point:
-        bounds = estimator._score_bounds(X_test)
+        training = estimator.training_
+        rows = training.table.uncertain_rows(X_test, estimator.handle_unknown == "any")
+        bounds = training.score_bounds(rows)
         if isinstance(estimator, BoundedRegressor):
             if truth is None:
                 return cls(estimator, bounds)
             farther = np.maximum(np.abs(truth - bounds[:, 0]), np.abs(truth - bounds[:, 1]))
             return cls(estimator, bounds, _r2(truth, truth - estimator.predict(X_test)), _r2(truth, farther))
         possible = possible_labels(bounds)
-        certain = possible.sum(axis=1) == 1
+        certain = is_certain(bounds)
         if truth is None:
             return cls(estimator, bounds, certain=float(certain.mean()))
         right = possible[np.arange(len(truth)), truth]
@@ -261,18 +278,17 @@ def _r2(truth: Array, residual: Array) -> float:
         return float(1.0 - residual @ residual / ((truth - truth.mean()) ** 2).sum())
 
 
-def _reader(estimator: Any) -> Any:
-    """Return a copy of the estimator, with its parameters checked, to read tables with; it prints nothing."""
+def _template(estimator: Any) -> Any:
+    """Return an unfitted copy of the estimator, with its parameters checked."""
     if not isinstance(estimator, (BoundedClassifier, BoundedRegressor)):
         what = f"the class {estimator.__name__}" if isinstance(estimator, type) else f"a {type(estimator).__name__}"
         raise TypeError(
             f"estimator must be a BoundedClassifier() or a BoundedRegressor(), not {what}. Of a pipeline, give the "
             "last step, and the tables as the steps before it transform them."
         )
-    reader = clone(estimator)
-    reader._validate_params()
-    reader.verbose = 0
-    return reader
+    template = clone(estimator)
+    check_parameters(template)
+    return template
 
 
 def _checked_alphas(alphas: Any) -> Array:
@@ -312,18 +328,18 @@ def _spaced_alphas(rows: Rows, n: int, is_centered: bool) -> Array:
     return np.geomspace(greatest, greatest / SPAN, n)
 
 
-def _squared_distances(block: Block, middle: Array) -> Sums:
+def _squared_distances(block: Block, middle: Array) -> tuple[float]:
     away = block.center - middle
     return (block.weight @ np.einsum("ij,ij->i", away, away),)
 
 
-def _read_truth(reader: Any, y_test: Any, n_rows: int) -> NDArray[Any]:
+def _read_truth(classes: NDArray[Any] | None, y_test: Any, n_rows: int) -> NDArray[Any]:
     """Return the number of each test row's class, or its target."""
     labels = column_or_1d(labels_of(y_test))
     if len(labels) != n_rows:
         raise ValueError(f"y_test has {len(labels)} entries and X_test {n_rows} rows: give one for each row, or none.")
-    if isinstance(reader, BoundedClassifier):
-        numbers = {label: k for k, label in enumerate(reader.classes_.tolist())}
+    if classes is not None:
+        numbers = {label: k for k, label in enumerate(classes.tolist())}
         unknown = [label for label in labels.tolist() if label not in numbers]
         if unknown:
             raise ValueError(

@@ -32,6 +32,7 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, IntervalWarning, certify
 from ipub.io.modelfile import load, save
 from ipub.losses import LOSSES
+from ipub.reading.labels import class_factors
 
 N, D = 120, 3
 TEST = np.random.default_rng(9).normal(size=(7, D)) * 2.0
@@ -135,7 +136,7 @@ def test_the_objective_is_that_of_the_model(name, weights):
     weight = np.ones(N) if sample_weight is None else sample_weight
     if bounded.get_params().get("class_weight") is not None:
         numbers = np.unique(y, return_inverse=True)[1]
-        weight = weight * bounded._class_factors(numbers, weight)[numbers]
+        weight = weight * class_factors(bounded.class_weight, bounded.classes_, numbers, weight)[numbers]
     if LOSSES[bounded.loss].is_smooth:
         np.testing.assert_allclose(kkt_residual(bounded, full, y, weight), 0.0, atol=1e-7)
     trained = (

@@ -17,7 +17,7 @@ from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
 from ipub.certificates import sphere, tight
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows, engine_of, with_intercept_column
+from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -153,7 +153,8 @@ def test_a_fitted_model_keeps_no_copy_of_its_table(certificate):
     y = X[:, 0] > rng.normal(size=500)
     X[:30, 1] = np.nan
     fitted = BoundedClassifier(certificate=certificate).fit(X, y)
-    rows = engine_of(fitted._training[0][0].rows)
+    rows = fitted.training_.models[0].problem.rows.rows
     assert rows.matrix.table is X
-    assert not any(cache._values for cache in rows._caches)
+    assert not rows._kept
+    assert not rows._memory
     assert np.isfinite(fitted.attained_bounds(X[40:41])).all()

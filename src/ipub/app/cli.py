@@ -23,9 +23,10 @@ from sklearn.base import is_classifier
 import ipub
 from ipub.app.demo import show_demo
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say
+from ipub.certainty import is_certain, possible_labels
 from ipub.certificates import CERTIFICATES
 from ipub.data.holes import column_ranges
-from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.estimators import BoundedClassifier, BoundedRegressor, probability_bounds
 from ipub.experiments import SOURCES, reproduce
 from ipub.io import tables
 from ipub.io.modelfile import load_with_metadata, save
@@ -254,29 +255,25 @@ def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
     """Return the columns of the answer, and in words what is bounded."""
     prediction = estimator.predict(X)
     columns = {"prediction": pa.array(prediction)}
-    several = is_classifier(estimator) and len(estimator.classes_) > 2
     if not is_classifier(estimator):
-        quantity, bounds, threshold = "the prediction", _in_parts(estimator.predict_bounds, X), np.nan
-    elif hasattr(estimator, "predict_proba_bounds"):
-        quantity, bounds, threshold = "the probability of ", _in_parts(estimator.predict_proba_bounds, X), 0.5
+        bounds = _in_parts(estimator.predict_bounds, X)
+        return {**columns, "lower": pa.array(bounds[:, 0]), "upper": pa.array(bounds[:, 1])}, "the prediction"
+    several = len(estimator.classes_) > 2
+    scores = _in_parts(estimator.decision_bounds, X)
+    if hasattr(estimator, "predict_proba_bounds"):
+        name, bounds = "probability", probability_bounds(estimator.training_.loss, scores)
         values = estimator.predict_proba(X) if several else estimator.predict_proba(X)[:, 1]
     else:
-        quantity, bounds, threshold = "the score of ", _in_parts(estimator.decision_bounds, X), 0.0
-        values = estimator.decision_function(X)
+        name, bounds, values = "score", scores, estimator.decision_function(X)
     if several:
         of = np.arange(len(values)), np.searchsorted(estimator.classes_, prediction)
         values, bounds = values[of], bounds[of]
-    if is_classifier(estimator):
-        columns["probability" if threshold else "score"] = pa.array(values)
-        quantity += "the class that is predicted" if several else str(estimator.classes_[1])
-    columns["lower"], columns["upper"] = pa.array(bounds[:, 0]), pa.array(bounds[:, 1])
+    columns |= {name: pa.array(values), "lower": pa.array(bounds[:, 0]), "upper": pa.array(bounds[:, 1])}
+    columns["certain"] = pa.array(is_certain(scores))
     if several:
-        labels = _in_parts(estimator.predict_set, X)
-        columns["certain"] = pa.array(labels.sum(axis=1) == 1)
+        labels = possible_labels(scores)
         columns["possible"] = pa.array([", ".join(map(str, estimator.classes_[row])) for row in labels])
-    elif is_classifier(estimator):
-        columns["certain"] = pa.array((bounds[:, 0] > threshold) | (bounds[:, 1] < threshold))
-    return columns, quantity
+    return columns, f"the {name} of {'the class that is predicted' if several else estimator.classes_[1]}"
 
 
 def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray[Any]:

@@ -19,6 +19,7 @@ from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits
 
 from ipub.app.screen import OUTWARD, err, new_table, out, say
+from ipub.certainty import is_certain
 from ipub.datasets import load_mammographic_masses
 from ipub.datasets.mammographic_masses import FEATURES
 from ipub.estimators import BoundedClassifier
@@ -53,7 +54,7 @@ def show_demo(output: Path, alpha: float, seed: int) -> None:
     model.fit(X[~is_test], y[~is_test])
     classifier, test = model[-1], model[:-1].transform(X[is_test])
     probability, bounds = classifier.predict_proba(test)[:, 1], classifier.predict_proba_bounds(test)
-    certain = classifier.predict_set(test).sum(axis=1) == 1
+    certain = is_certain(classifier.decision_bounds(test))
     holes = np.isnan(X[~is_test])
     by_column = ", ".join(f"{name} {count}" for name, count in zip(FEATURES, holes.sum(axis=0), strict=True))
     right = np.mean(classifier.predict(test) == y[is_test])

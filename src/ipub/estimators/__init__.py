@@ -1,6 +1,19 @@
 """What a user calls: scikit-learn estimators whose predictions come with certified bounds."""
 
-from ipub.estimators.classifier import BoundedClassifier
+from ipub.estimators.classifier import BoundedClassifier, probability_bounds
+from ipub.estimators.fitted_state import fitted_attributes, is_result, keep_training, restore_fitted
+from ipub.estimators.linear_model import CONSTRAINTS, check_parameters, parameters_of
 from ipub.estimators.regressor import BoundedRegressor
 
-__all__ = ["BoundedClassifier", "BoundedRegressor"]
+__all__ = [
+    "CONSTRAINTS",
+    "BoundedClassifier",
+    "BoundedRegressor",
+    "check_parameters",
+    "fitted_attributes",
+    "is_result",
+    "keep_training",
+    "parameters_of",
+    "probability_bounds",
+    "restore_fitted",
+]

@@ -1,35 +1,41 @@
-"""What both estimators share: reading the user's data, training, certifying."""
+"""What both estimators share: `fit` from parameters to certificate, and bounds of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from rich.progress import Progress
-from sklearn.exceptions import NotFittedError
+from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ipub.attained import attained_bounds
-from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, bounds_of_uncertain_rows, pointwise_bounds
-from ipub.data.interval_matrix import Indices, IntervalMatrix
-from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
-from ipub.engine import Rows, with_intercept_column
-from ipub.estimators.inputs import TableReader
+from ipub.certificates import CERTIFICATES, Certificate
+from ipub.estimators.fitted_state import MODELS, check_unchanged, keep_training, training_from
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
-from ipub.parallel import single_threaded_blas
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import Array, check_arithmetic
-from ipub.solvers import Solution, solve
-from ipub.user_warnings import warn_user
+from ipub.reading import Parameters, read_training_data
+from ipub.rounding import Array
+from ipub.training import Training, train_and_certify
 
-RETRAINING_ERROR = 1e-7
-"""What rounding may add to the score of a retrained model, at most."""
+CONSTRAINTS: dict[str, list[Any]] = {
+    "alpha": [Interval(Real, 0, None, closed="neither")],
+    "l1_ratio": [Interval(Real, 0, 1, closed="left")],
+    "fit_intercept": ["boolean"],
+    "certificate": [StrOptions(set(CERTIFICATES))],
+    "intervals": [str, Mapping, "array-like"],
+    "interval_level": [Interval(Real, 0, 1, closed="right")],
+    "scale": [StrOptions({"standard", "minmax"}), None],
+    "precision": [Interval(Real, 0, None, closed="left"), Mapping, None],
+    "handle_unknown": [StrOptions({"error", "any"})],
+    "tol": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+"""What the parameters may be, in the terms of scikit-learn's validation."""
 
 
 def loss_constraints(task: Task) -> dict[str, list[Any]]:
@@ -38,154 +44,67 @@ def loss_constraints(task: Task) -> dict[str, list[Any]]:
     return {"loss": [StrOptions(set(loss_names(task)))], **dict.fromkeys(loss_parameters(task), positive)}
 
 
-class BoundedLinearModel(TableReader, FrameOutput):
+class BoundedLinearModel(FrameOutput):
     """Base of the estimators: training at the center and the certificate, whatever the loss."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"X_lower": True, "X_upper": True}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="left")],
-        "fit_intercept": ["boolean"],
-        "certificate": [StrOptions(set(CERTIFICATES))],
-        "intervals": [str, Mapping, "array-like"],
-        "interval_level": [Interval(Real, 0, 1, closed="right")],
-        "scale": [StrOptions({"standard", "minmax"}), None],
-        "precision": [Interval(Real, 0, None, closed="left"), Mapping, None],
-        "handle_unknown": [StrOptions({"error", "any"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     loss: str
-    alpha: float
-    l1_ratio: float
-    fit_intercept: bool
-    certificate: str
-    tol: float
-    max_iter: int
+    handle_unknown: str
     verbose: int
+
+    certificate_: Certificate | tuple[Certificate, ...]
+    coef_: Array
+    intercept_: Any
 
     @property
     def _loss(self) -> Loss:
         return make_loss(self.loss, self.get_params(deep=False))
 
-    def _penalty(self) -> ElasticNet:
-        alpha, l1_ratio = float(self.alpha), float(self.l1_ratio)
-        return ElasticNet(alpha * (1.0 - l1_ratio), alpha * l1_ratio, n_free=int(self.fit_intercept))
-
-    def _problem(self, rows: Rows) -> Problem:
-        return Problem(with_intercept_column(rows) if self.fit_intercept else rows, self._loss, self._penalty())
-
-    def _train(self, rows: Rows, start: Array | None = None) -> tuple[Problem, Solution]:
-        """Train one model on its rows, from weights that may be near."""
-        problem = self._problem(rows)
-        return problem, solve(problem, tol=self.tol, max_iter=self.max_iter, start=start, verbose=self.verbose)
-
-    def _certify(self, *trained: tuple[Problem, Solution]) -> None:
-        """Certify from the solutions of one problem, or of several: one for each class."""
-        check_arithmetic()
-        make = CERTIFICATES[self.certificate]
-        with single_threaded_blas(trained[0][0].rows.n_features):
-            self._keep_certificates(trained, tuple(make(problem, solution) for problem, solution in trained))
-        for problem, _ in trained:
-            problem.rows.clear_cache()
-
-    def _keep_certificates(
-        self, trained: tuple[tuple[Problem, Solution], ...], certificates: tuple[Certificate, ...]
-    ) -> None:
-        """Keep what was trained and certified, one for each class, as attributes."""
-        self._training = trained
-        self.n_iter_ = max(solution.n_iter for _, solution in trained)
-        self.dual_gap_ = max(solution.gap for _, solution in trained)
-        n_columns = trained[0][0].rows.n_features
-        d = n_columns - self.fit_intercept
-        bounds = np.stack([certificate.score_bounds(np.eye(n_columns)) for certificate in certificates])
-        intercept_bounds = bounds[:, d] if self.fit_intercept else np.zeros((len(trained), 2))
-        self.certificate_: Certificate | tuple[Certificate, ...] = certificates
-        self.coef_bounds_, self.intercept_bounds_ = bounds[:, :d], intercept_bounds
-        if len(trained) == 1:
-            self.certificate_, self.coef_bounds_ = certificates[0], bounds[0, :d]
-            self.intercept_bounds_ = intercept_bounds[0]
-        weights = np.stack([solution.w for _, solution in trained])
-        self._keep(weights[:, :d], weights[:, d] if self.fit_intercept else np.zeros(len(trained)))
-
-    def _keep(self, coef: Array, intercept: Array) -> None:
-        """Keep the weights and the intercept of each model as attributes."""
-        raise NotImplementedError
+    def _fit(self, X: Any, y: Any, *arguments: Any) -> Self:
+        """Read, train and certify; the estimator changes at the very end, and not at all if anything fails."""
+        parameters = parameters_of(self)
+        keep_training(self, train_and_certify(parameters, read_training_data(parameters, X, y, *arguments)))
+        return self
 
     @property
-    def _certificates(self) -> tuple[Certificate, ...]:
-        return self.certificate_ if isinstance(self.certificate_, tuple) else (self.certificate_,)
+    def training_(self) -> Training:
+        """What was read, trained and certified, as one `ipub.training.Training`.
 
-    def _by_model(self, parts: list[Array]) -> Array:
-        """Return the bounds of one model as they are, (m, 2), those of several as (m, n_classes, 2)."""
-        return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
+        It holds the training rows as long as the estimator is the one that was fitted. One that was loaded from a file,
+        unpickled or copied has no training rows: ``training_.models`` is empty.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted, or if a parameter has been changed since.
+        """
+        check_unchanged(self)
+        return training_from(self, self._loss)
+
+    def _filled_rows(self, X: Any) -> Array:
+        """Read rows to predict."""
+        return self.training_.table.filled_rows(X, self.handle_unknown == "any")
 
     def _score_bounds(self, X: Any) -> Array:
-        """Bound the scores of rows, holes of their own included."""
-        center, cells, choices = self._extended(self._read_uncertain_rows(X))
-        first = self._certificates[0]
-        if first.name == "pointwise" and not first.note and not hasattr(self, "_training"):
-            warn_user(
-                "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
-                "has none, so these are the bounds of 'tight'. Call fit again for pointwise bounds.",
-                UserWarning,
-            )
-        coef_bounds = self.coef_bounds_.reshape(len(self._certificates), -1, 2)
-        with single_threaded_blas(center.shape[1]):
-            parts = [
-                bounds_of_uncertain_rows(
-                    partial(self._certain_bounds, k),
-                    center,
-                    cells,
-                    coef_bounds[k],
-                    choices,
-                    0 if self._is_pointwise(k) else MOST_TRIED,
-                )
-                for k in range(len(self._certificates))
-            ]
-        return self._by_model(parts)
-
-    def _is_pointwise(self, k: int) -> bool:
-        """Whether rows are bounded by retraining for each of them."""
-        certificate = self._certificates[k]
-        return certificate.name == "pointwise" and not certificate.note and hasattr(self, "_training")
-
-    def _certain_bounds(self, k: int, table: Array) -> Array:
-        """Bound the scores of rows without holes under model k."""
-        certificate = self._certificates[k]
-        if not self._is_pointwise(k):
-            return certificate.score_bounds(table)
-        problem, solution = self._same_training()[k]
-        with Progress(disable=not self.verbose) as bar:
-            task = bar.add_task("Retraining for each row", total=len(table))
-            return pointwise_bounds(
-                problem, solution, certificate, table, lambda done, _: bar.update(task, completed=done)
-            )
-
-    def _extended(self, rows: IntervalMatrix) -> tuple[Array, tuple[Indices, Indices, Array], MissingCategories]:
-        """Return the center of rows, with the ones that an intercept sees, their uncertain cells and choices."""
-        in_row, columns, _, radii = rows.cells(slice(0, rows.shape[0]))
-        center = rows.center_rows(slice(0, rows.shape[0]))
-        if self.fit_intercept:
-            center = np.column_stack([center, np.ones(len(center))])
-        return center, (in_row, columns, radii), rows.choices
-
-    # --- what completions attain -------------------------------------------------------------------
+        """Bound the scores of rows, which may have holes of their own."""
+        training = self.training_
+        rows = training.table.uncertain_rows(X, self.handle_unknown == "any")
+        return training.score_bounds(rows, verbose=self.verbose)
 
     def attained_bounds(self, X: Any, *, return_completions: bool = False) -> Any:
-        """Return (m, 2): a lowest and a highest score that fillings of the training table really give.
+        """Return (m, 2): a low and a high score that models trained on fillings of the training table really have.
 
-        With more than two classes, (m, n_classes, 2). Holes of a row in X are filled as well, for each model with the
-        ends of their intervals that give its lowest and its highest score.
+        The certified bounds say where the score cannot be; these say where it can. Each end is the score of a model
+        that was trained on one filling, found by a search. So the exact range of the score contains these bounds and
+        lies within the certified ones, and where the two are close, both are nearly exact. Holes of a row in X are
+        filled as well, with the ends of their intervals that give its lowest and its highest score.
 
-        Each end is the score of a model trained on one filling, found by a search. So the exact range of the score
-        contains these bounds, and is contained in the certified ones: where both are close, both are nearly exact.
-        With at most 12 holes in a small table all fillings with every hole at an end of its interval are looked at.
-        It retrains many times, and needs the training table: it looks at the one given to `fit`, not at a copy. A
-        model that was pickled or comes from a model file has none. Progress is shown if `verbose` is positive.
+        The search retrains many times. It needs the training table, and looks at the one given to `fit`, which must
+        not be changed: no copy is kept. A model that was copied, unpickled or loaded from a file has none. With at most
+        12 holes in a small table, every filling with each hole at an end of its interval is tried. Progress is shown
+        if `verbose` is positive.
 
         Parameters
         ----------
@@ -195,15 +114,15 @@ class BoundedLinearModel(TableReader, FrameOutput):
 
         Returns
         -------
-        bounds : array of shape (m, 2)
+        bounds : array of shape (m, 2), or (m, n_classes, 2) with more than two classes
         completions : list of m pairs
             Only if asked for: the fillings of the training table that give the lower and the upper end of each row;
-            with more than two classes, lists of such pairs, one for each class. ``table()`` of one is
-            the filled training table, ``positions`` is -1, 0 or 1 for each hole, row by row: at the lower end, the
-            middle or the upper end of its interval (holes whose interval is a point have none); then the number of
-            the level for each missing category. If there is a `scaling_`, the table is scaled. Where labels are
-            uncertain, ``targets()`` and ``weights()`` are those of the filling; a row of unknown class is in the table
-            twice, and one of the two has no weight.
+            with more than two classes, lists of such pairs, one for each class. ``table()`` of one is the filled
+            training table (scaled, if there is a `scaling_`). ``positions`` says where each hole is in its interval,
+            row by row: -1 at the lower end, 0 in the middle, 1 at the upper end (holes whose interval is a point are
+            left out); then follows the number of the level for each missing category. Where labels are uncertain,
+            ``targets()`` and ``weights()`` are those of the filling; a row of unknown class is in the table twice, and
+            one of the two has the weight 0.
 
         Examples
         --------
@@ -219,76 +138,38 @@ class BoundedLinearModel(TableReader, FrameOutput):
         >>> bool(np.isclose(again.predict([[1.5, 1.0]])[0], bounds[0, 1]))
         True
         """
-        center, cells, choices = self._extended(self._read_uncertain_rows(X))
-        parts = [self._attained(k, center, cells, choices, return_completions) for k in range(len(self._certificates))]
-        bounds = self._output(self._by_model([part[0] for part in parts]), X)
-        if not return_completions:
-            return bounds
-        pairs = [part[1] for part in parts]
-        return bounds, pairs[0] if len(pairs) == 1 else [list(each) for each in zip(*pairs, strict=True)]
+        training = self.training_
+        rows = training.table.uncertain_rows(X, self.handle_unknown == "any")
+        bounds, completions = training.attained_bounds(rows, keep_completions=return_completions, verbose=self.verbose)
+        output = self._output(bounds, X)
+        return (output, completions) if return_completions else output
 
-    def _attained(
-        self, k: int, center: Array, cells: tuple[Indices, Indices, Array], choices: MissingCategories, keep: bool
-    ) -> tuple[Array, Any]:
-        """Search for what completions attain under model k.
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002 (as in scikit-learn)
+        """Return the names of the columns that the weights in `coef_` and `coef_bounds_` belong to.
 
-        Missing categories of the rows take the levels that the trained model puts lowest, or highest.
+        A column of categories has one for each level, ``column_level``.
         """
-        problem, solution = self._same_training()[k]
-        if len(choices):
-            ends, pairs = [], []
-            for side in (-1.0, 1.0):
-                chosen = np.zeros(len(choices), dtype=np.intp)
-                for some, levels in choices.by_category():
-                    chosen[some] = np.argmax(side * solution.w[levels.columns])
-                filled = center.copy()
-                choices.put(filled, chosen)
-                bounds, completions = self._attained(k, filled, cells, NOTHING_MISSING, keep)
-                ends.append(bounds)
-                pairs.append(completions)
-            mixed = [(low[0], high[1]) for low, high in zip(*pairs, strict=True)]
-            return np.column_stack([ends[0][:, 0], ends[1][:, 1]]), mixed
-        radius = np.zeros_like(center)
-        radius[cells[0], cells[1]] = cells[2]
-        with Progress(disable=not self.verbose) as bar:
-            task = bar.add_task("Retraining on completions", total=1.0)
-            attained = attained_bounds(
-                problem,
-                solution,
-                center,
-                radius=radius,
-                keep_completions=keep,
-                progress=lambda share: bar.update(task, completed=share),
-            )
-        # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
-        coef_bounds = self.coef_bounds_.reshape(len(self._certificates), -1, 2)[k]
-        low, high = bounds_of_uncertain_rows(self._certificates[k].score_bounds, center, cells, coef_bounds).T
-        inside = np.clip(attained.bounds, low[:, None], high[:, None])
-        rounding = np.abs(attained.bounds - inside) <= RETRAINING_ERROR * (1.0 + np.abs(inside))
-        return np.where(rounding, inside, attained.bounds), attained.completions
-
-    def _same_training(self) -> tuple[tuple[Problem, Solution], ...]:
-        """Return what `fit` trained on and found, if it is still there as it was."""
-        if not hasattr(self, "_training"):
-            raise NotFittedError(
-                "attained_bounds needs the training table, and a model that was loaded from a file, unpickled or "
-                "copied has none: call fit again."
-            )
-        for problem, _ in self._training:
-            problem.rows.clear_cache()
-        problem, solution = self._training[0]
-        now = problem.evaluate(solution.w, solution.dual_loss, solution.dual_w).primal
-        if not np.isclose(now, solution.primal, rtol=1e-9, atol=0.0, equal_nan=True):
-            raise ValueError(
-                "The training table has been changed since fit, which keeps no copy of it: call fit again."
-            )
-        return self._training
+        table = self.training_.table
+        return np.array(table.names or [f"x{j}" for j in range(len(table.fill_values))], dtype=object)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training table out of pickles, as out of model files."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_training"}
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, MODELS: ()} if MODELS in state else state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def parameters_of(estimator: BoundedLinearModel) -> Parameters:
+    """Return the parameters of an estimator, as reading and training take them."""
+    given = estimator.get_params(deep=False)
+    names = {field.name for field in fields(Parameters)} - {"kind", "loss"}
+    return Parameters(type(estimator), estimator._loss, **{name: given[name] for name in names & given.keys()})
+
+
+def check_parameters(estimator: BoundedLinearModel) -> None:
+    """Raise an error if a parameter has a value that it cannot have, as `fit` does."""
+    estimator._validate_params()

@@ -7,59 +7,57 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils import check_array, column_or_1d
 
-from ipub.data.interval_matrix import check_values
-from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine import Rows, with_label_uncertainty
-from ipub.estimators.linear_model import BoundedLinearModel, loss_constraints
-from ipub.rounding import LARGEST, Array, midpoint_and_radius
+from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
+from ipub.rounding import Array
 
 
 class BoundedRegressor(RegressorMixin, BoundedLinearModel):
-    """Linear regression with certified bounds over all fillings of the holes in its training table.
+    """Linear regression with certified bounds for training tables with missing values.
 
-    Minimises ``sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
-    with every hole at the middle of its interval, and bounds the prediction of the model trained on *any*
-    filling of the holes inside their intervals.
+    The missing values ("holes") of the training table are unknown, but each is assumed to lie in an interval. `fit`
+    trains one model, with every hole at the middle of its interval ("the center"), by minimising
+
+    ``sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``
+
+    with weights s of the rows, and computes bounds that hold for the models trained, to their exact optimum, on *every*
+    filling of the holes inside their intervals. No other model is trained.
 
     Parameters
     ----------
     loss : {"squared_error", "huber"}, default="squared_error"
-        ``(y - t)^2``; or, with d = abs(y - t), ``d^2 / 2`` for d up to `huber_delta` and
-        ``huber_delta (d - huber_delta / 2)`` beyond: a target far off pulls no more than by `huber_delta`.
+        ``(y - t)^2`` for a prediction t; or, with r = abs(y - t), ``r^2 / 2`` for r up to `huber_delta` and
+        ``huber_delta (r - huber_delta / 2)`` above, so that outliers in y have less influence.
     alpha : float, default=0.1
-        Strength of the penalty. ``Ridge(alpha=a)`` has ``alpha = 2 a / n``; ``ElasticNet(alpha=a)`` has
-        ``alpha = 2 a``, with the same `l1_ratio`. ``HuberRegressor`` of scikit-learn estimates a scale of the noise
-        as well, so it minimises something else.
+        Strength of the penalty. A stronger penalty gives narrower bounds and a less accurate model. The same model as
+        ``Ridge(alpha=a)`` on n rows has ``alpha = 2 a / n``, the same as ``ElasticNet(alpha=a)`` has ``alpha = 2 a``
+        and its `l1_ratio`. ``HuberRegressor`` also estimates a scale of the noise, so it is another model.
     l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, precision, handle_unknown, tol, max_iter,
     random_state, verbose
         As in `BoundedClassifier`.
     huber_delta : float, default=1.0
-        Where ``loss="huber"`` turns from a parabola into lines, in units of y; other losses do not use it.
+        Residual at which ``loss="huber"`` turns from quadratic to linear, in units of y. Other losses do not use it.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-        The model trained at the center.
+        Weights of the model trained at the center.
     coef_bounds_ : array of shape (n_features, 2)
-        Bounds of each weight over all completions.
+        Bounds of each weight over all fillings.
     intercept_ : float
     intercept_bounds_ : array of shape (2,)
-        Bounds of the intercept over all completions.
+        Bounds of the intercept over all fillings.
     certificate_ : Certificate
         What was certified, and how.
     fill_values_ : array of shape (n_features,)
-        What holes of a test row take in `predict`.
-    hole_ranges_ : array of shape (n_features, 2)
-        Where holes lie; as in `BoundedClassifier`.
-    precision_, scaling_, encoder_
+        Values that `predict` uses for holes of a test row.
+    hole_ranges_, precision_, scaling_, encoder_, training_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `BoundedClassifier`.
-    dual_gap_ : float
-        Duality gap at the center; see `BoundedClassifier`.
-    n_iter_ : int
-    n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+
+    Notes
+    -----
+    If `fit` fails or is interrupted, the estimator stays as it was; parameters must not change after it, but for those
+    that `BoundedClassifier` names.
 
     Examples
     --------
@@ -73,7 +71,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BoundedLinearModel._parameter_constraints,
+        **CONSTRAINTS,
         **loss_constraints("regression"),
     }
 
@@ -125,103 +123,39 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         y_lower: ArrayLike | None = None,
         y_upper: ArrayLike | None = None,
     ) -> Self:
-        """Train at the center of the intervals and certify.
+        """Train with every hole at the middle of its interval, and certify.
 
         Parameters
         ----------
         X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
-            NaN are the holes. A ``numpy.memmap`` is streamed from its file.
+            NaN are the holes; see `BoundedClassifier.fit`.
         y : array of shape (n_rows,)
             Targets.
         sample_weight : array of shape (n_rows,), optional
+            Weights of the rows; a row of weight 0 counts nowhere.
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
-            Bounds of each cell; equal to X where X is observed.
+            Bounds of each cell, equal to X where X is observed.
         y_lower, y_upper : arrays of shape (n_rows,), optional
-            Bounds of each target, finite: of a rounded, a censored or an unknown one. y must lie between them, or be
-            NaN. The model is trained at their middle, and bounds hold for all targets between them as well.
+            Finite bounds of each target, if some are rounded, censored or unknown. y must lie between them, or be NaN.
+            The model is trained at their middle, and bounds hold for all targets between them.
+
+        Returns
+        -------
+        BoundedRegressor
+            The estimator itself. If an error is raised, it is as it was before.
         """
-        self._certify(*map(self._train, self._read_models(X, y, sample_weight, X_lower, X_upper, y_lower, y_upper)))
-        return self
-
-    def _read_models(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        X_lower: ArrayLike | None = None,
-        X_upper: ArrayLike | None = None,
-        y_lower: ArrayLike | None = None,
-        y_upper: ArrayLike | None = None,
-    ) -> list[Rows]:
-        """Read what `fit` takes; return the rows of the one model to train."""
-        y, radius = self._read_target_bounds(y, y_lower, y_upper)
-        rows = self._read_rows(X, y, sample_weight, X_lower, X_upper)[0]
-        if radius is not None and radius.any():
-            rows = with_label_uncertainty(rows, LabelUncertainty(radius, np.zeros(len(radius))))
-        return [rows]
-
-    def _read_target_bounds(
-        self, y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | None
-    ) -> tuple[Any, Array | None]:
-        """Return the middle of each target's interval and its radius; y as it is, and None, without intervals."""
-        if (y_lower is None) != (y_upper is None):
-            raise ValueError("y_lower and y_upper go together: give both or neither.")
-        if y_lower is None or y_upper is None:
-            return y, None
-        low, high = (
-            check_array(column_or_1d(end, warn=True), dtype=float, ensure_2d=False, ensure_all_finite=False)
-            for end in (y_lower, y_upper)
-        )
-        if len(low) != len(high):
-            raise ValueError(f"y_lower has {len(low)} rows, y_upper {len(high)}.")
-        for end, what in ((low, "y_lower"), (high, "y_upper")):
-            wrong = np.flatnonzero(~(np.abs(end) <= LARGEST))
-            if len(wrong):
-                raise ValueError(f"{what} is {end[wrong[0]]} in row {wrong[0]}: give a finite bound for every target.")
-        crossed = np.flatnonzero(low > high)
-        if len(crossed):
-            i = crossed[0]
-            raise ValueError(f"y_lower is {low[i]} and y_upper {high[i]} in row {i}: swap them, or correct them.")
-        if y is not None:
-            given = check_array(column_or_1d(y), dtype=float, ensure_2d=False, ensure_all_finite=False)
-            if len(given) != len(low):
-                raise ValueError(f"y has {len(given)} rows, y_lower and y_upper {len(low)}.")
-            outside = np.flatnonzero((given < low) | (given > high))
-            if len(outside):
-                i = outside[0]
-                raise ValueError(f"y is {given[i]} in row {i}, not between its bounds {low[i]} and {high[i]}.")
-        return midpoint_and_radius(low, high)
-
-    def _read_rows(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        X_lower: ArrayLike | None,
-        X_upper: ArrayLike | None,
-        reset: bool = True,
-    ) -> tuple[Rows, Array]:
-        """Read what `fit` takes; return the rows and their weights."""
-        data = self._read_training_data(X, X_lower, X_upper, reset)
-        labels = self._read_labels(y, data.shape[0])
-        targets = check_array(labels, dtype=float, ensure_2d=False, input_name="y")
-        check_values(targets[:, None], ["y"], what="y")
-        weight = self._read_weights(sample_weight, data.shape[0])
-        return self._rows(X, data, targets, weight), weight
-
-    def _keep(self, coef: Array, intercept: Array) -> None:
-        self.coef_, self.intercept_ = coef[0], float(intercept[0])
+        return self._fit(X, y, sample_weight, X_lower, X_upper, y_lower, y_upper)
 
     def predict(self, X: Any) -> Array:
-        """Return the prediction of the model trained at the center; holes take the center."""
-        return np.asarray(self._read_filled_rows(X) @ self.coef_ + self.intercept_)
+        """Return the prediction of each row by the model trained at the center; holes take `fill_values_`."""
+        return np.asarray(self._filled_rows(X) @ self.coef_ + self.intercept_)
 
     def predict_bounds(self, X: Any) -> Any:
-        """Return (m, 2): the lowest and highest prediction over all completions of the training table.
+        """Return (m, 2): bounds of the prediction of each row over all fillings of the holes.
 
-        Guarantee: the exact minimiser (w, b) of the training problem of *every* completion has
-        ``lower <= x.w + b <= upper``, whatever the holes of the row x itself are: these lie in the intervals of
-        their columns too, or in those of an `IntervalMatrix`. It speaks of completions inside the intervals, not of
-        values outside them, and of doubt about y only as far as it was stated.
+        Guarantee: for *every* filling of the training table inside the intervals, the exact minimiser (w, b) of its
+        training problem has ``lower <= x.w + b <= upper``. Holes of the row x itself may take any value in the
+        intervals of their columns, or in those of an `IntervalMatrix`. Nothing is said about values outside the
+        intervals, nor about errors in y beyond `y_lower` and `y_upper` of `fit`.
         """
         return self._output(self._score_bounds(X), X)

@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 import ipub
 from ipub.certificates import PARTS, Certificate
 from ipub.data.categories import TableEncoder
 from ipub.data.scaling import Scaling
-from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.estimators import BoundedClassifier, BoundedRegressor, fitted_attributes, is_result, restore_fitted
 from ipub.io.tables import whole_file
 from ipub.losses import LOSSES
 from ipub.rounding import LARGEST
@@ -90,9 +89,8 @@ def save(
             f"Only {' and '.join(ESTIMATORS)} can be saved, not {kind}. Of a Pipeline, save the last step and keep "
             "the others with their own means."
         )
-    check_is_fitted(estimator)
+    fitted = fitted_attributes(estimator)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    fitted = {name: value for name, value in vars(estimator).items() if _is_fitted(name)}
     if not training_rows:
         certificates = fitted["certificate_"]
         fitted["certificate_"] = (
@@ -177,21 +175,17 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
     if unknown:
         raise ValueError(f"unknown parameter {min(unknown)!r}")
     estimator = kind(**parameters)
-    for name, value in _decode_items(header["fitted"], archive).items():
-        if not _is_fitted(name):
-            raise ValueError(f"unexpected attribute {name!r}")
-        setattr(estimator, name, value)
+    attributes = _decode_items(header["fitted"], archive)
+    unexpected = [name for name in attributes if not is_result(name)]
+    if unexpected:
+        raise ValueError(f"unexpected attribute {unexpected[0]!r}")
+    restore_fitted(estimator, attributes)
     if version < 3:
         # These did not say where holes of test rows lie: anywhere.
         estimator.hole_ranges_ = np.tile([-LARGEST, LARGEST], (estimator.n_features_in_, 1))
         estimator.precision_ = np.zeros(estimator.n_features_in_)
     _check_consistent(estimator)
     return StoredModel(estimator, _decode_items(header["metadata"], archive))
-
-
-def _is_fitted(name: str) -> bool:
-    """Whether an attribute is a public result of fit, by scikit-learn's convention."""
-    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
 
 
 def _check_consistent(estimator: Any) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ipub.certainty import is_certain
 from ipub.rounding import Array
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def plot_bounds(
     if threshold is None:
         groups = [(np.ones(len(center), dtype=bool), CERTAIN, "bounds over all completions")]
     else:
-        certain = (interval[:, 0] > threshold) | (interval[:, 1] < threshold)
+        certain = is_certain(interval, threshold)
         groups = [
             (certain, CERTAIN, "certain: the same class for every completion"),
             (~certain, UNCERTAIN, "open: missing cells may change the class"),

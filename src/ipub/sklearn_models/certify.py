@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ from ipub.data.frames import is_frame
 from ipub.data.holes import IntervalWarning
 from ipub.data.interval_matrix import IntervalMatrix, cell_name
 from ipub.engine import MemoryRows, Rows
-from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.estimators import CONSTRAINTS, BoundedClassifier, BoundedRegressor, keep_training, parameters_of
 from ipub.losses import LOSSES
 from ipub.problem import Evaluation, Problem
+from ipub.reading import Columns, Expected, LearntTable, Parameters, TrainingData, read_training_data
 from ipub.rounding import Array, overflow_means_unbounded, up
-from ipub.sklearn_models import Steps, read_model, read_steps, refuse, split
+from ipub.sklearn_models import FittedModel, Steps, read_model, read_steps, refuse, split
 from ipub.solvers import Solution, solve
+from ipub.training import TrainedModel, Training, certify_models, problem_of
 from ipub.user_warnings import warn_user
 
 FAR = 1e-3
@@ -33,7 +36,7 @@ _OPTIONS = ("certificate", "intervals", "interval_level")
 @validate_params(
     {
         **dict.fromkeys(_DATA, "no_validation"),
-        **{name: BoundedClassifier._parameter_constraints[name] for name in _OPTIONS},
+        **{name: CONSTRAINTS[name] for name in _OPTIONS},
     },
     prefer_skip_nested_validation=True,
 )
@@ -51,47 +54,49 @@ def certify(
 ) -> BoundedClassifier | BoundedRegressor:
     """Bound the predictions of a trained scikit-learn model over all fillings of the holes in its training table.
 
-    The bounds contain the prediction of the same model trained, to its exact optimum, on *any* filling of the holes.
-    Nothing is trained: a certificate holds for any reference, and the model's weights are the reference. (The hinge is
-    the exception. Its optimality is not to be read off scores that lie on its kink, so the bounds of an SVM start from
-    a model that is trained here.) What the model's own training left undone makes the bounds wider, never wrong; a
-    `ConvergenceWarning` says if it is much.
+    The bounds contain the prediction of the same model trained, to its exact optimum, on *any* filling of the holes
+    inside their intervals. Nothing is retrained: the bounds start from the weights of the model. (Those of a model with
+    the hinge loss start from a model that is trained here, because scores exactly at the kink of the hinge do not show
+    whether weights are optimal.) If the model is not fully trained, the bounds are wider, but still valid; a
+    `ConvergenceWarning` says so if it is far from its optimum.
 
     Parameters
     ----------
     model : fitted model, or Pipeline that ends in one
         `LogisticRegression`, `Ridge`, `ElasticNet`, `SVC` with ``kernel="linear"``, or `LinearSVC` with
-        ``fit_intercept=False``; two classes; with an L2 part in the penalty. Steps before it may be
-        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`, `SimpleImputer`, `KNNImputer` and
-        `IterativeImputer`; the first step may be a `ColumnTransformer` of these and of `OneHotEncoder` after a
-        `SimpleImputer`, trained on a DataFrame: a missing category is then any level that the encoder knows. What a
-        scaler has learnt is taken as fixed: the bounds are for models trained on fillings that *this* scaler has
-        scaled. Whatever else is refused, with a reason.
+        ``fit_intercept=False``. Classifiers must have two classes, and the penalty an L2 part. Steps before the model
+        may be `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`, `SimpleImputer`, `KNNImputer` and
+        `IterativeImputer`. The first step may be a `ColumnTransformer` of these and of `OneHotEncoder` after a
+        `SimpleImputer`, trained on a DataFrame: a missing category may then be any level of the encoder. A scaler is
+        taken as fixed: bounds are for models trained on fillings scaled by *this* scaler. Any other model or step
+        raises an error that says why and what to use instead.
     X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
-        The table that the model was trained on, in the units that the model or pipeline takes, with NaN where a value
-        is missing, whatever it was filled with in training.
+        The training table of the model, as the model or pipeline takes it, but with NaN where a value is missing,
+        whatever value was used there in training.
     y : array of shape (n_rows,)
         The labels or targets that the model was trained on.
     sample_weight : array of shape (n_rows,), optional
-        The weights that the model was trained with; those of the classes are known from the model.
+        The weights that the model was trained with. Class weights are read from the model.
     certificate, intervals, interval_level
         As in `BoundedClassifier`; `intervals` in the units of X.
     X_lower, X_upper : arrays of shape (n_rows, n_features), optional
-        Bounds of each cell in the units of X; equal to X where X is observed.
+        Bounds of each cell in the units of X, equal to X where X is observed.
 
     Returns
     -------
     BoundedClassifier or BoundedRegressor
-        With the weights and the intercept of the model, and `alpha` such that it minimises the same. Its methods take
-        rows in the units of X and scale them as the pipeline does. Fitting it again trains a model without scaling.
+        With the weights and the intercept of the model, and with the `alpha` that makes the objective the same. Its
+        methods take rows in the units of X and scale them as the pipeline does. Calling its `fit` trains a new model,
+        without the scaling.
 
     Warns
     -----
     ConvergenceWarning
-        If the model is far from the optimum of its training problem (relative duality gap above 0.001). If X has holes
-        and no imputer in the pipeline tells how they were filled: if it is far from that of any filling.
+        If the relative duality gap of the model is above 0.001: it is far from the optimum of its training problem. If
+        X has holes and no imputer in the pipeline says how they were filled: only if it is far from the optimum of
+        every filling.
     IntervalWarning
-        If an imputer has filled a hole with a value outside its interval: the bounds do not speak of such fillings.
+        If an imputer has filled a hole with a value outside its interval: the bounds do not include such fillings.
 
     Examples
     --------
@@ -115,7 +120,6 @@ def certify(
     fitted, steps = read_model(last, y), read_steps(before)
     if steps.encoder is not None and not is_frame(X):
         raise ValueError("The model's ColumnTransformer was trained on a DataFrame: give X as a DataFrame.")
-    coef = steps.encoded(fitted.coef)
     kind: Any = BoundedClassifier if LOSSES[fitted.loss].task == "classification" else BoundedRegressor
     estimator = kind(
         fitted.loss,
@@ -126,36 +130,41 @@ def certify(
         interval_level=interval_level,
         **({} if fitted.class_weight is None else {"class_weight": fitted.class_weight}),
     )
-    _expect(estimator, [*before, last][0], steps)
     if isinstance(X, np.memmap) and before:
         X = np.asarray(X)
-    rows, weight = estimator._read_rows(X, y, sample_weight, X_lower, X_upper, reset=False)
-    if fitted.classes is not None and not np.array_equal(estimator.classes_, fitted.classes):
-        refuse(last, f"it was trained on the classes {fitted.classes}, but y has {estimator.classes_}.")
-    estimator.alpha = fitted.alpha_of(math.fsum(weight))
-    problem = estimator._problem(rows)
-    w = np.append(coef, fitted.intercept) if fitted.fit_intercept else coef
-    solution = _reference(problem, w)
-    estimator._certify((problem, solution))
-    estimator._keep(coef[None], np.array([fitted.intercept]))
-    at = _evaluation(problem, w, solution)
-    estimator.dual_gap_ = at.gap
-    filling = _filling(estimator, steps, X, rows)
-    if filling is not None:
-        trained = estimator._problem(filling)
-        at = _evaluation(trained, w, _reference(trained, w))
-    guessed = filling is None and rows.count_uncertain() > 0
-    if at.relative_gap > FAR and (not guessed or _is_outside(estimator)):
-        _warn_far(estimator, w, at, guessed)
+    expected = _expected(kind, [*before, last][0], steps)
+    data = read_training_data(parameters_of(estimator), X, y, sample_weight, X_lower, X_upper, expected=expected)
+    if data.classes is not None and not np.array_equal(data.classes, fitted.classes):
+        refuse(last, f"it was trained on the classes {fitted.classes}, but y has {data.classes}.")
+    estimator.set_params(alpha=fitted.alpha_of(math.fsum(data.weight)))
+    keep_training(estimator, _certified(parameters_of(estimator), data, fitted, steps, X))
     return estimator  # type: ignore[no-any-return]
 
 
-def _expect(estimator: Any, first: Any, steps: Steps) -> None:
-    """Make an estimator expect the features that a pipeline's first step was trained on, and encode and scale them."""
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(first, name):
-            setattr(estimator, name, getattr(first, name))
-    estimator.scaling_, estimator.encoder_ = steps.scaling, steps.encoder
+def _expected(kind: type[Any], first: Any, steps: Steps) -> Expected:
+    """Return the columns that a pipeline's first step was trained on, and how the steps encode and scale them."""
+    names = getattr(first, "feature_names_in_", None)
+    return Expected(Columns(kind, first.n_features_in_, names, steps.encoder), steps.scaling)
+
+
+def _certified(parameters: Parameters, data: TrainingData, fitted: FittedModel, steps: Steps, X: Any) -> Training:
+    """Certify a model from its own weights; warn if they are far from the optimum."""
+    coef = steps.encoded(fitted.coef)
+    w = np.append(coef, fitted.intercept) if fitted.fit_intercept else coef
+    (rows,) = data.rows
+    problem = problem_of(parameters, rows)
+    solution = _reference(problem, w)
+    training = certify_models(parameters, data, (TrainedModel(problem, solution),))
+    at = _evaluation(problem, w, solution)
+    training = replace(training, coef=coef[None], intercept=np.array([fitted.intercept]), dual_gap=at.gap)
+    filling = _filling(data.table, steps, X, rows)
+    if filling is not None:
+        trained = problem_of(parameters, filling)
+        at = _evaluation(trained, w, _reference(trained, w))
+    guessed = filling is None and rows.count_uncertain() > 0
+    if at.relative_gap > FAR and (not guessed or _is_outside(training)):
+        _warn_far(problem, w, at, guessed)
+    return training
 
 
 def _reference(problem: Problem, w: Array) -> Solution:
@@ -174,24 +183,24 @@ def _evaluation(problem: Problem, w: Array, solution: Solution) -> Evaluation:
         return problem.evaluate(w, solution.dual_loss, dual_w)
 
 
-def _filling(estimator: Any, steps: Steps, X: Any, rows: Rows) -> Rows | None:
+def _filling(table: LearntTable, steps: Steps, X: Any, rows: Rows) -> Rows | None:
     """Return the rows that the model was trained on, if an imputer tells; warn of values outside their intervals."""
     if not steps.transformers or isinstance(X, IntervalMatrix) or not isinstance(rows, MemoryRows):
         return None
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            read = estimator._read_table(X, reset=False) if steps.encoder is None else None
+            read = table.columns.values(X) if steps.encoder is None else None
             filled = steps.transform(X if read is None else np.array(read, dtype=float))
     except (TypeError, ValueError):  # the steps cannot take the table with its holes: they do not tell
         return None
-    _compare(estimator, steps, filled, rows)
+    _compare(table, steps, filled, rows)
     if not steps.imputes:
         return None
     in_row, columns, centers, radii = rows.matrix.cells(slice(0, rows.n_rows))
     outside = np.flatnonzero(np.abs(filled[in_row, columns] - centers) > up(radii))
     if len(outside):
-        cell = cell_name(in_row[outside[0]], columns[outside[0]], estimator._names())
+        cell = cell_name(in_row[outside[0]], columns[outside[0]], table.names)
         warn_user(
             f"{len(outside)} of {len(columns)} holes were filled in training with a value outside their interval "
             f"(the first: {cell}). The bounds speak of fillings inside the intervals, and this model is of none of "
@@ -201,7 +210,7 @@ def _filling(estimator: Any, steps: Steps, X: Any, rows: Rows) -> Rows | None:
     return MemoryRows(IntervalMatrix.from_bounds(filled, filled), rows.y, rows.weight)
 
 
-def _compare(estimator: Any, steps: Steps, seen: Array, rows: MemoryRows) -> None:
+def _compare(table: LearntTable, steps: Steps, seen: Array, rows: MemoryRows) -> None:
     """Refuse steps that do something else to what was observed than what was read of them."""
     read = rows.matrix.center_rows(slice(0, rows.n_rows)).copy()
     in_row, columns, _, _ = rows.matrix.cells(slice(0, rows.n_rows))
@@ -214,28 +223,28 @@ def _compare(estimator: Any, steps: Steps, seen: Array, rows: MemoryRows) -> Non
         i, j = np.argwhere(wrong)[0]
         refuse(
             steps.transformers[0],
-            f"it, or a step after it, makes {seen[i, j]:g} of {cell_name(i, j, estimator._names())}, which was taken "
+            f"it, or a step after it, makes {seen[i, j]:g} of {cell_name(i, j, table.names)}, which was taken "
             f"to become {read[i, j]:g}. Transform X first, and give the last step alone.",
         )
 
 
-def _is_outside(estimator: Any) -> bool:
+def _is_outside(training: Training) -> bool:
     """Whether the weights are clearly outside their bounds, so that no filling inside the intervals gives them."""
-    coef, bounds = np.ravel(estimator.coef_), estimator.coef_bounds_
-    weights = np.append(coef, estimator.intercept_)
-    low, high = np.concatenate([bounds, np.reshape(estimator.intercept_bounds_, (1, 2))]).T
+    coef = training.coef[0]
+    weights = np.append(coef, training.intercept)
+    low, high = np.concatenate([training.coef_bounds[0], training.intercept_bounds]).T
     beyond = np.maximum(weights - high, low - weights)
     return bool(beyond.max() > FAR * np.linalg.norm(coef))
 
 
-def _warn_far(estimator: Any, w: Array, at: Evaluation, guessed: bool) -> None:
-    penalty = estimator._penalty()
+def _warn_far(problem: Problem, w: Array, at: Evaluation, guessed: bool) -> None:
+    penalty = problem.penalty
     distance = np.sqrt(2.0 * at.gap / penalty.lam)
     size = np.linalg.norm(w[~penalty.is_free(len(w))])
     effect = (
         f"Bounds start from its weights, so those of a row x may be wider by about {2.0 * distance:.1g} times the norm "
         "of x than they need be."
-        if estimator._loss.is_smooth
+        if problem.loss.is_smooth
         else "Bounds start from a model trained here, and may not contain what this one predicts."
     )
     where = " at the middle of the intervals, and no filling inside them gives its weights" if guessed else ""

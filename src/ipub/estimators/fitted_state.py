@@ -1,0 +1,156 @@
+"""What `fit` leaves in an estimator: all of it is put there at once, and it fits the parameters or is not used."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from ipub.losses import Loss
+from ipub.reading import Columns, LearntTable
+from ipub.training import Training
+
+FREE = frozenset({"handle_unknown", "max_iter", "random_state", "tol", "verbose"})
+"""Parameters that may change after `fit`: how rows are read, how far training goes and what is shown. All others say
+what the model and its bounds mean."""
+
+MODELS, FITTED_WITH = "_models", "_fitted_with"
+"""Attributes that are no results: the problems with their training rows, and the parameters of `fit`."""
+
+SHOWN = 60
+"""Characters of a parameter's value in an error message, at most."""
+
+
+def keep_training(estimator: Any, training: Training) -> None:
+    """Make an estimator the fitted one of a training. Either all of its fitted attributes change or none."""
+    table = training.table
+    attributes: dict[str, Any] = {
+        "n_features_in_": table.columns.n_features_in,
+        "encoder_": table.columns.encoder,
+        "hole_ranges_": table.hole_ranges,
+        "fill_values_": table.fill_values,
+        "precision_": table.precision,
+        "scaling_": table.scaling,
+        "n_iter_": training.n_iter,
+        "dual_gap_": training.dual_gap,
+        "certificate_": training.certificates,
+        "coef_bounds_": training.coef_bounds,
+        "intercept_bounds_": training.intercept_bounds,
+        "coef_": training.coef,
+        "intercept_": training.intercept,
+    }
+    if table.columns.feature_names_in is not None:
+        attributes["feature_names_in_"] = table.columns.feature_names_in
+    if len(training.certificates) == 1:
+        for name in ("certificate_", "coef_bounds_", "intercept_bounds_"):
+            attributes[name] = attributes[name][0]
+    if training.classes is None:
+        attributes["coef_"], attributes["intercept_"] = training.coef[0], float(training.intercept[0])
+    else:
+        attributes["classes_"] = training.classes
+    _assign(estimator, attributes, training.models)
+
+
+def _assign(estimator: Any, attributes: Mapping[str, Any], models: tuple[Any, ...]) -> None:
+    others = {name: value for name, value in vars(estimator).items() if name != "feature_names_in_"}
+    parameters = estimator.get_params(deep=False)
+    # Copies, so that a mapping or an array that is changed in place is noticed.
+    meaning = {name: copy.deepcopy(value) for name, value in parameters.items() if name not in FREE}
+    # One assignment: an interrupt comes before it or after it.
+    estimator.__dict__ = {**others, **attributes, MODELS: models, FITTED_WITH: meaning}
+
+
+def is_result(name: str) -> bool:
+    """Whether an attribute is a result of `fit`, by scikit-learn's convention."""
+    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
+
+
+def training_from(estimator: Any, loss: Loss) -> Training:
+    """Return the training that a fitted estimator holds in its attributes."""
+    columns = Columns(
+        type(estimator), estimator.n_features_in_, getattr(estimator, "feature_names_in_", None), estimator.encoder_
+    )
+    table = LearntTable(
+        columns, estimator.hole_ranges_, estimator.fill_values_, estimator.precision_, estimator.scaling_
+    )
+    certificates = estimator.certificate_ if isinstance(estimator.certificate_, tuple) else (estimator.certificate_,)
+    n_models, d = len(certificates), len(estimator.fill_values_)
+    return Training(
+        table,
+        loss,
+        estimator.fit_intercept,
+        getattr(estimator, "classes_", None),
+        certificates,
+        coef=np.reshape(estimator.coef_, (n_models, d)),
+        intercept=np.reshape(estimator.intercept_, n_models),
+        coef_bounds=np.reshape(estimator.coef_bounds_, (n_models, d, 2)),
+        intercept_bounds=np.reshape(estimator.intercept_bounds_, (n_models, 2)),
+        n_iter=estimator.n_iter_,
+        dual_gap=estimator.dual_gap_,
+        models=getattr(estimator, MODELS),
+    )
+
+
+# --- parameters that change after fit --------------------------------------------------------------
+
+
+def check_unchanged(estimator: Any) -> None:
+    """Raise an error if an estimator is not fitted, or if a parameter with a meaning is not that of `fit`.
+
+    Raises
+    ------
+    NotFittedError
+        Names the parameter, its value in `fit` and its value now.
+    """
+    check_is_fitted(estimator, [FITTED_WITH, "certificate_"])
+    for name, before in getattr(estimator, FITTED_WITH).items():
+        now = getattr(estimator, name)
+        if not _is_same(before, now):
+            raise NotFittedError(
+                f"{name} was {_shown(before)} when this {type(estimator).__name__} was fitted, and is {_shown(now)} "
+                "now: call fit again, or set it back."
+            )
+
+
+def fitted_parameter(estimator: Any, name: str) -> Any:
+    """Return the value that a parameter had in `fit`; of an estimator that is not fitted, the value that it has."""
+    return getattr(estimator, FITTED_WITH, {}).get(name, getattr(estimator, name))
+
+
+def _is_same(before: Any, now: Any) -> bool:
+    """Whether two values of a parameter are equal; arrays and sequences value by value, mappings key by key."""
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        return before.keys() == now.keys() and all(_is_same(value, now[key]) for key, value in before.items())
+    if before is None or now is None:
+        return before is now
+    if isinstance(before, str) or isinstance(now, str):
+        return isinstance(before, str) and isinstance(now, str) and before == now
+    try:
+        first, second = np.asarray(before), np.asarray(now)
+    except ValueError:  # lists of different lengths, which are no array
+        return False
+    are_numbers = first.dtype.kind in "biuf" and second.dtype.kind in "biuf"
+    return np.array_equal(first, second, equal_nan=are_numbers)
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+# --- model files -----------------------------------------------------------------------------------
+
+
+def fitted_attributes(estimator: Any) -> dict[str, Any]:
+    """Return the results of `fit` by name, without training rows, for a file; `restore_fitted` takes them back."""
+    check_unchanged(estimator)
+    return {name: value for name, value in vars(estimator).items() if is_result(name)}
+
+
+def restore_fitted(estimator: Any, attributes: Mapping[str, Any]) -> None:
+    """Make an estimator with its parameters the fitted one of which `fitted_attributes` were stored."""
+    _assign(estimator, {"encoder_": None, "scaling_": None, **attributes}, ())

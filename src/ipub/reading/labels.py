@@ -1,0 +1,260 @@
+"""Labels, targets and weights of the training rows: what is certain of them, and what is not."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from ipub.data.frames import is_missing
+from ipub.data.interval_matrix import Indices, check_values
+from ipub.data.label_uncertainty import LabelUncertainty
+from ipub.engine import MemoryRows, Rows, one_class_against_rest, with_label_uncertainty, with_wrong_labels
+from ipub.reading.parameters import Parameters
+from ipub.rounding import LARGEST, Array, midpoint_and_radius
+
+FOR, AGAINST = -1.0, -2.0
+"""In place of the number of a class, in either entry of a row of unknown class."""
+
+NO_LABELS: Indices = np.zeros(0, dtype=np.intp)
+
+
+class Labels(NamedTuple):
+    """The labels or targets of the training rows, and the weights of these rows."""
+
+    y: Array
+    """-1 or 1 for two classes, the number of the class for more, the target (the middle of its interval) else."""
+    weight: Array
+    """Weight of each row, with the factor of its class in it."""
+    classes: NDArray[Any] | None = None
+    """The labels, sorted; None in a regression."""
+    unknown: Indices = NO_LABELS
+    """Numbers of the rows whose class is unknown."""
+    radius: Array | None = None
+    """By how much each target may be off."""
+
+
+# --- classes ---------------------------------------------------------------------------------------
+
+
+def read_classes(parameters: Parameters, y: Any, n_rows: int, sample_weight: ArrayLike | None) -> Labels:
+    """Read the labels of a classification."""
+    unknown = _unknown(parameters, y, n_rows)
+    advice = "Drop these rows, or set unknown_labels=True: bounds then hold for either class."
+    known = np.flatnonzero(~unknown)
+    given = np.array(labels_of(y)[known].tolist()) if unknown.any() else y
+    labels = _read_labels(parameters, given, len(known), advice)
+    weight = _read_weights(sample_weight, n_rows)
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    classes, numbers = _classes(labels)
+    if unknown.any():
+        of_known, numbers = numbers, np.zeros(n_rows, dtype=np.intp)
+        numbers[known] = of_known
+    if parameters.class_weight is not None:
+        weight = weight * class_factors(parameters.class_weight, classes, numbers, weight)[numbers]
+    counts = np.bincount(numbers[(weight > 0.0) & ~unknown], minlength=len(classes))
+    if np.count_nonzero(counts) < 2:
+        which = ", ".join(map(str, classes[counts > 0])) or "none"
+        raise ValueError(f"y must have two classes, but all rows that count are of one class, {which}.")
+    if not counts.all():
+        raise ValueError(f"All rows of class {classes[np.argmin(counts)]} have the weight zero: leave them out.")
+    if parameters.max_label_errors:
+        _check_label_errors(parameters, len(classes), bool(unknown.any()))
+    targets = np.asarray(2 * numbers - 1 if len(classes) == 2 else numbers, dtype=float)
+    return Labels(targets, weight, classes, np.flatnonzero(unknown))
+
+
+def _unknown(parameters: Parameters, y: Any, n_rows: int) -> NDArray[np.bool_]:
+    """Return which labels are unknown, and may be."""
+    values = labels_of(y)
+    if not parameters.unknown_labels or values.shape != (n_rows,) or values.dtype.kind not in "fO":
+        return np.zeros(n_rows, dtype=bool)
+    unknown = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
+    if unknown.any() and parameters.class_weight is not None:
+        raise ValueError("With unknown_labels a row has no class to take a weight from: leave out class_weight.")
+    if unknown.all():
+        raise ValueError("Every label is unknown: at least one row of each class is needed.")
+    return unknown
+
+
+def _check_label_errors(parameters: Parameters, n_classes: int, has_unknown: bool) -> None:
+    if n_classes > 2:
+        raise ValueError(
+            f"max_label_errors is for two classes, but y has {n_classes}: a wrong label has no one class to be of "
+            "instead. Set it to 0, or bound one class against the others."
+        )
+    if parameters.class_weight is not None:
+        raise ValueError("With max_label_errors a row has no class to take a weight from: leave out class_weight.")
+    if has_unknown:
+        raise ValueError(
+            "max_label_errors and labels that are NaN or None do not go together: drop these rows, or set "
+            "max_label_errors to 0."
+        )
+
+
+def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
+    """Return the different labels, sorted, and which of them each is; two whole numbers need no sorting."""
+    if labels.dtype.kind in "iuf" and len(labels):
+        first, last = labels.min(), labels.max()
+        is_last = labels == last
+        if first != last and first == int(first) and last == int(last) and (is_last | (labels == first)).all():
+            return np.array([first, last], dtype=labels.dtype), is_last.astype(np.intp)
+    check_classification_targets(labels)
+    return np.unique(labels, return_inverse=True)
+
+
+def class_factors(class_weight: Any, classes: NDArray[Any], numbers: Indices, weight: Array) -> Array:
+    """Return the factor of each class, as scikit-learn has it; "balanced" counts the weights of the rows."""
+    if class_weight == "balanced":
+        totals = np.bincount(numbers, weight, minlength=len(classes))
+        return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0.0, totals, 1.0)))
+    factors = compute_class_weight(dict(class_weight), classes=classes, y=classes)
+    for label, factor in zip(classes, factors, strict=True):
+        if not 0.0 <= factor <= LARGEST:
+            raise ValueError(f"The class_weight of {label} is {factor}: it must be from 0 to {LARGEST:g}.")
+    return np.asarray(factors, dtype=float)
+
+
+# --- targets ---------------------------------------------------------------------------------------
+
+
+def read_targets(
+    parameters: Parameters, y: Any, n_rows: int, sample_weight: ArrayLike | None, radius: Array | None
+) -> Labels:
+    """Read the targets of a regression; `radius` is what `target_intervals` returned with them."""
+    labels = _read_labels(parameters, y, n_rows)
+    targets = check_array(labels, dtype=float, ensure_2d=False, input_name="y")
+    check_values(targets[:, None], ["y"], what="y")
+    is_uncertain = radius is not None and radius.any()
+    return Labels(targets, _read_weights(sample_weight, n_rows), radius=radius if is_uncertain else None)
+
+
+def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | None) -> tuple[Any, Array | None]:
+    """Return the middle of each target's interval and its radius; y as it is, and None, without intervals."""
+    if (y_lower is None) != (y_upper is None):
+        raise ValueError("y_lower and y_upper go together: give both or neither.")
+    if y_lower is None or y_upper is None:
+        return y, None
+    low, high = (
+        check_array(column_or_1d(end, warn=True), dtype=float, ensure_2d=False, ensure_all_finite=False)
+        for end in (y_lower, y_upper)
+    )
+    if len(low) != len(high):
+        raise ValueError(f"y_lower has {len(low)} rows, y_upper {len(high)}.")
+    for end, what in ((low, "y_lower"), (high, "y_upper")):
+        wrong = np.flatnonzero(~(np.abs(end) <= LARGEST))
+        if len(wrong):
+            raise ValueError(f"{what} is {end[wrong[0]]} in row {wrong[0]}: give a finite bound for every target.")
+    crossed = np.flatnonzero(low > high)
+    if len(crossed):
+        i = crossed[0]
+        raise ValueError(f"y_lower is {low[i]} and y_upper {high[i]} in row {i}: swap them, or correct them.")
+    if y is not None:
+        given = check_array(column_or_1d(y), dtype=float, ensure_2d=False, ensure_all_finite=False)
+        if len(given) != len(low):
+            raise ValueError(f"y has {len(given)} rows, y_lower and y_upper {len(low)}.")
+        outside = np.flatnonzero((given < low) | (given > high))
+        if len(outside):
+            i = outside[0]
+            raise ValueError(f"y is {given[i]} in row {i}, not between its bounds {low[i]} and {high[i]}.")
+    return midpoint_and_radius(low, high)
+
+
+# --- labels and weights of either ------------------------------------------------------------------
+
+
+def labels_of(y: Any) -> NDArray[Any]:
+    """Return labels as an array; a list keeps each as it is: NumPy would turn NaN among words into a word.
+
+    Raises
+    ------
+    ValueError
+        If words and numbers are mixed: they would become words.
+    """
+    if not isinstance(y, (list, tuple)):
+        return np.asarray(y)
+    kinds = {isinstance(label, str) for label in y if not is_missing(label)}
+    if len(kinds) > 1:
+        raise ValueError("y mixes text and numbers: make all labels text, or all numbers.")
+    return np.array(y, dtype=object) if True in kinds else np.asarray(y)
+
+
+def _read_labels(parameters: Parameters, y: Any, n_rows: int, advice: str = "Drop these rows.") -> NDArray[Any]:
+    if y is None:
+        raise ValueError(
+            f"This {parameters.kind.__name__} estimator requires y to be passed, but the target y is None."
+        )
+    # Before scikit-learn looks at them: it fails on None and NA in words of its own.
+    values = labels_of(y)
+    if values.ndim == 1 and values.dtype.kind in "fO":
+        is_known = values == values if values.dtype.kind == "f" else [not is_missing(value) for value in values]
+        missing = np.flatnonzero(~np.asarray(is_known, dtype=bool))
+        if len(missing):
+            raise ValueError(
+                f"Input y contains NaN: row {missing[0]} has no label ({len(missing)} row(s) in all). {advice}"
+            )
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)}."
+        )
+    return labels
+
+
+def _read_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n_rows)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_rows, float(sample_weight))
+    weight = np.array(column_or_1d(sample_weight), dtype=float)
+    if len(weight) != n_rows:
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
+    bad = np.flatnonzero(~((weight >= 0.0) & (weight <= LARGEST)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight is {weight[bad[0]]} in row {bad[0]}. Negative values in data passed to `sample_weight`"
+            f", NaN and values beyond {LARGEST:g} are not allowed."
+        )
+    if not weight.any():
+        raise ValueError("Every sample_weight is zero: at least one row must have a positive weight.")
+    return weight
+
+
+# --- rows with their labels ------------------------------------------------------------------------
+
+
+def rows_of_models(rows: Rows, labels: Labels, max_label_errors: int) -> tuple[Rows, ...]:
+    """Return the rows of each model to train, with what is uncertain of their labels.
+
+    One model, or, for more than two classes, one for each class against the others.
+    """
+    if labels.radius is not None:
+        rows = with_label_uncertainty(rows, LabelUncertainty(labels.radius, np.zeros(len(labels.radius))))
+    if max_label_errors:
+        rows = with_wrong_labels(rows, int(max_label_errors))
+    n_classes = 0 if labels.classes is None else len(labels.classes)
+    if len(labels.unknown):
+        rows = _of_either_class(rows, labels.unknown, n_classes)
+    if n_classes <= 2:
+        return (rows,)
+    return tuple(one_class_against_rest(rows, k, always=FOR) for k in range(n_classes))
+
+
+def _of_either_class(rows: Rows, unknown: Indices, n_classes: int) -> Rows:
+    """Enter rows of unknown class twice, for and against each class, each with half its weight (section 13)."""
+    if not isinstance(rows, MemoryRows):
+        raise ValueError("Rows of unknown class are not read from a file: load the table into memory first.")
+    n = rows.n_rows
+    twice = np.concatenate([np.arange(n), unknown])
+    share = np.zeros(len(twice))
+    share[unknown], share[n:] = 1.0, 1.0
+    y, weight = rows.y[twice], rows.weight[twice] * np.where(share > 0.0, 0.5, 1.0)
+    y[unknown], y[n:] = (1.0, -1.0) if n_classes == 2 else (FOR, AGAINST)
+    pairs = np.column_stack([unknown, np.arange(n, len(twice))])
+    return MemoryRows(rows.matrix.take(twice), y, weight, LabelUncertainty(np.zeros(len(twice)), share, pairs))

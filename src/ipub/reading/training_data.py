@@ -1,0 +1,80 @@
+"""What `fit` takes, read: the rows of each model to train, and what was learnt of the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from ipub.data.scaling import Scaling
+from ipub.engine import Rows
+from ipub.reading.labels import read_classes, read_targets, rows_of_models, target_intervals
+from ipub.reading.parameters import Parameters
+from ipub.reading.table import Columns, LearntTable, learn_table, read_training_table
+from ipub.rounding import Array
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Training rows, read and scaled.
+
+    Attributes
+    ----------
+    table : LearntTable
+        How later rows are read.
+    rows : tuple of Rows
+        The rows of each model: one, or, for more than two classes, one for each class against the others.
+    weight : array of shape (n_rows,)
+        Weights of the rows of X, with the factors of the classes in them.
+    classes : array or None
+        The labels, sorted; None in a regression.
+    """
+
+    table: LearntTable
+    rows: tuple[Rows, ...]
+    weight: Array
+    classes: NDArray[Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What is known of a training table before it is read: its columns, and how it is scaled."""
+
+    columns: Columns
+    scaling: Scaling | None
+
+
+def read_training_data(
+    parameters: Parameters,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    X_lower: ArrayLike | None = None,
+    X_upper: ArrayLike | None = None,
+    y_lower: ArrayLike | None = None,
+    y_upper: ArrayLike | None = None,
+    *,
+    expected: Expected | None = None,
+) -> TrainingData:
+    """Read what `fit` takes, a function of its arguments that changes nothing.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    X, y, sample_weight, X_lower, X_upper, y_lower, y_upper
+        As in `BoundedRegressor.fit` and `BoundedClassifier.fit`.
+    expected : Expected, optional
+        What is known of the table already; else it is learnt from X.
+    """
+    y, radius = target_intervals(y, y_lower, y_upper)
+    read = read_training_table(parameters, X, X_lower, X_upper, None if expected is None else expected.columns)
+    n_rows = read.data.shape[0]
+    if parameters.loss.task == "classification":
+        labels = read_classes(parameters, y, n_rows, sample_weight)
+    else:
+        labels = read_targets(parameters, y, n_rows, sample_weight, radius)
+    scaling = None if expected is None else expected.scaling
+    learnt, rows = learn_table(parameters, read, labels.y, labels.weight, scaling)
+    models = rows_of_models(rows, labels, parameters.max_label_errors)
+    return TrainingData(learnt, models, labels.weight, labels.classes)

@@ -1,0 +1,310 @@
+"""One training from its rows to its certificates, as one object: what estimators, `certify` and paths share.
+
+The way is ``read_training_data`` (`ipub.reading`), `train`, `certify_models`, `Training.of`. Every step is a function
+of its arguments that returns something new, so a step that fails leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+
+from ipub.attained import attained_bounds
+from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, bounds_of_uncertain_rows, pointwise_bounds
+from ipub.data.interval_matrix import Indices, IntervalMatrix
+from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
+from ipub.engine import Rows, with_intercept_column
+from ipub.losses import Loss
+from ipub.parallel import single_threaded_blas
+from ipub.problem import Problem
+from ipub.progress import progress
+from ipub.reading import LearntTable, Parameters, TrainingData
+from ipub.rounding import Array, check_arithmetic
+from ipub.solvers import Solution, solve
+from ipub.user_warnings import warn_user
+
+RETRAINING_ERROR = 1e-7
+"""What rounding may add to the score of a retrained model, at most."""
+
+
+class TrainedModel(NamedTuple):
+    """One training problem and its solution at the center of the intervals."""
+
+    problem: Problem
+    solution: Solution
+
+
+def problem_of(parameters: Parameters, rows: Rows) -> Problem:
+    """Return the training problem of one model."""
+    return Problem(
+        with_intercept_column(rows) if parameters.fit_intercept else rows, parameters.loss, parameters.penalty
+    )
+
+
+def train(
+    parameters: Parameters, models: Sequence[Rows], starts: Sequence[Array | None] | None = None
+) -> tuple[TrainedModel, ...]:
+    """Train each model at the center of its rows.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    models : sequence of Rows
+        One for each model.
+    starts : sequence of arrays, optional
+        Weights to start from, for each model; None starts at zero.
+    """
+    trained = []
+    for rows, start in zip(models, starts or [None] * len(models), strict=True):
+        problem = problem_of(parameters, rows)
+        solution = solve(
+            problem, tol=parameters.tol, max_iter=parameters.max_iter, start=start, verbose=parameters.verbose
+        )
+        trained.append(TrainedModel(problem, solution))
+    return tuple(trained)
+
+
+def train_and_certify(parameters: Parameters, data: TrainingData) -> Training:
+    """Train on what was read, and certify."""
+    return certify_models(parameters, data, train(parameters, data.rows))
+
+
+def certify_models(parameters: Parameters, data: TrainingData, models: tuple[TrainedModel, ...]) -> Training:
+    """Certify trained models with the certificate that the parameters name."""
+    check_arithmetic()
+    make = CERTIFICATES[parameters.certificate]
+    with single_threaded_blas(models[0].problem.rows.n_features):
+        training = Training.of(parameters, data, models, tuple(make(*model) for model in models))
+    for model in models:
+        model.problem.rows.clear_cache()
+    return training
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What was read, trained and certified. There are K models: one, or one for each of more than two classes.
+
+    Attributes
+    ----------
+    table : LearntTable
+        How rows are read, with d columns after encoding.
+    loss : Loss
+    fit_intercept : bool
+    classes : array or None
+        The labels, sorted; None in a regression.
+    certificates : tuple of K Certificate
+    coef : array of shape (K, d)
+        Weights of the models trained at the center.
+    intercept : array of shape (K,)
+    coef_bounds : array of shape (K, d, 2)
+        Bounds of each weight over all completions.
+    intercept_bounds : array of shape (K, 2)
+    n_iter : int
+        Newton steps of the model that took most.
+    dual_gap : float
+        The largest duality gap.
+    models : tuple of K TrainedModel
+        The training problems, with their rows, and their solutions. Empty if the training rows are not there: in a
+        model that was loaded from a file, unpickled or copied.
+    """
+
+    table: LearntTable
+    loss: Loss
+    fit_intercept: bool
+    classes: NDArray[Any] | None
+    certificates: tuple[Certificate, ...]
+    coef: Array
+    intercept: Array
+    coef_bounds: Array
+    intercept_bounds: Array
+    n_iter: int
+    dual_gap: float
+    models: tuple[TrainedModel, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        parameters: Parameters,
+        data: TrainingData,
+        models: tuple[TrainedModel, ...],
+        certificates: tuple[Certificate, ...],
+    ) -> Training:
+        """Put together what was read, trained and certified."""
+        n_columns = models[0].problem.rows.n_features
+        d = n_columns - parameters.fit_intercept
+        weights = np.stack([model.solution.w for model in models])
+        bounds = np.stack([certificate.score_bounds(np.eye(n_columns)) for certificate in certificates])
+        has_intercept = parameters.fit_intercept
+        return cls(
+            data.table,
+            parameters.loss,
+            has_intercept,
+            data.classes,
+            certificates,
+            coef=weights[:, :d],
+            intercept=weights[:, d] if has_intercept else np.zeros(len(models)),
+            coef_bounds=bounds[:, :d],
+            intercept_bounds=bounds[:, d] if has_intercept else np.zeros((len(models), 2)),
+            n_iter=max(model.solution.n_iter for model in models),
+            dual_gap=max(model.solution.gap for model in models),
+            models=models,
+        )
+
+    # --- certified bounds --------------------------------------------------------------------------
+
+    def score_bounds(self, rows: IntervalMatrix, *, verbose: int = 0) -> Array:
+        """Bound the scores of rows, whose own cells may be uncertain, over all completions (Lemma 10).
+
+        Parameters
+        ----------
+        rows : IntervalMatrix of shape (m, d)
+            As `table` reads them.
+        verbose : int
+            Whether progress is shown, where each row takes a retraining.
+
+        Returns
+        -------
+        array of shape (m, 2), or (m, K, 2) if there is more than one model
+        """
+        center, cells, choices = self._extended(rows)
+        if not self.models and any(map(_retrains_for_each_row, self.certificates)):
+            warn_user(
+                "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
+                "has none, so these are the bounds of 'tight'. Call fit again for pointwise bounds.",
+                UserWarning,
+            )
+        with single_threaded_blas(center.shape[1]):
+            parts = [
+                bounds_of_uncertain_rows(
+                    partial(self._bounds_of_certain_rows, k, verbose),
+                    center,
+                    cells,
+                    self.coef_bounds[k],
+                    choices,
+                    0 if self._is_retrained(k) else MOST_TRIED,
+                )
+                for k in range(len(self.certificates))
+            ]
+        return _by_model(parts)
+
+    def _is_retrained(self, k: int) -> bool:
+        """Whether model k is retrained for each row to bound."""
+        return bool(self.models) and _retrains_for_each_row(self.certificates[k])
+
+    def _bounds_of_certain_rows(self, k: int, verbose: int, table: Array) -> Array:
+        """Bound the scores of rows without holes under model k."""
+        certificate = self.certificates[k]
+        if not self._is_retrained(k):
+            return certificate.score_bounds(table)
+        problem, solution = self.unchanged_models()[k]
+        with progress("Retraining for each row", len(table), bool(verbose)) as report:
+            return pointwise_bounds(problem, solution, certificate, table, lambda done, _: report(done))
+
+    def _extended(self, rows: IntervalMatrix) -> tuple[Array, tuple[Indices, Indices, Array], MissingCategories]:
+        """Return the center of rows, with the column of the intercept, their uncertain cells and categories."""
+        in_row, columns, _, radii = rows.cells(slice(0, rows.shape[0]))
+        center = rows.center_rows(slice(0, rows.shape[0]))
+        if self.fit_intercept:
+            center = np.column_stack([center, np.ones(len(center))])
+        return center, (in_row, columns, radii), rows.choices
+
+    # --- what completions attain -------------------------------------------------------------------
+
+    def attained_bounds(
+        self, rows: IntervalMatrix, *, keep_completions: bool = False, verbose: int = 0
+    ) -> tuple[Array, list[Any]]:
+        """Search for completions of the training table and of the rows that give low and high scores.
+
+        Returns
+        -------
+        bounds : array of shape (m, 2), or (m, K, 2) if there is more than one model
+            Scores of models that were retrained.
+        completions : list
+            The m pairs of completions that give them, if asked for; of more than one model, lists of K pairs.
+        """
+        center, cells, choices = self._extended(rows)
+        parts = [
+            self._attained(k, center, cells, choices, keep_completions, verbose) for k in range(len(self.certificates))
+        ]
+        pairs = [part[1] for part in parts]
+        if len(parts) > 1 and keep_completions:
+            pairs = [[list(each) for each in zip(*pairs, strict=True)]]
+        return _by_model([part[0] for part in parts]), pairs[0]
+
+    def _attained(
+        self,
+        k: int,
+        center: Array,
+        cells: tuple[Indices, Indices, Array],
+        choices: MissingCategories,
+        keep: bool,
+        verbose: int,
+    ) -> tuple[Array, Any]:
+        """Search for what completions attain under model k.
+
+        Missing categories of the rows take the levels to which the trained model gives the lowest, or highest, weight.
+        """
+        problem, solution = self.unchanged_models()[k]
+        if len(choices):
+            ends, pairs = [], []
+            for side in (-1.0, 1.0):
+                chosen = np.zeros(len(choices), dtype=np.intp)
+                for which, levels in choices.by_category():
+                    chosen[which] = np.argmax(side * solution.w[levels.columns])
+                filled = center.copy()
+                choices.put(filled, chosen)
+                bounds, completions = self._attained(k, filled, cells, NOTHING_MISSING, keep, verbose)
+                ends.append(bounds)
+                pairs.append(completions)
+            mixed = [(low[0], high[1]) for low, high in zip(*pairs, strict=True)]
+            return np.column_stack([ends[0][:, 0], ends[1][:, 1]]), mixed
+        radius = np.zeros_like(center)
+        radius[cells[0], cells[1]] = cells[2]
+        with progress("Retraining on completions", 1.0, bool(verbose)) as report:
+            attained = attained_bounds(problem, solution, center, radius=radius, keep_completions=keep, progress=report)
+        # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
+        certified = bounds_of_uncertain_rows(self.certificates[k].score_bounds, center, cells, self.coef_bounds[k])
+        inside = np.clip(attained.bounds, certified[:, :1], certified[:, 1:])
+        is_rounding = np.abs(attained.bounds - inside) <= RETRAINING_ERROR * (1.0 + np.abs(inside))
+        return np.where(is_rounding, inside, attained.bounds), attained.completions
+
+    def unchanged_models(self) -> tuple[TrainedModel, ...]:
+        """Return the training problems and their solutions, if the training table is still there as it was.
+
+        Raises
+        ------
+        NotFittedError
+            If the training rows are not there.
+        ValueError
+            If the table has been changed since it was read.
+        """
+        if not self.models:
+            raise NotFittedError(
+                "attained_bounds needs the training table, and a model that was loaded from a file, unpickled or "
+                "copied has none: call fit again."
+            )
+        for model in self.models:
+            model.problem.rows.clear_cache()
+        problem, solution = self.models[0]
+        now = problem.evaluate(solution.w, solution.dual_loss, solution.dual_w).primal
+        if not np.isclose(now, solution.primal, rtol=1e-9, atol=0.0, equal_nan=True):
+            raise ValueError(
+                "The training table has been changed since fit, which keeps no copy of it: call fit again."
+            )
+        return self.models
+
+
+def _retrains_for_each_row(certificate: Certificate) -> bool:
+    """Whether a certificate is made narrower for each row by retraining (Theorem 7); a note says why it is not."""
+    return certificate.name == "pointwise" and not certificate.note
+
+
+def _by_model(parts: list[Array]) -> Array:
+    """Return the bounds of one model as they are, (m, 2), those of several as (m, K, 2)."""
+    return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
