@@ -17,7 +17,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 
 LAYERS = [
-    {"rounding", "parallel", "user_warnings"},
+    {"rounding", "parallel", "errors", "user_warnings"},
     {"linalg", "losses", "penalties"},
     {"data"},
     {"engine"},

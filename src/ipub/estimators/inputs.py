@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ipub.data.categories import TableEncoder
 from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame, is_missing
 from ipub.data.holes import column_precision, column_ranges
-from ipub.data.interval_matrix import IntervalMatrix, check_values
+from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.scaling import Scaling
+from ipub.data.validation import check_values
 from ipub.engine.memmap import MemmapRows
 from ipub.engine.rows import Block, MemoryRows, Rows, Sums
 from ipub.rounding import LARGEST, Array

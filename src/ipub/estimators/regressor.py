@@ -11,8 +11,8 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ipub.data.interval_matrix import check_values
 from ipub.data.label_uncertainty import LabelUncertainty
+from ipub.data.validation import check_values
 from ipub.engine.rows import Rows
 from ipub.estimators.linear_model import BoundedLinearModel
 from ipub.losses import LOSSES, Huber, Loss
