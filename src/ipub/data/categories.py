@@ -14,6 +14,7 @@ from ipub.data.frames import (
     REFUSED,
     cells_of_kinds,
     column_labels,
+    declared_levels,
     floats_of_column,
     is_missing,
     kind_of_column,
@@ -45,6 +46,12 @@ class TableEncoder:
     A column of numbers stays one column. A column of categories becomes one column of 0 and 1 for each of its levels,
     none of them left out. NaN in all of these is a missing category, which may be any of the levels.
 
+    The levels of a column are those that occur in it and those that its type declares: the categories of a pandas
+    Categorical, of a polars Enum, and the dictionary of a PyArrow column. (Those of a polars Categorical are not
+    declared: polars shares them between unrelated columns.) They are sorted, whatever order they were declared in, so
+    that a column of text and a Categorical with the same levels give the same model. A declared level that does not
+    occur has a column that is 0 in every observed row: its weight is 0 unless a missing category may be that level.
+
     Parameters
     ----------
     columns : tuple
@@ -72,6 +79,8 @@ class TableEncoder:
     def learn(cls, X: Any) -> TableEncoder | None:
         """Learn the levels of a frame's categories, sorted; None if it has none.
 
+        A column without any observed value is one of categories if it declares levels, and else one of numbers.
+
         Raises
         ------
         IpubError
@@ -79,7 +88,7 @@ class TableEncoder:
         """
         refuse_duplicate_names(X)
         frame = nw.from_native(X, eager_only=True)
-        kinds = [kind_of_column(column) for column in frame.iter_columns()]
+        kinds = ["category" if declared_levels(column) else kind_of_column(column) for column in frame.iter_columns()]
         refuse_columns(frame, kinds)
         if "category" not in kinds:
             return None
@@ -172,6 +181,16 @@ class TableEncoder:
                 table[:, start : start + len(levels)] = _one_hot(column, levels, any_level)
         return table
 
+    def column_means(self, table: Array) -> Array:
+        """Return the mean of the observed cells of each encoded column.
+
+        Of a category that was never observed, every level has the same mean: they add up to 1 as for any other.
+        """
+        counts = (~np.isnan(table)).sum(axis=0)
+        means = np.nansum(table, axis=0) / np.maximum(1, counts)
+        shares = np.repeat([0.0 if not levels else 1.0 / len(levels) for levels in self.levels], self.widths)
+        return np.asarray(np.where(counts == 0, shares, means))
+
     def with_choices(self, table: Array) -> tuple[Array, MissingCategories]:
         """Return an encoded table with the mean of all levels where a category is missing, and these choices.
 
@@ -197,7 +216,7 @@ def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
     """Return the sorted levels of a column, those that it declares included, and refuse those that are of no use."""
     counts = {value: count for value, count in Counter(column.to_list()).items() if not is_missing(value)}
     seen = set(counts)
-    levels = seen
+    levels = seen | set(declared_levels(column))
     _refuse_types(column, levels)
     _refuse_numbers_as_text(column, seen)
     _refuse_names_of_rows(column.name, seen, sum(counts.values()))

@@ -62,6 +62,24 @@ def kind_of_column(column: nw.Series[Any]) -> str:
     return found.pop() if len(found) == 1 else "mixed"
 
 
+def declared_levels(column: nw.Series[Any]) -> list[Any]:
+    """Return the levels that the type of a column declares, whether or not they occur; none if it declares none.
+
+    These are the categories of a pandas Categorical and of a polars Enum, and the dictionary of a PyArrow column (which
+    keeps the levels of a Categorical or Enum that was written to a Parquet file). The categories of a polars
+    Categorical are not declared by the column: unrelated columns share them.
+    """
+    kind = column.dtype
+    if kind != nw.Enum and (kind != nw.Categorical or column.implementation.is_polars()):
+        return []
+    try:
+        levels = column.cat.get_categories().to_list()
+    except AttributeError:  # a pandas column that PyArrow stores
+        arrow = column.to_native().array.__arrow_array__()
+        levels = [level for chunk in arrow.chunks for level in chunk.dictionary.to_pylist()]
+    return [level for level in levels if not is_missing(level)]
+
+
 def _kind_of_value(value: Any) -> str:
     if isinstance(value, str):
         return "category"

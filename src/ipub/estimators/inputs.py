@@ -72,7 +72,7 @@ class TableReader(BaseEstimator):
         self.hole_ranges_ = np.tile([0.0, 1.0], (table.shape[1], 1))
         self.precision_ = np.zeros(table.shape[1])
         some = np.asarray(table if counted is None else table[counted], dtype=float)
-        self.fill_values_ = np.nansum(some, axis=0) / np.maximum(1, (~np.isnan(some)).sum(axis=0))
+        self.fill_values_ = encoder.column_means(some)
         if len(numbers):
             ranges = column_ranges(table[:, numbers], intervals, self.interval_level, names, counted)
             self.hole_ranges_[numbers] = ranges

@@ -110,12 +110,14 @@ def check_not_overwritten(output: str | os.PathLike[str], *inputs: str | os.Path
 def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[str], remedy: str) -> pa.Table:
     """Return the named columns as float64 or text, in the order of the names; nulls of numbers are NaN.
 
+    A column of text with a dictionary keeps it: the dictionary declares its levels (see `TableEncoder`).
+
     Raises
     ------
     TableError
         If columns hold something else; the message names a cell of each and ends with `remedy`.
     """
-    columns = {name: _plain(table.column(name)) for name in names}
+    columns = {name: _without_coded_numbers(table.column(name)) for name in names}
     wrong = [f"{name!r} (type {column.type})" for name, column in columns.items() if not _is_feature(column.type)]
     if wrong:
         verb = "holds" if len(wrong) == 1 else "hold"
@@ -289,12 +291,18 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
+def _without_coded_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without dictionary encoding, unless it is one of text."""
+    return column if _is_text(column.type) else _plain(column)
+
+
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(value) or pa.types.is_large_string(value))
 
 
 def _holds_numbers(kind: pa.DataType) -> bool:
