@@ -14,7 +14,7 @@ from ipub import __version__
 from ipub.experiments.page import markdown_table
 from ipub.experiments.run import machine, today
 from ipub.experiments.store import Measured, Store
-from ipub.io.tables import whole_file
+from ipub.io.atomic import whole_file
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "build" / "benchmarks"

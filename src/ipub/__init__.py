@@ -4,6 +4,7 @@ from ipub.data.categories import CategoryWarning
 from ipub.data.holes import IntervalWarning
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.sentinels import SentinelWarning
+from ipub.errors import IpubError, IpubWarning
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.penalty_path import PenaltyPath, penalty_path
 from ipub.sklearn_models.certify import certify
@@ -15,6 +16,8 @@ __all__ = [
     "CategoryWarning",
     "IntervalMatrix",
     "IntervalWarning",
+    "IpubError",
+    "IpubWarning",
     "PenaltyPath",
     "SentinelWarning",
     "__version__",

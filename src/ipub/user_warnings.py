@@ -9,8 +9,15 @@ INSIDE = {"ipub", "sklearn", "numpy", "contextlib", "rich"}
 """Packages whose frames are not the user's."""
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn, at the first line on the way out that is not of this package or of one that called it."""
+def warn_user(message: str | Warning, category: type[Warning] | None = None) -> None:
+    """Warn, at the first line on the way out that is not of this package or of one that called it.
+
+    Parameters
+    ----------
+    message : str or Warning
+    category : type of warning
+        Of a message that is a string.
+    """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in INSIDE:
         frame, level = frame.f_back, level + 1

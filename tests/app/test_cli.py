@@ -466,3 +466,20 @@ def test_a_category_that_looks_like_a_number_in_the_test_file_stays_text(table):
     table.assign(stage=" 2").head(5).to_csv("test.csv", index=False)
     run("predict", "model.ipub", "test.csv", "-o", "bounds.csv")
     assert len(pd.read_csv("bounds.csv")) == 5
+
+
+def test_a_dictionary_in_a_parquet_file_declares_levels(table):
+    table = table.drop(columns=["label", "id"])
+    table["site"] = pd.Categorical([*["a", "b"] * 59, None, None], categories=["b", "a", "c"])
+    table.to_parquet("t.parquet")
+    done = run("fit", "t.parquet", "--target", "amount")
+    assert re.search(r"site +2 +any +category", done.stdout)
+    model = load("model.ipub")
+    assert model.encoder_.levels[-1] == ("a", "b", "c")
+    expected = BoundedRegressor().fit(table.drop(columns="amount"), table["amount"])
+    np.testing.assert_array_equal(model.coef_bounds_, expected.coef_bounds_)
+    table.assign(site="c").to_csv("test.csv", index=False)
+    run("predict", "model.ipub", "test.csv", "-o", "bounds.csv")
+    table.to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--target", "amount")
+    assert load("model.ipub").encoder_.levels[-1] == ("a", "b")

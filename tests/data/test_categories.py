@@ -18,7 +18,7 @@ FRAMES = {
     "pandas category": lambda: pd.DataFrame(COLUMNS).astype({"site": "category"}),
     "polars": lambda: pl.DataFrame(COLUMNS),
     "polars categorical": lambda: pl.DataFrame(COLUMNS, schema_overrides={"site": pl.Categorical}),
-    "polars enum": lambda: pl.DataFrame(COLUMNS, schema_overrides={"site": pl.Enum(["west", "north", "east"])}),
+    "polars enum": lambda: pl.DataFrame(COLUMNS, schema_overrides={"site": pl.Enum(["north", "east"])}),
     "pyarrow": lambda: pa.table(COLUMNS),
     "pyarrow dictionary": lambda: pa.table({**COLUMNS, "site": pa.array(COLUMNS["site"]).dictionary_encode()}),
 }
@@ -63,9 +63,65 @@ def test_levels_are_sorted_whatever_their_type():
     np.testing.assert_array_equal(encoder.encode(frame)[2], [0.0, 1.0, np.nan, np.nan])
 
 
-def test_a_level_that_is_declared_but_not_there_has_no_column():
-    frame = pd.DataFrame({"site": pd.Categorical(["a", "b"], categories=["b", "a", "z"])})
-    assert TableEncoder.learn(frame).levels == (("a", "b"),)
+SITES, DECLARED = ["north", None, "east"], ["west", "north", "east"]
+DECLARING = {
+    "pandas": lambda: pd.DataFrame({"site": pd.Categorical(SITES, categories=DECLARED)}),
+    "pandas ordered": lambda: pd.DataFrame({"site": pd.Categorical(SITES, categories=DECLARED, ordered=True)}),
+    "polars enum": lambda: pl.DataFrame({"site": SITES}, schema={"site": pl.Enum(DECLARED)}),
+    "pyarrow dictionary": lambda: pa.Table.from_pandas(DECLARING["pandas"]()),
+    "pandas stored by pyarrow": lambda: DECLARING["pandas"]().astype(
+        {"site": pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))}
+    ),
+}
+
+
+@pytest.mark.parametrize("make", DECLARING.values(), ids=DECLARING)
+def test_a_level_that_is_declared_but_does_not_occur_is_a_level_of_a_missing_category(make):
+    encoder = TableEncoder.learn(make())
+    assert encoder.levels == (("east", "north", "west"),)
+    table = encoder.encode(make())
+    np.testing.assert_array_equal(table, [[0.0, 1.0, 0.0], [np.nan] * 3, [1.0, 0.0, 0.0]])
+    center, choices = encoder.with_choices(table)
+    assert [levels.columns.tolist() for levels in choices.levels] == [[0, 1, 2]]
+    np.testing.assert_array_equal(center[1], [1.0 / 3.0] * 3)
+
+
+def test_categories_that_polars_shares_between_columns_are_not_declared():
+    pl.DataFrame({"other": ["foreign", "levels"]}, schema={"other": pl.Categorical})
+    shared = pl.Series(["foreign", "north", "east"], dtype=pl.Categorical)
+    frame = pl.DataFrame({"site": shared.filter(pl.Series([False, True, True]))})
+    assert TableEncoder.learn(frame).levels == (("east", "north"),)
+
+
+def test_chunks_of_a_dictionary_declare_together():
+    chunks = [pa.DictionaryArray.from_arrays(pa.array([0, None]), pa.array(words)) for words in (["b", "x"], ["a"])]
+    assert TableEncoder.learn(pa.table({"site": pa.chunked_array(chunks)})).levels == (("a", "b", "x"),)
+
+
+def test_a_column_that_declares_levels_and_has_none_is_one_of_missing_categories():
+    frame = pd.DataFrame({"site": pd.Categorical([None, None], categories=["b", "a"]), "x": [1.0, 2.0]})
+    encoder = TableEncoder.learn(frame)
+    assert encoder.levels == (("a", "b"), None)
+    table = encoder.encode(frame)
+    assert len(encoder.with_choices(table)[1]) == 2
+    np.testing.assert_array_equal(encoder.column_means(table), [0.5, 0.5, 1.5])
+
+
+def test_the_cap_counts_declared_levels_and_advice_on_names_those_that_occur():
+    many = [f"v{i}" for i in range(MOST_LEVELS + 1)]
+    with pytest.raises(ValueError, match=r"'name' has 1001 different categories .*at most 1000"):
+        TableEncoder.learn(pd.DataFrame({"name": pd.Categorical(["v1", "v2"], categories=many)}))
+    few = pd.Categorical(["v1", "v2"] * 30, categories=many[:60])
+    assert len(TableEncoder.learn(pd.DataFrame({"name": few})).levels[0]) == 60
+
+
+def test_declared_levels_of_mixed_or_strange_types_are_refused_even_if_they_do_not_occur():
+    mixed = pd.DataFrame({"grade": pd.Categorical(["a", "b"], categories=["a", "b", 1])})
+    with pytest.raises(ValueError, match=r"'grade' \(declared: 1, 'a', 'b'\) mix text, numbers"):
+        TableEncoder.learn(mixed)
+    strange = pd.DataFrame({"grade": pd.Categorical([1, 2], categories=[1, 2, (3, 4)])})
+    with pytest.raises(ValueError, match="has categories of type tuple"):
+        TableEncoder.learn(strange)
 
 
 def test_a_test_frame_may_have_nothing_but_missing_categories():

@@ -7,7 +7,7 @@ import pytest
 
 from ipub import IntervalMatrix
 from ipub.data import interval_matrix as intervals
-from ipub.data.interval_matrix import check_values
+from ipub.data.validation import check_values
 from ipub.parallel import row_slices
 from ipub.rounding import midpoint_and_radius
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import decimal
 import errno
 import math
-import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -22,13 +21,14 @@ from sklearn.base import is_classifier
 
 import ipub
 from ipub.app.demo import show_demo
-from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say
+from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
 from ipub.certainty import is_certain, possible_labels
 from ipub.certificates import CERTIFICATES
 from ipub.data.holes import column_ranges
 from ipub.estimators import BoundedClassifier, BoundedRegressor, probability_bounds
 from ipub.experiments import SOURCES, reproduce
 from ipub.io import tables
+from ipub.io.atomic import check_folder
 from ipub.io.modelfile import load_with_metadata, save
 from ipub.io.tables import TableError
 from ipub.losses import LOSSES, loss_parameters
@@ -47,25 +47,18 @@ class SentencesForErrors(typer.core.TyperGroup):
         """Run a command; the one place where errors of the library are caught."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_args, **_kwargs: note(_counting_from_one(str(message)))
+            warnings.showwarning = lambda message, *_args, **_kwargs: note(sentence_of(message))
             try:
                 return super().invoke(ctx)
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
                 _fail(f"{error.filename}: {error.strerror}." if error.filename else str(error))
-            except (TableError, ImportError) as error:
-                _fail(str(error))
-            except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
-                _fail(_counting_from_one(" ".join(str(error).split())) or "Out of memory.")
+            except (ValueError, TypeError, ArithmeticError, MemoryError, ImportError) as error:
+                _fail(sentence_of(error) or "Out of memory.")
 
 
 app = typer.Typer(cls=SentencesForErrors, no_args_is_help=True, add_completion=False)
-
-
-def _counting_from_one(sentence: str) -> str:
-    """Count rows as a table on the screen does; the library counts them as arrays do."""
-    return re.sub(r"\brow (\d+)", lambda found: f"row {int(found[1]) + 1}", sentence)
 
 
 def _fail(sentence: str) -> NoReturn:
@@ -112,7 +105,7 @@ def fit(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
     """Train on a table with missing cells and save a model that bounds its predictions."""
-    tables.check_folder(output)
+    check_folder(output)
     tables.check_not_overwritten(output, train, ranges)
     table = tables.read_table(train)
     tables.check_names([target, *(drop or [])], table.column_names, str(train))

@@ -3,19 +3,51 @@
 from __future__ import annotations
 
 import decimal
-import re
+import shlex
 from collections.abc import Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ipub.errors import Told, Words
+from ipub.io.tables import toml_key
+
 OUTWARD = {"lower": decimal.ROUND_FLOOR, "upper": decimal.ROUND_CEILING}
 """How a bound is rounded for the screen, so that what is printed is a bound as well."""
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+
+class CommandLineWords(Words):
+    """How the commands say what an error is about: rows are counted from 1, and a remedy is an option."""
+
+    def row(self, number: int) -> str:
+        """Name a row as a table on the screen counts it."""
+        return f"row {number + 1}"
+
+    def give_range(self, column: Any) -> str:
+        """Say how to give the range of a column's missing values."""
+        return f"a line {'column' if column is None else toml_key(str(column))} = [low, high] in a file for --ranges"
+
+    def drop_column(self, column: Any) -> str:
+        """Say how to leave a column out."""
+        return f"leave it out with --drop {shlex.quote(str(column))}"
+
+    def make_missing(self) -> str:
+        """Say how to make a value a missing one."""
+        return "leave the cell empty"
+
+
+def sentence_of(problem: BaseException) -> str:
+    """Return what an error or a warning says, in the words of the command line and on one line.
+
+    One of the package is composed from its fields. Any other is said as it is.
+    """
+    return problem.said(CommandLineWords()) if isinstance(problem, Told) else " ".join(str(problem).split())
 
 
 def say(sentence: str = "", style: str = "") -> None:
@@ -25,12 +57,12 @@ def say(sentence: str = "", style: str = "") -> None:
 
 def note(sentence: str) -> None:
     """Print a note on stderr."""
-    _print(err, Text.assemble(("Note: ", "yellow"), _in_words_of_the_command_line(" ".join(sentence.split()))))
+    _print(err, Text.assemble(("Note: ", "yellow"), sentence))
 
 
 def complain(sentence: str) -> None:
     """Print an error on stderr."""
-    _print(err, Text.assemble(("Error: ", "bold red"), _in_words_of_the_command_line(sentence)))
+    _print(err, Text.assemble(("Error: ", "bold red"), sentence))
 
 
 def new_table(*headers: str, left: Sequence[str] = ()) -> Table:
@@ -39,11 +71,6 @@ def new_table(*headers: str, left: Sequence[str] = ()) -> Table:
     for header in headers:
         table.add_column(header, justify="left" if header in left else "right", overflow="fold")
     return table
-
-
-def _in_words_of_the_command_line(sentence: str) -> str:
-    """Say a remedy of the library as an option."""
-    return re.sub(r"intervals=\{(.+?): \(low, high\)\}", r"a line \1 = [low, high] in a file for --ranges", sentence)
 
 
 def _print(console: Console, text: Text) -> None:

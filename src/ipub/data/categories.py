@@ -14,6 +14,7 @@ from ipub.data.frames import (
     REFUSED,
     cells_of_kinds,
     column_labels,
+    declared_levels,
     floats_of_column,
     is_missing,
     kind_of_column,
@@ -22,6 +23,7 @@ from ipub.data.frames import (
 )
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import NOTHING_MISSING, Levels, MissingCategories
+from ipub.errors import DropColumn, IpubError, IpubWarning, Phrase
 from ipub.rounding import Array
 from ipub.user_warnings import warn_user
 
@@ -33,7 +35,7 @@ FEW_LEVELS = 20
 Level = str | int | float | bool
 
 
-class CategoryWarning(UserWarning):
+class CategoryWarning(IpubWarning):
     """A column of categories that may not be meant as one."""
 
 
@@ -42,7 +44,13 @@ class TableEncoder:
     """How the columns of a frame become columns of numbers, in the same order.
 
     A column of numbers stays one column. A column of categories becomes one column of 0 and 1 for each of its levels,
-    none of them left out. NaN in all of these is a missing category.
+    none of them left out. NaN in all of these is a missing category, which may be any of the levels.
+
+    The levels of a column are those that occur in it and those that its type declares: the categories of a pandas
+    Categorical, of a polars Enum, and the dictionary of a PyArrow column. (Those of a polars Categorical are not
+    declared: polars shares them between unrelated columns.) They are sorted, whatever order they were declared in, so
+    that a column of text and a Categorical with the same levels give the same model. A declared level that does not
+    occur has a column that is 0 in every observed row: its weight is 0 unless a missing category may be that level.
 
     Parameters
     ----------
@@ -69,22 +77,25 @@ class TableEncoder:
 
     @classmethod
     def learn(cls, X: Any) -> TableEncoder | None:
-        """Learn the levels of a frame's categories; None if it has none.
+        """Learn the levels of a frame's categories, sorted; None if it has none.
+
+        A column without any observed value is one of categories if it declares levels, and else one of numbers.
 
         Raises
         ------
-        ValueError
+        IpubError
             If a column holds neither numbers nor categories, or is no use as a category; the message names it.
         """
         refuse_duplicate_names(X)
         frame = nw.from_native(X, eager_only=True)
-        kinds = [kind_of_column(column) for column in frame.iter_columns()]
+        kinds = ["category" if declared_levels(column) else kind_of_column(column) for column in frame.iter_columns()]
         refuse_columns(frame, kinds)
         if "category" not in kinds:
             return None
-        levels: list[tuple[Level, ...] | None] = []
-        for column, kind in zip(frame.iter_columns(), kinds, strict=True):
-            levels.append(_levels(column) if kind == "category" else None)
+        levels = [
+            _levels(column) if kind == "category" else None
+            for column, kind in zip(frame.iter_columns(), kinds, strict=True)
+        ]
         return cls(tuple(column_labels(X)), tuple(levels))
 
     @property
@@ -117,7 +128,7 @@ class TableEncoder:
 
         Raises
         ------
-        ValueError
+        IpubError
             If it is given for a column that does not hold numbers.
         """
         if not isinstance(given, Mapping):
@@ -130,7 +141,9 @@ class TableEncoder:
             if name in self.columns and name not in self.names_of_numbers:
                 is_used = bool(self.levels[self.columns.index(name)])
                 why = "holds categories: a missing one is any of its levels" if is_used else "the model does not use"
-                raise ValueError(f"{what} names the column {name!r}, which {why}. Leave it out.")
+                raise IpubError(
+                    "{what} names the column {column}, which {why}. Leave it out.", what=what, column=name, why=why
+                )
             named[name] = value
         return named
 
@@ -150,7 +163,7 @@ class TableEncoder:
         ----------
         X : DataFrame
         any_level : bool
-            Whether a level that was not there in training is taken as missing; else it is refused.
+            Whether a level that is none of those of the training table is taken as missing; else it is an error.
         """
         frame = nw.from_native(X, eager_only=True)
         kinds = [
@@ -167,6 +180,16 @@ class TableEncoder:
             elif levels:
                 table[:, start : start + len(levels)] = _one_hot(column, levels, any_level)
         return table
+
+    def column_means(self, table: Array) -> Array:
+        """Return the mean of the observed cells of each encoded column.
+
+        Of a category that was never observed, every level has the same mean: they add up to 1 as for any other.
+        """
+        counts = (~np.isnan(table)).sum(axis=0)
+        means = np.nansum(table, axis=0) / np.maximum(1, counts)
+        shares = np.repeat([0.0 if not levels else 1.0 / len(levels) for levels in self.levels], self.widths)
+        return np.asarray(np.where(counts == 0, shares, means))
 
     def with_choices(self, table: Array) -> tuple[Array, MissingCategories]:
         """Return an encoded table with the mean of all levels where a category is missing, and these choices.
@@ -190,48 +213,91 @@ class TableEncoder:
 
 
 def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
-    """Return the sorted levels of a column, and refuse those that are of no use."""
+    """Return the sorted levels of a column, those that it declares included, and refuse those that are of no use."""
     counts = {value: count for value, count in Counter(column.to_list()).items() if not is_missing(value)}
-    levels, n_observed = set(counts), sum(counts.values())
-    strange = sorted({type(level).__name__ for level in levels if not isinstance(level, Level)})
-    if strange:
-        raise ValueError(
-            f"Column {column.name!r} has categories of type {strange[0]}: turn them into text, with .astype(str) for "
-            "example."
-        )
-    if len({isinstance(level, str) for level in levels}) > 1:
-        raise ValueError(f"Column(s) {column.name!r} ({cells_of_kinds(column)}) {REFUSED['mixed']}")
-    n, name = len(levels), column.name
-    words = {level for level in levels if not _is_number(level)}
-    is_text = column.dtype == nw.String or column.dtype == nw.Object
-    if is_text and 2 * len(words) < n:
-        found = next((f", but {value!r} in row {i}" for i, value in enumerate(column.to_list()) if value in words), "")
-        advice = "Make what stands for a missing value None, and convert the column to numbers"
-        sentence = f"Column {name!r} holds numbers written as text ({_examples(levels - words)}{found}). {advice}"
-        if n > FEW_LEVELS:
-            raise ValueError(f"{sentence}; or to a categorical type, if they are codes.")
-        if words:
-            warn_user(
-                f"{sentence}, unless they are categories, as which they are taken.",
-                CategoryWarning,
-            )
-    if n > FEW_LEVELS and n == n_observed:
-        raise ValueError(
-            f"Column {name!r} holds a different category in each row ({_examples(levels)}), so nothing can be learnt "
-            "from it: drop the column."
-        )
-    if n > MOST_LEVELS:
-        raise ValueError(
-            f"Column {name!r} has {n} different categories ({_examples(levels)}), and each would become a column; at "
-            f"most {MOST_LEVELS} are taken. Drop it, or join rare categories into one."
-        )
-    if n > FEW_LEVELS and 2 * n > n_observed:
-        warn_user(
-            f"Column {name!r} has {n} different categories in {n_observed} rows ({_examples(levels)}). If they name "
-            "the rows, drop the column; else join rare ones into one.",
-            CategoryWarning,
+    seen = set(counts)
+    levels = seen | set(declared_levels(column))
+    _refuse_types(column, levels)
+    _refuse_numbers_as_text(column, seen)
+    _refuse_names_of_rows(column.name, seen, sum(counts.values()))
+    if len(levels) > MOST_LEVELS:
+        raise IpubError(
+            "Column {column} has {n} different categories ({examples}), and each would become a column; at most {most} "
+            "are taken: {remedy}, or join rare categories into one.",
+            column=column.name,
+            n=len(levels),
+            examples=_examples(levels),
+            most=MOST_LEVELS,
+            remedy=DropColumn(column.name),
         )
     return tuple(sorted(levels))
+
+
+def _refuse_types(column: nw.Series[Any], levels: set[Any]) -> None:
+    strange = sorted({type(level).__name__ for level in levels if not isinstance(level, Level)})
+    if strange:
+        raise IpubError(
+            "Column {column} has categories of type {kind}: turn them into text, with .astype(str) for example.",
+            column=column.name,
+            kind=strange[0],
+        )
+    if len({isinstance(level, str) for level in levels}) > 1:
+        raise IpubError(
+            "Column(s) {column} ({cells}) " + REFUSED["mixed"],
+            column=column.name,
+            cells=cells_of_kinds(column) if _mixes(column.to_list()) else f"declared: {_examples(levels)}",
+        )
+
+
+def _mixes(values: Sequence[Any]) -> bool:
+    return len({isinstance(value, str) for value in values if not is_missing(value)}) > 1
+
+
+def _refuse_numbers_as_text(column: nw.Series[Any], seen: set[Any]) -> None:
+    """Refuse text that is mostly numbers: an error if there are many of them, else a warning."""
+    words = {level for level in seen if not _is_number(level)}
+    is_text = column.dtype == nw.String or column.dtype == nw.Object
+    if not is_text or 2 * len(words) >= len(seen):
+        return
+    first = next(((i, value) for i, value in enumerate(column.to_list()) if value in words), None)
+    sentence = (
+        "Column {column} holds numbers written as text ({examples}{found}). Make what stands for a missing value None, "
+        "and convert the column to numbers"
+    )
+    fields = {
+        "column": column.name,
+        "examples": _examples(seen - words),
+        "found": "" if first is None else Phrase(", but {value!r} in {row}", row=first[0], value=first[1]),
+    }
+    if len(seen) > FEW_LEVELS:
+        raise IpubError(sentence + "; or to a categorical type, if they are codes.", **fields)
+    if words:
+        warn_user(CategoryWarning(sentence + ", unless they are categories, as which they are taken.", **fields))
+
+
+def _refuse_names_of_rows(name: str, seen: set[Any], n_observed: int) -> None:
+    """Refuse categories that name the rows, and warn of those that may."""
+    fields = {
+        "column": name,
+        "n": len(seen),
+        "n_observed": n_observed,
+        "examples": _examples(seen),
+        "remedy": DropColumn(name),
+    }
+    if len(seen) > FEW_LEVELS and len(seen) == n_observed:
+        raise IpubError(
+            "Column {column} holds a different category in each row ({examples}), so nothing can be learnt from it: "
+            "{remedy}.",
+            **fields,
+        )
+    if FEW_LEVELS < len(seen) <= MOST_LEVELS and 2 * len(seen) > n_observed:
+        warn_user(
+            CategoryWarning(
+                "Column {column} has {n} different categories in {n_observed} rows ({examples}). If they name the "
+                "rows, {remedy}; else join rare ones into one.",
+                **fields,
+            )
+        )
 
 
 def _one_hot(column: nw.Series[Any], levels: Sequence[Level], any_level: bool) -> Array:
@@ -240,10 +306,14 @@ def _one_hot(column: nw.Series[Any], levels: Sequence[Level], any_level: bool) -
     numbers = np.array([codes.get(value, -1) for value in values], dtype=np.intp)
     unseen = np.array([i for i in np.flatnonzero(numbers < 0) if not is_missing(values[i])], dtype=np.intp)
     if len(unseen) and not any_level:
-        raise ValueError(
-            f"Column {column.name!r} has the category {values[unseen[0]]!r} in row {unseen[0]}, which was not there in "
-            f"training (there were {_examples(levels)}). Correct it, make it missing, or set handle_unknown='any', "
-            "which bounds over all categories that were there."
+        raise IpubError(
+            "Column {column} has the category {value!r} in {row}, which was not there in training (there were "
+            "{levels}). Correct it, make it missing, or set handle_unknown='any', which bounds over all categories "
+            "that were there.",
+            column=column.name,
+            value=values[unseen[0]],
+            row=int(unseen[0]),
+            levels=_examples(levels),
         )
     numbers[numbers < 0] = len(levels)
     return np.vstack([np.eye(len(levels)), np.full(len(levels), np.nan)])[numbers]

@@ -10,6 +10,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from ipub.errors import IpubError, IpubTypeError, MakeMissing, Phrase
 from ipub.rounding import Array
 
 
@@ -61,6 +62,24 @@ def kind_of_column(column: nw.Series[Any]) -> str:
     return found.pop() if len(found) == 1 else "mixed"
 
 
+def declared_levels(column: nw.Series[Any]) -> list[Any]:
+    """Return the levels that the type of a column declares, whether or not they occur; none if it declares none.
+
+    These are the categories of a pandas Categorical and of a polars Enum, and the dictionary of a PyArrow column (which
+    keeps the levels of a Categorical or Enum that was written to a Parquet file). The categories of a polars
+    Categorical are not declared by the column: unrelated columns share them.
+    """
+    kind = column.dtype
+    if kind != nw.Enum and (kind != nw.Categorical or column.implementation.is_polars()):
+        return []
+    try:
+        levels = column.cat.get_categories().to_list()
+    except AttributeError:  # a pandas column that PyArrow stores
+        arrow = column.to_native().array.__arrow_array__()
+        levels = [level for chunk in arrow.chunks for level in chunk.dictionary.to_pylist()]
+    return [level for level in levels if not is_missing(level)]
+
+
 def _kind_of_value(value: Any) -> str:
     if isinstance(value, str):
         return "category"
@@ -81,8 +100,8 @@ def floats_of_column(column: nw.Series[Any]) -> Array:
 REFUSED = {
     "text": "are not numeric, and only numeric columns are supported here. Encode them (OneHotEncoder in a "
     "ColumnTransformer, say), convert them if they hold numbers as text, or drop them.",
-    "unexpected text": "held numbers in training, and hold text now: convert them, and make what stands for a missing "
-    "value None.",
+    "unexpected text": "held numbers in training, and hold text now: convert them; if a text stands for a missing "
+    "value, {remedy}.",
     "date": "hold dates or times: turn them into numbers, days since some day for example, or drop them.",
     "mixed": "mix text, numbers or other things. Make what stands for a missing value NaN or None, and the rest all "
     "numbers or all text.",
@@ -95,21 +114,25 @@ def refuse_columns(frame: nw.DataFrame[Any], kinds: Sequence[str]) -> None:
     """Refuse columns by what they hold, all of a kind at once."""
     for kind, sentence in REFUSED.items():
         wrong = [
-            f"{column.name!r} ({column.dtype if kind in ('text', 'date', 'other') else cells_of_kinds(column)})"
+            Phrase(
+                "{column} ({holds})",
+                column=column.name,
+                holds=str(column.dtype) if kind in ("text", "date", "other") else cells_of_kinds(column),
+            )
             for column, found in zip(frame.iter_columns(), kinds, strict=True)
             if found == kind
         ]
         if wrong:
-            raise ValueError(f"Column(s) {', '.join(wrong)} {sentence}")
+            raise IpubError("Column(s) {wrong} " + sentence, wrong=wrong, remedy=MakeMissing())
 
 
-def cells_of_kinds(column: Any) -> str:
+def cells_of_kinds(column: Any) -> list[Phrase]:
     """Name a cell of each kind in a column of mixed ones."""
-    first: dict[str, str] = {}
+    first: dict[str, Phrase] = {}
     for i, value in enumerate(column.to_list()):
         if not is_missing(value):
-            first.setdefault(_kind_of_value(value), f"{value!r} in row {i}")
-    return ", ".join(first.values())
+            first.setdefault(_kind_of_value(value), Phrase("{value!r} in {row}", value=value, row=i))
+    return list(first.values())
 
 
 def _is_empty(column: nw.Series[Any]) -> bool:
@@ -126,7 +149,7 @@ def refuse_duplicate_names(X: Any) -> None:
     names = [str(name) for name in column_labels(X)]
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
-        raise ValueError(f"Two or more columns have the same name: {', '.join(doubled)}. Rename them.")
+        raise IpubError(f"Two or more columns have the same name: {', '.join(doubled)}. Rename them.")
 
 
 def is_missing(value: Any) -> bool:
@@ -148,9 +171,9 @@ def array_to_table(X: Any) -> Any:
         If a cell is text; the message names it.
     """
     if hasattr(X, "collect") and hasattr(X, "lazy"):
-        raise ValueError("X is a lazy frame: call its collect() first.")
+        raise IpubError("X is a lazy frame: call its collect() first.")
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        raise ValueError("X holds dates or durations: turn them into numbers, days since some day for example.")
+        raise IpubError("X holds dates or durations: turn them into numbers, days since some day for example.")
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(float), np.nan)
     values = np.array(X, dtype=object) if isinstance(X, (list, tuple)) and _holds_objects(X) else X
@@ -161,12 +184,16 @@ def array_to_table(X: Any) -> Any:
         try:
             table[i, j] = np.nan if is_missing(value) else float(value)
         except TypeError as error:
-            raise TypeError(f"{error} (row {i}, column {j} of X).") from None
+            raise IpubTypeError("{error} ({row}, column {column} of X).", error=str(error), row=i, column=j) from None
         except (ValueError, OverflowError):
-            raise ValueError(
-                f"X contains {value!r} in row {i}, column {j}, and an array may hold numbers only. Give a DataFrame, "
+            raise IpubError(
+                "X contains {value!r} in {row}, column {column}, and an array may hold numbers only. Give a DataFrame, "
                 "whose columns may be categories (a ColumnTransformer gives one after set_output(transform='pandas')), "
-                "or make the cell NaN if it stands for a missing value."
+                "or, if it stands for a missing value, {remedy}.",
+                value=value,
+                row=i,
+                column=j,
+                remedy=MakeMissing(),
             ) from None
     return table
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ipub.data.columns import look_at_columns
-from ipub.data.interval_matrix import column_name
 from ipub.data.sentinels import SentinelWarning
+from ipub.data.validation import column_label
+from ipub.errors import DropColumn, GiveRange, IpubError, IpubWarning, MakeMissing, Phrase
 from ipub.rounding import LARGEST, Array
 from ipub.user_warnings import warn_user
 
@@ -19,7 +20,7 @@ Rule = Literal["quantile", "observed"]
 Intervals = Rule | Mapping[Any, Any] | ArrayLike
 
 
-class IntervalWarning(UserWarning):
+class IntervalWarning(IpubWarning):
     """An interval that a user should look at: it is a point, or not the one that was asked for."""
 
 
@@ -75,10 +76,13 @@ def column_ranges(
         if rules[j] is None:
             continue
         if column.n_observed == 0:
-            name = column_name(j, names)
-            raise ValueError(
-                f"Column {name} has no observed value, so nothing says where its missing values lie. Give its "
-                f"range, intervals={{{name}: (low, high)}}, or drop the column."
+            label = column_label(j, names)
+            raise IpubError(
+                "Column {column} has no observed value, so nothing says where its missing values lie. Give its range, "
+                "{remedy}, or {drop}.",
+                column=label,
+                remedy=GiveRange(label),
+                drop=DropColumn(label),
             )
         ranges[j] = column.least, column.greatest
         if column.sentinel is not None:
@@ -90,11 +94,16 @@ def column_ranges(
                 collapsed.append(j)
     _warn(ranges, has_holes, collapsed, level, names)
     if suspects:
-        listed = ", ".join(f"{column_name(j, names)} ({value:g})" for j, value in suspects.items())
         warn_user(
-            f"A number far from all others occurs again and again in column(s) {listed}. If it stands for a missing "
-            "value, make it NaN.",
-            SentinelWarning,
+            SentinelWarning(
+                "A number far from all others occurs again and again in column(s) {found}. If it stands for a missing "
+                "value, {remedy}.",
+                found=[
+                    Phrase("{column} ({value:g})", column=column_label(j, names), value=value)
+                    for j, value in suspects.items()
+                ],
+                remedy=MakeMissing(),
+            )
         )
     return ranges
 
@@ -120,9 +129,11 @@ def column_precision(precision: Any, n_columns: int, names: Sequence[Any] | None
     for key, value in given.items():
         j = _column_number(key, n_columns, names if isinstance(precision, Mapping) else None, "precision")
         if not (isinstance(value, Real) and 0.0 <= float(value) <= LARGEST):
-            raise ValueError(
-                f"The precision of column {column_name(j, names)} is {value!r}: give a number that is not negative, by "
-                "how much a value may be off."
+            raise IpubError(
+                "The precision of column {column} is {value!r}: give a number that is not negative, by how much a "
+                "value may be off.",
+                column=column_label(j, names),
+                value=value,
             )
         widths[j] = float(value)
     return widths
@@ -133,7 +144,7 @@ def _rules(intervals: Intervals, n_columns: int, names: Sequence[Any] | None) ->
     given = np.full((n_columns, 2), np.nan)
     if isinstance(intervals, str):
         if intervals not in ("quantile", "observed"):
-            raise ValueError(
+            raise IpubError(
                 f"intervals={intervals!r} is not known: use 'quantile', 'observed', a mapping "
                 "{column: (low, high)}, or an array of shape (n_features, 2)."
             )
@@ -145,22 +156,22 @@ def _rules(intervals: Intervals, n_columns: int, names: Sequence[Any] | None) ->
         for key, value in intervals.items():
             j = _column_number(key, n_columns, names)
             if j in seen:
-                raise ValueError(f"intervals gives column {column_name(j, names)} twice.")
+                raise IpubError("intervals gives column {column} twice.", column=column_label(j, names))
             seen.add(j)
             if isinstance(value, str):
                 rules[j] = _rules(value, 1, None)[0][0]
             else:
-                given[j] = _pair(value, column_name(j, names))
+                given[j] = _pair(value, column_label(j, names))
                 rules[j] = None
         return rules, given
     array = np.asarray(intervals, dtype=float)
     if array.shape != (n_columns, 2):
-        raise ValueError(
+        raise IpubError(
             f"intervals has shape {array.shape}; an array of ranges must have shape ({n_columns}, 2): "
             "lower and upper for each column."
         )
     for j in range(n_columns):
-        given[j] = _pair(array[j], column_name(j, names))
+        given[j] = _pair(array[j], column_label(j, names))
     return [None] * n_columns, given
 
 
@@ -171,40 +182,48 @@ def _column_number(key: Any, n_columns: int, names: Sequence[Any] | None, what: 
     if by_number and isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < n_columns:
         return int(key)
     known = f"columns are {', '.join(map(repr, names))}" if names is not None else f"there are {n_columns} columns"
-    raise ValueError(f"{what} names the column {key!r}, which X does not have ({known}).")
+    raise IpubError(
+        "{what} names the column {column}, which X does not have ({known}).", what=what, column=key, known=known
+    )
 
 
-def _pair(value: Any, name: str) -> tuple[float, float]:
+def _pair(value: Any, label: Any) -> tuple[float, float]:
     try:
         low, high = (float(v) for v in value)
     except (TypeError, ValueError):
-        raise ValueError(f"The range of column {name} must be a pair (low, high), got {value!r}.") from None
+        raise IpubError(
+            "The range of column {column} must be a pair (low, high), got {value!r}.", column=label, value=value
+        ) from None
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise ValueError(f"The range of column {name} must be finite, got ({low:g}, {high:g}).")
-    if max(abs(low), abs(high)) > LARGEST:
-        raise ValueError(f"The range of column {name} goes beyond {LARGEST:g}: rescale the column.")
-    if low > high:
-        raise ValueError(f"The range of column {name} has its lower end {low:g} above its upper end {high:g}.")
-    return low, high
+        wrong = "must be finite, got ({low:g}, {high:g})."
+    elif max(abs(low), abs(high)) > LARGEST:
+        wrong = "goes beyond {largest:g}: rescale the column."
+    elif low > high:
+        wrong = "has its lower end {low:g} above its upper end {high:g}."
+    else:
+        return low, high
+    raise IpubError("The range of column {column} " + wrong, column=label, low=low, high=high, largest=LARGEST)
 
 
 def _warn(
     ranges: Array, has_holes: NDArray[np.bool_], collapsed: list[int], level: float, names: Sequence[Any] | None
 ) -> None:
     points = np.flatnonzero(has_holes & (ranges[:, 0] == ranges[:, 1])).tolist()
-    sentences = (
-        (
-            points,
-            "Missing values of column(s) {} have an interval of zero length and so count as known. If they are not, "
-            "give a range: intervals={{column: (low, high)}}.",
-        ),
-        (
-            collapsed,
-            f"The quantile interval at level {level:g} of column(s) {{}} is a single value, though others were "
-            "observed; the range of all observed values is used instead.",
-        ),
-    )
-    for columns, sentence in sentences:
-        if columns:
-            listed = ", ".join(column_name(j, names) for j in columns)
-            warn_user(sentence.format(listed), IntervalWarning)
+    if points:
+        warn_user(
+            IntervalWarning(
+                "Missing values of column(s) {columns} have an interval of zero length and so count as known. If they "
+                "are not, give a range: {remedy}.",
+                columns=[column_label(j, names) for j in points],
+                remedy=GiveRange(column_label(points[0], names) if len(points) == 1 else None),
+            )
+        )
+    if collapsed:
+        warn_user(
+            IntervalWarning(
+                "The quantile interval at level {level:g} of column(s) {columns} is a single value, though others were "
+                "observed; the range of all observed values is used instead.",
+                level=level,
+                columns=[column_label(j, names) for j in collapsed],
+            )
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,18 +12,10 @@ from scipy.sparse import csr_array
 
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.data.missing_category import Indices as Indices
-from ipub.parallel import SCAN_CELLS, in_threads, row_slices
+from ipub.data.validation import as_table, check_agreement, check_ranges, check_values, find_holes, refuse_crossed
+from ipub.errors import IpubError
+from ipub.parallel import row_slices
 from ipub.rounding import LARGEST, Array, down, midpoint_and_radius, up
-
-
-def cell_name(row: int, column: int, names: Sequence[str] | None) -> str:
-    """Name a cell for a message, in the user's words."""
-    return f"row {row}, column {column_name(column, names)}"
-
-
-def column_name(column: int, names: Sequence[Any] | None) -> str:
-    """Name a column for a message: quoted if it has a name, by number if not."""
-    return str(column) if names is None else repr(names[column])
 
 
 def completed_cells(centers: Array, radii: Array, positions: ArrayLike) -> Array:
@@ -71,14 +62,14 @@ class IntervalMatrix:
     @classmethod
     def from_bounds(cls, lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None) -> IntervalMatrix:
         """Build from a lower and an upper table; cells where they are equal are certain."""
-        low, high = _as_table(lower, "the lower bounds"), _as_table(upper, "the upper bounds")
+        low, high = as_table(lower, "the lower bounds"), as_table(upper, "the upper bounds")
         if low.shape != high.shape:
-            raise ValueError(f"The lower bounds have shape {low.shape}, the upper bounds {high.shape}.")
+            raise IpubError(f"The lower bounds have shape {low.shape}, the upper bounds {high.shape}.")
         if low.size == 0:
-            raise ValueError(f"The bounds have shape {low.shape}: at least one row and one column are needed.")
+            raise IpubError(f"The bounds have shape {low.shape}: at least one row and one column are needed.")
         for part, what in ((low, "lower"), (high, "upper")):
             check_values(part, names, what=f"the {what} bounds", allow_nan=False)
-        _refuse_crossed(low, high, names)
+        refuse_crossed(low, high, names)
         counts, columns = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
         lows, highs = [np.zeros(0)], [np.zeros(0)]
         for rows in row_slices(*low.shape):
@@ -133,13 +124,13 @@ class IntervalMatrix:
         """Build from a table with NaN and bounds for every cell, which agree with the observed ones."""
         bounds = {}
         for bound, what in ((lower, "X_lower"), (upper, "X_upper")):
-            bounds[what] = _as_table(bound, what)
+            bounds[what] = as_table(bound, what)
             if bounds[what].shape != table.shape:
-                raise ValueError(f"{what} has shape {bounds[what].shape}, but X has shape {table.shape}.")
+                raise IpubError(f"{what} has shape {bounds[what].shape}, but X has shape {table.shape}.")
             check_values(bounds[what], names, what=what, allow_nan=False)
-            _check_agreement(table, bounds[what], what, names)
+            check_agreement(table, bounds[what], what, names)
         low, high = bounds["X_lower"], bounds["X_upper"]
-        _refuse_crossed(low, high, names)
+        refuse_crossed(low, high, names)
         counts, columns = find_holes(table, names)
         in_row = np.repeat(np.arange(len(table)), np.concatenate(counts))
         holes = np.concatenate(columns)
@@ -172,14 +163,14 @@ class IntervalMatrix:
         """Refuse cells that are certain but not finite, and intervals without a finite end."""
         in_row = np.repeat(np.arange(self.shape[0]), np.diff(self.row_starts))
         if len(in_row) != len(self.columns) or not np.isin(self.columns, np.arange(self.shape[1])).all():
-            raise ValueError("The uncertain cells do not match the table: row_starts or columns are wrong.")
+            raise IpubError("The uncertain cells do not match the table: row_starts or columns are wrong.")
         if len(np.unique(in_row * self.shape[1] + self.columns)) < len(in_row):
-            raise ValueError("A cell is given twice as uncertain.")
+            raise IpubError("A cell is given twice as uncertain.")
         self._check_choices(in_row)
         for rows in row_slices(*self.shape):
             check_values(self.center_rows(rows), None, what="the center", allow_nan=False, first_row=rows.start)
         if not ((self.radii >= 0.0) & (self.radii <= 2.0 * LARGEST)).all():
-            raise ValueError("The radius of every uncertain cell must be a finite number that is not negative.")
+            raise IpubError("The radius of every uncertain cell must be a finite number that is not negative.")
 
     def _check_choices(self, in_row: Indices) -> None:
         """Refuse choices that do not fit the table."""
@@ -197,7 +188,7 @@ class IntervalMatrix:
                 fits &= bool((self.table[np.ix_(rows, levels.columns)] == levels.share).all())
                 fits &= not (np.isin(in_row, rows) & np.isin(self.columns, levels.columns)).any()
         if not fits:
-            raise ValueError(
+            raise IpubError(
                 "The choices do not fit the table: rows must ascend, a category needs two columns or more of its own, "
                 "and where it is missing, 1 / (number of its columns) must stand in all of them, and no interval."
             )
@@ -259,98 +250,3 @@ class IntervalMatrix:
         in_row, columns, centers, radii = self.cells(slice(0, self.shape[0]))
         full[in_row, columns] = completed_cells(centers, radii, positions)
         return full
-
-
-def find_holes(table: NDArray[np.generic], names: Sequence[str] | None = None) -> tuple[list[Indices], list[Indices]]:
-    """Return the NaN cells: how many in each row, and their columns row by row, as lists over row slices.
-
-    Infinite and huge values are refused, as by `check_values`: one look serves both.
-    """
-
-    def holes(rows: slice) -> tuple[Indices, Indices]:
-        part = table[rows]
-        in_row, column = np.divmod(np.flatnonzero(~(np.abs(part) <= np.float64(LARGEST))), part.shape[1])
-        if not np.isnan(part[in_row, column]).all():
-            check_values(part, names, first_row=rows.start)
-        return np.bincount(in_row, minlength=len(part)), column
-
-    nothing = np.zeros(0, dtype=np.intp)
-    found = [(nothing, nothing), *in_threads(holes, list(row_slices(table.shape[0], table.shape[1], SCAN_CELLS // 4)))]
-    return [counts for counts, _ in found], [columns for _, columns in found]
-
-
-def check_ranges(ranges: Array, n_columns: int) -> None:
-    """Refuse ranges of columns that are no intervals, naming the column."""
-    if ranges.shape != (n_columns, 2):
-        raise ValueError(f"ranges has shape {ranges.shape}, not ({n_columns}, 2): a lower and an upper end each.")
-    wrong = np.flatnonzero(~((ranges[:, 0] <= ranges[:, 1]) & (np.abs(ranges).max(axis=1) <= LARGEST)))
-    if len(wrong):
-        low, high = ranges[wrong[0]]
-        raise ValueError(f"The range ({low:g}, {high:g}) of column {wrong[0]} is not an interval of finite numbers.")
-
-
-def check_values(
-    table: NDArray[np.generic],
-    names: Sequence[str] | None,
-    *,
-    what: str = "X",
-    allow_nan: bool = True,
-    first_row: int = 0,
-) -> None:
-    """Refuse infinite and huge values (and NaN unless allowed), naming the cell."""
-
-    def bad_cells(rows: slice) -> NDArray[np.intp]:
-        part = table[rows]
-        if not allow_nan:
-            return np.argwhere(~(np.abs(part) <= np.float64(LARGEST)))
-        # A comparison with NaN is false; two of them need no absolute values, and no table of their own.
-        beyond = part > np.float64(LARGEST)
-        beyond |= part < -np.float64(LARGEST)
-        return np.argwhere(beyond) if beyond.any() else np.zeros((0, 2), dtype=np.intp)
-
-    slices = list(row_slices(table.shape[0], table.shape[1], SCAN_CELLS // 4))
-    for rows, found in zip(slices, in_threads(bad_cells, slices), strict=True):
-        if len(found) == 0:
-            continue
-        i, j = found[0]
-        part = table[rows]
-        value, cell = float(part[i, j]), cell_name(first_row + rows.start + i, j, names)
-        if np.isnan(value):
-            raise ValueError(f"{what} contains NaN in {cell}: give a finite bound for every cell.")
-        if np.isinf(value):
-            raise ValueError(f"{what} contains infinity in {cell}: make it NaN (a hole), or a finite value.")
-        raise ValueError(f"{what} contains {value:g} in {cell}, beyond {LARGEST:g}: rescale the column.")
-
-
-def _as_table(values: ArrayLike, what: str) -> Array:
-    table = np.asarray(values)
-    if table.ndim != 2:
-        raise ValueError(f"{what} must be a table (2 dimensions), got {table.ndim} dimension(s).")
-    if table.dtype.kind not in "fiub":
-        raise ValueError(f"{what} must be numeric, got dtype {table.dtype}.")
-    return table if table.dtype == np.float64 else table.astype(float)
-
-
-def _refuse_crossed(low: Array, high: Array, names: Sequence[str] | None) -> None:
-    for rows in row_slices(*low.shape):
-        crossed = np.argwhere(low[rows] > high[rows])
-        if len(crossed):
-            i, j = crossed[0] + (rows.start, 0)
-            raise ValueError(
-                f"Lower bound {low[i, j]} is above upper bound {high[i, j]} in {cell_name(i, j, names)}. "
-                "Swap them, or correct the cell."
-            )
-
-
-def _check_agreement(table: NDArray[np.generic], bound: Array, what: str, names: Sequence[str] | None) -> None:
-    for rows in row_slices(*table.shape):
-        part = np.asarray(table[rows], dtype=float)
-        different = ~np.isnan(part) & (part != bound[rows])
-        if different.any():
-            i, j = np.argwhere(different)[0]
-            raise ValueError(
-                f"{what} is {bound[rows.start + i, j]} in {cell_name(rows.start + i, j, names)}, where X is observed "
-                f"as {part[i, j]}: bounds must equal X there. If a step before this one rescales X, it must "
-                f"rescale the bounds as well (in a Pipeline: transform_input=['X_lower', 'X_upper']). To make an "
-                "observed cell uncertain, fit on IntervalMatrix.from_bounds(lower, upper)."
-            )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from ipub.data.interval_matrix import Indices, IntervalMatrix
+from ipub.errors import DropColumn, IpubError
 from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, up
 
 OPERATIONS = {
@@ -47,9 +48,12 @@ class Scaling:
             wrong = ~np.isfinite(operand) | ((operand <= 0.0) & (name in ("multiply", "divide")))
             if wrong.any():
                 j = int(np.argmax(wrong))
-                raise ValueError(
-                    f"Column {j} has no scale: the scaler has learnt the number {operand[j]} for it. Drop the column "
-                    "if nothing was observed in it."
+                raise IpubError(
+                    "Column {column} has no scale: the scaler has learnt the number {value} for it. If nothing was "
+                    "observed in it, {remedy}.",
+                    column=j,
+                    value=operand[j],
+                    remedy=DropColumn(j),
                 )
 
     @classmethod
@@ -103,9 +107,10 @@ class Scaling:
         for levels in matrix.choices.levels:
             values = np.repeat([0.0, levels.share, 1.0], len(levels.columns))
             if not np.array_equal(self._cells(values, np.tile(levels.columns, 3), np.positive), values):
-                raise ValueError(
-                    f"Column {levels.columns[0]} is a level of a category that is missing in some rows, and scaling it "
-                    "would make its 0 and 1 something else: scale the columns of numbers alone."
+                raise IpubError(
+                    "Column {column} is a level of a category that is missing in some rows, and scaling it would make "
+                    "its 0 and 1 something else: scale the columns of numbers alone.",
+                    column=int(levels.columns[0]),
                 )
         centers, radii, columns = matrix.centers, matrix.radii, matrix.columns
         lower, upper = self._cells(down(centers - radii), columns, down), self._cells(up(centers + radii), columns, up)

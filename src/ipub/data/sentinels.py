@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ipub.errors import IpubWarning
 from ipub.rounding import Array
 
 SENTINELS = (0.0, -1.0, *(sign * number for number in (9.0, 99.0, 999.0, 9999.0, 99999.0) for sign in (-1.0, 1.0)))
@@ -20,7 +21,7 @@ LOOKED_AT = 2000
 """How many values of a column are looked at, about."""
 
 
-class SentinelWarning(UserWarning):
+class SentinelWarning(IpubWarning):
     """A number that occurs again and again, far from all others, may stand for a missing value."""
 
 

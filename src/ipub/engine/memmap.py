@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.data.interval_matrix import IntervalMatrix, check_ranges
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.validation import check_ranges
 from ipub.engine.block import Block, Reads
 from ipub.engine.memory import MemoryRows
 from ipub.engine.rows import Rows

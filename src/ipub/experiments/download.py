@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from ipub import __version__
-from ipub.io.tables import TableError, whole_file
+from ipub.io.atomic import whole_file
+from ipub.io.tables import TableError
 
 CHUNK = 1 << 20
 TIMEOUT = 60.0

@@ -25,7 +25,7 @@ from ipub.certificates import PARTS, Certificate
 from ipub.data.categories import TableEncoder
 from ipub.data.scaling import Scaling
 from ipub.estimators import BoundedClassifier, BoundedRegressor, fitted_attributes, is_result, restore_fitted
-from ipub.io.tables import whole_file
+from ipub.io.atomic import FileError, whole_file
 from ipub.losses import LOSSES
 from ipub.rounding import LARGEST
 
@@ -44,7 +44,7 @@ ARRAY_KINDS = "biufcUS"
 """Kinds of NumPy arrays that are stored as they are; others are stored value by value."""
 
 
-class ModelFileError(ValueError):
+class ModelFileError(FileError):
     """A file that is no model, is damaged, or comes from a newer version; or a model that cannot be stored."""
 
 

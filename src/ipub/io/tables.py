@@ -1,4 +1,4 @@
-"""Tables in files: CSV and Parquet in, CSV and Parquet out, and files that are written whole or not at all."""
+"""Tables in files: CSV and Parquet in, CSV and Parquet out."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import csv
 import difflib
 import gzip
 import io
+import json
 import os
-import secrets
+import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ipub.errors import IpubWarning
+from ipub.io.atomic import FileError, check_folder, whole_file
 from ipub.rounding import Array
 from ipub.user_warnings import warn_user
 
@@ -34,11 +37,11 @@ INDEX_NAMES = ("", "__index_level_0__", "Unnamed: 0")
 SNIFFED_BYTES = 1 << 16
 
 
-class TableError(ValueError):
+class TableError(FileError):
     """A table that cannot be read, or lacks what was asked of it; the message names file and column."""
 
 
-class TableWarning(UserWarning):
+class TableWarning(IpubWarning):
     """Something in a file was left out that its owner may want to know of."""
 
 
@@ -104,47 +107,17 @@ def check_not_overwritten(output: str | os.PathLike[str], *inputs: str | os.Path
             raise TableError(f"{output} is an input as well and would be lost: write elsewhere with -o.")
 
 
-def check_folder(path: str | os.PathLike[str]) -> None:
-    """Refuse a path whose folder does not exist, or that is a folder itself."""
-    target = Path(path)
-    if target.is_dir():
-        raise TableError(f"{target} is a folder: add a file name.")
-    if not target.parent.is_dir():
-        raise TableError(f"The folder {target.parent} does not exist: create it first, or write elsewhere.")
-
-
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for writing that appears at `path` only when it is complete.
-
-    It is written beside its goal and moved into place, so that a crash leaves what was there before.
-    """
-    check_folder(path)
-    goal = Path(os.path.realpath(path))
-    part = goal.parent / f".ipub-{secrets.token_hex(8)}.part"
-    try:
-        with part.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if goal.exists():
-            part.chmod(goal.stat().st_mode & 0o7777)
-        os.replace(part, goal)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
-
-
 def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[str], remedy: str) -> pa.Table:
     """Return the named columns as float64 or text, in the order of the names; nulls of numbers are NaN.
+
+    A column of text with a dictionary keeps it: the dictionary declares its levels (see `TableEncoder`).
 
     Raises
     ------
     TableError
         If columns hold something else; the message names a cell of each and ends with `remedy`.
     """
-    columns = {name: _plain(table.column(name)) for name in names}
+    columns = {name: _without_coded_numbers(table.column(name)) for name in names}
     wrong = [f"{name!r} (type {column.type})" for name, column in columns.items() if not _is_feature(column.type)]
     if wrong:
         verb = "holds" if len(wrong) == 1 else "hold"
@@ -202,8 +175,17 @@ def read_ranges(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str,
         raise TableError(f"{path} gives a range for a column that is no feature. {error}") from None
     for name, value in given.items():
         if not (isinstance(value, list) and len(value) == 2 and all(type(end) in (int, float) for end in value)):
-            raise TableError(f"{path} must give two numbers for {name!r}, like {name} = [0, 120]; got {value!r}.")
+            raise TableError(
+                f"{path} must give two numbers for {name!r}, like {toml_key(name)} = [0, 120]; got {value!r}."
+            )
     return {name: (float(low), float(high)) for name, (low, high) in given.items()}
+
+
+def toml_key(name: str) -> str:
+    """Return a name as a key of a TOML file, quoted where it must be."""
+    if re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        return name
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", r"\u007f")
 
 
 def check_names(wanted: Sequence[str], known: Sequence[str], where: str) -> None:
@@ -309,12 +291,18 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
+def _without_coded_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without dictionary encoding, unless it is one of text."""
+    return column if _is_text(column.type) else _plain(column)
+
+
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(value) or pa.types.is_large_string(value))
 
 
 def _holds_numbers(kind: pa.DataType) -> bool:

@@ -12,8 +12,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ipub.data.frames import is_missing
-from ipub.data.interval_matrix import Indices, check_values
+from ipub.data.interval_matrix import Indices
 from ipub.data.label_uncertainty import LabelUncertainty
+from ipub.data.validation import check_values
 from ipub.engine import MemoryRows, Rows, one_class_against_rest, with_label_uncertainty, with_wrong_labels
 from ipub.reading.parameters import Parameters
 from ipub.rounding import LARGEST, Array, midpoint_and_radius

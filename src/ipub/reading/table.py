@@ -14,8 +14,9 @@ from sklearn.utils.validation import validate_data
 from ipub.data.categories import TableEncoder
 from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame
 from ipub.data.holes import column_precision, column_ranges
-from ipub.data.interval_matrix import IntervalMatrix, check_values
+from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.scaling import Scaling
+from ipub.data.validation import check_values
 from ipub.engine import Block, MemoryRows, Rows
 from ipub.engine.memmap import MemmapRows
 from ipub.reading.parameters import Parameters
@@ -262,7 +263,7 @@ def _learn_intervals(
     hole_ranges = np.tile([0.0, 1.0], (table.shape[1], 1))
     precisions = np.zeros(table.shape[1])
     values = np.asarray(table if counted is None else table[counted], dtype=float)
-    fill_values = np.nansum(values, axis=0) / np.maximum(1, (~np.isnan(values)).sum(axis=0))
+    fill_values = encoder.column_means(values)
     if len(numbers):
         ranges = column_ranges(table[:, numbers], intervals, level, names, counted)
         hole_ranges[numbers] = ranges

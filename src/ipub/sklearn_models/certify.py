@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import validate_params
 
 from ipub.data.frames import is_frame
 from ipub.data.holes import IntervalWarning
-from ipub.data.interval_matrix import IntervalMatrix, cell_name
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.validation import cell_name
 from ipub.engine import MemoryRows, Rows
 from ipub.estimators import CONSTRAINTS, BoundedClassifier, BoundedRegressor, keep_training, parameters_of
 from ipub.losses import LOSSES
