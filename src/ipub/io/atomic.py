@@ -1,0 +1,46 @@
+"""Files that are written whole or not at all; the standard library is enough."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+class TableError(ValueError):
+    """A table that cannot be read, or lacks what was asked of it; the message names file and column."""
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a path whose folder does not exist, or that is a folder itself."""
+    target = Path(path)
+    if target.is_dir():
+        raise TableError(f"{target} is a folder: add a file name.")
+    if not target.parent.is_dir():
+        raise TableError(f"The folder {target.parent} does not exist: create it first, or write elsewhere.")
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that appears at `path` only when it is complete.
+
+    It is written beside its goal and moved into place, so that a crash leaves what was there before.
+    """
+    check_folder(path)
+    goal = Path(os.path.realpath(path))
+    part = goal.parent / f".ipub-{secrets.token_hex(8)}.part"
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if goal.exists():
+            part.chmod(goal.stat().st_mode & 0o7777)
+        os.replace(part, goal)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
