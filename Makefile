@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-long bench bench-page lint clean
+.PHONY: install demo lint test test-long coverage mutants bench bench-page clean
 
 install: .venv/installed
 
@@ -26,6 +26,9 @@ test: lint
 test-long: install
 	$(BIN)/pytest -n 2 -m long -s
 
+mutants: install
+	cd tests && ../$(BIN)/python -m mutants
+
 bench: install
 	$(BIN)/python -m benchmarks
 
@@ -33,4 +36,4 @@ bench-page: install
 	$(BIN)/python -m benchmarks page
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis

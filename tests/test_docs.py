@@ -1,65 +1,128 @@
-"""What the README says is run as it stands."""
+"""What README and guide say is run as it stands: Python blocks, outputs shown, and commands."""
 
 from __future__ import annotations
 
+import doctest
 import re
+import shlex
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+import pytest
+from typer.testing import CliRunner
 
-from ipub import BoundedClassifier
+from ipub.app import cli, demo
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+WRITTEN = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/performance.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+SHOWN = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+NOT_RUN = {"make", "pip", "python", ".venv/bin/pre-commit"}
+"""Commands that pages show and that are too long, or change the environment."""
 
 
-def test_the_python_of_the_readme_runs_and_shows_what_it_says(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # it saves a picture
-    first, frames, pipeline, penalties, second, third = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    *statements, proba_bounds, label_set = first.strip().splitlines()
-    scope: dict[str, object] = {}
-    exec("\n".join(statements), scope)
-    (low, high) = eval(proba_bounds, scope)[0]
-    assert 0.5 < low < high < 1.0
-    assert np.array_equal(eval(label_set, scope), [[False, True]])
-    *statements, bounds_of_frames = frames.strip().splitlines()
-    exec("\n".join(statements), scope)
-    bounds = eval(bounds_of_frames, scope)
-    assert bounds.index.tolist() == ["Ann", "Bob"]
-    assert (bounds["lower"] < bounds["upper"]).all()
-    *statements, bounds_of_pipeline = pipeline.strip().splitlines()
-    exec("\n".join(statements), scope)
-    low, high = np.asarray(eval(bounds_of_pipeline, scope)).T
-    assert (low < high).all()
-    exec(penalties, scope)
-    alpha, share = re.search(r"alpha ([\d.]+): at least (\d+) %", penalties).groups()
-    assert f"{scope['chosen'].alpha:.1g}" == alpha
-    assert int(100 * scope["path"].guaranteed_score.max()) == int(share)
-    assert (tmp_path / "path.png").exists()
-    row, certified, attained, table = second.strip().splitlines()
-    exec("\n".join([row, attained]), scope)
-    for bounds, line in ((eval(certified, scope), certified), (scope["attained"], attained)):
-        said = [float(number) for number in re.search(r"\[([\d.]+), ([\d.]+)\]", line.split("#")[1]).groups()]
-        np.testing.assert_allclose(bounds[0], said, atol=0.006)
-    again = BoundedClassifier(alpha=0.1).fit(eval(table, scope), scope["y"][:900])
-    np.testing.assert_allclose(again.decision_function(scope["row"]), scope["attained"][0, 1], atol=1e-6)
-    *statements, label_set = third.strip().splitlines()
-    exec("\n".join(statements), scope)
-    assert np.array_equal(eval(label_set, scope), [[False, True]])
+def blocks_of(page: Path) -> list[tuple[str, str]]:
+    """Return the language and the text of every block."""
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
-def test_every_path_the_readme_names_exists():
-    named = set(re.findall(r"\]\(([\w./-]+)\)", README))
-    assert "docs/theory.md" in named
-    tree = re.search(r"```\n(src/ipub/.*?)```", README, flags=re.DOTALL)
-    assert tree is not None
-    for line in tree.group(1).splitlines()[1:]:
-        inside = line.startswith("  ")
-        for word in re.split(r"\s{2,}", line.strip())[: None if inside else 1]:
-            if re.fullmatch(r"[\w/]+(\.py|/)", word):
-                named.add(f"src/ipub/{word}" if inside else word)
-    missing = [path for path in named if not (ROOT / path).exists()]
-    assert not missing
+def run_examples(text: str, scope: dict[str, Any], name: str) -> None:
+    """Run a block of >>> lines in the page's namespace and compare what it shows."""
+    parsed = doctest.DocTestParser().get_doctest(text, scope, name, name, 0)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=SHOWN)
+    runner.run(parsed, out=report.append, clear_globs=False)
+    scope.update(parsed.globs)
+    assert runner.failures == 0, "".join(report)
+
+
+def run_commands(text: str) -> None:
+    """Run the `ipub` lines of a block and compare the output that follows them, if any does."""
+    for line, shown in re.findall(r"^\$ ([^\n]*)\n((?:(?!\$ )[^\n]*\n)*)", text, flags=re.MULTILINE):
+        program, *arguments = shlex.split(line, comments=True)
+        if program in NOT_RUN:
+            continue
+        assert program == "ipub", f"{program} is not run"
+        done = CliRunner().invoke(cli.app, arguments)
+        assert done.exit_code == 0, done.output
+        if shown:
+            assert doctest.OutputChecker().check_output(shown, done.stdout, SHOWN), f"{line} prints\n{done.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_runs_and_shows_what_comes_out(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "REPEATS", 2)
+    scope: dict[str, Any] = {"__name__": page.stem}
+    for language, text in blocks_of(page):
+        if language == "python":
+            exec(compile(text, page.name, "exec"), scope)
+        elif language == "pycon":
+            run_examples(text, scope, page.name)
+        elif language == "console":
+            run_commands(text)
+        else:
+            assert language in ("", "toml"), f"a block of {language} is not run"
+
+
+def test_a_wrong_output_or_a_command_that_fails_is_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AssertionError):
+        run_examples(">>> 1 + 1\n3\n", {}, "page")
+    with pytest.raises(AssertionError):
+        run_commands("$ ipub --version\nipub 0.0.0\n")
+    with pytest.raises(AssertionError):
+        run_commands("$ ipub predict none.ipub none.csv\n")
+    with pytest.raises(AssertionError):
+        run_commands("$ rm model.ipub\n")
+
+
+def test_make_targets_that_pages_name_exist():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    named = {name for page in WRITTEN for name in re.findall(r"`make ([\w-]+)`", page.read_text(encoding="utf-8"))}
+    assert {"test", "demo"} <= targets
+    assert named <= targets
+
+
+def test_the_readme_is_an_invitation():
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 130
+    first = next(block for language, block in blocks_of(README) if language == "python")
+    assert 'scale="standard"' in first
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as the usual hosts make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        goal = page.parent / path if path else page
+        assert goal.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors_of(goal), f"{page.name} links to {target}"
+
+
+def test_every_guide_page_is_in_the_table_of_contents():
+    guide = ROOT / "docs" / "guide"
+    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", (guide / "README.md").read_text(encoding="utf-8")))
+    assert linked == {page.name for page in guide.glob("*.md")} - {"README.md"}
+
+
+def test_the_layout_in_the_architecture_page_is_the_real_one():
+    (tree,) = (text for _, text in blocks_of(ROOT / "docs" / "guide" / "architecture.md") if "src/ipub/\n" in text)
+    package = ROOT / "src" / "ipub"
+    named = {word for line in tree.splitlines() if line.startswith("  ") for word in re.findall(r"^ +(\S+)", line)}
+    assert not [name for name in named if not (package / name).exists()]
+    real = {path.name + "/" * path.is_dir() for path in package.iterdir() if not path.name.startswith(("_", "py."))}
+    assert real <= named, f"not described: {sorted(real - named)}"
 
 
 def test_every_file_that_theory_cites_exists():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.resources import as_file, files
+import csv
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.io.tables import features_of, read_table, values_of
-
+FILE = "mammographic_masses.csv"
 FEATURES = ("age", "shape", "margin", "density")
 TARGET = "severity"
 
@@ -33,7 +33,7 @@ def load_mammographic_masses(*, as_frame: bool = False) -> tuple[Any, NDArray[np
     Parameters
     ----------
     as_frame : bool, default=False
-        Whether X is a PyArrow table with column names, rather than an array.
+        Whether X is a PyArrow table with column names, rather than an array. It needs pyarrow (the extra ``cli``).
 
     Returns
     -------
@@ -58,9 +58,12 @@ def load_mammographic_masses(*, as_frame: bool = False) -> tuple[Any, NDArray[np
     >>> X.shape
     (961, 4)
     """
-    with as_file(files("ipub.datasets") / "mammographic_masses.csv") as path:
-        table = read_table(path)
-        X, y = features_of(table, FEATURES, path, ""), values_of(table, TARGET, path)
-    if as_frame:
+    with (files("ipub.datasets") / FILE).open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    X = np.array([[float(row[name] or "nan") for name in FEATURES] for row in rows])
+    y = np.array([row[TARGET] for row in rows])
+    if not as_frame:
         return X, y
-    return np.column_stack([X.column(name).to_numpy() for name in FEATURES]), y
+    import pyarrow as pa
+
+    return pa.table(dict(zip(FEATURES, X.T.copy(), strict=True))), y

@@ -34,7 +34,7 @@ def plot_bounds(
 ) -> Axes:
     """Draw the interval of each row, sorted by prediction.
 
-    Rows whose interval lies on one side of the threshold are certain: no completion of the training table
+    Rows whose interval lies on one side of the threshold are certain: no filling of the training table
     changes their class. They get one colour, the others another.
 
     Parameters
@@ -70,11 +70,11 @@ def plot_bounds(
     interval, center = interval[order], center[order]
     _set_limits(ax, interval, center, threshold)
     if threshold is None:
-        groups = [(np.ones(len(center), dtype=bool), CERTAIN, "bounds over all completions")]
+        groups = [(np.ones(len(center), dtype=bool), CERTAIN, "bounds over all fillings")]
     else:
         certain = is_certain(interval, threshold)
         groups = [
-            (certain, CERTAIN, "certain: the same class for every completion"),
+            (certain, CERTAIN, "certain: the same class for every filling"),
             (~certain, UNCERTAIN, "open: missing cells may change the class"),
         ]
     for rows, colour, words in groups:
@@ -91,8 +91,8 @@ def plot_penalty_path(path: PenaltyPath, *, title: str | None = None, ax: Axes |
     """Draw what each strength of the penalty gives: how good the model is, and how certain.
 
     Of a classifier, in shares of the test rows: those that the model trained at the center predicts right, those whose
-    label is certain, and those that are both, which the model of every completion predicts right. The best alpha by
-    the last is marked. Of a regression, R2 of the model at the center and the R2 that every completion's reaches
+    label is certain, and those that are both, which the model of every filling predicts right. The best alpha by
+    the last is marked. Of a regression, R2 of the model at the center and the R2 that every filling's model reaches
     (nothing below -0.1 is shown); without `y_test`, the median width of the bounds.
 
     Parameters
@@ -123,12 +123,12 @@ def plot_penalty_path(path: PenaltyPath, *, title: str | None = None, ax: Axes |
     alphas = path.alphas[order]
     good, guaranteed = ("R²", "R² guaranteed") if path.certain is None else ("right", "certain and right")
     lines = [
-        (path.certain, UNCERTAIN, "s", "certain: the same label for every completion"),
-        (path.score, INK, "o", f"{good}: the model with holes at mid-interval"),
-        (path.guaranteed_score, CERTAIN, "D", f"{guaranteed}: the model of every completion"),
+        (path.certain, UNCERTAIN, "s", "certain: the same label for every filling"),
+        (path.score, INK, "o", f"{good}: the model with missing values at mid-interval"),
+        (path.guaranteed_score, CERTAIN, "D", f"{guaranteed}: the model of every filling"),
     ]
     if path.certain is None and path.score is None:
-        lines = [(path.width, CERTAIN, "o", "bounds over all completions")]
+        lines = [(path.width, CERTAIN, "o", "bounds over all fillings")]
     for values, colour, marker, words in lines:
         if values is not None:
             ax.plot(alphas, values[order], color=colour, marker=marker, markersize=4.0, linewidth=1.6, label=words)
@@ -221,7 +221,15 @@ def _decorate(ax: Axes, quantity: str, title: str | None) -> None:
 
     ax.set_ylabel(quantity)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
-    ax.plot([], [], linestyle="none", marker="o", markersize=4, color=INK, label="prediction, holes at mid-interval")
+    ax.plot(
+        [],
+        [],
+        linestyle="none",
+        marker="o",
+        markersize=4,
+        color=INK,
+        label="prediction, missing values at mid-interval",
+    )
     for handle in _finish(ax, "rows, sorted by prediction", title).legend_handles:
         if isinstance(handle, LineCollection):
             handle.set_linewidth(5.0)
