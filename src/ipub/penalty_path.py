@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
-from ipub.certificates import CERTIFICATES, Certificate, Neighbour, tight
+from ipub.certificates import CERTIFICATES, Certificate, Neighbour, SlopeBounds
 from ipub.engine.rows import Block, Rows, Sums
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.classifier import possible_labels
@@ -157,9 +157,7 @@ def penalty_path(
             fitted.alpha = float(chosen[k])
             trained = [fitted._train(*each) for each in zip(models, starts.at(fitted.alpha, len(models)), strict=True)]
             starts.add(fitted.alpha, [solution.w for _, solution in trained])
-            certificates = neighbours.certify(fitted, trained)
-            kept = (each.grouped() for each in certificates) if in_groups else certificates
-            fitted._keep_certificates(tuple(trained), tuple(kept))
+            fitted._keep_certificates(tuple(trained), tuple(neighbours.certify(fitted, trained)))
             found[k] = _Point.of(fitted, X_test, truth)
             fitted.verbose = estimator.verbose
     for rows in models:
@@ -202,9 +200,9 @@ class _Neighbours:
 
     def certify(self, fitted: Any, trained: Sequence[tuple[Problem, Solution]]) -> list[Certificate]:
         """Certify the models of one penalty as its estimator says."""
-        make, lam = CERTIFICATES[fitted.certificate], trained[0][0].penalty.lam
+        recipe, lam = CERTIFICATES[fitted.certificate], trained[0][0].penalty.lam
         certificates = [
-            tight(problem, solution, self._near(k, lam), self._in_groups) if make is tight else make(problem, solution)
+            recipe(problem, solution, hint=self._near(k, lam), without_training_rows=self._in_groups)
             for k, (problem, solution) in enumerate(trained)
         ]
         self._last = [*self._last[-1:], (lam, certificates)]
@@ -212,7 +210,7 @@ class _Neighbours:
 
     def _near(self, model: int, lam: float) -> Neighbour | None:
         """Return the last bounds of a model, if time is short; its moves grow by powers of the penalty, as before."""
-        known = [(there, certificates[model].slope) for there, certificates in self._last]
+        known = [(there, certificates[model].part(SlopeBounds)) for there, certificates in self._last]
         if not known or not self._in_groups:
             return None
         (earlier, before), (there, bounds) = known[0], known[-1]
@@ -221,7 +219,7 @@ class _Neighbours:
         power = np.full(len(bounds.w) + 1, USUAL_GROWTH)
         if before is not None and before.first is not None and earlier != there:
             with np.errstate(divide="ignore", invalid="ignore"):
-                now, then = (np.append(each.farthest, each.radius) for each in (bounds.first, before.first))
+                now, then = (np.append(each.move_limits, each.radius) for each in (bounds.first, before.first))
                 power = np.log(now / then) / math.log(there / earlier)
             power = np.clip(np.nan_to_num(power, nan=USUAL_GROWTH), STEEPEST_GROWTH, 0.0)
         growth = (lam / there) ** power

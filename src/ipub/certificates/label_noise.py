@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ipub.certificates.score_ranges import ScoreRanges
 from ipub.engine.rows import Block, Sums
@@ -68,28 +70,39 @@ def wrong_label_moves(block: Block, loss: Loss, at: ScoreRanges, nominal: tuple[
     )
 
 
-def wrong_label_rows(block: Block, loss: Loss, at: ScoreRanges, move: Array, slopes: tuple[Array, Array]) -> Sums:
+class WrongLabelRows(NamedTuple):
+    """What is gathered of all blocks for `WrongLabels`, weights not yet divided by their sum."""
+
+    rows: Array
+    cells: Array
+    lost: Array
+    alike: NDArray[np.bool_]
+
+
+def wrong_label_rows(
+    block: Block, loss: Loss, at: ScoreRanges, move: Array, slopes: tuple[Array, Array]
+) -> WrongLabelRows:
     """Return for Theorems 4 and 6 the rows of `WrongLabels`, over which weights are not yet divided by their sum.
 
     Scores of w'' are within `move` of those of w'; `slopes` bound those of the derivatives between both.
     """
     count, d = n_flips(block), block.center.shape[1]
     if count == 0:
-        return np.zeros((0, d)), np.zeros((0, d)), np.zeros((0, d)), np.zeros(0, dtype=bool)
+        return WrongLabelRows(np.zeros((0, d)), np.zeros((0, d)), np.zeros((0, d)), np.zeros(0, dtype=bool))
     factors = block.weight * loss.flip_upper(down(at.lower - move), up(at.upper + move))
     some = np.flatnonzero(factors)
     least, most = slopes
     # Rounded once more, as the scores behind `slopes` are: the same for a loss whose slopes do not see the class.
     other_least, other_most = loss.secant_range(-block.y, down(at.lower), up(at.upper), move)
-    # Lemma 4 needs both bounds in an incomplete row; where they do not hold, the row bends nothing.
+    # Lemma 4 needs both bounds in an incomplete row; where they do not hold, the row adds nothing.
     less = np.where(at.incomplete, least, np.maximum(up(least - other_least), 0.0))
     alike = (other_least >= least) & (other_most <= most)
     less = np.where(alike, 0.0, less)
-    bent = np.flatnonzero(block.weight * less)
-    return (
+    flatter = np.flatnonzero(block.weight * less)
+    return WrongLabelRows(
         block.center[some] * (factors * block.y)[some, None],
         cell_parts(block, factors, count),
-        block.center[bent] * up(np.sqrt(up(block.weight * less)))[bent, None],
+        block.center[flatter] * up(np.sqrt(up(block.weight * less)))[flatter, None],
         np.array([alike.all()]),
     )
 
@@ -119,7 +132,7 @@ class WrongLabels:
     alike: bool
 
     @classmethod
-    def of(cls, parts: Sums, count: int, total: float) -> WrongLabels:
+    def of(cls, parts: WrongLabelRows, count: int, total: float) -> WrongLabels:
         """Make them from what `wrong_label_rows` returns of all blocks."""
         rows, cells, lost, alike = parts
         return cls(count, rows / total, largest_sum(cells, count, total), lost / np.sqrt(total), bool(alike.all()))

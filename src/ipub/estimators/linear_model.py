@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.attained import attained_bounds
-from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, bounds_of_uncertain_rows, pointwise_bounds
+from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, Training, bounds_of_uncertain_rows
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine.rows import InterceptRows, Rows
@@ -120,8 +120,7 @@ class BoundedLinearModel(TableReader, FrameOutput):
     def _score_bounds(self, X: Any) -> Array:
         """Bound the scores of rows, holes of their own included."""
         center, cells, choices = self._extended(self._read_uncertain_rows(X))
-        first = self._certificates[0]
-        if first.name == "pointwise" and not first.note and not hasattr(self, "_training"):
+        if self._certificates[0].needs_training and not hasattr(self, "_training"):
             warn_user(
                 "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
                 "has none, so these are the bounds of 'tight'. Call fit again for pointwise bounds.",
@@ -136,28 +135,25 @@ class BoundedLinearModel(TableReader, FrameOutput):
                     cells,
                     coef_bounds[k],
                     choices,
-                    0 if self._is_pointwise(k) else MOST_TRIED,
+                    0 if self._retrains(k) else MOST_TRIED,
                 )
                 for k in range(len(self._certificates))
             ]
         return self._by_model(parts)
 
-    def _is_pointwise(self, k: int) -> bool:
+    def _retrains(self, k: int) -> bool:
         """Whether rows are bounded by retraining for each of them."""
-        certificate = self._certificates[k]
-        return certificate.name == "pointwise" and not certificate.note and hasattr(self, "_training")
+        return self._certificates[k].needs_training and hasattr(self, "_training")
 
     def _certain_bounds(self, k: int, table: Array) -> Array:
         """Bound the scores of rows without holes under model k."""
         certificate = self._certificates[k]
-        if not self._is_pointwise(k):
+        if not self._retrains(k):
             return certificate.score_bounds(table)
-        problem, solution = self._same_training()[k]
+        training = Training(*self._same_training()[k])
         with Progress(disable=not self.verbose) as bar:
             task = bar.add_task("Retraining for each row", total=len(table))
-            return pointwise_bounds(
-                problem, solution, certificate, table, lambda done, _: bar.update(task, completed=done)
-            )
+            return certificate.score_bounds(table, training, lambda done, _: bar.update(task, completed=done))
 
     def _extended(self, rows: IntervalMatrix) -> tuple[Array, tuple[Indices, Indices, Array], MissingCategories]:
         """Return the center of rows, with the ones that an intercept sees, their uncertain cells and choices."""
