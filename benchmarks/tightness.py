@@ -146,7 +146,7 @@ def _measure(lines: Lines, setting: Setting) -> None:
         certificate, spent = timed(certified, certify, problem, solution, X_test)
         ratios.append(float(np.median(width(certificate.score_bounds(X_test)) / attained)))
         times.append(spent)
-    ratios.append(float(np.median(width(certificate.grouped().score_bounds(X_test)) / attained)))
+    ratios.append(float(np.median(width(certificate.without_training_rows().score_bounds(X_test)) / attained)))
     lines.add(
         *setting.cells(),
         *(f"{ratio:.2f}" for ratio in ratios[:2]),
@@ -178,7 +178,7 @@ def _ridge(console: Console) -> None:
         problem = Problem(rows, LOSSES["squared_error"], ElasticNet(lam))
         solution = solve(problem)
         certificate = tight(problem, solution)
-        means = [width(form.score_bounds(X_test)).mean() for form in (certificate, certificate.grouped())]
+        means = [width(form.score_bounds(X_test)).mean() for form in (certificate, certificate.without_training_rows())]
         attained = width(attained_bounds(problem, solution, X_test).bounds).mean()
         mark = "!" if means[0] > target else " "
         lines.add(f"{lam:g}", f"{means[0]:.5f}{mark}", f"{means[1]:.5f}", f"{target:g}", f"{attained:.5f}")

@@ -196,12 +196,15 @@ def test_a_zonotope_is_bounded_by_at_least_its_farthest_vertex_and_little_more(s
     G = rng.normal(size=(cells, d)) * 10.0 ** rng.uniform(-2.0, 1.0, size=(cells, 1))
     box = np.where(rng.random(d) < 0.5, rng.uniform(0.0, 0.5, size=d), 0.0)
     terms = SimpleNamespace(
-        choices=(), generators=G, some=SimpleNamespace(roundings=30), own_size=lambda inverse: np.abs(G).sum(axis=1)
+        choices=(),
+        generators=G,
+        incomplete=SimpleNamespace(roundings=30),
+        weights=lambda inverse: np.abs(G).sum(axis=1),
     )
     bound = CellTerms.zonotope_upper(terms, matrix, box)
     parts = np.vstack([G, np.diag(box)])
     with ctx.workprec(200):
-        inverse, farthest = arb_mat(matrix.tolist()).inv(), arb(0)
+        inverse, greatest = arb_mat(matrix.tolist()).inv(), arb(0)
         for signs in itertools.product([-1, 1], repeat=len(parts)):
             z = arb_mat(
                 [
@@ -209,6 +212,6 @@ def test_a_zonotope_is_bounded_by_at_least_its_farthest_vertex_and_little_more(s
                     for column in parts.T.tolist()
                 ]
             )
-            farthest = arb.max(farthest, (z.transpose() * inverse * z)[0, 0])
-        assert farthest <= arb(bound) ** 2
-        assert float(bound) <= 2.0 * float(farthest.sqrt()) + 1e-6
+            greatest = arb.max(greatest, (z.transpose() * inverse * z)[0, 0])
+        assert greatest <= arb(bound) ** 2
+        assert float(bound) <= 2.0 * float(greatest.sqrt()) + 1e-6

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, penalty_path
+from ipub.certificates import SlopeBounds
 from ipub.losses import LOSSES
 from support.small_problems import COMBINATIONS, draw_table
 
@@ -69,7 +70,7 @@ def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_in
     whole = penalty_path(template, X[:350], y[:350], X[350:], alphas=alphas)
     monkeypatch.setattr(sys.modules["ipub.penalty_path"], "MOST_LOOKS", 0)
     path = penalty_path(template, X[:350], y[:350], X[350:], alphas=alphas)
-    assert all(each.certificate_.slope.cells is None for each in path.estimators)
+    assert all(each.certificate_.part(SlopeBounds).cells is None for each in path.estimators)
     # Both are certain, so they have what is attained in common; the form without rows is a little wider.
     attained = np.stack([each.attained_bounds(X[350:]) for each in whole.estimators])
     slack = 1e-7 * (1.0 + np.abs(attained))

@@ -16,13 +16,13 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from ipub.certainty import is_certain, possible_labels
-from ipub.certificates import CERTIFICATES, Certificate, Neighbour, tight
+from ipub.certificates import CERTIFICATES, Certificate, Neighbour, SlopeBounds, TrainedModel
 from ipub.engine import Block, Rows
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData, center_sums, labels_of, read_training_data
 from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
-from ipub.training import TrainedModel, Training, train
+from ipub.training import Training, train
 
 MOST_LOOKS = 2_000_000
 """Beyond so many pairs of an uncertain training cell and a test row, bounds are in the grouped form."""
@@ -217,18 +217,16 @@ class _Neighbours:
     def certify(self, name: str, models: Sequence[TrainedModel]) -> list[Certificate]:
         """Certify the models of one penalty; in the form without training rows, if there is too much to do else."""
         lam = models[0].problem.penalty.lam
-        certificates = [self._certificate(name, k, model, lam) for k, model in enumerate(models)]
+        certificates = [
+            CERTIFICATES[name](*model, hint=self._near(k, lam), without_training_rows=self._in_groups)
+            for k, model in enumerate(models)
+        ]
         self._last = [*self._last[-1:], (lam, certificates)]
-        return [each.grouped() for each in certificates] if self._in_groups else certificates
-
-    def _certificate(self, name: str, k: int, model: TrainedModel, lam: float) -> Certificate:
-        """Certify one model; only one certificate can use what is known of its neighbours."""
-        make = CERTIFICATES[name]
-        return tight(*model, self._near(k, lam), self._in_groups) if make is tight else make(*model)
+        return certificates
 
     def _near(self, model: int, lam: float) -> Neighbour | None:
         """Return the last bounds of a model, if time is short, and by which factors its moves are likely to grow."""
-        found = [(there, certificates[model].slope) for there, certificates in self._last]
+        found = [(there, certificates[model].part(SlopeBounds)) for there, certificates in self._last]
         if not found or not self._in_groups:
             return None
         (earlier, before), (there, bounds) = found[0], found[-1]
@@ -237,7 +235,7 @@ class _Neighbours:
         power = np.full(len(bounds.w) + 1, USUAL_GROWTH)
         if before is not None and before.first is not None and earlier != there:
             with np.errstate(divide="ignore", invalid="ignore"):
-                now, then = (np.append(each.farthest, each.radius) for each in (bounds.first, before.first))
+                now, then = (np.append(each.move_limits, each.radius) for each in (bounds.first, before.first))
                 power = np.log(now / then) / math.log(there / earlier)
             power = np.clip(np.nan_to_num(power, nan=USUAL_GROWTH), STEEPEST_GROWTH, 0.0)
         growth = (lam / there) ** power

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from ipub.attained import attained_bounds
-from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, bounds_of_uncertain_rows, pointwise_bounds
+from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, TrainedModel, bounds_of_uncertain_rows
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, with_intercept_column
@@ -26,18 +26,11 @@ from ipub.problem import Problem
 from ipub.progress import progress
 from ipub.reading import LearntTable, Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic
-from ipub.solvers import Solution, solve
+from ipub.solvers import solve
 from ipub.user_warnings import warn_user
 
 RETRAINING_ERROR = 1e-7
 """What rounding may add to the score of a retrained model, at most."""
-
-
-class TrainedModel(NamedTuple):
-    """One training problem and its solution at the center of the intervals."""
-
-    problem: Problem
-    solution: Solution
 
 
 def problem_of(parameters: Parameters, rows: Rows) -> Problem:
@@ -173,7 +166,7 @@ class Training:
         array of shape (m, 2), or (m, K, 2) if there is more than one model
         """
         center, cells, choices = self._extended(rows)
-        if not self.models and any(map(_retrains_for_each_row, self.certificates)):
+        if not self.models and any(each.needs_training for each in self.certificates):
             warn_user(
                 "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
                 "has none, so these are the bounds of 'tight'. Call fit again for pointwise bounds.",
@@ -195,16 +188,16 @@ class Training:
 
     def _is_retrained(self, k: int) -> bool:
         """Whether model k is retrained for each row to bound."""
-        return bool(self.models) and _retrains_for_each_row(self.certificates[k])
+        return bool(self.models) and self.certificates[k].needs_training
 
     def _bounds_of_certain_rows(self, k: int, verbose: int, table: Array) -> Array:
         """Bound the scores of rows without holes under model k."""
         certificate = self.certificates[k]
         if not self._is_retrained(k):
             return certificate.score_bounds(table)
-        problem, solution = self.unchanged_models()[k]
+        model = self.unchanged_models()[k]
         with progress("Retraining for each row", len(table), bool(verbose)) as report:
-            return pointwise_bounds(problem, solution, certificate, table, lambda done, _: report(done))
+            return certificate.score_bounds(table, model, lambda done, _: report(done))
 
     def _extended(self, rows: IntervalMatrix) -> tuple[Array, tuple[Indices, Indices, Array], MissingCategories]:
         """Return the center of rows, with the column of the intercept, their uncertain cells and categories."""
@@ -298,11 +291,6 @@ class Training:
                 "The training table has been changed since fit, which keeps no copy of it: call fit again."
             )
         return self.models
-
-
-def _retrains_for_each_row(certificate: Certificate) -> bool:
-    """Whether a certificate is made narrower for each row by retraining (Theorem 7); a note says why it is not."""
-    return certificate.name == "pointwise" and not certificate.note
 
 
 def _by_model(parts: list[Array]) -> Array:

@@ -9,7 +9,7 @@ from benchmarks.real_data import DATA, with_holes
 from ipub import IntervalMatrix
 from ipub.attained import attained_bounds
 from ipub.baselines import interval_newton
-from ipub.certificates import origin, sphere, tight
+from ipub.certificates import Region, origin, sphere, tight
 from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
@@ -31,7 +31,7 @@ def test_it_holds_what_is_attained_and_lies_inside_the_box_known_before(loss):
     assert (bounds[:, 0] <= attained[:, 0]).all()
     assert (attained[:, 1] <= bounds[:, 1]).all()
     np.testing.assert_allclose(bounds, np.column_stack([box.lower, box.upper]), rtol=1e-12)
-    assert (np.abs([box.lower, box.upper]) <= origin(problem, solution).regions[0].radius).all()
+    assert (np.abs([box.lower, box.upper]) <= origin(problem, solution).parts_of(Region)[0].radius).all()
     assert box.note == "The box stopped shrinking."
 
 

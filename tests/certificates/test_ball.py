@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ipub import IntervalMatrix
-from ipub.certificates import CERTIFICATES, ball, sphere, tight
+from ipub.certificates import CERTIFICATES, Region, SlopeBounds, ball, sphere, tight
 from ipub.engine import MemoryRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
@@ -123,7 +123,7 @@ def test_every_region_by_itself_holds_the_models_of_all_vertices(loss, l1_ratio,
         solution = solve(problem)
         if model == "other":
             solution = dataclasses.replace(solution, w=solution.w + 0.3 * rng.normal(size=2))
-        regions = tight(problem, solution).regions
+        regions = tight(problem, solution).parts_of(Region)
         for signs in product((-1.0, 1.0), repeat=rows.matrix.n_uncertain):
             at_vertex = retrain(problem, rows.matrix.completion(np.array(signs)))
             slack = np.sqrt(2.0 * at_vertex.gap / problem.penalty.lam) + 1e-12
@@ -148,7 +148,9 @@ def test_the_half_ball_reaches_the_model_exactly_where_nothing_curves():
     np.testing.assert_allclose(solution.w, optimum, atol=1e-12)
     for w in (np.zeros(3), 2.0 * optimum, np.array([0.1, -0.3, 0.2])):
         certificate = ball(problem, dataclasses.replace(solution, w=w, dual_w=None))
-        assert all(distance(region, optimum) <= region.radius * (1.0 + 1e-12) for region in certificate.regions)
+        assert all(
+            distance(region, optimum) <= region.radius * (1.0 + 1e-12) for region in certificate.parts_of(Region)
+        )
         low, high = certificate.score_bounds((optimum - w)[None, :])[0]
         # The segment from w to the optimum is a diameter: both ends are points that the theorem cannot exclude.
         np.testing.assert_allclose([low, high], sorted([(optimum - w) @ w, (optimum - w) @ optimum]), atol=1e-9)
@@ -174,7 +176,7 @@ def test_a_dual_point_of_other_weights_is_paid_for(loss):
     w = X.T @ a / 120.0 / problem.penalty.lam
     certificate = ball(problem, dataclasses.replace(solution, w=w, dual_w=np.zeros(5)))
     assert np.linalg.norm(w - solution.w) > 0.04
-    assert all(distance(region, solution.w) <= region.radius for region in certificate.regions)
+    assert all(distance(region, solution.w) <= region.radius for region in certificate.parts_of(Region))
 
 
 @each_certificate
@@ -184,14 +186,14 @@ def test_a_certificate_has_its_name_regions_of_the_right_shape_and_the_gap(name)
     certificate = CERTIFICATES[name](problem, solution)
     assert certificate.name == name
     assert certificate.gap == solution.gap
-    for region in certificate.regions:
+    for region in certificate.parts_of(Region):
         assert region.center.shape == region.box.shape == (5,)
         assert (region.box >= 0.0).all()
         assert isinstance(region.radius, float)
         assert region.radius >= 0.0
     everything = {"sphere", "ball", "origin"}
     parts = {"sphere": {"sphere"}, "tight": everything, "pointwise": everything}
-    assert {region.name for region in certificate.regions} == parts.get(name, {"ball"})
+    assert {region.name for region in certificate.parts_of(Region)} == parts.get(name, {"ball"})
 
 
 @each_certificate
@@ -238,7 +240,7 @@ def test_scores_that_overflow_are_never_taken_for_known(loss, weight):
     problem = make_problem(loss)
     problem = Problem(rows, problem.loss, ElasticNet(0.1))
     bad = dataclasses.replace(solve(make_problem(loss)), w=np.array([weight, 0.0]), dual_w=np.zeros(2))
-    for region in ball(problem, bad).regions:
+    for region in ball(problem, bad).parts:
         assert not np.isfinite(region.radius) or (region.box >= 0.0).all()
         assert not np.isfinite(region.radius) or region.radius >= abs(weight) / 2.0
 
@@ -256,7 +258,7 @@ def test_wider_intervals_never_give_narrower_bounds_by_the_ball():
 def test_the_trained_model_is_the_best_point_of_its_region():
     problem = make_problem("log_loss", holes=0.1)
     solution = solve(problem)
-    X, (region,) = center_of(problem), sphere(problem, solution).regions
+    X, (region,) = center_of(problem), sphere(problem, solution).parts
     rng = np.random.default_rng(0)
     for direction in rng.normal(size=(50, 5)):
         edge = solution.w + region.radius * direction / np.linalg.norm(direction)
@@ -267,19 +269,19 @@ def test_too_many_uncertain_cells_are_summed_or_the_half_ball_serves_alone(monke
     problem = make_problem("log_loss", 0.0, holes=0.05)
     solution = solve(problem)
     kept = CERTIFICATES["slope"](problem, solution)
-    assert kept.slope.cells is not None
+    assert kept.part(SlopeBounds).cells is not None
     for limit in ("MOST_CELLS", "MOST_NUMBERS"):
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["ipub.certificates.slope.prove_moves"], limit, 3)
+            patch.setattr(sys.modules["ipub.certificates.slope.attempt"], limit, 3)
             summed = CERTIFICATES["slope"](problem, solution)
-            assert summed.slope.cells is None
+            assert summed.part(SlopeBounds).cells is None
             assert "are summed" in summed.note
             widths = np.diff(summed.score_bounds(X_test)) / np.diff(kept.score_bounds(X_test))
             assert (widths > 0.9).all()
             assert np.median(widths) < 1.5
             hinge = make_problem("hinge", 0.0, holes=0.05)
             certificate = CERTIFICATES["slope"](hinge, solve(hinge))
-        assert certificate.slope is None
+        assert certificate.part(SlopeBounds) is None
         assert "slope" not in repr(certificate).split(":")[1]
         assert "half-ball" in certificate.note
 

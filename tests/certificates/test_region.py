@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ipub.certificates import Certificate, Region
-from ipub.certificates.region import intersection
+from ipub.certificates.certificate import intersection
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_certificate_takes_the_best_of_each_end(X):
     # A product with more columns may add in another order.
     np.testing.assert_allclose(both.score_bounds(X), expected, rtol=1e-14, atol=1e-12)
     assert both.name == "both"
-    assert len(both.regions) == 2
+    assert len(both.parts) == 2
 
 
 def test_shares_say_which_region_won_and_sum_to_one(X):

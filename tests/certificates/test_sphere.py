@@ -26,7 +26,7 @@ def test_a_table_without_holes_has_the_solvers_gap_and_nothing_more(loss, l1_rat
 def test_the_radius_is_two_gaps_over_lambda_under_a_root_around_the_trained_model(loss, l1_ratio):
     problem = make_problem(loss, l1_ratio, holes=0.1)
     solution = solve(problem)
-    (region,) = sphere(problem, solution).regions
+    (region,) = sphere(problem, solution).parts
     assert region.name == "sphere"
     np.testing.assert_array_equal(region.center, solution.w)
     np.testing.assert_array_equal(region.box, 0.0)
@@ -71,7 +71,7 @@ def test_the_gap_bound_is_the_greatest_primal_minus_the_least_dual_value(loss, l
 def test_the_radius_grows_when_intervals_grow(loss, l1_ratio):
     solution = solve(make_problem(loss, l1_ratio, holes=0.1))
     radii = [
-        sphere(make_problem(loss, l1_ratio, holes=0.1, stretch=stretch), solution).regions[0].radius
+        sphere(make_problem(loss, l1_ratio, holes=0.1, stretch=stretch), solution).parts[0].radius
         for stretch in (0.0, 1e-6, 0.1, 0.5, 1.0, 2.0)
     ]
     assert (np.diff(radii) > 0.0).all()
@@ -82,7 +82,7 @@ def test_a_bad_model_costs_width_but_is_taken(loss, l1_ratio):
     problem = make_problem(loss, l1_ratio, holes=0.1)
     solution = solve(problem)
     bad = dataclasses.replace(solution, w=-solution.w + 1.0)
-    wide, narrow = (sphere(problem, s).regions[0].radius for s in (bad, solution))
+    wide, narrow = (sphere(problem, s).parts[0].radius for s in (bad, solution))
     assert narrow < wide < np.inf
     assert np.linalg.norm(bad.w - solution.w) <= wide
 

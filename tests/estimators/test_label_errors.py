@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 import ipub.engine.rows as blocks_module
 from ipub import BoundedClassifier
+from ipub.certificates import SlopeBounds
 from ipub.io.modelfile import load, save
 
 LOSSES = ("log_loss", "hinge", "squared_hinge", "smoothed_hinge")
@@ -87,7 +88,7 @@ def test_saved_and_loaded_it_bounds_the_same(tmp_path, training_rows):
     if training_rows:
         assert np.array_equal(saved, loaded)
     else:
-        assert other.certificate_.slope.flips is None
+        assert other.certificate_.part(SlopeBounds).flipped is None
         assert (loaded[:, 0] <= saved[:, 0]).all()
         assert (saved[:, 1] <= loaded[:, 1]).all()
 

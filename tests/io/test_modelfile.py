@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ipub import BoundedClassifier, BoundedRegressor
+from ipub.certificates import Region, SlopeBounds
 from ipub.io.modelfile import VERSION, ModelFileError, load, load_with_metadata, save
 
 NAMES = ["a", "b", "c"]
@@ -74,7 +75,7 @@ def test_a_loaded_model_predicts_and_bounds_bit_by_bit_as_the_saved_one(table, t
     assert set(attributes(loaded)) == set(attributes(fitted))
     for name, value in attributes(fitted).items():
         assert same(value, getattr(loaded, name)), name
-    for before, after in zip(fitted.certificate_.regions, loaded.certificate_.regions, strict=True):
+    for before, after in zip(regions_of(fitted), regions_of(loaded), strict=True):
         assert before.name == after.name
         assert before.radius == after.radius
         assert (before.center == after.center).all()
@@ -86,6 +87,10 @@ def test_a_loaded_model_predicts_and_bounds_bit_by_bit_as_the_saved_one(table, t
     assert (fitted.predict(frame) == loaded.predict(frame)).all()
     assert repr(loaded) == repr(fitted)
     clone(loaded).fit(frame, y)
+
+
+def regions_of(fitted):
+    return fitted.certificate_.parts_of(Region)
 
 
 def assert_same_parts(a, b):
@@ -111,21 +116,22 @@ def test_every_part_of_a_certificate_is_stored(
     table, tmp_path, loss, l1_ratio, certificate, training_rows, monkeypatch
 ):
     # The mean value is there even where it gains nothing.
-    monkeypatch.setattr(sys.modules["ipub.certificates.slope.prove_moves"], "GAIN", np.inf)
+    monkeypatch.setattr(sys.modules["ipub.certificates.slope.attempt"], "MEAN_VALUE_GAIN", np.inf)
     X, t = table
     kind = BoundedRegressor if loss == "huber" else BoundedClassifier
     fitted = kind(loss, l1_ratio=l1_ratio, certificate=certificate).fit(X, t if kind is BoundedRegressor else t > 0)
     save(fitted, tmp_path / "m.ipub", training_rows=training_rows)
     stored, parts = load(tmp_path / "m.ipub").certificate_, fitted.certificate_
-    assert_same_parts(stored, parts if training_rows else parts.grouped())
-    if stored.slope is not None:
-        assert (stored.slope.cells is not None) == training_rows
-        assert (stored.slope.mean_value is not None) == (loss != "hinge" and l1_ratio == 0.0)
+    assert_same_parts(stored, parts if training_rows else parts.without_training_rows())
+    slope = stored.part(SlopeBounds)
+    if slope is not None:
+        assert (slope.cells is not None) == training_rows
+        assert (slope.mean_value is not None) == (loss != "hinge" and l1_ratio == 0.0)
         low, high = parts.score_bounds(np.eye(4)).T
         stored_low, stored_high = stored.score_bounds(np.eye(4)).T
         assert (stored_low <= low).all()
         assert (high <= stored_high).all()
-    assert (stored.slope is None) == (certificate == "sphere" or (loss == "hinge" and certificate == "curvature"))
+    assert (slope is None) == (certificate == "sphere" or (loss == "hinge" and certificate == "curvature"))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +243,7 @@ def test_a_file_from_before_there_were_intercepts_is_read(table, tmp_path):
     def make_old(header):
         header["version"] = 1
         del header["parameters"]["class_weight"], header["fitted"]["hole_ranges_"], header["fitted"]["precision_"]
-        for region in header["fitted"]["certificate_"]["fields"]["regions"]["tuple"]:
+        for region in header["fitted"]["certificate_"]["fields"]["parts"]["tuple"]:
             del region["fields"]["n_free"]
 
     loaded = load(rewritten(tmp_path / "m.ipub", make_old))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ipub.certificates import tight
+from ipub.certificates import Region, tight
 from ipub.engine import slices as blocks
 from ipub.losses import LOSSES
 from support.attacks import ATTACKED, attack_family
@@ -45,7 +45,7 @@ def test_tight_is_finite_and_hardly_wider_than_its_parts_for_any_model(loss_name
         case = with_intercept(case) if intercept else case
         solution = draw_solution(rng, case, model)
         certificate = tight(case.problem, solution)
-        slopes_alone = [region.name for region in certificate.regions] == ["origin"]
+        slopes_alone = [region.name for region in certificate.parts_of(Region)] == ["origin"]
         bounds = certificate.score_bounds(case.X_test)
         assert np.isfinite(bounds).all()
         assert (bounds[:, 0] <= bounds[:, 1]).all()

@@ -29,7 +29,7 @@ def test_every_region_of_the_ball_is_that_of_the_plain_loops(loss, kappa, seed):
     solution = solve(problem)
     block = next(rows.blocks())
     alpha = solution.dual_point(block)
-    regions = iter(ball(problem, solution).regions)
+    regions = iter(ball(problem, solution).parts)
     for price in PRICES:
         price = price * np.linalg.norm(solution.w) if np.isfinite(price) else price
         expected = half_ball(

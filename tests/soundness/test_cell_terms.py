@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -13,8 +12,11 @@ import pytest
 from flint import arb, ctx, fmpq
 
 from ipub import linalg
-from ipub.certificates.slope.bounds import CellTable, ColumnGroups, SlopeBounds
-from ipub.certificates.slope.cell_terms import CellTerms
+from ipub.certificates.slope import bounds as bounds_module
+from ipub.certificates.slope import cell_terms as cell_terms_module
+from ipub.certificates.slope import column_bounds as column_bounds_module
+from ipub.certificates.slope.bounds import SlopeBounds
+from ipub.certificates.slope.cell_groups import CellTable, ColumnGroups
 from ipub.certificates.slope.l1_signs import L1Signs
 from ipub.linalg import joint_form, roots_upper, rounded_up
 from ipub.losses import LOSSES, Huber
@@ -22,13 +24,12 @@ from ipub.penalties import ElasticNet
 from support import moves
 from support.cases import Case, intervals, train
 from support.exact_proofs import exact_completions
-from support.moves import Box, Key, drawn, row_model_module, slope_module
+from support.moves import Box, Key, assemble_module, drawn, in_columns, linearize_module
 from support.oracles.exact import as_float
 from support.oracles.rationals import Enclosure, exact_dot, holds, rational, rational_rows, rationals
-from support.planted import altered
+from support.planted import altered, plant_function
 
 PRECISION = 400
-bounds_module = sys.modules["ipub.certificates.slope.bounds"]
 
 
 # --- Lemma 7: one group of cells, in exact arithmetic -------------------------------------------------------------
@@ -46,15 +47,33 @@ def draw_bounds(rng: np.random.Generator, scale: float = 1.0) -> SlopeBounds:
     starts = np.append(starts, n).astype(np.intp)
     cells = CellTable(starts, rows, scale * rise, scale * level, *(scale * sizes[1:]))
     columns = (found // 2).astype(np.intp)
-    each = cells.rise[:, None] * rows
-    each[np.arange(n), np.repeat(columns, np.diff(starts))] += cells.level
+    each = cells.generator_row[:, None] * rows
+    each[np.arange(n), np.repeat(columns, np.diff(starts))] += cells.generator_cell
     generators = np.add.reduceat(each, starts[:-1], axis=0)
     nothing = np.zeros(d)
-    groups = ColumnGroups(columns, generators, np.zeros_like(generators), np.zeros((0, d, d)))
+    return bounds_of(columns, generators, cells, np.eye(d), np.eye(d), nothing)
+
+
+def bounds_of(columns, generators, cells, curvature, inverse, move_limits) -> SlopeBounds:
+    """Return bounds without gradient, forms and slack."""
+    d = len(curvature)
+    nothing, no_forms, no_rows = np.zeros(d), np.zeros((0, d, d)), np.zeros(0, dtype=np.intp)
     return SlopeBounds(
-        nothing, np.eye(d), np.eye(d), nothing, nothing, np.zeros((0, d, d)), nothing, None, np.inf, groups,
-        np.zeros((0, d)), None, cells,
-    )  # fmt: skip
+        w=nothing,
+        curvature=curvature,
+        inverse=inverse,
+        gradient=nothing,
+        slack=nothing,
+        forms=no_forms,
+        form_rows=no_rows,
+        move_limits=move_limits,
+        ellipsoid=None,
+        radius=np.inf,
+        groups=ColumnGroups(columns, generators, np.zeros_like(generators), no_forms, no_rows),
+        jump_rows=np.zeros((0, d)),
+        mean_value=None,
+        cells=cells,
+    )
 
 
 def exact_terms(bounds: SlopeBounds, u: np.ndarray) -> tuple[fmpq, fmpq]:
@@ -64,17 +83,19 @@ def exact_terms(bounds: SlopeBounds, u: np.ndarray) -> tuple[fmpq, fmpq]:
     total, size, exact = fmpq(0), fmpq(0), rationals(u)
     for g, column in enumerate(groups.columns):
         for k in range(cells.starts[g], cells.starts[g + 1]):
-            parts = (cells.rise, cells.level, cells.pull_row, cells.pull_cell, cells.bend_row, cells.bend_cell)
-            rise, level, pull_row, pull_cell, bend_row, bend_cell = (rational(part[k]) for part in parts)
+            rise, level = rational(cells.generator_row[k]), rational(cells.generator_cell[k])
+            product_row, product_cell = rational(cells.product_row[k]), rational(cells.product_cell[k])
+            curvature_row, curvature_cell = rational(cells.curvature_row[k]), rational(cells.curvature_cell[k])
             x = rationals(cells.rows[k])
             across, along = exact_dot(x, exact), exact[column]
             t = int(signs[g]) * (rise * across + level * along)
-            n = abs(across) * pull_row + abs(along) * pull_cell
-            bend = abs(across) * bend_row + abs(along) * bend_cell
+            n = abs(across) * product_row + abs(along) * product_cell
+            F = abs(across) * curvature_row + abs(along) * curvature_cell
             rest = abs(t - n)
-            total += max(rest, (rest + bend) / 2) + n
+            total += max(rest, (rest + F) / 2) + n
             spread = exact_dot([abs(a) for a in x], [abs(a) for a in exact])
-            size += (abs(rise) + pull_row + bend_row) * spread + (abs(level) + pull_cell + bend_cell) * abs(along)
+            size += (abs(rise) + product_row + curvature_row) * spread
+            size += (abs(level) + product_cell + curvature_cell) * abs(along)
     return total, size
 
 
@@ -83,8 +104,9 @@ def at_the_edge(bounds: SlopeBounds, rng: np.random.Generator) -> np.ndarray:
     cells, d = bounds.cells, len(bounds.w)
     columns = np.repeat(bounds.groups.columns, np.diff(cells.starts))
     found = [np.zeros(d), *np.eye(d), *rng.normal(size=(4, d))]
-    near = np.abs(cells.level) - (cells.pull_cell + cells.bend_cell)
-    rise, doubt = np.copysign(1.0, cells.level) * cells.rise, cells.pull_row + cells.bend_row
+    near = np.abs(cells.generator_cell) - (cells.product_cell + cells.curvature_cell)
+    rise = np.copysign(1.0, cells.generator_cell) * cells.generator_row
+    doubt = cells.product_row + cells.curvature_row
     for k, column in enumerate(columns):
         other = (column + 1) % d
         for edge in (-near[k] / ((doubt + rise)[k] or 1.0), near[k] / ((doubt - rise)[k] or 1.0)):
@@ -104,7 +126,7 @@ def wrong_cells(seed: int, scale: float = 1.0) -> list[str]:
     rng = np.random.default_rng(seed)
     bounds = draw_bounds(rng, scale)
     U = at_the_edge(bounds, rng)
-    found = bounds._cell_by_cell(U, bounds.cells)
+    found = bounds.cell_by_cell(U, bounds.cells)
     wrong = []
     for u, value in zip(U, found, strict=True):
         total, size = exact_terms(bounds, u)
@@ -121,19 +143,25 @@ def test_cells_add_what_lemma_7_says_whether_looked_at_or_not(scale):
 
 
 def plant_certain(monkeypatch: pytest.MonkeyPatch, planted) -> None:
-    honest = CellTable.certain.func
+    honest = CellTable.certain_ratios.func
     changed = cached_property(lambda self: planted(honest, self))
-    changed.__set_name__(CellTable, "certain")
-    monkeypatch.setattr(CellTable, "certain", changed)
+    changed.__set_name__(CellTable, "certain_ratios")
+    monkeypatch.setattr(CellTable, "certain_ratios", changed)
+
+
+def without(cells: CellTable, *parts: str) -> CellTable:
+    return replace(cells, **dict.fromkeys(parts, 0.0 * cells.generator_row))
 
 
 CERTAIN = {
     "thresholds 5 % too wide": lambda honest, cells: tuple(1.05 * end for end in honest(cells)),
     "a lower threshold 5 % too wide": lambda honest, cells: (1.05 * honest(cells)[0], honest(cells)[1]),
     "an upper threshold 5 % too wide": lambda honest, cells: (honest(cells)[0], 1.05 * honest(cells)[1]),
-    "no pull": lambda honest, cells: honest(replace(cells, pull_row=0.0 * cells.rise, pull_cell=0.0 * cells.rise)),
-    "no bend": lambda honest, cells: honest(replace(cells, bend_row=0.0 * cells.rise, bend_cell=0.0 * cells.rise)),
-    "the rise without the sign of the level": lambda honest, cells: honest(replace(cells, level=np.abs(cells.level))),
+    "no products": lambda honest, cells: honest(without(cells, "product_row", "product_cell")),
+    "no curvature": lambda honest, cells: honest(without(cells, "curvature_row", "curvature_cell")),
+    "a row without the sign of the cell": lambda honest, cells: honest(
+        replace(cells, generator_cell=np.abs(cells.generator_cell))
+    ),
 }
 
 
@@ -156,12 +184,8 @@ def draw_curved(seed: int, condition: float, error: float) -> SlopeBounds:
     matrix = np.triu(matrix * np.outer(unit, unit))
     matrix = matrix + np.triu(matrix, 1).T
     inverse = np.linalg.inv(matrix) * (1.0 + error * rng.normal(size=(d, d)))
-    farthest = 10.0 ** rng.uniform(-6.0, 2.0, size=d) / unit
-    nothing, none = np.zeros(d), np.zeros((0, d, d))
-    groups = ColumnGroups(np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((0, d)), none)
-    return SlopeBounds(
-        nothing, matrix, inverse, nothing, nothing, none, farthest, None, np.inf, groups, np.zeros((0, d)), None, None
-    )  # fmt: skip
+    limits = 10.0 ** rng.uniform(-6.0, 2.0, size=d) / unit
+    return bounds_of(np.zeros(0, dtype=np.intp), np.zeros((0, d)), None, matrix, inverse, limits)
 
 
 def wrong_misses(condition: float, error: float) -> list[str]:
@@ -172,10 +196,12 @@ def wrong_misses(condition: float, error: float) -> list[str]:
         rng, d = np.random.default_rng([seed, 1]), len(bounds.w)
         X = np.vstack([np.eye(d), rng.normal(size=(6, d)) * 10.0 ** rng.uniform(-8.0, 8.0, size=(6, d))])
         X = np.vstack([X, 1e-100 * X, 1e100 * X])
-        matrix, farthest = rational_rows(bounds.curvature), rationals(bounds.farthest)
-        for x, u, bound in zip(X, rational_rows(X @ bounds.inverse), bounds._missed(np.abs(X)), strict=True):
+        matrix, limits = rational_rows(bounds.curvature), rationals(bounds.move_limits)
+        for x, u, bound in zip(
+            X, rational_rows(X @ bounds.inverse), bounds.inverse_error.upper(np.abs(X)), strict=True
+        ):
             left = [abs(a - exact_dot(row, u)) for a, row in zip(rationals(x), matrix, strict=True)]
-            if not exact_dot(left, farthest) <= rational(bound):
+            if not exact_dot(left, limits) <= rational(bound):
                 wrong.append(f"{bound}, seed {seed}")
     return wrong
 
@@ -193,10 +219,10 @@ def test_an_inverse_whose_rounding_is_forgotten_is_caught(monkeypatch):
 
 
 def test_an_inverse_read_the_wrong_way_round_is_caught(monkeypatch):
-    honest = SlopeBounds._miss.func
+    honest = SlopeBounds.inverse_error.func
     changed = cached_property(lambda self: honest(replace(self, inverse=self.inverse.T)))
-    changed.__set_name__(SlopeBounds, "_miss")
-    monkeypatch.setattr(SlopeBounds, "_miss", changed)
+    changed.__set_name__(SlopeBounds, "inverse_error")
+    monkeypatch.setattr(SlopeBounds, "inverse_error", changed)
     assert wrong_misses(1e10, 1e-3) != []
 
 
@@ -288,16 +314,17 @@ def test_what_overflows_bounds_nothing():
 
 
 def forces_and_truth(
-    case: Case, w: np.ndarray, farthest: np.ndarray, u: np.ndarray | None = None
+    case: Case, w: np.ndarray, limits: np.ndarray, u: np.ndarray | None = None
 ) -> tuple[list[tuple[float, float]], list[Enclosure]]:
     """Return bounds of one force, and its exact values for a grid of completions and the corners of a box of moves."""
     solution = replace(train(case.problem), w=w)
-    signs = L1Signs.undecided(w).within(w, farthest)
-    bounds = slope_module.linearize(case.problem, solution, Box(farthest)).bounds(signs, None)
+    signs = L1Signs.undecided(w).within(w, limits)
+    linear = linearize_module.linearize(case.problem, solution, Box(limits))
+    bounds = assemble_module.slope_bounds(linear, signs, None)
     u = next(moves._hardly_moved(bounds)) if u is None else u
     with np.errstate(all="ignore"):
-        ends = [(low[0], high[0]) for low, high in (part.forces(u[None]) for part in (bounds, bounds.grouped()))]
-    corners = {tuple(rationals(np.array(sides) * farthest)) for sides in product((-1.0, 1.0), repeat=len(w))}
+        ends = [(low[0], high[0]) for low, high in (part.forces(u[None]) for part in (bounds, in_columns(bounds)))]
+    corners = {tuple(rationals(np.array(sides) * limits)) for sides in product((-1.0, 1.0), repeat=len(w))}
     truth = [
         moves._force(case, table, w, list(v), rationals(u), bounds.curvature)
         for table, v in product(exact_completions(case.matrix, 3), corners)
@@ -305,8 +332,8 @@ def forces_and_truth(
     return ends, truth
 
 
-def bent_case() -> tuple[Case, np.ndarray, np.ndarray]:
-    """Return a row whose derivative bends at the center of its cell, almost level: Lemma 6 is attained there."""
+def curved_case() -> tuple[Case, np.ndarray, np.ndarray]:
+    """Return a row whose derivative has a kink at the center of its cell, almost level: Lemma 6 is attained there."""
     table, radius = np.array([[4.0, 0.5], [1.0, -1.0]]), np.full((2, 2), np.nan)
     radius[0, 1], w = 2.0**-6, np.array([1.0, 64.0])
     case = Case(
@@ -315,14 +342,14 @@ def bent_case() -> tuple[Case, np.ndarray, np.ndarray]:
     return case, w, np.zeros(2)
 
 
-def loose_case() -> tuple[Case, np.ndarray, np.ndarray]:
+def slope_radius_case() -> tuple[Case, np.ndarray, np.ndarray]:
     """Return a row on the end of its line whatever its cell is, which moves by its cell alone, onto the line."""
     table, radius, w = np.array([[1.0, 0.0]]), np.array([[np.nan, 0.5]]), np.array([2.0, 0.0])
     case = Case(intervals(table, radius), w[:1] - 1024.0, None, Huber(1024.0), ElasticNet(0.5), table)
     return case, w, np.array([0.0, 0.5])
 
 
-def pulled_case() -> tuple[Case, np.ndarray, np.ndarray]:
+def moved_case() -> tuple[Case, np.ndarray, np.ndarray]:
     """Return a row with a squared loss, where all that v does to a certain cell is attained."""
     table, radius, w = np.array([[1.0, 1.0]]), np.array([[np.nan, 0.5]]), np.array([2.0, 0.0])
     case = Case(intervals(table, radius), np.zeros(1), None, LOSSES["squared_error"], ElasticNet(0.5), table)
@@ -338,19 +365,19 @@ def crossed_case() -> tuple[Case, np.ndarray, np.ndarray]:
 
 ATTAINED = {
     "crossing": (crossed_case, np.array([1.0, 2.0**-10, -(2.0**-9)])),
-    "bend": (bent_case, None),
-    "loose": (loose_case, np.array([-1.0, 2.0**-10])),
-    "pull": (pulled_case, np.array([1.0, 1.0])),
+    "curvature": (curved_case, None),
+    "slope radius": (slope_radius_case, np.array([-1.0, 2.0**-10])),
+    "products": (moved_case, np.array([1.0, 1.0])),
 }
 
 
 def attained_share(name: str) -> float:
     """Return how much of the half-width of a force's bounds, cell by cell, is really used; the groups' must hold."""
     make, u = ATTAINED[name]
-    ((low, high), grouped), truth = forces_and_truth(*make(), u)
+    ((low, high), in_column), truth = forces_and_truth(*make(), u)
     middle, half = (rational(low) + rational(high)) / 2, (rational(high) - rational(low)) / 2
     shares = [abs(end - middle) / half for ends in truth for end in ends]
-    assert all(holds(grouped, ends) for ends in truth)
+    assert all(holds(in_column, ends) for ends in truth)
     return as_float(max(shares))
 
 
@@ -363,24 +390,24 @@ def less(part):
     return 0.95 * part
 
 
-def pulls_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = row_model_module.sorted_cells
+def product_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = column_bounds_module.sorted_cells
 
     def planted(terms):
         groups, cells = honest(terms)
-        return replace(groups, pulls=less(groups.pulls)), cells
+        return replace(groups, product_vectors=less(groups.product_vectors)), cells
 
-    monkeypatch.setattr(row_model_module, "sorted_cells", planted)
+    plant_function(monkeypatch, column_bounds_module, "sorted_cells", planted)
 
 
 SMALLER = {
-    "crossing": ("crossing", altered(CellTerms, "of", crossing=lambda form: 0.2 * form)),
-    "bend of rows": ("bend", altered(CellTerms, "of", bend_row=less)),
-    "energy of cells": ("loose", altered(slope_module, "linearize", cell_energy=less)),
-    "looseness": ("loose", altered(row_model_module, "_lines", looseness=less)),
-    "moves of cells, loose": ("loose", altered(row_model_module, "_lines", cell_move=less)),
-    "moves of cells": ("pull", altered(row_model_module, "_lines", cell_move=less)),
-    "pulls of groups": ("pull", pulls_of_groups),
+    "crossing": ("crossing", altered(cell_terms_module, "cell_terms", crossing=lambda form: 0.2 * form)),
+    "curvature along rows": ("curvature", altered(cell_terms_module, "cell_terms", curvature_row=less)),
+    "form of the moves of cells": ("slope radius", altered(linearize_module, "linearize", cell_move_form=less)),
+    "slope radius": ("slope radius", altered(linearize_module, "row_lines", slope_radius=less)),
+    "moves of cells, slope radius": ("slope radius", altered(linearize_module, "row_lines", cell_move=less)),
+    "moves of cells": ("products", altered(linearize_module, "row_lines", cell_move=less)),
+    "product vectors of groups": ("products", product_vectors),
 }
 
 
@@ -397,21 +424,22 @@ def test_a_part_that_is_a_little_too_small_is_caught(monkeypatch, name):
 def parts_and_formulas(key: Key) -> Iterator[tuple[str, float, fmpq]]:
     """Yield what is kept of each cell, and what the lemmas say, made from the exact weights, moves and radii."""
     case, solution = drawn(key)
-    farthest = 0.25 * (1.0 + np.abs(solution.w))
-    model = slope_module.linearize(case.problem, solution, Box(farthest))
-    some, cells = model.some, model.cells
+    limits = 0.25 * (1.0 + np.abs(solution.w))
+    model = linearize_module.linearize(case.problem, solution, Box(limits))
+    incomplete, cells = model.incomplete, model.cells
     holed = np.flatnonzero(np.diff(case.matrix.row_starts))
     weight = rationals(np.ones(len(case.y)) if case.weight is None else case.weight)
     shares = [weight[i] / sum(weight, fmpq(0)) for i in holed]
-    flattest, steepest = case.loss.curvature_range(some.y, some.lower, some.upper)
-    for k, (i, j) in enumerate(zip(some.cell_rows, some.cell_columns, strict=True)):
-        a, b, h, R = (rational(value) for value in (flattest[i], steepest[i], some.slope[i], some.cell_radii[k]))
-        move = exact_dot([abs(x) for x in rationals(some.center[i])], rationals(farthest))
+    flattest, steepest = case.loss.curvature_range(incomplete.y, incomplete.lower, incomplete.upper)
+    for k, (i, j) in enumerate(zip(incomplete.cell_rows, incomplete.cell_columns, strict=True)):
+        a, b = rational(flattest[i]), rational(steepest[i])
+        h, R = rational(incomplete.slope[i]), rational(incomplete.cell_radii[k])
+        move = exact_dot([abs(x) for x in rationals(incomplete.center[i])], rationals(limits))
         q = R * abs(rational(solution.w[j]))
-        yield "pull_row", cells.pull_row[k], shares[i] * h * R * rational(farthest[j])
-        yield "pull_cell", cells.pull_cell[k], shares[i] * h * R * move
-        yield "bend_row", cells.bend_row[k], shares[i] * q * (b - a)
-        yield "bend_cell", cells.bend_cell[k], shares[i] * q * R * (3 * b - a)
+        yield "product_row", cells.product_row[k], shares[i] * h * R * rational(limits[j])
+        yield "product_cell", cells.product_cell[k], shares[i] * h * R * move
+        yield "curvature_row", cells.curvature_row[k], shares[i] * q * (b - a)
+        yield "curvature_cell", cells.curvature_cell[k], shares[i] * q * R * (3 * b - a)
 
 
 @pytest.mark.parametrize("loss", [name for name in LOSSES if LOSSES[name].is_smooth])

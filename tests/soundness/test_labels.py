@@ -30,7 +30,7 @@ CERTIFIED: dict[str, Callable] = {
     "ball": ball,
     "slope": slope,
     "tight": tight,
-    "grouped": lambda problem, solution: slope(problem, solution).grouped(),
+    "grouped": lambda problem, solution: slope(problem, solution).without_training_rows(),
 }
 TABLES = ("integers", "normal", "weights")
 

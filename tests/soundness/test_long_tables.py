@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
-from ipub.certificates import sphere, tight
+from ipub.certificates import SlopeBounds, sphere, tight
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES
@@ -24,7 +24,7 @@ from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import solve
 
-slope_module = sys.modules["ipub.certificates.slope.prove_moves"]
+attempt_module = sys.modules["ipub.certificates.slope.attempt"]
 N = 2600
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 TABLES = ("plain", "one column missing", "scales", "kinks", "weights", "sorted", "outlier")
@@ -68,7 +68,11 @@ def assert_holds(problem: Problem, X: Array, tol: float) -> float:
     bounds = certificate.score_bounds(X)
     assert np.isfinite(bounds).all()
     # Without training rows, and as a path of penalties has it.
-    others = sphere(problem, rough), certificate.grouped(), tight(problem, rough, in_groups=True)
+    others = (
+        sphere(problem, rough),
+        certificate.without_training_rows(),
+        tight(problem, rough, without_training_rows=True),
+    )
     for low, high in (bounds.T, *(each.score_bounds(X).T for each in others)):
         assert (low <= attained[:, 0] + slack[:, 0]).all()
         assert (high >= attained[:, 1] - slack[:, 1]).all()
@@ -80,7 +84,7 @@ def assert_holds(problem: Problem, X: Array, tol: float) -> float:
 @pytest.mark.parametrize("loss_name", ["log_loss", "smoothed_hinge", "squared_error"])
 def test_hard_tables_hold(loss_name, kind, summed, monkeypatch):
     if summed:
-        monkeypatch.setattr(slope_module, "MOST_CELLS", -1)
+        monkeypatch.setattr(attempt_module, "MOST_CELLS", -1)
     for intercept in (False, True):
         problem, X = draw(kind, loss_name, 0.1, intercept)
         assert_holds(problem, X, tol=1e-8)
@@ -92,7 +96,7 @@ def test_hard_tables_hold(loss_name, kind, summed, monkeypatch):
 @pytest.mark.parametrize("loss_name", SMOOTH)
 def test_penalties_and_tolerances_of_any_size_hold(loss_name, tol, lam, summed, monkeypatch):
     if summed:
-        monkeypatch.setattr(slope_module, "MOST_CELLS", -1)
+        monkeypatch.setattr(attempt_module, "MOST_CELLS", -1)
     for kind in ("plain", "kinks"):
         problem, X = draw(kind, loss_name, lam, intercept=False, seed=1)
         assert_holds(problem, X, tol)
@@ -132,16 +136,18 @@ def test_wide_tables_have_one_form_for_each_column_and_the_same_exact_bounds(mon
     X[rng.random(X.shape) < 0.02] = np.nan
     X_test = rng.normal(size=(20, 8))
     whole = BoundedClassifier(alpha=0.3).fit(X, y)
-    monkeypatch.setattr("ipub.certificates.slope.column_bounds.MOST_LEANING", 500)
+    monkeypatch.setattr("ipub.certificates.slope.column_bounds.MOST_SIGNED", 500)
     wide = BoundedClassifier(alpha=0.3).fit(X, y)
-    assert whole.certificate_.slope.groups.leaning is not None
-    assert wide.certificate_.slope.groups.leaning is None
-    assert len(wide.certificate_.slope.groups.forms) == len(whole.certificate_.slope.groups.forms) == 8
-    forms = [fitted.certificate_.slope.groups.forms for fitted in (wide, whole)]
+    wide_groups, whole_groups = (fitted.certificate_.part(SlopeBounds).groups for fitted in (wide, whole))
+    assert whole_groups.signed is not None
+    assert wide_groups.signed is None
+    assert len(wide_groups.forms) == len(whole_groups.forms) == 8
+    forms = [groups.forms for groups in (wide_groups, whole_groups)]
     np.testing.assert_allclose(*forms, rtol=1e-9, atol=1e-12 * np.abs(forms[0]).max())
     np.testing.assert_allclose(wide.decision_bounds(X_test), whole.decision_bounds(X_test), rtol=1e-9)
     grouped = [
-        fitted.certificate_.grouped().score_bounds(np.column_stack([X_test, np.ones(20)])) for fitted in (wide, whole)
+        fitted.certificate_.without_training_rows().score_bounds(np.column_stack([X_test, np.ones(20)]))
+        for fitted in (wide, whole)
     ]
     assert (np.diff(grouped[0]) >= np.diff(grouped[1]) * (1.0 - 1e-9)).all()
 

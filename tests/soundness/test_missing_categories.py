@@ -10,6 +10,7 @@ import pytest
 
 from ipub.attained import attained_bounds
 from ipub.certificates import ball, slope, sphere, tight
+from ipub.certificates.slope import categories as categories_module
 from ipub.certificates.slope.categories import ChoiceTerms
 from ipub.certificates.slope.prove_moves import prove_move_set
 from ipub.data.interval_matrix import IntervalMatrix
@@ -18,6 +19,7 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from support.cases import MODELS, Case, draw_solution, train, vary_loss, with_intercept
 from support.exact_proofs import prove
+from support.planted import plant_function
 from support.tiny_cases import tiny_choices
 
 LOSS_NAMES = tuple(LOSSES)
@@ -27,7 +29,7 @@ CERTIFIED = {
     "ball": ball,
     "slope": slope,
     "tight": tight,
-    "grouped": lambda problem, solution: slope(problem, solution).grouped(),
+    "grouped": lambda problem, solution: slope(problem, solution).without_training_rows(),
 }
 
 
@@ -51,7 +53,7 @@ def _scaled(**factors):
     """Return a plant: the terms of missing categories, some of them times a number."""
 
     def plant(monkeypatch):
-        honest = cells_module._choice_terms
+        honest = categories_module.choice_terms
 
         def planted(*args):
             return tuple(
@@ -59,7 +61,7 @@ def _scaled(**factors):
                 for each in honest(*args)
             )
 
-        monkeypatch.setattr(cells_module, "_choice_terms", planted)
+        plant_function(monkeypatch, categories_module, "choice_terms", planted)
 
     return plant
 
@@ -67,21 +69,21 @@ def _scaled(**factors):
 def _first_levels_only(monkeypatch):
     honest = ChoiceTerms.ends
 
-    def planted(self, U, reach):
-        level, rise = self.level.copy(), self.rise.copy()
-        level[:, -1], rise[:, -1] = level[:, 0], rise[:, 0]
-        return honest(replace(self, level=level, rise=rise), U, reach)
+    def planted(self, U, max_score_move):
+        level, row = self.generator_level.copy(), self.generator_row.copy()
+        level[:, -1], row[:, -1] = level[:, 0], row[:, 0]
+        return honest(replace(self, generator_level=level, generator_row=row), U, max_score_move)
 
     monkeypatch.setattr(ChoiceTerms, "ends", planted)
 
 
 PLANTS = {
-    "a sign": _scaled(rise=-1.0),
-    "half the change": _scaled(level=0.5),
+    "a sign": _scaled(generator_row=-1.0),
+    "half the change": _scaled(generator_level=0.5),
     "the middle forgotten": _scaled(middle=0.0),
     "a level forgotten": _first_levels_only,
-    "no product with v": _scaled(curved=0.0, pull_row=0.0, pull_level=0.0),
-    "no remainders": _scaled(loose_level=0.0, crossed=0.0),
+    "no product with v": _scaled(weighted_slope=0.0, product_row=0.0, product_level=0.0),
+    "no remainders": _scaled(error_level=0.0, crossing_level=0.0),
 }
 
 

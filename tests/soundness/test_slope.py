@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ipub.certificates.pointwise import Stage
-from ipub.certificates.slope.bounds import SlopeBounds
-from ipub.certificates.slope.cell_terms import CellTerms, IncompleteRows
+from ipub.certificates.pointwise import Trend
+from ipub.certificates.slope import cell_terms as cell_terms_module
+from ipub.certificates.slope import column_bounds as column_bounds_module
+from ipub.certificates.slope import hessian as hessian_module
+from ipub.certificates.slope import mean_value as mean_value_module
+from ipub.certificates.slope.cell_terms import CellTerms
 from ipub.certificates.slope.l1_signs import L1Signs
+from ipub.certificates.slope.move_sets import InverseError, LinearizedMoves
 from ipub.losses import LOSSES, Logistic
 from support.exact_proofs import assert_proven, each_intercept, each_penalty
 from support.moves import (
     KINDS,
     Key,
-    row_model_module,
-    slope_module,
+    assemble_module,
+    l1_signs_module,
+    linearize_module,
+    prove_module,
     wrong_forces,
     wrong_hessians,
     wrong_models,
     wrong_norms,
 )
-from support.planted import altered, half, nothing, replaced, scaled
+from support.planted import altered, half, nothing, plant_function, replaced, scaled
+
+pointwise_module = sys.modules["ipub.certificates.pointwise"]
 
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 MODELS = ("one step", "noisy", "garbage")
@@ -71,25 +80,29 @@ def test_many_claims_hold_exactly(loss, penalty, intercept, seed, report_proofs)
 
 
 def terms(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
-    return altered(CellTerms, "of", **changes)
+    return altered(cell_terms_module, "cell_terms", **changes)
 
 
 def lines(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
-    return altered(row_model_module, "_lines", **changes)
+    return altered(linearize_module, "row_lines", **changes)
 
 
 def model(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
-    return altered(slope_module, "linearize", **changes)
+    return altered(linearize_module, "linearize", **changes)
 
 
-def pulls_of_groups_dropped(monkeypatch):
-    honest = row_model_module.sorted_cells
+def jumps(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
+    return altered(linearize_module, "_jumps", **changes)
+
+
+def product_vectors_dropped(monkeypatch):
+    honest = column_bounds_module.sorted_cells
 
     def planted(terms):
         groups, cells = honest(terms)
-        return replace(groups, pulls=0.0 * groups.pulls), cells
+        return replace(groups, product_vectors=0.0 * groups.product_vectors), cells
 
-    monkeypatch.setattr(row_model_module, "sorted_cells", planted)
+    plant_function(monkeypatch, column_bounds_module, "sorted_cells", planted)
 
 
 def slopes_at_the_center_alone(monkeypatch):
@@ -101,38 +114,39 @@ def slopes_at_the_center_alone(monkeypatch):
 
 def l1_spread_dropped(monkeypatch):
     honest = L1Signs.line
-    monkeypatch.setattr(L1Signs, "line", lambda self, penalty, w: (*honest(self, penalty, w)[:2], 0.0 * w))
+    monkeypatch.setattr(L1Signs, "line", lambda self, penalty, w: honest(self, penalty, w)._replace(spread=0.0 * w))
 
 
 def signs_that_trust_half_the_way(monkeypatch):
     honest = L1Signs.within
-    monkeypatch.setattr(L1Signs, "within", lambda self, w, farthest: honest(self, w, 0.5 * farthest))
+    monkeypatch.setattr(L1Signs, "within", lambda self, w, limits: honest(self, w, 0.5 * limits))
 
 
 def zeros_at_twice_the_threshold(monkeypatch):
-    decided_by, line = L1Signs.decided_by, L1Signs.line
+    decide_signs, line = l1_signs_module.decide_signs, L1Signs.line
 
-    def planted(self, bounds, penalty):
+    def planted(signs, bounds, penalty):
         with monkeypatch.context() as patch:
             patch.setattr(L1Signs, "line", lambda self, p, w: line(self, replace(p, kappa=p.kappa / 2.0), w))
-            return decided_by(self, bounds, replace(penalty, kappa=2.0 * penalty.kappa))
+            return decide_signs(signs, bounds, replace(penalty, kappa=2.0 * penalty.kappa))
 
-    monkeypatch.setattr(L1Signs, "decided_by", planted)
+    plant_function(monkeypatch, l1_signs_module, "decide_signs", planted)
 
 
 def only_slopes_from_the_trained_model(monkeypatch):
-    honest = row_model_module._lines
-    monkeypatch.setattr(row_model_module, "_lines", lambda *args: honest(*args[:-1], False))
+    honest = linearize_module.row_lines
+    plant_function(monkeypatch, linearize_module, "row_lines", lambda *args: honest(*args[:-1], False))
 
 
 def trends_reversed(monkeypatch):
-    honest = Stage.trend
-    monkeypatch.setattr(Stage, "trend", lambda self, x: tuple(-end for end in reversed(honest(self, x))))
+    honest = pointwise_module.certain_trend
+    reverse = lambda *args: Trend(*(-end for end in reversed(honest(*args))))  # noqa: E731
+    plant_function(monkeypatch, pointwise_module, "certain_trend", reverse)
 
 
 def trends_without_doubt(monkeypatch):
-    honest = Stage.trend
-    monkeypatch.setattr(Stage, "trend", lambda self, x: (0.5 * sum(honest(self, x)),) * 2)
+    honest = pointwise_module.certain_trend
+    plant_function(monkeypatch, pointwise_module, "certain_trend", lambda *args: Trend(*[0.5 * sum(honest(*args))] * 2))
 
 
 def forces(size: float) -> Callable[[Key], tuple[int, list[str]]]:
@@ -154,28 +168,28 @@ PLANTED = {
         ],
     ),
     "half the generators": (
-        terms(rise=half, level=half),
+        terms(generator_row=half, generator_cell=half),
         GRADIENT,
         [Key("log_loss", "l2", "kinks", True, "trained", 0), Key("huber", "l2", "wide", False, "garbage", 1)],
     ),
-    "no bend": (
-        terms(bend_row=nothing, bend_cell=nothing),
+    "no curvature": (
+        terms(curvature_row=nothing, curvature_cell=nothing),
         GRADIENT,
         [
             Key("log_loss", "elastic net", "kinks", False, "trained", 1),
             Key("squared_hinge", "l2", "kinks", False, "trained", 2),
         ],
     ),
-    "no bend of rows": (
-        terms(bend_row=nothing),
+    "no curvature along rows": (
+        terms(curvature_row=nothing),
         GRADIENT,
         [
             Key("log_loss", "elastic net", "weights", False, "trained", 1),
             Key("log_loss", "l2", "weights", True, "one step", 0),
         ],
     ),
-    "no bend of cells": (
-        terms(bend_cell=nothing),
+    "no curvature along cells": (
+        terms(curvature_cell=nothing),
         GRADIENT,
         [
             Key("log_loss", "elastic net", "kinks", False, "trained", 1),
@@ -195,40 +209,40 @@ PLANTED = {
             Key("smoothed_hinge", "l2", "one row", False, "trained", 2),
         ],
     ),
-    "no pull": (
-        terms(pull_row=nothing, pull_cell=nothing),
+    "no products": (
+        terms(product_row=nothing, product_cell=nothing),
         FAR,
         [
             Key("squared_error", "elastic net", "plain", False, "one step", 2),
             Key("huber", "l2", "weak penalty", True, "garbage", 2),
         ],
     ),
-    "no pull of rows": (
-        terms(pull_row=nothing),
+    "no products along rows": (
+        terms(product_row=nothing),
         FAR,
         [
             Key("squared_error", "elastic net", "plain", False, "one step", 2),
             Key("huber", "l2", "weak penalty", True, "garbage", 2),
         ],
     ),
-    "no pull of cells": (
-        terms(pull_cell=nothing),
+    "no products along cells": (
+        terms(product_cell=nothing),
         FAR,
         [
             Key("squared_error", "elastic net", "plain", False, "one step", 2),
             Key("huber", "l2", "weak penalty", True, "garbage", 2),
         ],
     ),
-    "no pull of groups": (
-        pulls_of_groups_dropped,
+    "no product vectors of groups": (
+        product_vectors_dropped,
         FAR,
         [
             Key("squared_error", "elastic net", "plain", False, "one step", 2),
             Key("huber", "l2", "weak penalty", True, "garbage", 2),
         ],
     ),
-    "no looseness": (
-        lines(looseness=nothing),
+    "no radius of slopes": (
+        lines(slope_radius=nothing),
         FAR,
         [
             Key("log_loss", "elastic net", "kinks", False, "trained", 1),
@@ -252,7 +266,7 @@ PLANTED = {
         ],
     ),
     "half a jump": (
-        lines(loose=half),
+        lines(derivative_radius=half),
         FAR,
         [
             Key("hinge", "l2", "weak penalty", True, "trained", 0),
@@ -260,7 +274,7 @@ PLANTED = {
         ],
     ),
     "no rows at a jump": (
-        model(jump_rows=lambda rows: rows[:0]),
+        jumps(rows=lambda rows: 0.0 * rows),
         FAR,
         [
             Key("hinge", "l2", "weak penalty", True, "trained", 0),
@@ -268,23 +282,23 @@ PLANTED = {
         ],
     ),
     "no form of the rows at a jump": (
-        model(jumps=nothing),
+        jumps(form=nothing),
         FAR,
         [
             Key("hinge", "l2", "weak penalty", True, "trained", 0),
             Key("hinge", "elastic net", "plain", True, "one step", 3),
         ],
     ),
-    "no energy of rows": (
-        model(row_energy=nothing),
+    "no form of the moves of rows": (
+        model(row_move_form=nothing),
         FAR,
         [
             Key("log_loss", "elastic net", "kinks", False, "trained", 1),
             Key("huber", "l2", "collinear", True, "trained", 3),
         ],
     ),
-    "no energy of cells": (
-        model(cell_energy=nothing),
+    "no form of the moves of cells": (
+        model(cell_move_form=nothing),
         FAR,
         [
             Key("huber", "l2", "strong penalty", True, "trained", 3),
@@ -316,7 +330,7 @@ PLANTED = {
         ],
     ),
     "half the way": (
-        altered(row_model_module.Linearization, "bounds", farthest=half),
+        altered(assemble_module, "slope_bounds", move_limits=half),
         FAR,
         [
             Key("squared_hinge", "l2", "strong penalty", True, "garbage", 3),
@@ -324,7 +338,7 @@ PLANTED = {
         ],
     ),
     "no forms": (
-        altered(row_model_module.Linearization, "bounds", forms=nothing),
+        altered(assemble_module, "slope_bounds", forms=nothing),
         FAR,
         [
             Key("log_loss", "elastic net", "kinks", False, "trained", 1),
@@ -332,7 +346,7 @@ PLANTED = {
         ],
     ),
     "no slack": (
-        altered(row_model_module.Linearization, "bounds", slack=nothing),
+        altered(assemble_module, "slope_bounds", slack=nothing),
         FAR,
         [
             Key("squared_hinge", "l2", "strong penalty", True, "garbage", 3),
@@ -340,7 +354,7 @@ PLANTED = {
         ],
     ),
     "no rounding of the gradient": (
-        model(error=nothing),
+        model(gradient_error=nothing),
         EXACT,
         [
             Key("squared_error", "elastic net", "certain", True, "trained", 0),
@@ -348,7 +362,7 @@ PLANTED = {
         ],
     ),
     "half the radius": (
-        altered(row_model_module.Linearization, "ellipsoid", radius=half),
+        altered(prove_module, "ellipsoid_of_moves", radius=half),
         wrong_models,
         [Key("huber", "l2", "weak penalty", True, "garbage", 2), Key("log_loss", "l2", "plain", False, "one step", 2)],
     ),
@@ -366,20 +380,20 @@ PLANTED = {
         ],
     ),
     "nothing missed by the inverse": (
-        scaled(SlopeBounds, "_missed", 0.0),
+        scaled(InverseError, "upper", 0.0),
         wrong_models,
         [
             Key("squared_hinge", "l2", "strong penalty", True, "garbage", 3),
             Key("squared_error", "elastic net", "collinear", True, "one step", 1),
         ],
     ),
-    "half the reach": (
-        scaled(SlopeBounds, "reach", 0.5),
+    "half the moves of scores": (
+        scaled(LinearizedMoves, "max_score_move", 0.5),
         wrong_models,
         [Key("log_loss", "l2", "kinks", True, "trained", 0), Key("huber", "l2", "wide", False, "garbage", 1)],
     ),
-    "no energy in the ellipsoid": (
-        replaced(row_model_module, "greatest_ratio_upper", lambda *_: 0.0),
+    "no form of the moves in the ellipsoid": (
+        lambda monkeypatch: monkeypatch.setattr(assemble_module, "greatest_ratio_upper", lambda *_: 0.0),
         wrong_models,
         [
             Key("huber", "l2", "collinear", True, "trained", 3),
@@ -387,7 +401,7 @@ PLANTED = {
         ],
     ),
     "a set that need not close": (
-        replaced(slope_module, "definiteness", lambda _: 1.0),
+        replaced(prove_module, "closes", lambda *_: True),
         wrong_models,
         [
             Key("log_loss", "elastic net", "kinks", False, "trained", 1),
@@ -411,7 +425,7 @@ PLANTED = {
         ],
     ),
     "no loss of the Hessian": (
-        scaled(IncompleteRows, "hessian_loss", 0.0),
+        scaled(hessian_module, "hessian_loss", 0.0),
         hessians,
         [
             Key("squared_error", "elastic net", "plain", False, "one step", 2),
@@ -419,7 +433,7 @@ PLANTED = {
         ],
     ),
     "no gain of the Hessian": (
-        scaled(IncompleteRows, "hessian_gain", 0.0),
+        scaled(hessian_module, "hessian_gain", 0.0),
         hessians,
         [
             Key("squared_error", "elastic net", "plain", False, "one step", 2),
@@ -435,7 +449,7 @@ PLANTED = {
         ],
     ),
     "no slack of the mean value": (
-        altered(row_model_module.Linearization, "_mean_value", slack=nothing),
+        altered(mean_value_module, "mean_value_bounds", slack=nothing),
         wrong_models,
         [
             Key("squared_hinge", "l2", "strong penalty", False, "one step", 2),
@@ -443,7 +457,7 @@ PLANTED = {
         ],
     ),
     "no spread of the mean value": (
-        altered(row_model_module.Linearization, "_mean_value", spread=nothing),
+        altered(mean_value_module, "mean_value_bounds", spread=nothing),
         wrong_models,
         [
             Key("squared_error", "l2", "weak penalty", seed=2),
@@ -451,7 +465,7 @@ PLANTED = {
         ],
     ),
     "half the force of the mean value": (
-        altered(row_model_module.Linearization, "_mean_value", force=half),
+        altered(mean_value_module, "mean_value_bounds", force=half),
         wrong_models,
         [
             Key("smoothed_hinge", "l2", "one row", False, "garbage"),
@@ -459,7 +473,7 @@ PLANTED = {
         ],
     ),
     "another center of the mean value": (
-        altered(row_model_module.Linearization, "_mean_value", center=lambda center: 0.97 * center),
+        altered(mean_value_module, "mean_value_bounds", center=lambda center: 0.97 * center),
         wrong_models,
         [Key("squared_error", "l2", "weak penalty", seed=2), Key("log_loss", "l2", "collinear", False, "garbage", 3)],
     ),

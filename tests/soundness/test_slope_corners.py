@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ipub.certificates import tight
-from ipub.certificates.slope.prove_moves import prove_move_set, slope_bounds
+from ipub.certificates import SlopeBounds, tight
+from ipub.certificates.slope.attempt import attempt_slope_bounds
+from ipub.certificates.slope.prove_moves import prove_move_set
 from ipub.losses import LOSSES, Huber
 from ipub.penalties import ElasticNet
 from support.cases import Case, intervals, train
+from support.moves import in_columns
 from support.oracles.exact import exact_model
 from support.oracles.rationals import rational, rational_rows
 
@@ -54,12 +56,14 @@ def test_a_form_that_underflows_keeps_its_cells(weight, large, radii, lam, at):
     completed = rational_rows(table)
     completed[0][1], completed[1][1] = rational(radii[0]), rational(radii[1])
     truth = exact_score(case, completed)
-    for low, high in (certificate.score_bounds(x)[0], certificate.grouped().score_bounds(x)[0]):
+    for low, high in (certificate.score_bounds(x)[0], certificate.without_training_rows().score_bounds(x)[0]):
         assert low <= truth <= high
-    if certificate.slope is not None:
-        low, high = certificate.slope.grouped().ends(x)
-        assert low[0] <= truth <= high[0]
-        assert abs(truth) <= certificate.slope.reach(x)[0]
+    part = certificate.part(SlopeBounds)
+    if part is not None:
+        for form in (in_columns(part), part.without_training_rows()):
+            low, high = form.ends(x)
+            assert low[0] <= truth <= high[0]
+        assert abs(truth) <= part.as_move_set().max_score_move(x)[0]
 
 
 def test_a_derivative_that_jumps_closes_no_set_of_moves():
@@ -70,4 +74,4 @@ def test_a_derivative_that_jumps_closes_no_set_of_moves():
     case = Case(intervals(table, radius), y, None, LOSSES["hinge"], ElasticNet(0.1), table)
     solution = train(case.problem)
     assert prove_move_set(case.problem, solution) is None
-    assert slope_bounds(case.problem, solution)[0] is None
+    assert attempt_slope_bounds(case.problem, solution).bounds is None

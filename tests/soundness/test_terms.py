@@ -11,9 +11,11 @@ import pytest
 
 from ipub import BoundedRegressor, IntervalMatrix
 from ipub.certificates import bounds_of_uncertain_rows
+from ipub.certificates.slope.assemble import slope_bounds
 from ipub.certificates.slope.l1_signs import L1Signs
+from ipub.certificates.slope.linearize import Linearization, linearize
 from ipub.certificates.slope.move_sets import MoveSet
-from ipub.certificates.slope.prove_moves import Linearization, linearize
+from ipub.certificates.slope.prove_moves import force_upper
 from ipub.certificates.test_rows import MOST_COMBINATIONS, every_level
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import Levels, MissingCategories
@@ -23,6 +25,7 @@ from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import overflow_means_unbounded
 from support.cases import train
+from support.moves import in_columns
 
 SMOOTH = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
 
@@ -31,10 +34,10 @@ SMOOTH = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
 class Box(MoveSet):
     """All moves v with ``|v_j| <= farthest_j``."""
 
-    farthest: np.ndarray
+    limits: np.ndarray
 
-    def reach(self, X: np.ndarray) -> np.ndarray:
-        return np.abs(X) @ self.farthest
+    def max_score_move(self, X: np.ndarray) -> np.ndarray:
+        return np.abs(X) @ self.limits
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,10 @@ class Parts:
     completions: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
     """Tables, targets and weights over the total weight."""
 
-    def draw_moves(self, rng: np.random.Generator, farthest: np.ndarray) -> Iterator[np.ndarray]:
-        yield np.zeros_like(farthest)
+    def draw_moves(self, rng: np.random.Generator, limits: np.ndarray) -> Iterator[np.ndarray]:
+        yield np.zeros_like(limits)
         for _ in range(6):
-            yield farthest * rng.choice([-1.0, 1.0], size=len(farthest))
+            yield limits * rng.choice([-1.0, 1.0], size=len(limits))
 
 
 def draw_parts(rng: np.random.Generator, loss_name: str, doubt: bool, intercept: bool) -> Parts:
@@ -103,8 +106,8 @@ def laid(rng: np.random.Generator, parts: Parts) -> tuple[Linearization, np.ndar
     """Return the lines about a model that need not be trained, and how far it may move."""
     solution = train(parts.problem)
     w = solution.w * rng.choice([1.0, 1.0, -1.0]) + 10.0 ** rng.uniform(-3.0, 0.0) * rng.normal(size=len(solution.w))
-    farthest = 10.0 ** rng.uniform(-3.0, 0.0, size=len(w))
-    return linearize(parts.problem, replace(solution, w=w), Box(farthest)), farthest
+    limits = 10.0 ** rng.uniform(-3.0, 0.0, size=len(w))
+    return linearize(parts.problem, replace(solution, w=w), Box(limits)), limits
 
 
 def gradient(model: Linearization, completion: tuple[np.ndarray, ...], w: np.ndarray) -> np.ndarray:
@@ -116,21 +119,22 @@ def gradient(model: Linearization, completion: tuple[np.ndarray, ...], w: np.nda
 def broken(rng: np.random.Generator, loss_name: str, doubt: bool, intercept: bool) -> set[str]:
     """Return what does not hold for some level, label and move of a problem."""
     parts = draw_parts(rng, loss_name, doubt, intercept)
-    model, farthest = laid(rng, parts)
+    model, limits = laid(rng, parts)
     w, loss, wrong = model.w, parts.problem.loss, set()
     U = np.vstack([np.eye(len(w)), rng.normal(size=(6, len(w)))])
-    bounds = model.bounds(L1Signs.undecided(w), None)
+    bounds = slope_bounds(model, L1Signs.undecided(w), None)
     assert bounds is not None
     least, metric = model.hessian_lower(), model.curvature + 0.1 * np.eye(len(w))
-    force = model.force_upper(metric)
+    force = force_upper(model, metric)
     with overflow_means_unbounded():
-        ends = {"one by one": bounds.forces(U), "grouped": bounds.grouped().forces(U)}
+        ends = {"one by one": bounds.forces(U), "in columns": in_columns(bounds).forces(U)}
+        ends["row-free"] = bounds.without_training_rows().forces(U)
     for completion in parts.completions:
         table, y, weight = completion
         here = gradient(model, completion, w)
         if np.sqrt(here @ np.linalg.solve(metric, here)) > force * (1.0 + 1e-9):
             wrong.add("force")
-        for v in parts.draw_moves(rng, farthest):
+        for v in parts.draw_moves(rng, limits):
             rest = U @ (gradient(model, completion, w + v) - bounds.curvature @ v)
             slack = 1e-9 * (1.0 + np.abs(rest))
             wrong |= {
@@ -226,17 +230,17 @@ def test_a_choice_meets_the_moves_of_the_rest_of_its_row(own):
         rows = with_labels(parts.problem.rows, np.full(5, 20.0), parts.problem.rows.labels().weight)
         problem, w = replace(parts.problem, rows=rows), np.zeros(rows.n_features)
         first = rows.categories[0].columns
-        farthest = np.full(len(w), 1e-6)
-        farthest[0], farthest[first] = 0.5, own
-        model = linearize(problem, replace(train(problem), w=w), Box(farthest))
-        bounds = model.bounds(L1Signs.undecided(w), None)
+        limits = np.full(len(w), 1e-6)
+        limits[0], limits[first] = 0.5, own
+        model = linearize(problem, replace(train(problem), w=w), Box(limits))
+        bounds = slope_bounds(model, L1Signs.undecided(w), None)
         # The center's products with these are 0.
         U = np.eye(len(w))[first[:-1]] - np.eye(len(w))[first[1:]]
         with overflow_means_unbounded():
             low, high = bounds.forces(U)
         for table, _, weight in parts.completions:
-            for v in parts.draw_moves(rng, farthest):
-                rest = U @ (gradient(model, (table, rows.labels().y, weight), v) - bounds.curvature @ v)
+            for v in parts.draw_moves(rng, limits):
+                rest = U @ (gradient(model, (table, rows.y, weight), v) - bounds.curvature @ v)
                 assert (low <= rest + 1e-9).all()
                 assert (rest <= high + 1e-9).all()
 
@@ -253,17 +257,17 @@ def test_where_one_class_is_flat_an_unknown_label_may_take_all_the_curvature_or_
     weight = np.array([0.5, 0.01, 0.01, 0.5])
     rows = MemoryRows(matrix, y, weight, label_uncertainty=LabelUncertainty(np.zeros(4), share))
     problem = Problem(rows, LOSSES["squared_hinge"], ElasticNet(0.1, 0.0))
-    w, farthest = np.array([3.0, 0.0, 0.0]), np.array([1.0, 1e-3, 1e-3])
-    model = linearize(problem, replace(train(problem), w=w), Box(farthest))
-    bounds, least = model.bounds(L1Signs.undecided(w), None), model.hessian_lower()
+    w, limits = np.array([3.0, 0.0, 0.0]), np.array([1.0, 1e-3, 1e-3])
+    model = linearize(problem, replace(train(problem), w=w), Box(limits))
+    bounds, least = slope_bounds(model, L1Signs.undecided(w), None), model.hessian_lower()
     U = np.eye(3)
     with overflow_means_unbounded():
-        ends = bounds.forces(U), bounds.grouped().forces(U)
+        ends = [form.forces(U) for form in (bounds, in_columns(bounds), bounds.without_training_rows())]
     for level, side, theta in itertools.product((0, 1) if missing else (0,), (-1.0, 1.0), (-1.0, 1.0)):
         filled = table.copy()
         choices.put(filled, np.full(len(choices), level))
         settled = weight * (1.0 + theta * share * y) / weight.sum()
-        v = side * farthest
+        v = side * limits
         change = gradient(model, (filled, y, settled), w + v) - gradient(model, (filled, y, settled), w)
         rest = U @ (gradient(model, (filled, y, settled), w + v) - bounds.curvature @ v)
         for low, high in ends:
@@ -288,7 +292,7 @@ def test_the_force_is_that_of_the_levels_and_not_of_their_mean():
         w = rng.normal(size=c)
         model = linearize(problem, replace(train(problem), w=w - w.mean()), Box(np.zeros(c)))
         for metric in (np.eye(c), model.curvature):
-            force = model.force_upper(metric)
+            force = force_upper(model, metric)
             for level in range(c):
                 filled = table.copy()
                 choices.put(filled, np.array([level]))
@@ -311,11 +315,11 @@ def test_the_force_of_a_doubtful_target_reaches_the_uncertain_part_of_its_row(pa
     model = linearize(problem, replace(train(problem), w=np.zeros(c)), Box(np.zeros(c)))
     filled = np.eye(c)[[0, 0]]
     here = gradient(model, (filled, np.array([1.0, 0.0]), rows.weight / rows.total_weight), model.w)
-    assert np.linalg.norm(here) <= model.force_upper(np.eye(c)) * (1.0 + 1e-9)
+    assert np.linalg.norm(here) <= force_upper(model, np.eye(c)) * (1.0 + 1e-9)
 
 
-def test_a_doubtful_target_may_take_the_curvature_of_a_row_near_the_bend():
-    """Huber's loss: on its line at the middle of the target's interval, beyond the bend at an end."""
+def test_a_doubtful_target_may_take_the_curvature_of_a_row_near_the_kink():
+    """Huber's loss: on its line at the middle of the target's interval, beyond the kink at an end."""
     table = np.array([[1.0], [1.0]])
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), np.zeros(2), np.array([1.0, 1e-3]))
     rows = with_label_uncertainty(rows, LabelUncertainty(np.array([0.5, 0.0]), np.zeros(2)))

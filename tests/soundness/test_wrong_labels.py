@@ -12,11 +12,10 @@ import pytest
 
 from ipub import IntervalMatrix
 from ipub.attained import attained_bounds
-from ipub.certificates import ball, origin, sphere, tight
+from ipub.certificates import SlopeBounds, ball, origin, slope, sphere, tight
 from ipub.certificates.label_noise import WrongLabelTerms
-from ipub.certificates.slope.bounds import SlopeBounds
-from ipub.certificates.slope.move_sets import NoMove
-from ipub.certificates.slope.prove_moves import slope
+from ipub.certificates.slope import mean_value as mean_value_module
+from ipub.certificates.slope.move_sets import FlippedRows, NoMove
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.engine import MemoryRows, with_intercept_column, with_wrong_labels
 from ipub.losses import LOSSES
@@ -24,7 +23,7 @@ from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from support.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import exact_completions
-from support.moves import row_model_module, slope_module
+from support.moves import linearize_module
 from support.oracles.exact import exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.rationals import holds
@@ -37,7 +36,7 @@ CERTIFIED: dict[str, Callable] = {
     "ball": ball,
     "slope": slope,
     "tight": tight,
-    "grouped": lambda problem, solution: slope(problem, solution).grouped(),
+    "grouped": lambda problem, solution: slope(problem, solution).without_training_rows(),
 }
 TABLES = ("integers", "normal", "weights", "mixed scales")
 ball_module, origin_module, intercept_module = (
@@ -170,9 +169,9 @@ def test_the_slopes_win_where_few_labels_are_wrong(loss_name):
     case = medium(np.random.default_rng(1), loss_name, intercept=True)
     problem = with_flips(replace(case, penalty=replace(case.penalty, lam=1.0)), 1)
     certificate = tight(problem, train(problem))
-    assert certificate.slope is not None
+    assert certificate.part(SlopeBounds) is not None
     assert certificate.shares(case.X_test)["slope"] == 1.0
-    alone, together = (each.score_bounds(case.X_test) for each in (certificate, certificate.grouped()))
+    alone, together = (each.score_bounds(case.X_test) for each in (certificate, certificate.without_training_rows()))
     assert (np.diff(together) >= np.diff(alone)).all()
     assert np.diff(together).sum() < 2.0 * np.diff(alone).sum()
 
@@ -196,10 +195,8 @@ def test_flips_and_other_doubts_do_not_mix():
 
 
 def _fewer(monkeypatch):
-    honest = SlopeBounds._flipped
-    monkeypatch.setattr(
-        SlopeBounds, "_flipped", lambda self, *args: honest(replace(self, n_flips=self.n_flips - 1), *args)
-    )
+    honest = FlippedRows.ends
+    monkeypatch.setattr(FlippedRows, "ends", lambda self, U: honest(replace(self, count=self.count - 1), U))
 
 
 def _half_of_the_change(monkeypatch):
@@ -210,14 +207,14 @@ def _half_of_the_change(monkeypatch):
 
 def _one_side(side):
     def plant(monkeypatch):
-        honest = SlopeBounds._flipped
+        honest = FlippedRows.ends
 
         def flipped(*args):
             ends = list(honest(*args))
             ends[side] = np.zeros_like(ends[side])
             return tuple(ends)
 
-        monkeypatch.setattr(SlopeBounds, "_flipped", flipped)
+        monkeypatch.setattr(FlippedRows, "ends", flipped)
 
     return plant
 
@@ -233,7 +230,7 @@ def _scaled(name, factor):
 def _certain_cells(monkeypatch):
     honest = WrongLabelTerms.of
     monkeypatch.setattr(
-        row_model_module.WrongLabelTerms,
+        WrongLabelTerms,
         "of",
         lambda *args: replace(honest(*args), cells=np.zeros_like(honest(*args).cells)),
     )
@@ -263,7 +260,7 @@ PLANTED: dict[str, tuple[Callable, str, str, int]] = {
     "force": (_scaled("norm_upper", 0.0), "slope", "log_loss", 0),
     "half of the force": (_scaled("norm_upper", 0.25), "slope", "squared_hinge", 0),
     "form": (_scaled("form", 0.3), "grouped", "log_loss", 0),
-    "mean value": (_scaled_sum(row_model_module, "largest_sum", 0.0), "slope", "log_loss", 0),
+    "mean value": (_scaled_sum(mean_value_module, "largest_sum", 0.0), "slope", "log_loss", 0),
     "cells": (_certain_cells, "slope", "log_loss", 1),
     "ball": (_scaled_sum(ball_module, "wrong_label_moves", 0.0), "ball", "log_loss", 0),
     "half of the ball": (_scaled_sum(ball_module, "wrong_label_moves", 0.5), "ball", "squared_hinge", 0),
@@ -296,7 +293,7 @@ def test_planted_errors_are_caught(name, monkeypatch):
     pytest.fail("no bound is violated")
 
 
-def _bend_too_much() -> list[np.ndarray]:
+def _flatter_hessians() -> list[np.ndarray]:
     """Return eigenvalues of what every choice of wrong labels leaves of the Hessian above its lower bound."""
     rng = np.random.default_rng(5)
     table = rng.normal(size=(8, 2))
@@ -305,18 +302,18 @@ def _bend_too_much() -> list[np.ndarray]:
     case = Case(intervals(table, np.full((8, 2), np.nan)), y, None, LOSSES["squared_hinge"], ElasticNet(0.1), table)
     problem = with_flips(case, 1)
     solution = replace(train(problem), w=np.array([1.0, 0.0]))
-    least = slope_module.linearize(problem, solution, NoMove()).hessian_lower()
+    least = linearize_module.linearize(problem, solution, NoMove()).hessian_lower()
     found = []
     for labelled in labels(case, 1):
-        bend = case.loss.curvature(labelled, table @ solution.w) / len(y)
-        found.append(np.linalg.eigvalsh((table * bend[:, None]).T @ table + 0.1 * np.eye(2) - least))
+        curvature = case.loss.curvature(labelled, table @ solution.w) / len(y)
+        found.append(np.linalg.eigvalsh((table * curvature[:, None]).T @ table + 0.1 * np.eye(2) - least))
     return found
 
 
-def test_flipped_rows_bend_no_less_than_the_bound_of_the_hessian_says(monkeypatch):
-    assert np.min(_bend_too_much()) > -1e-12
+def test_flipped_rows_curve_no_less_than_the_bound_of_the_hessian_says(monkeypatch):
+    assert np.min(_flatter_hessians()) > -1e-12
     monkeypatch.setattr(WrongLabelTerms, "hessian_loss", lambda *_: 0.0)
-    assert np.min(_bend_too_much()) < -1e-3
+    assert np.min(_flatter_hessians()) < -1e-3
 
 
 def test_the_origin_counts_the_wrong_labels(monkeypatch):
@@ -328,6 +325,6 @@ def test_the_origin_counts_the_wrong_labels(monkeypatch):
     solution = train(problem)
     constants = np.array([0.0, y.mean(), solution.w[-1]])
     values = [case.loss.value(each[:, None], constants).mean(axis=0).min() for each in labels(case, 2)]
-    assert 0.5 * origin(problem, solution).regions[0].radius ** 2 >= max(values) - 1e-12
-    monkeypatch.setattr(origin_module, "wrong_label_losses", lambda *_: 0.0)
-    assert 0.5 * origin(problem, solution).regions[0].radius ** 2 < max(values) - 1e-3
+    assert 0.5 * origin(problem, solution).parts[0].radius ** 2 >= max(values) - 1e-12
+    monkeypatch.setattr(origin_module, "largest_sum", lambda *_: 0.0)
+    assert 0.5 * origin(problem, solution).parts[0].radius ** 2 < max(values) - 1e-3

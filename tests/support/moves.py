@@ -7,7 +7,6 @@ completion and every move v in a set, minimiser or not: what the forces ``u.(gra
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,10 +15,14 @@ from unittest import mock
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq
 
-from ipub.certificates import pointwise_bounds, slope
-from ipub.certificates.slope.bounds import SlopeBounds
-from ipub.certificates.slope.l1_signs import L1Signs
-from ipub.certificates.slope.move_sets import MoveSet, NoMove
+from ipub.certificates import PointwiseBounds, SlopeBounds, Training, slope
+from ipub.certificates.slope import assemble as assemble_module
+from ipub.certificates.slope import attempt as attempt_module
+from ipub.certificates.slope import l1_signs as l1_signs_module
+from ipub.certificates.slope import linearize as linearize_module
+from ipub.certificates.slope import prove_moves as prove_module
+from ipub.certificates.slope.l1_signs import DecidedSigns, L1Signs
+from ipub.certificates.slope.move_sets import Ellipsoid, MoveSet, NoMove
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.rounding import sum_upper
@@ -30,9 +33,8 @@ from support.oracles.exact import ExactModel, as_float, exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.losses import oracle_of
 from support.oracles.rationals import Enclosure, exact_dot, holds, rational, rationals
+from support.planted import planted_function
 
-slope_module = sys.modules["ipub.certificates.slope.prove_moves"]
-row_model_module = sys.modules["ipub.certificates.slope.linearize"]
 PRECISION = 240
 KINDS = ("plain", "wide", "strong penalty", "weak penalty", "weights", "one row", "collinear", "kinks", "certain")
 
@@ -103,56 +105,67 @@ def exact_models(key: Key) -> list[ExactModel]:
 def wrong_models(key: Key) -> tuple[int, list[str]]:
     """Compare everything that is claimed of the models of completions with exact ones."""
     case, solution = drawn(key)
-    decided: list[tuple[L1Signs, np.ndarray]] = []
-    decide = L1Signs.decided_by
+    decided: list[DecidedSigns] = []
+    decide = l1_signs_module.decide_signs
 
-    def recorded(self: L1Signs, bounds: SlopeBounds, penalty: ElasticNet) -> tuple[L1Signs, np.ndarray]:
-        found = decide(self, bounds, penalty)
+    def recorded(signs: L1Signs, bounds: SlopeBounds, penalty: ElasticNet) -> DecidedSigns:
+        found = decide(signs, bounds, penalty)
         if np.array_equal(bounds.w, solution.w):  # what is suggested may be about another model
             decided.append(found)
         return found
 
     # The mean value is kept wherever there is one, worth its work or not.
-    with mock.patch.object(L1Signs, "decided_by", recorded), mock.patch.object(slope_module, "GAIN", np.inf):
+    always = mock.patch.object(attempt_module, "MEAN_VALUE_GAIN", np.inf)
+    with planted_function(l1_signs_module, "decide_signs", recorded), always:
         certificate = slope(case.problem, solution)
-    part = certificate.slope
-    found = slope_module.prove_move_set(case.problem, solution) if case.loss.is_smooth else None
+    part = certificate.part(SlopeBounds)
+    proved = prove_module.prove_move_set(case.problem, solution) if case.loss.is_smooth else None
     if part is None:
         return 0, []
     X = np.vstack([case.X_test, np.eye(len(solution.w))])
     bounds = {name: np.column_stack(form.ends(X)) for name, form in _forms(part).items()}
     if case.loss.is_smooth and case.penalty.kappa == 0.0:
-        known = pointwise_bounds(case.problem, solution, certificate, case.X_test)
-        bounds["pointwise"] = np.vstack([known, np.tile([-np.inf, np.inf], (len(solution.w), 1))])
+        retrained = replace(certificate, parts=(*certificate.parts, PointwiseBounds()))
+        near_exact = retrained.score_bounds(case.X_test, Training(case.problem, solution))
+        bounds["pointwise"] = np.vstack([near_exact, np.tile([-np.inf, np.inf], (len(solution.w), 1))])
     here = [exact_dot(rationals(x), rationals(solution.w)) for x in X]
-    reach = {"reach": part.reach(X), "grouped reach": part.grouped().reach(X)}
-    reach["farthest"] = np.append(np.full(len(case.X_test), np.inf), part.farthest)
-    for number, (_, farthest) in enumerate(decided):
-        reach[f"decided farthest {number}"] = np.append(np.full(len(case.X_test), np.inf), farthest)
+    limits = {"moves": part.as_move_set().max_score_move(X)}
+    row_free = part.without_training_rows()
+    if row_free is not None:
+        limits["row-free moves"] = row_free.as_move_set().max_score_move(X)
+        limits["row-free move limits"] = np.append(np.full(len(case.X_test), np.inf), row_free.move_limits)
+    limits["move limits"] = np.append(np.full(len(case.X_test), np.inf), part.move_limits)
+    for number, (_, move_limits) in enumerate(decided):
+        limits[f"decided move limits {number}"] = np.append(np.full(len(case.X_test), np.inf), move_limits)
     count, wrong = 0, []
     for model in exact_models(replace(key, model="any")):
         scores = [model.score(x) for x in X]
         for name, ends in bounds.items():
             count += len(X)
             wrong += [f"{name}: {ends[k]}, {key}" for k in range(len(X)) if not holds(ends[k], scores[k])]
-        for name, size in reach.items():
+        for name, size in limits.items():
             moves = [(low - at, high - at) for (low, high), at in zip(scores, here, strict=True)]
             wrong += [f"{name}: {size[k]}, {key}" for k in range(len(X)) if not holds((-size[k], size[k]), moves[k])]
         wrong += [f"{problem}, {key}" for signs, _ in decided for problem in _wrong_signs(signs, model)]
-        if found is not None and not _is_inside(found[1].matrix, found[1].radius, solution.w, model):
+        if proved is not None and not _is_inside(proved.ellipsoid, solution.w, model):
             wrong.append(f"ellipsoid, {key}")
     return count, wrong
 
 
 def _forms(part: SlopeBounds) -> dict[str, SlopeBounds]:
-    """Return the slope theorem and the mean-value theorem, each by itself, cell by cell and by groups."""
+    """Return the slope theorem and the mean-value theorem, each by itself, cell by cell and in columns."""
     alone = replace(part, mean_value=None)
-    forms = {"ends": alone, "grouped ends": alone.grouped()}
+    forms = {"ends": alone, "ends in columns": in_columns(alone), "row-free ends": alone.without_training_rows()}
     forms["ends, another inverse"] = replace(alone, inverse=0.9 * part.inverse)
     if part.mean_value is not None:
-        mean = replace(part, inverse=0.0 * part.inverse, farthest=np.full_like(part.farthest, 1e300))
-        forms |= {"mean value": mean, "grouped mean value": mean.grouped()}
-    return forms
+        mean = replace(part, inverse=0.0 * part.inverse, move_limits=np.full_like(part.move_limits, 1e300))
+        forms |= {"mean value": mean, "mean value in columns": in_columns(mean)}
+    return {name: form for name, form in forms.items() if form is not None}
+
+
+def in_columns(part: SlopeBounds) -> SlopeBounds:
+    """Return the bounds with one form for each column in place of the cells, however few rows it is a sum over."""
+    return replace(part, cells=None, choices=(), jump_rows=part.jump_rows[:0], flipped=None)
 
 
 def _wrong_signs(signs: L1Signs, model: ExactModel) -> Iterator[str]:
@@ -168,7 +181,8 @@ def _wrong_signs(signs: L1Signs, model: ExactModel) -> Iterator[str]:
             yield f"weight {j} is larger"
 
 
-def _is_inside(matrix: np.ndarray, radius: float, w: np.ndarray, model: ExactModel) -> bool:
+def _is_inside(ellipsoid: Ellipsoid, w: np.ndarray, model: ExactModel) -> bool:
+    matrix, radius = ellipsoid.matrix, ellipsoid.radius
     with ctx.workprec(PRECISION):
         v = [arb(value - rational(at), arb(model.error)) for value, at in zip(model.w, w, strict=True)]
         form = sum((v[j] * v[k] * matrix[j, k] for j in range(len(v)) for k in range(len(v))), arb(0))
@@ -180,12 +194,12 @@ def _is_inside(matrix: np.ndarray, radius: float, w: np.ndarray, model: ExactMod
 
 @dataclass(frozen=True)
 class Box(MoveSet):
-    """The moves with ``|v_j| <= farthest_j``."""
+    """The moves with ``|v_j| <= limits_j``."""
 
-    farthest: np.ndarray
+    limits: np.ndarray
 
-    def reach(self, X: np.ndarray) -> np.ndarray:
-        return sum_upper(np.abs(X) @ self.farthest, X.shape[1] + 1)
+    def max_score_move(self, X: np.ndarray) -> np.ndarray:
+        return sum_upper(np.abs(X) @ self.limits, X.shape[1] + 1)
 
 
 def wrong_forces(key: Key, size: float, moves: int = 6) -> tuple[int, list[str]]:
@@ -196,23 +210,26 @@ def wrong_forces(key: Key, size: float, moves: int = 6) -> tuple[int, list[str]]
     case, solution = drawn(key)
     rng = np.random.default_rng([key.seed, 1])
     w, d = solution.w, len(solution.w)
-    farthest = size * (np.abs(w).max() or 1.0) * rng.uniform(0.2, 1.0, size=d)
-    signs = L1Signs.undecided(w).within(w, farthest)
-    bounds = slope_module.linearize(case.problem, solution, Box(farthest)).bounds(signs, None)
+    limits = size * (np.abs(w).max() or 1.0) * rng.uniform(0.2, 1.0, size=d)
+    signs = L1Signs.undecided(w).within(w, limits)
+    linear = linearize_module.linearize(case.problem, solution, Box(limits))
+    bounds = assemble_module.slope_bounds(linear, signs, None)
     if bounds is None:
         return 0, []
     U = np.vstack([np.eye(d), case.X_test @ bounds.inverse, *_hardly_moved(bounds)])
     with np.errstate(all="ignore"):
-        ends = {"forces": bounds.forces(U), "grouped forces": bounds.grouped().forces(U)}
+        ends = {"forces": bounds.forces(U), "forces in columns": in_columns(bounds).forces(U)}
+        row_free = bounds.without_training_rows()
+        ends |= {} if row_free is None else {"row-free forces": row_free.forces(U)}
     corners = [np.array(corner) for corner in itertools.product([-1.0, 1.0], repeat=d)]
     shares = [np.zeros(d), *corners[:: max(1, len(corners) // moves)], *rng.uniform(-1.0, 1.0, size=(2, d))]
     count, wrong = 0, []
     grid = {1: 3, 2: 1}.get(case.matrix.n_uncertain, 0)
     for table, share in itertools.product(exact_completions(case.matrix, grid), shares):
-        v = [rational(value) for value in np.clip(share * farthest, -farthest, farthest)]
+        v = [rational(value) for value in np.clip(share * limits, -limits, limits)]
         if share.any() and rng.random() < 0.5:
             # Exactly on the edge of a kink, if that is possible.
-            v = _onto_a_kink(case, table, w, v, farthest)
+            v = _onto_a_kink(case, table, w, v, limits)
         for u, k in zip(U, range(len(U)), strict=True):
             exact = _force(case, table, w, v, rationals(u), bounds.curvature)
             for name, (low, high) in ends.items():
@@ -229,8 +246,8 @@ def _hardly_moved(bounds: SlopeBounds) -> Iterator[np.ndarray]:
         return
     columns = np.repeat(bounds.groups.columns, np.diff(cells.starts))
     for k, x in enumerate(cells.rows):
-        z = cells.rise[k] * x
-        z[columns[k]] += cells.level[k]
+        z = cells.generator_row[k] * x
+        z[columns[k]] += cells.generator_cell[k]
         if z @ z > 0.0 and len(z) > 1:
             yield x - (x @ z / (z @ z)) * z
 
@@ -239,9 +256,9 @@ def wrong_norms(key: Key) -> tuple[int, list[str]]:
     """Compare bounds of ``sqrt(g.M^-1 g)``, g the gradient at w', with exact ones for vertices and points inside."""
     case, solution = drawn(key)
     with np.errstate(all="ignore"):
-        model = slope_module.linearize(case.problem, solution, NoMove())
-        matrix = model.curvature
-        bound, choice = model.force_upper(matrix), rationals(model.l1_choice())
+        linear = linearize_module.linearize(case.problem, solution, NoMove())
+        matrix = linear.curvature
+        bound, choice = prove_module.force_upper(linear, matrix), rationals(linear.l1_choice())
     if not np.isfinite(bound):
         return 0, []
     nowhere, d, wrong = [fmpq(0)] * len(solution.w), len(solution.w), []
@@ -266,18 +283,18 @@ def wrong_hessians(key: Key, size: float) -> tuple[int, list[str]]:
     case, solution = drawn(key)
     rng = np.random.default_rng([key.seed, 2])
     w, d = solution.w, len(solution.w)
-    farthest = size * (np.abs(w).max() or 1.0) * rng.uniform(0.2, 1.0, size=d)
+    limits = size * (np.abs(w).max() or 1.0) * rng.uniform(0.2, 1.0, size=d)
     here, between = (
-        slope_module.linearize(case.problem, solution, Box(farthest), everywhere=all_) for all_ in (False, True)
+        linearize_module.linearize(case.problem, solution, Box(limits), everywhere=all_) for all_ in (False, True)
     )
     count, wrong = 0, []
     for table in exact_completions(case.matrix, {1: 3, 2: 1}.get(case.matrix.n_uncertain, 0)):
         for _ in range(6):
-            one, other = (rationals(np.sign(rng.normal(size=d)) * rng.uniform(0.0, 1.0) * farthest) for _ in range(2))
+            one, other = (rationals(np.sign(rng.normal(size=d)) * rng.uniform(0.0, 1.0) * limits) for _ in range(2))
             for model, start in ((here, [fmpq(0)] * d), (between, other)):
                 hessian = _secant_hessian(case, table, w, start, one)
                 bounds = [("lower", model.hessian_lower(), 1)]
-                bounds += [("upper", model.hessian_upper(), -1)] if model.some is not None else []
+                bounds += [("upper", model.hessian_upper(), -1)] if model.incomplete is not None else []
                 for name, bound, sign in bounds:
                     difference = [[sign * (hessian[j][k] - rational(bound[j, k])) for k in range(d)] for j in range(d)]
                     floats = np.array([[as_float(entry) for entry in row] for row in difference])
@@ -307,7 +324,7 @@ def _secant_hessian(case: Case, table, w: np.ndarray, start: list[fmpq], end: li
     return hessian
 
 
-def _onto_a_kink(case: Case, table, w: np.ndarray, v: list[fmpq], farthest: np.ndarray) -> list[fmpq]:
+def _onto_a_kink(case: Case, table, w: np.ndarray, v: list[fmpq], limits: np.ndarray) -> list[fmpq]:
     """Scale a move so that the score of a row is its label, if it stays inside the box."""
     rows = [[*row, fmpq(1)] for row in table] if case.penalty.n_free else table
     for row, y in zip(rows, rationals(case.y), strict=True):

@@ -145,7 +145,7 @@ def interval_newton(
     check_arithmetic()
     _refuse(problem)
     solution = solve(problem) if solution is None else solution
-    w, reach = solution.w, origin(problem, solution).regions[0].radius
+    w, reach = solution.w, origin(problem, solution).parts_of(Region)[0].radius
     known = _consistent(problem, (np.full_like(w, -reach), np.full_like(w, reach)))
     basis = _basis(problem, w, coordinates)
     everywhere = np.full_like(w, -np.inf), np.full_like(w, np.inf)

@@ -57,7 +57,7 @@ def ball(problem: Problem, solution: Solution, known: Certificate | None = None)
         regions = _without_useless(_regions(problem, solution, distance_from(solution, bracket)))
         # One of all these is enough to bound the scores of the training rows.
         smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
-        bracket = narrow(problem, solution, [smallest, *known.regions], bracket, precision)
+        bracket = narrow(problem, solution, [smallest, *known.parts_of(Region)], bracket, precision)
     return Certificate("ball", tuple(with_bracket(region, bracket) for region in regions), solution.gap)
 
 

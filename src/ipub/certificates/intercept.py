@@ -36,7 +36,7 @@ FINE, COARSE = 0.01, 0.25
 
 def bracket_of(certificate: Certificate) -> Bracket:
     """Return the bounds of the intercept that the regions of a certificate have in common."""
-    region = certificate.regions[0]
+    region = certificate.parts_of(Region)[0]
     return float(down(region.center[-1] - region.box[-1])), float(up(region.center[-1] + region.box[-1]))
 
 

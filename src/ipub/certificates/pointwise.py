@@ -9,18 +9,19 @@ end is a value that a completion attains, and the width of a small certificate.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.certificates.region import Certificate
+from ipub.certificates.certificate import Certificate, Needs, Progress, RetrainingBounds, TrainedModel
+from ipub.certificates.slope.attempt import attempt_slope_bounds
 from ipub.certificates.slope.bounds import SlopeBounds
-from ipub.certificates.slope.cell_terms import IncompleteRows
+from ipub.certificates.slope.incomplete_rows import IncompleteRows
 from ipub.certificates.slope.linearize import Linearization, linearize
-from ipub.certificates.slope.prove_moves import slope_bounds
+from ipub.certificates.tight import tight
 from ipub.engine import Block, Rows, View
 from ipub.engine.completions import PositionLayout
 from ipub.linalg import EnclosedInverse, root_form_upper
@@ -34,7 +35,7 @@ ROUNDS = 20
 TOLERANCE = 1e-10
 """Relative duality gap to which models are retrained."""
 
-FEWEST = 0.02
+LEAST_FIXED = 0.02
 """A round must fix at least this share of the cells that are left, or it is the last."""
 
 
@@ -76,6 +77,23 @@ def shortfall(center: Array, radius: Array) -> Array:
     return 4.0 * EPS * (np.abs(center) + radius)
 
 
+class Trend(NamedTuple):
+    """Bounds of the fall of ``x.w''`` with each uncertain cell, over its row's weight: the bracket of Theorem 7."""
+
+    lower: Array
+    upper: Array
+
+
+class Narrowed(NamedTuple):
+    """What is left of a problem when the cells with a certain trend are fixed."""
+
+    problem: Problem
+    hidden: float
+    """What rounding of the ends can hide."""
+    fixed_share: float
+    """Share of the cells that were fixed."""
+
+
 @dataclass(frozen=True)
 class Stage:
     """A problem with its model, and what is known of the models of all completions."""
@@ -83,8 +101,8 @@ class Stage:
     problem: Problem
     solution: Solution
     bounds: SlopeBounds
-    model: Linearization
-    some: IncompleteRows
+    linear: Linearization
+    incomplete: IncompleteRows
     inverse: EnclosedInverse
     row_spread: Array
     """Bounds of ``sqrt(x_i.E x_i)`` of the incomplete rows."""
@@ -92,88 +110,93 @@ class Stage:
     @classmethod
     def of(cls, problem: Problem, solution: Solution, bounds: SlopeBounds | None = None) -> Stage | None:
         """Enclose the models of all completions and their Hessians; None if that fails."""
-        bounds = bounds or slope_bounds(problem, solution)[0]
+        bounds = bounds or attempt_slope_bounds(problem, solution).bounds
         if bounds is None:
             return None
-        model = linearize(problem, solution, bounds, everywhere=True)
-        inverse = EnclosedInverse.between(model.hessian_lower(), model.hessian_upper())
-        if inverse is None or model.some is None:
+        linear = linearize(problem, solution, bounds.as_move_set(), everywhere=True)
+        incomplete = linear.incomplete
+        inverse = EnclosedInverse.between(linear.hessian_lower(), linear.hessian_upper())
+        if inverse is None or incomplete is None:
             return None
-        return cls(
-            problem, solution, bounds, model, model.some, inverse, root_form_upper(inverse.spread, model.some.center)
-        )
+        row_spread = root_form_upper(inverse.spread, incomplete.center)
+        return cls(problem, solution, bounds, linear, incomplete, inverse, row_spread)
 
-    def trend(self, x: Array) -> tuple[Array, Array]:
-        """Bound the fall of ``x.w''`` with each uncertain cell, over its row's weight (Theorem 7)."""
-        model, some = self.model, self.some
-        i, j, R, d = some.cell_rows, some.cell_columns, some.cell_radii, len(x)
-        # u = H^-1 x, and its products with rows
-        u = self.inverse.center @ x
-        doubt = sum_error(np.abs(self.inverse.center) @ np.abs(x), d + 1)
-        spread = root_form_upper(self.inverse.spread, x[None])[0]
-        reach = up(up(up(np.sqrt(np.diag(self.inverse.spread))) * spread) + doubt)
-        largest = up(np.abs(u) + reach)
-        low, high = dot_bounds(some.center, u)
-        around = up(sum_upper(np.abs(some.center) @ doubt, d + 1) + up(self.row_spread * spread))
-        around = up(around + some.row_sums(R * largest[j]))
-        # psi u_j + h (x''.u) w_j
-        move = up(some.row_move + some.cell_move)
-        slopes = self.problem.loss.derivative_range(some.y, down(some.lower - move), up(some.upper + move))
-        first = _product(tuple(end[i] for end in slopes), (down(u - reach)[j], up(u + reach)[j]))
-        weights = down(model.w - model.farthest)[j], up(model.w + model.farthest)[j]
-        second = _product((some.least[i], some.most[i]), (down(low - around)[i], up(high + around)[i]))
-        second = _product(second, weights)
-        return down(first[0] + second[0]), up(first[1] + second[1])
-
-    def narrowed(self, x: Array, side: float) -> tuple[Problem, float, float] | None:
-        """Fix the cells whose trend is certain where ``side * x.w''`` is greatest.
-
-        Returns the problem that is left, what rounding of the ends can hide, and the share of cells fixed.
-        """
-        some = self.some
-        lowest, highest = self.trend(x)
+    def narrowed(self, x: Array, side: float) -> Narrowed | None:
+        """Fix the cells whose trend is certain where ``side * x.w''`` is greatest; None if there is none."""
+        incomplete = self.incomplete
+        lowest, highest = certain_trend(self, x)
         # NaN decides nothing.
         sides = np.where(lowest > 0.0, -side, np.where(highest < 0.0, side, 0.0)).astype(np.int8)
         if not sides.any():
             return None
-        i, j = some.cell_rows, some.cell_columns
-        size = np.maximum(np.abs(lowest), np.abs(highest)) * some.weight[i]
-        hidden = np.where(sides != 0, size * shortfall(some.center[i, j], some.cell_radii), 0.0)
-        return (
-            replace(self.problem, rows=narrowed_rows(self.problem.rows, sides)),
-            float(2.0 * sum_upper(hidden.sum(), len(hidden) + 8)),
-            float(np.mean(sides != 0)),
-        )
+        i, j = incomplete.cell_rows, incomplete.cell_columns
+        size = np.maximum(np.abs(lowest), np.abs(highest)) * incomplete.weight[i]
+        hidden = np.where(sides != 0, size * shortfall(incomplete.center[i, j], incomplete.cell_radii), 0.0)
+        rows = narrowed_rows(self.problem.rows, sides)
+        total = float(2.0 * sum_upper(hidden.sum(), len(hidden) + 8))
+        return Narrowed(replace(self.problem, rows=rows), total, float(np.mean(sides != 0)))
 
 
-def pointwise_bounds(
-    problem: Problem,
-    solution: Solution,
-    certificate: Certificate,
-    X: Array,
-    progress: Callable[[int, int], None] | None = None,
-) -> Array:
-    """Return (m, 2): near exact bounds of the score of each row, at the cost of some retrainings each.
+def certain_trend(stage: Stage, x: Array) -> Trend:
+    """Bound the fall of ``x.w''`` with each uncertain cell, over its row's weight (Theorem 7)."""
+    linear, incomplete, inverse = stage.linear, stage.incomplete, stage.inverse
+    i, j, R, d = incomplete.cell_rows, incomplete.cell_columns, incomplete.cell_radii, len(x)
+    # u = H^-1 x, and its products with rows
+    u = inverse.center @ x
+    error = sum_error(np.abs(inverse.center) @ np.abs(x), d + 1)
+    spread = root_form_upper(inverse.spread, x[None])[0]
+    radius = up(up(up(np.sqrt(np.diag(inverse.spread))) * spread) + error)
+    largest = up(np.abs(u) + radius)
+    low, high = dot_bounds(incomplete.center, u)
+    around = up(sum_upper(np.abs(incomplete.center) @ error, d + 1) + up(stage.row_spread * spread))
+    around = up(around + incomplete.row_sums(R * largest[j]))
+    # psi u_j + k (x''.u) w_j
+    move = up(incomplete.row_move + incomplete.cell_move)
+    lower, upper = down(incomplete.lower - move), up(incomplete.upper + move)
+    derivatives = stage.problem.loss.derivative_range(incomplete.y, lower, upper)
+    first = _product(tuple(end[i] for end in derivatives), (down(u - radius)[j], up(u + radius)[j]))
+    weights = down(linear.w - linear.move_limits)[j], up(linear.w + linear.move_limits)[j]
+    slopes = incomplete.least_slope[i], incomplete.greatest_slope[i]
+    second = _product(_product(slopes, (down(low - around)[i], up(high + around)[i])), weights)
+    return Trend(down(first[0] + second[0]), up(first[1] + second[1]))
 
-    Parameters
-    ----------
-    problem : Problem
-    solution : Solution
-    certificate : Certificate
-        One that holds already; bounds are never wider than its bounds.
-    X : array of shape (m, n_features)
-    progress : callable, optional
-        Called with the number of rows done and their total.
-    """
-    bounds = certificate.score_bounds(X)
-    first = None if unsupported_reason(problem) else Stage.of(problem, solution, certificate.slope)
-    for k, x in enumerate(X):
-        if first is not None and bounds[k, 0] < bounds[k, 1]:
-            bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
-            bounds[k, 1] = np.fmin(bounds[k, 1], _highest(first, x, 1.0))
-        if progress is not None:
-            progress(k + 1, len(X))
-    return bounds
+
+@dataclass(frozen=True)
+class PointwiseBounds(RetrainingBounds):
+    """Near exact bounds of the score of each row, at the cost of some retrainings each (Theorem 7)."""
+
+    name: str = "pointwise"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(smooth_loss=True, l2_only=True, training=True)
+
+    def without_training_rows(self) -> PointwiseBounds:
+        return self
+
+    def narrowed(
+        self, X: Array, bounds: Array, certificate: Certificate, training: TrainedModel, progress: Progress | None
+    ) -> Array:
+        bounds = bounds.copy()
+        first = None
+        if not unsupported_reason(training.problem):
+            first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
+        for k, x in enumerate(X):
+            if first is not None and bounds[k, 0] < bounds[k, 1]:
+                bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
+                bounds[k, 1] = np.fmin(bounds[k, 1], _highest(first, x, 1.0))
+            if progress is not None:
+                progress(k + 1, len(X))
+        return bounds
+
+
+def pointwise(problem: Problem, solution: Solution) -> Certificate:
+    """Certify as `tight` does, and let bounds be narrowed by retraining. Where that does not apply, a note says so."""
+    start = tight(problem, solution)
+    reason = unsupported_reason(problem)
+    note = start.note if start.part(SlopeBounds) is None else ""
+    parts = start.parts if reason or note else (*start.parts, PointwiseBounds())
+    return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [note, reason])))
 
 
 @overflow_means_unbounded()
@@ -181,20 +204,20 @@ def _highest(stage: Stage, x: Array, side: float) -> float:
     """Bound ``side * x.w''`` from above."""
     hidden, best, last = 0.0, np.inf, stage
     for _ in range(ROUNDS):
-        found = last.narrowed(x, side)
-        if found is None:
+        narrowed = last.narrowed(x, side)
+        if narrowed is None:
             break
-        problem, rounding, share = found
-        hidden = float(up(hidden + rounding))
+        problem = narrowed.problem
+        hidden = float(up(hidden + narrowed.hidden))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             solution = solve(problem, tol=TOLERANCE, start=last.solution.w)
-        bounds, _ = slope_bounds(problem, solution)
+        bounds = attempt_slope_bounds(problem, solution).bounds
         if bounds is None:
             break
         low, high = bounds.ends(x[None])
         best = float(np.fmin(best, up((high[0] if side > 0.0 else -low[0]) + hidden)))
-        following = Stage.of(problem, solution, bounds) if share >= FEWEST else None
+        following = Stage.of(problem, solution, bounds) if narrowed.fixed_share >= LEAST_FIXED else None
         if following is None:
             break
         last = following

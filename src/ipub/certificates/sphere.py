@@ -29,17 +29,22 @@ def sphere(problem: Problem, solution: Solution, known: Certificate | None = Non
     pass over the rows; O(M) beyond a gradient. Where there is an intercept, it must be bounded first: by `origin`,
     and then once more inside the sphere, or by a certificate already `known`, whose bracket is taken as it is.
     """
-    if problem.rows.uncertain_labels:
-        note = "The sphere is for certain labels: the half-ball serves instead."
-        return replace(ball(problem, solution, known), name="sphere", note=note)
+    if reason := unsupported_reason(problem):
+        return replace(ball(problem, solution, known), name="sphere", note=reason)
     if problem.penalty.n_free == 0:
         return Certificate("sphere", (_region(problem, solution, gap_upper(problem, solution)),), solution.gap)
     around = origin(problem, solution) if known is None else known
     bracket = bracket_of(around)
     region = _region(problem, solution, gap_upper(problem, solution, distance_from(solution, bracket)))
     if known is None:
-        bracket = narrow(problem, solution, [region, *around.regions], bracket)
+        bracket = narrow(problem, solution, [region, *around.parts_of(Region)], bracket)
     return Certificate("sphere", (with_bracket(region, bracket),), solution.gap)
+
+
+def unsupported_reason(problem: Problem) -> str:
+    """Say why a problem has no sphere, and what serves instead; nothing if it has."""
+    certain = not problem.rows.uncertain_labels
+    return "" if certain else "The sphere is for certain labels: the half-ball serves instead."
 
 
 def _region(problem: Problem, solution: Solution, gap: float) -> Region:

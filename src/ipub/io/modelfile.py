@@ -94,9 +94,9 @@ def save(
     if not training_rows:
         certificates = fitted["certificate_"]
         fitted["certificate_"] = (
-            tuple(each.grouped() for each in certificates)
+            tuple(each.without_training_rows() for each in certificates)
             if isinstance(certificates, tuple)
-            else certificates.grouped()
+            else certificates.without_training_rows()
         )
     header = {
         "format": FORMAT,

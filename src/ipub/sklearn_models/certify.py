@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import validate_params
 
+from ipub.certificates import TrainedModel
 from ipub.data.frames import is_frame
 from ipub.data.holes import IntervalWarning
 from ipub.data.interval_matrix import IntervalMatrix
@@ -24,7 +25,7 @@ from ipub.reading import Columns, Expected, LearntTable, Parameters, TrainingDat
 from ipub.rounding import Array, overflow_means_unbounded, up
 from ipub.sklearn_models import FittedModel, Steps, read_model, read_steps, refuse, split
 from ipub.solvers import Solution, solve
-from ipub.training import TrainedModel, Training, certify_models, problem_of
+from ipub.training import Training, certify_models, problem_of
 from ipub.user_warnings import warn_user
 
 FAR = 1e-3

@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ipub.certificates.slope.incomplete_rows import IncompleteRows
+from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels
 from ipub.linalg import greatest_ratio_upper, positive_weights, rounded_up
+from ipub.losses import Loss
 from ipub.parallel import row_slices
-from ipub.rounding import EPS, Array, sum_upper, up
+from ipub.rounding import EPS, Array, down, midpoint_and_radius, sum_error, sum_upper, up
 
 CHUNK_NUMBERS = 1 << 16
 """Numbers of one chunk of products of test rows with training rows: they stay in the cache."""
@@ -20,17 +23,24 @@ CHUNK_NUMBERS = 1 << 16
 class ChoiceTerms:
     """The rows in which one category is missing, and what its levels do to ``u.(g + r)``.
 
-    Level k of row i adds ``rise_ik (x_i.u) + level_ik z_k + N_ik.v``, ``z_k = d_k.u``, with an error of at most
-    ``loose_row_i |x_i.u| + loose_level_i max_k |z_k|``, where ``N_ik.v = curved_i ((x_i.u + z_k) (d_k.v) + z_k
-    (x_i.v))``. ``|(N_ik - N_il).v|`` is at most ``pull_row_i (|x_i.u| + |z_l|) + pull_level_i |z_k - z_l|``. What all
-    levels add on the average is part of the gradient's middle.
+    Level k of row i adds ``generator_row_ik (x_i.u) + generator_level_ik z_k + N_ik.v``, ``z_k = d_k.u``, with an
+    error of at most ``error_row_i |x_i.u| + error_level_i max_k |z_k|``, where ``N_ik.v = weighted_slope_i ((x_i.u +
+    z_k) (d_k.v) + z_k (x_i.v))``. ``|(N_ik - N_il).v|`` is at most ``product_row_i (|x_i.u| + |z_l|) + product_level_i
+    |z_k - z_l|``. What all levels add on the average is part of the gradient's middle.
 
     Attributes
     ----------
     levels : Levels
     rows : array of shape (n, n_features)
-    rise, level : arrays of shape (n, n_levels)
-    curved, pull_row, pull_level, loose_row, loose_level, crossed : arrays of shape (n,)
+    generator_row, generator_level : arrays of shape (n, n_levels)
+        rise_k and level_k of Lemma 11.
+    weighted_slope : array of shape (n,)
+        ``m_i h_i``.
+    product_row, product_level : arrays of shape (n,)
+        nr and nc of Lemma 11 (c).
+    error_row, error_level : arrays of shape (n,)
+    crossing_level : array of shape (n,)
+        What the levels do together with the row's other parts (Lemma 11 (a)).
     middle : array of shape (n_features,)
         Sum over the rows of the mean over the levels.
     slack, force_slack : arrays of shape (n_features,)
@@ -39,58 +49,69 @@ class ChoiceTerms:
 
     levels: Levels
     rows: Array
-    rise: Array
-    level: Array
-    curved: Array
-    pull_row: Array
-    pull_level: Array
-    loose_row: Array
-    loose_level: Array
-    crossed: Array
+    generator_row: Array
+    generator_level: Array
+    weighted_slope: Array
+    product_row: Array
+    product_level: Array
+    error_row: Array
+    error_level: Array
+    crossing_level: Array
     middle: Array
     slack: Array
     force_slack: Array
 
-    def ends(self, U: Array, reach: Callable[[Array], Array]) -> tuple[Array, Array]:
+    def ends(self, U: Array, max_score_move: Callable[[Array], Array]) -> tuple[Array, Array]:
         """Bound from above by how much ``u.(g + r)`` can be below, and above, its middle, for each row u.
 
         The level that is best to first order keeps its product with v, which is added up over all rows and bounded by
-        `reach`; others must make up for it (Lemma 11).
+        `max_score_move`; others must make up for it (Lemma 11 (c)).
         """
         along, columns = self.levels.changes(U), self.levels.columns
         sums = [np.zeros(len(U)), np.zeros(len(U))]
-        pulls = [np.zeros_like(U), np.zeros_like(U)]
-        for some in row_slices(len(self.rows), len(U) * len(columns), CHUNK_NUMBERS):
-            across = U @ self.rows[some].T
-            each = range(len(columns))
-            values = np.array([across * self.rise[some, k] + along[:, k, None] * self.level[some, k] for k in each])
+        products = [np.zeros_like(U), np.zeros_like(U)]
+        numbers = range(len(columns))
+        for chunk in row_slices(len(self.rows), len(U) * len(columns), CHUNK_NUMBERS):
+            across = U @ self.rows[chunk].T
+            values = np.array(
+                [
+                    across * self.generator_row[chunk, k] + along[:, k, None] * self.generator_level[chunk, k]
+                    for k in numbers
+                ]
+            )
             values -= values.mean(axis=0)
-            loose = np.abs(across) @ self.loose_row[some]
-            for total, vector, signed in zip(sums, pulls, (-values, values), strict=True):
+            error = np.abs(across) @ self.error_row[chunk]
+            for total, vector, signed in zip(sums, products, (-values, values), strict=True):
                 best = signed.argmax(axis=0)
-                top, step = np.take_along_axis(signed, best[None], axis=0)[0], np.take_along_axis(along, best, axis=1)
-                more, pull = np.zeros_like(top), (np.abs(across) + np.abs(step)) * self.pull_row[some]
-                for k in each:
-                    excess = signed[k] - top + pull + np.abs(along[:, k, None] - step) * self.pull_level[some]
-                    np.maximum(more, np.where(best == k, 0.0, excess), out=more)
-                total += (top + more).sum(axis=1) + loose
-                vector += (step * self.curved[some]) @ self.rows[some]
-                chosen = (across + step) * self.curved[some]
+                step = np.take_along_axis(along, best, axis=1)
+                total += self._row_ends(chunk, across, along, signed, best).sum(axis=1) + error
+                vector += (step * self.weighted_slope[chunk]) @ self.rows[chunk]
+                chosen = (across + step) * self.weighted_slope[chunk]
                 vector[:, columns] -= self.levels.share * chosen.sum(axis=1, keepdims=True)
-                for k in each:
+                for k in numbers:
                     vector[:, columns[k]] += (chosen * (best == k)).sum(axis=1)
-        loose = np.abs(along).max(axis=1) * self.loose_level.sum()
+        error = np.abs(along).max(axis=1) * self.error_level.sum()
         roundings = len(self.rows) + len(columns) + 8
         below, above = (
-            up(sum_upper(total + loose, roundings) + reach(vector)) for total, vector in zip(sums, pulls, strict=True)
+            up(sum_upper(total + error, roundings) + max_score_move(vector))
+            for total, vector in zip(sums, products, strict=True)
         )
         return below, above
 
+    def _row_ends(self, chunk: slice, across: Array, along: Array, signed: Array, best: Indices) -> Array:
+        """Bound what each row of a chunk adds to each u, but for the product of its `best` level with v."""
+        top, step = np.take_along_axis(signed, best[None], axis=0)[0], np.take_along_axis(along, best, axis=1)
+        excess, product = np.zeros_like(top), (np.abs(across) + np.abs(step)) * self.product_row[chunk]
+        for k in range(len(signed)):
+            other = signed[k] - top + product + np.abs(along[:, k, None] - step) * self.product_level[chunk]
+            np.maximum(excess, np.where(best == k, 0.0, other), out=excess)
+        return np.asarray(top + excess)
+
     def at_rest(self) -> ChoiceTerms:
         """Return the terms of ``u.g`` alone, without what depends on v."""
-        nothing = np.zeros_like(self.curved)
-        loose = up(self.loose_row + self.crossed) * (1.0 + 8.0 * EPS)
-        return replace(self, curved=nothing, pull_row=nothing, pull_level=nothing, loose_level=loose)
+        nothing = np.zeros_like(self.weighted_slope)
+        error = up(self.error_row + self.crossing_level) * (1.0 + 8.0 * EPS)
+        return replace(self, weighted_slope=nothing, product_row=nothing, product_level=nothing, error_level=error)
 
     def sizes(self) -> Array:
         """Bound in each coordinate what the levels can add to the gradient's middle."""
@@ -98,55 +119,149 @@ class ChoiceTerms:
         for deviation in self._deviations():
             np.maximum(most, np.abs(deviation), out=most)
         sizes = sum_upper(most.sum(axis=0), len(self.rows) + 2 * len(self.levels.columns) + 16)
-        sizes[self.levels.columns] += sum_upper(self.crossed.sum(), len(self.rows))
+        sizes[self.levels.columns] += sum_upper(self.crossing_level.sum(), len(self.rows))
         return up(sizes)
 
     def norm_upper(self, matrix: Array, inverse: Array) -> float:
         """Bound ``sqrt(z.M^-1 z)`` over all z that levels can add to the gradient's middle."""
         form = np.zeros_like(matrix)
-        size = self._sizes(inverse)
+        size = self._weights(inverse)
         for deviation in self._deviations():
             scaled = deviation * np.sqrt(size.sum() / size)[:, None]
             form += scaled.T @ scaled
         form = rounded_up(form, len(self.rows) + 2 * len(self.levels.columns) + 16)
         norm = up(np.sqrt(greatest_ratio_upper(form, matrix)))
-        # What the levels do together with the row's other cells: any multiple of one d_k up to `crossed`.
+        # With the row's other parts: any multiple of one d_k up to `crossing_level`.
         along = self.levels.changes(np.eye(len(matrix))).T
         form = rounded_up(along.T @ along, 2 * len(self.levels.columns) + 16)
-        crossed = up(sum_upper(self.crossed.sum(), len(self.rows)) * up(np.sqrt(greatest_ratio_upper(form, matrix))))
-        return float(up(norm + crossed))
+        crossed = sum_upper(self.crossing_level.sum(), len(self.rows))
+        return float(up(norm + up(crossed * up(np.sqrt(greatest_ratio_upper(form, matrix))))))
 
     def form(self, inverse: Array) -> Array:
         """Return S with ``sqrt(u.S u)`` at least what the levels can add on either side, remainders included."""
-        size = self._sizes(inverse)
+        size = self._weights(inverse)
         factor = np.sqrt(size.sum() / size)
         form = np.zeros_like(inverse)
         for deviation in self._deviations():
             scaled = deviation * (np.sqrt(2.0) * factor)[:, None]
             form += scaled.T @ scaled
-        pulled = self.rows * (2.0 * factor * (self.pull_row + self.loose_row))[:, None]
-        form += pulled.T @ pulled
+        scaled = self.rows * (2.0 * factor * (self.product_row + self.error_row))[:, None]
+        form += scaled.T @ scaled
         along = self.levels.changes(np.eye(len(inverse))).T
-        pulled = self.pull_row + self.pull_level + self.loose_level
-        form += ((2.0 * factor * pulled) ** 2).sum() * (along.T @ along)
+        at_levels = self.product_row + self.product_level + self.error_level
+        form += ((2.0 * factor * at_levels) ** 2).sum() * (along.T @ along)
         return rounded_up(form, len(self.rows) + 2 * len(self.levels.columns) + 30)
 
     def _deviations(self) -> Iterator[Array]:
-        """Yield for each level what it adds beyond the mean of all, for each row."""
-        rise, share = self.rise.mean(axis=1), self.levels.share
-        mean = share * (self.level - self.level.mean(axis=1, keepdims=True))
+        """Yield for each level what it adds beyond the mean of all, for each row (Delta_k of section 11)."""
+        row_mean, share = self.generator_row.mean(axis=1), self.levels.share
+        mean = share * (self.generator_level - self.generator_level.mean(axis=1, keepdims=True))
         for k, column in enumerate(self.levels.columns):
-            deviation = self.rows * (self.rise[:, k] - rise)[:, None]
-            deviation[:, self.levels.columns] -= mean + share * self.level[:, [k]]
-            deviation[:, column] += self.level[:, k]
+            deviation = self.rows * (self.generator_row[:, k] - row_mean)[:, None]
+            deviation[:, self.levels.columns] -= mean + share * self.generator_level[:, [k]]
+            deviation[:, column] += self.generator_level[:, k]
             yield deviation
 
-    def _sizes(self, inverse: Array) -> Array:
+    def _weights(self, inverse: Array) -> Array:
         """Choose a positive weight for each row: the size of its term in a typical direction."""
         squares = np.zeros(len(self.rows))
         for deviation in self._deviations():
             squares = np.maximum(squares, np.einsum("ij,ij->i", deviation @ inverse, deviation))
         across = np.sqrt(np.maximum(np.einsum("ij,ij->i", self.rows @ inverse, self.rows), 0.0))
         own = np.sqrt(np.maximum(np.diag(inverse)[self.levels.columns].max(), 0.0))
-        size = np.sqrt(squares) + (self.pull_row + self.loose_row) * across + (self.pull_level + self.loose_level) * own
-        return positive_weights(size)
+        size = np.sqrt(squares) + (self.product_row + self.error_row) * across
+        return positive_weights(size + (self.product_level + self.error_level) * own)
+
+
+def choice_terms(
+    incomplete: IncompleteRows, loss: Loss, w: Array, move_limits: Array, line_error: Array, crossing: Array
+) -> tuple[ChoiceTerms, ...]:
+    """Return what missing categories add (Lemma 11), category by category.
+
+    Parameters
+    ----------
+    incomplete : IncompleteRows
+    loss : Loss
+    w, move_limits : arrays of shape (n_features,)
+    line_error : array of shape (n_rows,)
+        ``kappa_i (s_i + e_i) + omega_i``: how far the derivative of a row can be from its line.
+    crossing : array of shape (n_rows,)
+        ``b Q`` of Lemma 11 (a), 0 for rows with one part.
+    """
+    terms = []
+    for number, levels in enumerate(incomplete.categories):
+        rows = incomplete.choices.rows[incomplete.choices.categories == number]
+        if len(rows):
+            terms.append(_terms_of(incomplete, rows, levels, loss, w, move_limits, line_error[rows], crossing[rows]))
+    return tuple(terms)
+
+
+def _terms_of(
+    incomplete: IncompleteRows,
+    rows: Indices,
+    levels: Levels,
+    loss: Loss,
+    w: Array,
+    move_limits: Array,
+    line_error: Array,
+    crossing: Array,
+) -> ChoiceTerms:
+    """Return the terms of one category, missing in these rows."""
+    X, m, d = incomplete.center[rows], incomplete.weight[rows], len(w)
+    generator_row, generator_level, error_row = _level_generators(incomplete, rows, levels, loss, w)
+    weighted_slope = m * incomplete.slope[rows]
+    largest_move = 2.0 * move_limits[levels.columns].max()
+    product_row = up(weighted_slope * largest_move) * (1.0 + 8.0 * EPS)
+    product_level = up(weighted_slope * up(incomplete.row_move[rows] + largest_move)) * (1.0 + 8.0 * EPS)
+    crossing_level = up(m * crossing)
+    # The product of the choice with itself is part of N.
+    own_move = (move_limits[levels.columns].max() + move_limits[levels.columns].mean()) * (1.0 - 4.0 * d * EPS)
+    other_parts = up(incomplete.slope[rows] * np.maximum(up(incomplete.cell_move[rows] - own_move), 0.0))
+    error_level = up(up(error_row + up(m * up(other_parts + line_error))) + crossing_level) * (1.0 + 16.0 * EPS)
+    middle = generator_row.mean(axis=1) @ X
+    beyond_mean = generator_level - generator_level.mean(axis=1, keepdims=True)
+    middle[levels.columns] += levels.share * beyond_mean.sum(axis=0)
+    # Rounding of the products with U and of the middle.
+    roundings = incomplete.roundings
+    sizes = sum_upper((np.abs(generator_row).max(axis=1) + product_row + error_row) @ np.abs(X), roundings)
+    own = np.abs(generator_level).max(axis=1) + product_row + product_level + error_level
+    own = own + weighted_slope * (np.abs(X) @ move_limits)
+    at_levels, error_levels = np.zeros(d), np.zeros(d)
+    at_levels[levels.columns] = 2.0 * sum_upper(own.sum(), roundings)
+    slack = sum_error(8.0 * (sizes + at_levels), roundings + 6 * d + len(levels.columns))
+    error_levels[levels.columns] = sum_upper(error_row.sum(), roundings)
+    return ChoiceTerms(
+        levels=levels,
+        rows=X,
+        generator_row=generator_row,
+        generator_level=generator_level,
+        weighted_slope=weighted_slope,
+        product_row=product_row,
+        product_level=product_level,
+        error_row=error_row,
+        error_level=error_level,
+        crossing_level=up(crossing_level + up(m * incomplete.derivative_radius[rows])),
+        middle=middle,
+        slack=slack,
+        force_slack=up(up(slack + sum_upper(error_row @ np.abs(X), roundings)) + error_levels),
+    )
+
+
+def _level_generators(
+    incomplete: IncompleteRows, rows: Indices, levels: Levels, loss: Loss, w: Array
+) -> tuple[Array, Array, Array]:
+    """Return rise_k and level_k of Lemma 11 for each row and level, and how far they can be off for each row (F12)."""
+    y, m, fixed = incomplete.y[rows], incomplete.weight[rows], incomplete.fixed_derivative[rows]
+    score_lower, score_upper = incomplete.score_lower[rows], incomplete.score_upper[rows]
+    change = levels.changes(w)
+    change_error = sum_error(np.abs(w[levels.columns]) + np.abs(w[levels.columns]).mean(), len(change) + 3)
+    lowest = down(score_lower[:, None] + down(change - change_error))
+    highest = up(score_upper[:, None] + up(change + change_error))
+    at_center, center_error = midpoint_and_radius(*loss.derivative_range(y, score_lower, score_upper))
+    at_level, level_error = midpoint_and_radius(*loss.derivative_range(y[:, None], lowest, highest))
+    is_fixed = ~np.isnan(fixed)
+    at_center = np.where(is_fixed, fixed, at_center)
+    at_level = np.where(is_fixed[:, None], fixed[:, None], at_level)
+    error = np.where(is_fixed, 0.0, center_error + level_error.max(axis=1))
+    error = m * (2.0 * error + 32.0 * EPS * (np.abs(at_center) + np.abs(at_level).max(axis=1)))
+    return m[:, None] * (at_level - at_center[:, None]), m[:, None] * at_level, error

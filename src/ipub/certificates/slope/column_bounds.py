@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.slope.bounds import CellTable, ColumnGroups, SignedColumns
-from ipub.certificates.slope.cell_terms import CellTerms, Leverages
+from ipub.certificates.slope.cell_groups import CellTable, ColumnGroups, SignedColumns
+from ipub.certificates.slope.cell_terms import CellTerms
+from ipub.certificates.slope.incomplete_rows import Leverages
 from ipub.data.interval_matrix import Indices
-from ipub.engine.rows import Sums
 from ipub.linalg import rounded_up
 from ipub.rounding import Array, down, sum_upper, up
 
@@ -28,7 +27,7 @@ FILLED_UP = 1.5
 LARGEST_WEIGHT = 1e100
 """Of the weights of all cells of a column together: they multiply last, and would enlarge what underflowed (F9)."""
 
-MOST_LEANING = 1 << 21
+MOST_SIGNED = 1 << 21
 """Numbers of the forms of all columns together up to which there is Lemma 8 (b) for each (16 MiB)."""
 
 LEAST_BETA = 1e-140
@@ -70,7 +69,7 @@ class _ByColumn:
 
     def sums(self, rows: Array, *factors: Array) -> Array:
         """Return ``sum_k factors_k z_k`` over the rows z of each column's cells, shape (n_columns, n_factors, d)."""
-        stacked = np.stack([self.sorted(each).reshape(-1, self.length) for each in factors], axis=1)
+        stacked = np.stack([self.sorted(factor).reshape(-1, self.length) for factor in factors], axis=1)
         return self._added(stacked @ rows.reshape(-1, self.length, rows.shape[1]))
 
     def _added(self, parts: Array) -> Array:
@@ -78,176 +77,253 @@ class _ByColumn:
         if (self.pieces == 1).all():
             return parts
         total = np.zeros((len(self.pieces), *parts.shape[1:]))
-        some = np.flatnonzero(self.pieces)
+        filled = np.flatnonzero(self.pieces)
         if self.pieces.max(initial=0) <= 1:
-            total[some] = parts
+            total[filled] = parts
         else:
-            total[some] = np.add.reduceat(parts, (np.cumsum(self.pieces) - self.pieces)[some])
+            total[filled] = np.add.reduceat(parts, (np.cumsum(self.pieces) - self.pieces)[filled])
         return total
 
 
+class FormSums(NamedTuple):
+    """What cells add to the form of each of some columns (Lemma 8 (a)), one entry a column."""
+
+    n_cells: Array
+    weights: Array
+    """O: the sum of the weights o_k."""
+    generator_rows: Array
+    generator_cross: Array
+    generator_cells: Array
+    """``sum_k G_k G_k^T / o_k``, ``G = row x + cell e_j``: squares of the first part, products, squares of the last."""
+    other_rows: Array
+    """``sum_k (2 (1 + 1/eps) nr_k^2 + Fr_k^2/2) x_i x_i^T / o_k``."""
+    other_cells: Array
+    """``sum_k (2 (1 + 1/eps) nc_k^2 + Fc_k^2/2) / o_k``."""
+
+
+class SignedSums(NamedTuple):
+    """What cells add to Lemma 8 (b) for each of some columns, one entry a column."""
+
+    vectors: Array
+    """``sum_k sign_k row_k x_i`` and b, shape (n_columns, 2, d)."""
+    generator_cells: Array
+    """``sum_k |cell_k|``: with the first vector it is L."""
+    curvature_forms: Array
+    """Q."""
+    sign_slack: Array
+    """K."""
+
+
+class _ColumnCells(NamedTuple):
+    """The cells of some columns, with what both sums need of them."""
+
+    which: Any
+    group: Indices
+    by_column: _ByColumn
+    rows: Array
+    n_columns: int
+
+    @classmethod
+    def of(cls, terms: CellTerms, columns: Indices) -> _ColumnCells:
+        incomplete, n = terms.incomplete, len(columns)
+        has_all = n == incomplete.center.shape[1]
+        # Cells of other columns are left out.
+        which: Any = slice(None) if has_all else np.flatnonzero(np.isin(incomplete.cell_columns, columns))
+        j = incomplete.cell_columns[which]
+        group = j if has_all else np.searchsorted(columns, j)
+        by_column = _ByColumn.of(group, n)
+        return cls(which, group, by_column, incomplete.center[by_column.sorted(incomplete.cell_rows[which])], n)
+
+    def total(self, values: Array) -> Array:
+        """Return the sum of values of the cells of each column."""
+        return np.bincount(self.group, values, minlength=self.n_columns).astype(float, copy=False)
+
+
 def column_sums(
-    terms: CellTerms,
-    inverse: Array,
-    known: Leverages,
-    size: Array,
-    shares: Array,
-    columns: Indices,
-    leans: bool = True,
-) -> Sums:
-    """Return what the cells add to each of some columns, in the order of the arguments of `ColumnForms.of`.
+    terms: CellTerms, inverse: Array, leverages: Leverages, weights: Array, moving_shares: Array, columns: Indices
+) -> tuple[FormSums, SignedSums]:
+    """Return what the cells add to each of some columns (Lemma 8).
 
     Parameters
     ----------
     terms : CellTerms
-    inverse, known
-        About the inverse of the curvature, and what rows look like with it.
-    size : array of shape (n_cells,)
-        The weight of each cell.
-    shares : array of shape (n_features,)
-        Of each column, how much of its form goes to what depends on the move.
+    inverse, leverages
+        About the inverse of the curvature, and what rows are in its metric.
+    weights : array of shape (n_cells,)
+        o_k of each cell.
+    moving_shares : array of shape (n_features,)
+        eps of each column.
     columns : array of shape (n_columns,)
         In ascending order.
-    leans : bool
-        Whether to add up what Lemma 8 (b) needs as well.
     """
-    some, n = terms.some, len(columns)
-    # Cells of other columns are left out.
-    cells: Any = slice(None)
-    if n < some.center.shape[1]:
-        cells = np.flatnonzero(np.isin(some.cell_columns, columns))
-    i, j, size, radii = (part[cells] for part in (some.cell_rows, some.cell_columns, size, some.cell_radii))
-    parts = terms.rise, terms.level, terms.pull_row, terms.pull_cell, terms.bend_row, terms.bend_cell
-    rise, level, pull_row, pull_cell, bend_row, bend_cell = (part[cells] for part in parts)
-    group = j if n == some.center.shape[1] else np.searchsorted(columns, j)
-    by_column = _ByColumn.of(group, n)
-    rows = some.center[by_column.sorted(i)]
+    cells = _ColumnCells.of(terms, columns)
+    return form_sums(terms, cells, weights, moving_shares), signed_sums(terms, cells, inverse, leverages)
+
+
+def form_sums(terms: CellTerms, cells: _ColumnCells, weights: Array, moving_shares: Array) -> FormSums:
+    """Add up the form of each column (Lemma 8 (a))."""
+    which, by_column, rows = cells.which, cells.by_column, cells.rows
+    weights, j = weights[which], terms.incomplete.cell_columns[which]
     # Roots first and squares last, so that nothing underflows that a sum of weights then enlarges (F9).
-    root = np.sqrt(size)
-    pull, bend = np.sqrt(2.0 * (1.0 + 1.0 / shares[j])) / root, np.sqrt(0.5) / root
-    along = np.hypot(pull * pull_row, bend * bend_row)
-    across = (pull * pull_cell) ** 2 + (bend * bend_cell) ** 2
-    risen, own = rows * by_column.sorted(rise / root)[:, None], level / root
-    sums = (
-        np.bincount(group, size, minlength=n),
-        by_column.forms(risen),
-        by_column.sums(risen, own)[:, 0],
-        np.bincount(group, own * own, minlength=n),
-        by_column.forms(rows * by_column.sorted(along)[:, None]),
-        np.bincount(group, across, minlength=n),
+    root = np.sqrt(weights)
+    product, curvature = np.sqrt(2.0 * (1.0 + 1.0 / moving_shares[j])) / root, np.sqrt(0.5) / root
+    along = np.hypot(product * terms.product_row[which], curvature * terms.curvature_row[which])
+    across = (product * terms.product_cell[which]) ** 2 + (curvature * terms.curvature_cell[which]) ** 2
+    scaled_rows = rows * by_column.sorted(terms.generator_row[which] / root)[:, None]
+    scaled_cells = terms.generator_cell[which] / root
+    return FormSums(
+        n_cells=cells.total(np.ones(len(j))),
+        weights=cells.total(weights),
+        generator_rows=by_column.forms(scaled_rows),
+        generator_cross=by_column.sums(scaled_rows, scaled_cells)[:, 0],
+        generator_cells=cells.total(scaled_cells * scaled_cells),
+        other_rows=by_column.forms(rows * by_column.sorted(along)[:, None]),
+        other_cells=cells.total(across),
     )
-    if not leans:
-        return sums
-    # Lemma 8 (b): how fast the sign of a cell is lost, and how far it is from that.
-    steep = up(up(pull_row + bend_row) + np.abs(rise))
-    near = down(np.abs(level) - up(pull_cell + bend_cell))
+
+
+def signed_sums(terms: CellTerms, cells: _ColumnCells, inverse: Array, leverages: Leverages) -> SignedSums:
+    """Add up what Lemma 8 (b) says of each column: how fast the sign of a cell is lost, how far it is from that."""
+    which, by_column, rows, incomplete = cells.which, cells.by_column, cells.rows, terms.incomplete
+    i, j = incomplete.cell_rows[which], incomplete.cell_columns[which]
+    row, cell = terms.generator_row[which], terms.generator_cell[which]
+    steepness = up(up(terms.product_row[which] + terms.curvature_row[which]) + np.abs(row))
+    near = down(np.abs(cell) - up(terms.product_cell[which] + terms.curvature_cell[which]))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.sqrt(known[1][i] / np.diag(inverse)[j])
-    beta = np.maximum(near, np.nan_to_num(0.5 * steep * ratio, nan=0.0, posinf=0.0))
+        ratio = np.sqrt(leverages.squares[i] / np.diag(inverse)[j])
+    beta = np.maximum(near, np.nan_to_num(0.5 * steepness * ratio, nan=0.0, posinf=0.0))
     beta = np.maximum(beta, LEAST_BETA)
-    signs = np.copysign(1.0, level)
-    return (
-        *sums,
-        by_column.sums(rows, signs * rise, signs * terms.curved[i] * radii),
-        np.bincount(group, np.abs(level), minlength=n),
-        by_column.forms(rows * by_column.sorted(steep / np.sqrt(beta))[:, None]),
-        np.bincount(group, up(beta - near), minlength=n),
+    signs = np.copysign(1.0, cell)
+    return SignedSums(
+        vectors=by_column.sums(rows, signs * row, signs * terms.weighted_slope[i] * incomplete.cell_radii[which]),
+        generator_cells=cells.total(np.abs(cell)),
+        curvature_forms=by_column.forms(rows * by_column.sorted(steepness / np.sqrt(beta))[:, None]),
+        sign_slack=cells.total(up(beta - near)),
     )
+
+
+def signed_columns(columns: Indices, sums: SignedSums, roundings: int) -> SignedColumns:
+    """Put the sums of Lemma 8 (b) together; `roundings` are those of a sum over all cells."""
+    generators = sums.vectors[:, 0].copy()
+    generators[np.arange(len(columns)), columns] += sums.generator_cells
+    forms = np.array([rounded_up(form, roundings + 8) for form in sums.curvature_forms])
+    forms = forms.reshape(sums.curvature_forms.shape)
+    return SignedColumns(columns, generators, sums.vectors[:, 1].copy(), forms, sum_upper(sums.sign_slack, roundings))
 
 
 @dataclass(frozen=True)
 class ColumnForms:
-    """What the sums of all blocks say of each of some columns (Lemma 8)."""
+    """What the sums of all blocks say of each of some columns (Lemma 8 (a))."""
 
     columns: Indices
-    sizes: Array
-    """Sum of the weights of the cells."""
-    first: Array
-    """``sum_k G_k G_k^T / weight_k``."""
-    first_size: Array
+    n_cells: Indices
+    weights: Array
+    """O."""
+    generator_forms: Array
+    """``sum_k G_k G_k^T / o_k``."""
+    generator_form_sizes: Array
     """What its rounding is relative to: a diagonal."""
-    others: Array
-    """The same of what depends on the move, and of bends, times what the column's share says; along rows."""
-    across: Array
-    """And along the cell itself."""
-    leaning: SignedColumns | None
+    other_rows: Array
+    other_cells: Array
+    """As in `FormSums`."""
 
-    @classmethod
-    def of(cls, columns: Indices, roundings: int, sums: Sequence[Array]) -> ColumnForms:
-        """Put the sums together; `roundings` are those of a sum over all cells."""
-        sizes, rows, cross, own, others, across, *more = sums
-        first, each = rows.copy(), np.arange(len(columns))
-        # G = rise x + level e_j: the squares of the first part, the products of both, the squares of the second.
-        first[each, columns] += cross
-        first[each, :, columns] += cross
-        first[each, columns, columns] += own
-        size = np.einsum("cjj->cj", rows).copy()
-        size[each, columns] += own
-        leans = None
-        if more:
-            leaning, levels, curvature_forms, spare = more
-            generators = leaning[:, 0].copy()
-            generators[each, columns] += levels
-            bowed = np.array([rounded_up(bow, roundings + 8) for bow in curvature_forms]).reshape(curvature_forms.shape)
-            leans = SignedColumns(columns, generators, leaning[:, 1].copy(), bowed, sum_upper(spare, roundings))
-        return cls(columns, sizes, first, size, others, across, leans)
-
-    def groups(self, shares: Array, roundings: int) -> ColumnGroups:
+    def groups(self, moving_shares: Array, roundings: int, signed: SignedColumns | None) -> ColumnGroups:
         """Bound each column by one form, whatever D and v."""
-        each = np.arange(len(self.columns))
-        share = (1.0 + shares[self.columns])[:, None]
-        forms = share[:, :, None] * self.first + self.others
-        forms[each, self.columns, self.columns] += self.across
+        numbers = np.arange(len(self.columns))
+        factor = (1.0 + moving_shares[self.columns])[:, None]
+        forms = factor[:, :, None] * self.generator_forms + self.other_rows
+        forms[numbers, self.columns, self.columns] += self.other_cells
         # Where parts of a generator cancel, rounding is relative to them.
-        relative = np.einsum("cjj->cj", forms) + share * self.first_size
-        parts = zip(self.sizes, forms, relative, strict=True)
+        relative = np.einsum("cjj->cj", forms) + factor * self.generator_form_sizes
         whole = [
-            rounded_up(size * form, roundings + 30, size * diagonal)
-            if size <= LARGEST_WEIGHT
+            rounded_up(weight * form, roundings + 30, weight * diagonal)
+            if weight <= LARGEST_WEIGHT
             else np.full_like(form, np.nan)
-            for size, form, diagonal in parts
+            for weight, form, diagonal in zip(self.weights, forms, relative, strict=True)
         ]
-        d = self.first.shape[1]
+        d = self.generator_forms.shape[1]
         nothing = np.zeros((0, d))
         return ColumnGroups(
-            np.zeros(0, dtype=np.intp), nothing, nothing, np.array(whole).reshape(-1, d, d), self.leaning
+            columns=np.zeros(0, dtype=np.intp),
+            generators=nothing,
+            product_vectors=nothing,
+            forms=np.array(whole).reshape(-1, d, d),
+            form_rows=self.n_cells,
+            signed=signed,
         )
+
+
+def column_forms(columns: Indices, sums: FormSums) -> ColumnForms:
+    """Put the sums of Lemma 8 (a) together."""
+    forms, numbers = sums.generator_rows.copy(), np.arange(len(columns))
+    forms[numbers, columns] += sums.generator_cross
+    forms[numbers, :, columns] += sums.generator_cross
+    forms[numbers, columns, columns] += sums.generator_cells
+    size = np.einsum("cjj->cj", sums.generator_rows).copy()
+    size[numbers, columns] += sums.generator_cells
+    n_cells = sums.n_cells.astype(np.intp)
+    return ColumnForms(columns, n_cells, sums.weights, forms, size, sums.other_rows, sums.other_cells)
 
 
 def sorted_cells(terms: CellTerms) -> tuple[ColumnGroups, CellTable]:
     """Sort the cells by column and sign of the derivative; forms are left out, so no bound can be made of them."""
-    some, d = terms.some, terms.some.center.shape[1]
-    keys = 2 * some.cell_columns + ~np.signbit(terms.level)
+    incomplete, d = terms.incomplete, terms.incomplete.center.shape[1]
+    keys = 2 * incomplete.cell_columns + ~np.signbit(terms.generator_cell)
     order = np.argsort(keys, kind="stable")
-    found, starts = np.unique(keys[order], return_index=True)
+    present, starts = np.unique(keys[order], return_index=True)
     starts = np.append(starts, len(order)).astype(np.intp)
-    columns = (found // 2).astype(np.intp)
-    rows = some.center[some.cell_rows[order]]
-    parts = terms.rise, terms.level, terms.pull_row, terms.pull_cell, terms.bend_row, terms.bend_cell
-    cells = CellTable(starts, rows, *(part[order] for part in parts))
-    curved = terms.curved[some.cell_rows[order]] * some.cell_radii[order]
+    columns = (present // 2).astype(np.intp)
+    rows = incomplete.center[incomplete.cell_rows[order]]
+    cells = CellTable(
+        starts=starts,
+        rows=rows,
+        generator_row=terms.generator_row[order],
+        generator_cell=terms.generator_cell[order],
+        product_row=terms.product_row[order],
+        product_cell=terms.product_cell[order],
+        curvature_row=terms.curvature_row[order],
+        curvature_cell=terms.curvature_cell[order],
+    )
+    weighted_slope = terms.weighted_slope[incomplete.cell_rows[order]] * incomplete.cell_radii[order]
     slices = [slice(first, last) for first, last in pairwise(starts)]
-    generators = np.array([cells.rise[g] @ rows[g] for g in slices]).reshape(-1, d)
-    generators[np.arange(len(columns)), columns] += np.add.reduceat(cells.level, starts[:-1]) if len(order) else 0.0
-    pulls = np.array([curved[g] @ rows[g] for g in slices]).reshape(-1, d)
-    return ColumnGroups(columns, generators, pulls, np.full((1, d, d), np.nan)), cells
+    generators = np.array([cells.generator_row[g] @ rows[g] for g in slices]).reshape(-1, d)
+    own = np.add.reduceat(cells.generator_cell, starts[:-1]) if len(order) else 0.0
+    generators[np.arange(len(columns)), columns] += own
+    product_vectors = np.array([weighted_slope[g] @ rows[g] for g in slices]).reshape(-1, d)
+    no_form = np.full((1, d, d), np.nan)
+    return ColumnGroups(columns, generators, product_vectors, no_form, np.zeros(1, dtype=np.intp)), cells
 
 
-def with_column_forms(groups: ColumnGroups, terms: CellTerms, inverse: Array, jumps: Array) -> ColumnGroups:
-    """Bound the cells of each column together (Lemma 8), and what else there is by forms."""
-    some = terms.some
-    known = some.leverages(inverse)
-    size = terms.own_size(inverse, known)
-    shares, present = terms.shares(inverse, known, size), np.unique(groups.columns)
+def with_column_forms(groups: ColumnGroups, terms: CellTerms, inverse: Array) -> ColumnGroups:
+    """Bound the cells of each column together (Lemma 8), and then each missing category by a form."""
+    incomplete, d = terms.incomplete, len(inverse)
+    leverages = incomplete.leverages(inverse)
+    weights = terms.weights(inverse, leverages)
+    moving_shares, present = terms.moving_shares(inverse, leverages, weights), np.unique(groups.columns)
     # Of a wide table some columns at a time, so that little is made at once; and one form each is enough.
-    d = len(inverse)
-    leans = len(present) * d * d <= MOST_LEANING
-    at_once = len(present) if leans else max(1, MOST_LEANING // (4 * d * d))
+    is_signed = len(present) * d * d <= MOST_SIGNED
+    at_once = max(1, len(present) if is_signed else MOST_SIGNED // (4 * d * d))
     parts = []
-    for start in range(0, len(present), max(1, at_once)):
+    for start in range(0, len(present), at_once):
         columns = present[start : start + at_once]
-        sums = column_sums(terms, inverse, known, size, shares, columns, leans)
-        parts.append(ColumnForms.of(columns, some.roundings, sums).groups(shares, some.roundings))
-    more = [*([jumps] if jumps.any() else []), *(each.form(inverse) for each in terms.choices)]
-    forms = np.concatenate([np.zeros((0, d, d)), *(part.forms for part in parts), *(form[None] for form in more)])
-    return replace(groups, forms=forms, leaning=parts[0].leaning if leans and parts else None)
+        cells, signed = _ColumnCells.of(terms, columns), None
+        forms = column_forms(columns, form_sums(terms, cells, weights, moving_shares))
+        if is_signed:
+            signed = signed_columns(columns, signed_sums(terms, cells, inverse, leverages), incomplete.roundings)
+        parts.append(forms.groups(moving_shares, incomplete.roundings, signed))
+    no_form, no_rows = np.zeros((0, d, d)), np.zeros(0, dtype=np.intp)
+    return replace(
+        groups,
+        forms=np.concatenate([no_form, *(part.forms for part in parts)]),
+        form_rows=np.concatenate([no_rows, *(part.form_rows for part in parts)]),
+        signed=parts[0].signed if is_signed and parts else None,
+    )
+
+
+def with_forms(groups: ColumnGroups, *pairs: tuple[Array, int]) -> ColumnGroups:
+    """Add forms, each with the number of rows that it is a sum over."""
+    forms = [form[None] for form, _ in pairs]
+    rows = np.array([count for _, count in pairs], dtype=np.intp)
+    return replace(
+        groups, forms=np.concatenate([groups.forms, *forms]), form_rows=np.concatenate([groups.form_rows, rows])
+    )

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ipub.certificates.slope.bounds import SlopeBounds
+from ipub.data.interval_matrix import Indices
 from ipub.penalties import ElasticNet
 from ipub.rounding import EPS, Array, down, sum_error, sum_upper, up
 
 NARROWEST = 1e-6
 """Weights closer to zero are taken to be this far, when a line is laid through the jump of the sign."""
+
+
+class L1Line(NamedTuple):
+    """A line through the jump of the sign: ``kappa s''_j = middle_j + slope_j v_j ± spread_j`` (section 8, "Lines")."""
+
+    slope: Array
+    middle: Array
+    spread: Array
 
 
 @dataclass(frozen=True)
@@ -25,7 +35,7 @@ class L1Signs:
     largest : array of shape (n_features,)
         Bounds of ``|w''_j|``.
     zero : array of shape (n_features,)
-        Weights that are zero in w' and in every completion's model.
+        Z: weights that are zero in w' and in every completion's model.
     """
 
     lower: Array
@@ -39,9 +49,9 @@ class L1Signs:
         one = np.ones_like(w)
         return cls(-one, one, np.full_like(w, np.inf), np.zeros(len(w), dtype=bool))
 
-    def within(self, w: Array, farthest: Array) -> L1Signs:
-        """Use that ``|w''_j - w'_j| <= farthest_j``."""
-        low, high = down(w - farthest), up(w + farthest)
+    def within(self, w: Array, move_limits: Array) -> L1Signs:
+        """Use that ``|w''_j - w'_j| <= move_limits_j``."""
+        low, high = down(w - move_limits), up(w + move_limits)
         return replace(
             self,
             lower=np.where(low > 0.0, 1.0, self.lower),
@@ -49,8 +59,8 @@ class L1Signs:
             largest=np.fmin(self.largest, np.maximum(np.abs(low), np.abs(high))),
         )
 
-    def line(self, penalty: ElasticNet, w: Array) -> tuple[Array, Array, Array]:
-        """Return slope, middle and spread with ``kappa s'' = middle + slope v ± spread``.
+    def line(self, penalty: ElasticNet, w: Array) -> L1Line:
+        """Lay a line through the jump of each sign.
 
         The sign of a weight minus ``h w''`` stays between its bounds while ``h |w''|`` is at most their distance.
         """
@@ -62,51 +72,73 @@ class L1Signs:
         middle = np.where(active, kappa * (0.5 * (self.lower + self.upper)) + slope * w, 0.0)
         spread = np.where(active, 0.5 * kappa * width, 0.0)
         rounding = 8.0 * EPS * (np.abs(kappa) + np.abs(slope * w) + slope * np.where(active, self.largest, 0.0))
-        return slope, middle, up(spread + np.where(active, rounding, 0.0))
+        return L1Line(slope, middle, up(spread + np.where(active, rounding, 0.0)))
 
-    def decided_by(self, bounds: SlopeBounds, penalty: ElasticNet) -> tuple[L1Signs, Array]:
-        """Eliminate all weights but one, each in turn, and read off its sign (Lemma 9).
 
-        Returns the signs, and bounds of ``|v_j|``.
-        """
-        w, d = bounds.w, len(bounds.w)
-        kappa = penalty.kappa_vector(d)
-        some = np.flatnonzero((kappa > 0.0) & ~self.zero & (np.diag(bounds.inverse) > 0.0))
-        farthest = np.where(self.zero, 0.0, np.inf)
-        if len(some) == 0:
-            return self, farthest
-        slope, middle, spread = (part[some] for part in self.line(penalty, w))
-        U = bounds.inverse[some] / np.diag(bounds.inverse)[some, None]
-        rows = np.arange(len(some))
-        U[rows, some] = 1.0
-        low, high = bounds.forces(U)
-        curved = U @ bounds.curvature
-        doubt = sum_error(np.abs(U) @ np.abs(bounds.curvature), d + 2)
-        others = up(np.abs(curved) + doubt)
-        others[rows, some] = 0.0
-        rest = sum_upper(others @ bounds.farthest, d + 1)
-        # kappa s'' + theta w'' = I: the own part of the penalty is taken out of forces and curvature again.
-        theta = curved[rows, some] - slope
-        theta_doubt = up(doubt[rows, some] + 2.0 * EPS * (np.abs(curved[rows, some]) + slope))
-        weight, kappas = w[some], kappa[some]
-        shift = theta * weight
-        size = np.abs(low) + np.abs(high) + np.abs(middle) + spread + np.abs(shift) + rest
-        loose = up(up(rest + up(theta_doubt * bounds.farthest[some])) + 8.0 * EPS * size)
-        upper = up(-(low + spread) + middle + shift + loose)
-        lower = down(-(high - spread) + middle + shift - loose)
-        certain = theta > theta_doubt
-        least, most = down(theta - theta_doubt), up(theta + theta_doubt)
-        top = np.where(upper > kappas, up(up(upper - kappas) / least), np.minimum(up(up(upper + kappas) / most), 0.0))
-        bottom = np.where(
-            lower < -kappas, down(down(lower + kappas) / least), np.maximum(down(down(lower - kappas) / most), 0.0)
-        )
-        farthest[some] = np.where(certain, np.maximum(up(top - weight), up(weight - bottom)), np.inf)
-        is_zero = certain & (weight == 0.0) & (lower > -kappas) & (upper < kappas)
-        farthest[some[is_zero]] = 0.0
-        zero, signs_low, signs_high = self.zero.copy(), self.lower.copy(), self.upper.copy()
-        zero[some] = is_zero
-        # A NaN leaves the sign as it was.
-        low_sign, high_sign = np.clip(down(lower / kappas), -1.0, 1.0), np.clip(up(upper / kappas), -1.0, 1.0)
-        signs_low[some] = np.where(certain, np.fmax(signs_low[some], low_sign), signs_low[some])
-        signs_high[some] = np.where(certain, np.fmin(signs_high[some], high_sign), signs_high[some])
-        return replace(self, lower=signs_low, upper=signs_high, zero=zero), farthest
+class DecidedSigns(NamedTuple):
+    """What Lemma 9 says."""
+
+    signs: L1Signs
+    move_limits: Array
+    """Bounds of ``|v_j|``; infinite where the lemma says nothing."""
+
+
+class _Isolated(NamedTuple):
+    """The stationarity of one weight, all others eliminated: ``I = kappa s'' + theta w''`` lies in [lower, upper]."""
+
+    lower: Array
+    upper: Array
+    theta: Array
+    theta_error: Array
+
+
+def decide_signs(signs: L1Signs, bounds: SlopeBounds, penalty: ElasticNet) -> DecidedSigns:
+    """Eliminate all weights but one, each in turn, and read off its sign (Lemma 9)."""
+    kappa = penalty.kappa_vector(len(bounds.w))
+    columns = np.flatnonzero((kappa > 0.0) & ~signs.zero & (np.diag(bounds.inverse) > 0.0))
+    limits = np.where(signs.zero, 0.0, np.inf)
+    if len(columns) == 0:
+        return DecidedSigns(signs, limits)
+    alone = _isolate(signs, bounds, penalty, columns)
+    w, kappa = bounds.w[columns], kappa[columns]
+    lower, upper = alone.lower, alone.upper
+    is_valid = alone.theta > alone.theta_error
+    least, most = down(alone.theta - alone.theta_error), up(alone.theta + alone.theta_error)
+    top = np.where(upper > kappa, up(up(upper - kappa) / least), np.minimum(up(up(upper + kappa) / most), 0.0))
+    bottom = np.where(
+        lower < -kappa, down(down(lower + kappa) / least), np.maximum(down(down(lower - kappa) / most), 0.0)
+    )
+    limits[columns] = np.where(is_valid, np.maximum(up(top - w), up(w - bottom)), np.inf)
+    is_zero = is_valid & (w == 0.0) & (lower > -kappa) & (upper < kappa)
+    limits[columns[is_zero]] = 0.0
+    zero, signs_low, signs_high = signs.zero.copy(), signs.lower.copy(), signs.upper.copy()
+    zero[columns] = is_zero
+    # A NaN leaves the sign as it was.
+    low_sign, high_sign = np.clip(down(lower / kappa), -1.0, 1.0), np.clip(up(upper / kappa), -1.0, 1.0)
+    signs_low[columns] = np.where(is_valid, np.fmax(signs_low[columns], low_sign), signs_low[columns])
+    signs_high[columns] = np.where(is_valid, np.fmin(signs_high[columns], high_sign), signs_high[columns])
+    return DecidedSigns(replace(signs, lower=signs_low, upper=signs_high, zero=zero), limits)
+
+
+def _isolate(signs: L1Signs, bounds: SlopeBounds, penalty: ElasticNet, columns: Indices) -> _Isolated:
+    """Bound ``I = kappa s'' + theta w''`` of each of some weights (Lemma 9)."""
+    w, d = bounds.w, len(bounds.w)
+    slope, middle, spread = (part[columns] for part in signs.line(penalty, w))
+    U = bounds.inverse[columns] / np.diag(bounds.inverse)[columns, None]
+    rows = np.arange(len(columns))
+    U[rows, columns] = 1.0
+    low, high = bounds.forces(U)
+    products = U @ bounds.curvature
+    product_error = sum_error(np.abs(U) @ np.abs(bounds.curvature), d + 2)
+    others = up(np.abs(products) + product_error)
+    others[rows, columns] = 0.0
+    rest = sum_upper(others @ bounds.move_limits, d + 1)
+    # kappa s'' + theta w'' = I: the own part of the penalty is taken out of forces and curvature again.
+    theta = products[rows, columns] - slope
+    theta_error = up(product_error[rows, columns] + 2.0 * EPS * (np.abs(products[rows, columns]) + slope))
+    shift = theta * w[columns]
+    size = np.abs(low) + np.abs(high) + np.abs(middle) + spread + np.abs(shift) + rest
+    error = up(up(rest + up(theta_error * bounds.move_limits[columns])) + 8.0 * EPS * size)
+    upper = up(-(low + spread) + middle + shift + error)
+    lower = down(-(high - spread) + middle + shift - error)
+    return _Isolated(lower, upper, theta, theta_error)

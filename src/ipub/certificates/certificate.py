@@ -1,0 +1,197 @@
+"""A certificate: named bounds of the score, each of which holds for the model of every completion."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.parallel import row_slices
+from ipub.problem import Problem
+from ipub.rounding import Array, overflow_means_unbounded
+from ipub.solvers import Solution
+
+FEWEST_ROWS = 5
+"""A sum over the values of fewer training rows than this counts as training rows: a form that keeps none has no such
+sum. (A sum over one row is that row up to a factor.)"""
+
+Progress = Callable[[int, int], None]
+"""Called with the number of rows done and their total."""
+
+P = TypeVar("P", bound="ScoreBounds")
+
+
+class Needs(NamedTuple):
+    """What bounds of the score ask for: of the problem, of memory, and of the one who evaluates them."""
+
+    smooth_loss: bool = False
+    """The derivative of the loss must not jump."""
+    l2_only: bool = False
+    """The penalty must have no l1 part."""
+    matrices: bool = False
+    """They keep matrices of shape (n_features, n_features)."""
+    training_rows: bool = False
+    """They keep training rows; `ScoreBounds.without_training_rows` is the form that does not."""
+    training: bool = False
+    """They retrain, so whoever evaluates them must have the training problem and its solution."""
+
+
+class TrainedModel(NamedTuple):
+    """A training problem and its solution."""
+
+    problem: Problem
+    solution: Solution
+
+
+class ScoreBounds(ABC):
+    """Bounds of ``x.w''`` for any row x, w'' being the model of any completion."""
+
+    name: str
+    """Which theorem they come from."""
+
+    @property
+    @abstractmethod
+    def needs(self) -> Needs:
+        """What these bounds ask for."""
+
+    @abstractmethod
+    def ends(self, X: Array) -> tuple[Array, Array]:
+        """Return a lower and an upper bound of the score of each row of X; what is infinite or NaN bounds nothing."""
+
+    @abstractmethod
+    def without_training_rows(self) -> ScoreBounds | None:
+        """Return bounds that keep no training row, nor a sum over fewer than `FEWEST_ROWS`; None if there are none."""
+
+    @classmethod
+    def ends_of_all(cls, parts: Sequence[Self], X: Array) -> tuple[Array, Array]:
+        """Return the ends of several bounds of this kind, each of shape (len(X), len(parts))."""
+        low, high = zip(*(part.ends(X) for part in parts), strict=True)
+        return np.column_stack(low), np.column_stack(high)
+
+
+class RetrainingBounds(ScoreBounds):
+    """Bounds that are found by retraining for each row: without the training problem they say nothing."""
+
+    def ends(self, X: Array) -> tuple[Array, Array]:
+        return np.full(len(X), -np.inf), np.full(len(X), np.inf)
+
+    @abstractmethod
+    def narrowed(
+        self, X: Array, bounds: Array, certificate: Certificate, training: TrainedModel, progress: Progress | None
+    ) -> Array:
+        """Return (m, 2): `bounds` of the scores of X, which `certificate` gives without retraining, made narrower."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Score bounds that each hold for the model of every completion; a bound is the best that any of them gives.
+
+    Attributes
+    ----------
+    name : str
+        The certificate that was asked for.
+    parts : tuple of ScoreBounds
+    gap : float
+        Duality gap of the trained model at the center.
+    note : str
+        What could not be certified as asked, and what serves instead.
+    """
+
+    name: str
+    parts: tuple[ScoreBounds, ...]
+    gap: float
+    note: str = ""
+
+    def score_bounds(self, X: Array, training: TrainedModel | None = None, progress: Progress | None = None) -> Array:
+        """Return (m, 2): the lowest and highest score that any completion's model may give each row.
+
+        Guarantee: for every completion of the training table inside its intervals, the exact minimiser w
+        of the training problem has ``lower <= x.w <= upper``. With an intercept the last column of X, its
+        factor, is 1 (0 bounds a sum of weights without it), and every minimiser is meant, if there are several.
+
+        Parameters
+        ----------
+        X : array of shape (m, n_features)
+        training : TrainedModel, optional
+            Parts that retrain are used only if this is given.
+        progress : callable, optional
+            Told how many rows have been retrained for.
+        """
+        low, high, _, _ = self._intersect(X)
+        bounds = np.column_stack([low, high])
+        for part in self.parts:
+            if training is not None and isinstance(part, RetrainingBounds):
+                bounds = part.narrowed(X, bounds, self, training, progress)
+        return bounds
+
+    @property
+    def needs(self) -> Needs:
+        """What any of the parts asks for."""
+        return Needs(*(any(needs) for needs in zip(*(part.needs for part in self.parts), strict=True)))
+
+    @property
+    def needs_training(self) -> bool:
+        """Whether bounds are narrower if `score_bounds` is given the training problem."""
+        return self.needs.training
+
+    def part(self, kind: type[P]) -> P | None:
+        """Return the first part of a kind, if there is one."""
+        return next((part for part in self.parts if isinstance(part, kind)), None)
+
+    def parts_of(self, kind: type[P]) -> tuple[P, ...]:
+        """Return all parts of a kind."""
+        return tuple(part for part in self.parts if isinstance(part, kind))
+
+    def without_training_rows(self) -> Certificate:
+        """Return the certificate that keeps no training rows, nor sums over fewer than `FEWEST_ROWS` of them.
+
+        Uncertain cells are then bounded by column and not one by one: bounds are wider by some per cent.
+        """
+        parts = (part.without_training_rows() for part in self.parts)
+        return replace(self, parts=tuple(part for part in parts if part is not None))
+
+    def shares(self, X: Array) -> dict[str, float]:
+        """Return for each theorem the share of ends (lower and upper) on which it gave the bound."""
+        *_, lower_from, upper_from = self._intersect(X)
+        names = np.array([part.name for part in self._evaluated])
+        winners = names[np.concatenate([lower_from, upper_from])]
+        return {str(name): float(np.mean(winners == name)) for name in dict.fromkeys(names)}
+
+    @property
+    def _evaluated(self) -> tuple[ScoreBounds, ...]:
+        """The parts that bound a score by themselves."""
+        return tuple(part for part in self.parts if not part.needs.training)
+
+    def _intersect(self, X: Array) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
+        """Take the best lower and upper end that any part gives, and say which one it was."""
+        X = np.asarray(X, dtype=float)  # integers would wrap around in a norm
+        slices = list(row_slices(len(X), X.shape[1] + len(self.parts))) or [slice(0, 0)]
+        ends = [self._ends(X[rows]) for rows in slices]
+        low, high = (np.concatenate(part) for part in zip(*ends, strict=True))
+        return low.max(axis=1), high.min(axis=1), low.argmax(axis=1), high.argmin(axis=1)
+
+    def _ends(self, X: Array) -> tuple[Array, Array]:
+        """Return the ends that each part gives, one column a part."""
+        with overflow_means_unbounded():
+            groups = [list(parts) for _, parts in groupby(self._evaluated, type)]
+            low, high = zip(*(parts[0].ends_of_all(parts, X) for parts in groups), strict=True)
+        # A bound that overflowed to NaN says nothing: it becomes infinite, never a number.
+        return (
+            np.nan_to_num(np.concatenate(low, axis=1), nan=-np.inf, posinf=-np.inf, neginf=-np.inf),
+            np.nan_to_num(np.concatenate(high, axis=1), nan=np.inf, posinf=np.inf, neginf=np.inf),
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(part.name for part in self._evaluated))
+        return f"Certificate({self.name!r}: {names}; gap={self.gap:.1e})"
+
+
+def intersection(name: str, certificates: Sequence[Certificate]) -> Certificate:
+    """Return the certificate that has all parts of several."""
+    parts = tuple(part for each in certificates for part in each.parts)
+    return Certificate(name, parts, certificates[0].gap, " ".join(each.note for each in certificates if each.note))

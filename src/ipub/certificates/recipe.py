@@ -1,0 +1,66 @@
+"""How a certificate is made: one call for all of them, with what each needs declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ipub.certificates.certificate import Certificate, Needs
+from ipub.certificates.slope.suggestions import Neighbour
+from ipub.problem import Problem
+from ipub.solvers import Solution
+
+
+def _anything(_: Problem) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A way to certify, by name.
+
+    Attributes
+    ----------
+    name : str
+    make : callable
+        Takes a problem and its solution; if `takes_hints`, also the keywords of `__call__`.
+    needs : Needs
+        What its bounds ask for, where the problem has them.
+    unsupported_reason : callable
+        Says of a problem why it does not have them, and what serves instead; "" if it does.
+    takes_hints : bool
+        Whether the keywords of `__call__` save it work.
+    """
+
+    name: str
+    make: Callable[..., Certificate]
+    needs: Needs
+    unsupported_reason: Callable[[Problem], str] = _anything
+    takes_hints: bool = False
+
+    def __call__(
+        self,
+        problem: Problem,
+        solution: Solution,
+        *,
+        hint: Neighbour | None = None,
+        without_training_rows: bool = False,
+    ) -> Certificate:
+        """Certify; where the problem is not supported something else serves, and the certificate's note says so.
+
+        Parameters
+        ----------
+        problem : Problem
+        solution : Solution
+        hint : Neighbour, optional
+            What is known of the same table with another penalty.
+        without_training_rows : bool
+            Whether the certificate is to keep no training rows.
+        """
+        options = {"hint": hint, "without_training_rows": without_training_rows} if self.takes_hints else {}
+        certificate = self.make(problem, solution, **options)
+        return certificate.without_training_rows() if without_training_rows else certificate
+
+    def supports(self, problem: Problem) -> str:
+        """Return why a problem does not have these bounds, and what serves instead; "" if it has."""
+        return self.unsupported_reason(problem)

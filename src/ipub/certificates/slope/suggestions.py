@@ -1,0 +1,105 @@
+"""Where to look for the moves of all completions: suggestions that a pass over the table proves, or not."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ipub.certificates.slope.bounds import SlopeBounds
+from ipub.certificates.slope.cell_terms import CellTerms
+from ipub.certificates.slope.move_sets import Ellipsoid
+from ipub.certificates.slope.prove_moves import GROWTH, Suggestion, box_of_moves, prove_move_set
+from ipub.certificates.slope.summed_cells import TuningChoices
+from ipub.linalg import Inverse
+from ipub.problem import Problem
+from ipub.rounding import Array, overflow_means_unbounded
+from ipub.solvers import Solution, solve
+
+MOVING_SHARE = 0.1
+"""How much of a column's form goes to what depends on the move (eps of Lemma 8), if nothing better is known."""
+
+NEAR_MARGIN = 0.15
+"""By which share that of a neighbouring problem is, beyond what it is thought to grow, times its excess."""
+
+SAMPLE_TOL = 1e-6
+"""Relative duality gap of the sample's model."""
+
+SAMPLE_GROWTH = 1.35
+"""By which factor the set that a sample of the rows suggests is made larger."""
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """The bounds of a problem that differs in the strength of its penalty alone.
+
+    Attributes
+    ----------
+    bounds : SlopeBounds
+    lam : float
+        Its L2 penalty.
+    growth : array of shape (n_features,)
+        How many times as far weights are thought to move here.
+    radius_growth : float
+        The same for the radius of the ellipsoid.
+    """
+
+    bounds: SlopeBounds
+    lam: float
+    growth: Array
+    radius_growth: float
+
+    @overflow_means_unbounded()
+    def suggestion(self, problem: Problem) -> Suggestion | None:
+        """Return its set of moves, with the other penalty, and larger."""
+        bounds, first, penalty = self.bounds, self.bounds.first, problem.penalty
+        if not problem.loss.is_smooth or bounds.ellipsoid is None or first is None:
+            return None
+        matrix = bounds.curvature + np.diag((penalty.lam - self.lam) * ~penalty.is_free(len(bounds.w)))
+        inverse = Inverse.of(matrix)
+        if inverse is None:
+            return None
+        # A remainder of (excess - 1) times the first order grows with the set: so the margin grows with the excess.
+        larger = 1.0 + NEAR_MARGIN * first.excess
+        size = larger / GROWTH * self.radius_growth
+        limits = larger * self.growth * first.move_limits if penalty.kappa == 0.0 else None
+        tuning = None if bounds.moving_shares is None else TuningChoices(inverse.center, bounds.moving_shares)
+        return Suggestion(Ellipsoid(matrix, inverse, size * first.radius), limits, tuning)
+
+
+@overflow_means_unbounded()
+def suggest_from_sample(problem: Problem, solution: Solution, is_summed: bool) -> Suggestion | None:
+    """Return what a sample of the rows suggests: the set of its own moves, made larger."""
+    sample = problem.sample() if problem.loss.is_smooth else None
+    if sample is None:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        trained = solve(sample, SAMPLE_TOL, start=solution.w)
+    proved = prove_move_set(sample, trained)
+    if proved is None:
+        return None
+    linear, inside = proved
+    inverse = inside.inverse.center
+    # A table whose cells are summed will have the form of whole columns.
+    limits = SAMPLE_GROWTH * box_of_moves(linear, inside, is_summed) if problem.penalty.kappa == 0.0 else None
+    tuning = None
+    if is_summed:
+        assert isinstance(linear.cells, CellTerms)
+        tuning = TuningChoices(inverse, linear.cells.moving_shares(inverse))
+    return Suggestion(replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius), limits, tuning)
+
+
+def choose_tuning(problem: Problem, solution: Solution, suggested: Suggestion | None) -> TuningChoices:
+    """Return the choices that were suggested, or what the Hessian of the trained model says."""
+    if suggested is not None and suggested.tuning is not None:
+        return suggested.tuning
+    d = len(solution.w)
+    hessian = problem.evaluate(solution.w, problem.loss).hessian + np.diag(problem.penalty.lam_vector(d))
+    try:
+        inverse = np.asarray(np.linalg.pinv(hessian, hermitian=True), dtype=float)
+    except np.linalg.LinAlgError:  # a model that is no number: nothing will close, and another certificate serves
+        inverse = np.eye(d)
+    return TuningChoices(inverse, np.full(d, MOVING_SHARE))
