@@ -27,7 +27,7 @@ from ipub.solvers import Solution
 from oracles.exact import ExactModel, as_float, exact_model
 from oracles.intercept import exact_intercept_model
 from oracles.losses import oracle_of
-from oracles.rationals import Enclosure, ball_ends, exact_dot, holds, rational, rationals
+from oracles.rationals import Enclosure, exact_dot, holds, rational, rationals
 from soundness.cases import Case, draw_solution, intervals, train, vary_loss, with_intercept
 from soundness.test_exact import exact_completions
 
