@@ -32,7 +32,7 @@ def model(table, tmp_path):
     X, t = table
     path = tmp_path / "m.ipub"
     fitted = BoundedClassifier().fit(pd.DataFrame(X, columns=NAMES), t > 0)
-    save(fitted, path)
+    save(fitted, path, training_rows=True)
     return fitted, path
 
 
@@ -69,7 +69,7 @@ def test_a_loaded_model_predicts_and_bounds_bit_by_bit_as_the_saved_one(table, t
     frame = pd.DataFrame(X, columns=NAMES)
     y = t if isinstance(estimator, BoundedRegressor) else t > 0
     fitted = clone(estimator).fit(frame, y)
-    save(fitted, tmp_path / "m.ipub")
+    save(fitted, tmp_path / "m.ipub", training_rows=True)
     loaded = load(tmp_path / "m.ipub")
     assert type(loaded) is type(fitted)
     assert set(attributes(loaded)) == set(attributes(fitted))
@@ -166,7 +166,7 @@ def test_metadata_travels_with_the_model(model, tmp_path):
 
 
 def test_the_same_model_gives_the_same_bytes(model, tmp_path):
-    save(model[0], tmp_path / "again.ipub")
+    save(model[0], tmp_path / "again.ipub", training_rows=True)
     assert (tmp_path / "again.ipub").read_bytes() == model[1].read_bytes()
 
 
@@ -235,20 +235,12 @@ def test_a_newer_version_says_to_upgrade(model):
         load(path)
 
 
-def test_a_file_from_before_there_were_intercepts_is_read(table, tmp_path):
-    X, t = table
-    fitted = BoundedClassifier(fit_intercept=False, certificate="ball").fit(X, t > 0)
-    save(fitted, tmp_path / "m.ipub")
-
-    def make_old(header):
-        header["version"] = 1
-        del header["parameters"]["class_weight"], header["fitted"]["hole_ranges_"], header["fitted"]["precision_"]
-        for region in header["fitted"]["certificate_"]["fields"]["parts"]["tuple"]:
-            del region["fields"]["n_free"]
-
-    loaded = load(rewritten(tmp_path / "m.ipub", make_old))
-    np.testing.assert_array_equal(loaded.decision_bounds(X[6:]), fitted.decision_bounds(X[6:]))
-    assert (np.abs(loaded.decision_bounds(X[:1])) > 1e100).all()  # the file did not say where a hole lies
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_file_of_an_older_format_says_in_one_sentence_how_to_make_a_new_one(model, version):
+    path = rewritten(model[1], lambda header: header.update(version=version, written_by="ipub 0.1.0"))
+    with pytest.raises(ModelFileError, match=r"older version of ipub \(ipub 0.1.0\).*fit the model again") as caught:
+        load(path)
+    assert str(caught.value).count(". ") == 0
 
 
 @pytest.mark.parametrize(

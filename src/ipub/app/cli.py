@@ -23,7 +23,7 @@ import ipub
 from ipub.app.demo import show_demo
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
 from ipub.certainty import is_certain, possible_labels
-from ipub.certificates import CERTIFICATES
+from ipub.certificates import CERTIFICATES, keeps_training_rows
 from ipub.data.holes import column_ranges
 from ipub.estimators import BoundedClassifier, BoundedRegressor, probability_bounds
 from ipub.experiments import SOURCES, reproduce
@@ -94,8 +94,9 @@ def fit(
         float, typer.Option(help="Where huber turns from parabola to lines, in the target's units.")
     ] = 1.0,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
-    no_training_rows: Annotated[
-        bool, typer.Option("--no-training-rows", help="Keep no training row in the model file; bounds are a bit wider.")
+    keep_training_rows: Annotated[
+        bool,
+        typer.Option("--keep-training-rows", help="Keep training rows in the model file; bounds are narrower."),
     ] = False,
     certificate: Annotated[str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}.")] = "tight",
     intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
@@ -131,7 +132,7 @@ def fit(
     of_losses = {"hinge_width": hinge_width, "huber_delta": huber_delta}
     estimator.set_params(**{name: of_losses[name] for name in loss_parameters(LOSSES[loss].task)})
     estimator.fit(X, y)
-    save(estimator, output, {"target": target}, training_rows=not no_training_rows)
+    save(estimator, output, {"target": target}, training_rows=keep_training_rows)
     say(f"{train}: {len(y)} rows, {len(names)} features, target {target!r}")
     say(f"Loss: {loss} ({reason})")
     _show_holes(X, where, interval_level)
@@ -142,7 +143,17 @@ def fit(
     say(f"{which}: {_summary(_predictions(estimator, some)[0])}")
     if estimator.scale is None:
         _advise_on_scale(X)
+    _say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
     say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
+
+
+def _say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
+    """Say whether the model file holds training rows."""
+    if has_rows and is_kept:
+        note("The model file holds training rows, as asked: whoever has it can read them.")
+    else:
+        wider = "; its bounds are slightly wider than with --keep-training-rows" if has_rows else ""
+        say(f"The model file holds no training rows{wider}")
 
 
 def _choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
@@ -215,7 +226,7 @@ def predict(
     if output is not None:
         tables.check_table_path(output)
         tables.check_not_overwritten(output, model, test)
-    estimator, metadata = load_with_metadata(model)
+    estimator, metadata, has_rows = load_with_metadata(model)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         raise TableError(f"{model} was fitted without column names: fit it with `ipub fit`, or on a DataFrame.")
@@ -241,6 +252,8 @@ def predict(
             f"{n_holed} of {table.num_rows} rows have missing cells themselves: predicted with each hole at the middle "
             "of its interval, and bounded over all of it."
         )
+    if has_rows:
+        note(f"{model} holds training rows: whoever has it can read them.")
     say(f"{table.num_rows} rows: {_summary(columns)}")
 
 

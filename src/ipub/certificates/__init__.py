@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from ipub.certificates.ball import ball
-from ipub.certificates.certificate import Certificate, Needs, ScoreBounds, TrainedModel
+from ipub.certificates.certificate import (
+    Certificate,
+    Needs,
+    ScoreBounds,
+    TrainedModel,
+    keeps_training_rows,
+    without_training_rows,
+)
 from ipub.certificates.curvature import curvature
 from ipub.certificates.curvature import unsupported_reason as no_curvature
 from ipub.certificates.origin import origin
@@ -58,9 +65,11 @@ __all__ = [
     "ball",
     "bounds_of_uncertain_rows",
     "curvature",
+    "keeps_training_rows",
     "origin",
     "pointwise",
     "slope",
     "sphere",
     "tight",
+    "without_training_rows",
 ]

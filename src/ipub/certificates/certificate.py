@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,6 +189,18 @@ class Certificate:
     def __repr__(self) -> str:
         names = ", ".join(dict.fromkeys(part.name for part in self._evaluated))
         return f"Certificate({self.name!r}: {names}; gap={self.gap:.1e})"
+
+
+def without_training_rows(certificate: Certificate | tuple[Certificate, ...]) -> Any:
+    """Return a certificate, or those of several classes, in the form that keeps no training rows."""
+    if isinstance(certificate, tuple):
+        return tuple(each.without_training_rows() for each in certificate)
+    return certificate.without_training_rows()
+
+
+def keeps_training_rows(certificate: Certificate | tuple[Certificate, ...]) -> bool:
+    """Whether a certificate, or one of several, keeps training rows."""
+    return any(each.needs.training_rows for each in (certificate if isinstance(certificate, tuple) else (certificate,)))
 
 
 def intersection(name: str, certificates: Sequence[Certificate]) -> Certificate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral, Real
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ipub.certificates import CERTIFICATES, Certificate
+from ipub.certificates import CERTIFICATES, Certificate, without_training_rows
 from ipub.estimators.fitted_state import MODELS, check_unchanged, keep_training, training_from
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
@@ -153,9 +154,18 @@ class BoundedLinearModel(FrameOutput):
         return np.array(table.names or [f"x{j}" for j in range(len(table.fill_values))], dtype=object)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the training table out of pickles, as out of model files."""
+        """Leave training rows out of pickles, as out of model files: bounds are then in the form without them."""
         state: dict[str, Any] = super().__getstate__()
-        return {**state, MODELS: ()} if MODELS in state else state
+        if MODELS not in state:
+            return state
+        return {**state, MODELS: (), "certificate_": without_training_rows(state["certificate_"])}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy with the same bounds; the training table, which is not copied, is not part of it."""
+        other = type(self).__new__(type(self))
+        shared = {**self.__dict__, MODELS: ()} if MODELS in self.__dict__ else self.__dict__
+        other.__dict__ = copy.deepcopy(shared, memo)
+        return other
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -2,8 +2,8 @@
 
 A model file is a zip archive: ``model.json`` names the class, its parameters, its fitted attributes and any
 metadata, and every array is a ``.npy`` member. Nothing in it is ever executed, so a file from a stranger can
-be loaded. Numbers are stored bit by bit: a loaded model gives the bounds of the saved one. A model with the
-slope certificate ("slope", "tight") holds the training rows that have holes; with `max_label_errors`, all of them.
+be loaded. Numbers are stored bit by bit. A file holds no training row unless that is asked for: without them its bounds
+are those of `Certificate.without_training_rows`, wider by some per cent. Its header says which.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ipub
-from ipub.certificates import PARTS, Certificate
+from ipub.certificates import PARTS, Certificate, keeps_training_rows, without_training_rows
 from ipub.data.categories import TableEncoder
 from ipub.data.scaling import Scaling
 from ipub.estimators import BoundedClassifier, BoundedRegressor, fitted_attributes, is_result, restore_fitted
 from ipub.io.atomic import FileError, whole_file
 from ipub.losses import LOSSES
-from ipub.rounding import LARGEST
 
 FORMAT = "ipub model"
-VERSION = 3
+VERSION = 4
 """Raised whenever a file of the new kind would be misread by the code before."""
+
+OLDEST = 4
+"""Files of earlier versions have parts of certificates that are no longer there."""
 
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
 RECORDS: dict[str, type[Any]] = {
@@ -53,6 +55,8 @@ class StoredModel(NamedTuple):
 
     estimator: Any
     metadata: dict[str, Any]
+    training_rows: bool
+    """Whether training rows are part of it."""
 
 
 def save(
@@ -60,7 +64,7 @@ def save(
     path: str | os.PathLike[str],
     metadata: Mapping[str, Any] | None = None,
     *,
-    training_rows: bool = True,
+    training_rows: bool = False,
 ) -> None:
     """Write a fitted `BoundedClassifier` or `BoundedRegressor` to a file.
 
@@ -74,9 +78,11 @@ def save(
     metadata : mapping, optional
         Anything of numbers, strings, arrays, lists and mappings that shall travel with the model, for
         `load_with_metadata`.
-    training_rows : bool, default=True
-        Whether the file may hold training rows: those with holes, and with `max_label_errors` all. Without them bounds
-        are wider by some per cent, and the file holds nothing but sums over many rows.
+    training_rows : bool, default=False
+        Whether the file may hold training rows, so that a loaded model has the bounds of this one: the rows with
+        missing cells, those where the derivative of a hinge jumps, and with `max_label_errors` all. Without them
+        bounds are wider, by some per cent where the penalty is not weak, and the file holds sums over many rows
+        (never over fewer than five) in their place.
 
     Raises
     ------
@@ -92,17 +98,13 @@ def save(
     fitted = fitted_attributes(estimator)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     if not training_rows:
-        certificates = fitted["certificate_"]
-        fitted["certificate_"] = (
-            tuple(each.without_training_rows() for each in certificates)
-            if isinstance(certificates, tuple)
-            else certificates.without_training_rows()
-        )
+        fitted["certificate_"] = without_training_rows(fitted["certificate_"])
     header = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"ipub {ipub.__version__}",
         "class": kind,
+        "training_rows": keeps_training_rows(fitted["certificate_"]),
         "parameters": _encode_items(estimator.get_params(deep=False), arrays, "parameter"),
         "fitted": _encode_items(fitted, arrays, "attribute"),
         "metadata": _encode_items(dict(metadata or {}), arrays, "metadata"),
@@ -121,12 +123,15 @@ def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read an estimator that `save` wrote: it predicts and bounds exactly as the saved one.
+    """Read an estimator that `save` wrote: it predicts exactly as the saved one.
+
+    Its bounds are those of the saved one if the file has its training rows, and else a little wider.
 
     Raises
     ------
     ModelFileError
-        If the file is not a model file, is damaged, or was written by a newer version of ipub.
+        If the file is not a model file, is damaged, or was written by another version of ipub in a format that this
+        one does not read.
     OSError
         If the file cannot be opened.
     """
@@ -167,6 +172,11 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
             f"{path} was written by a newer version of ipub ({header.get('written_by', 'unknown')}; this is "
             f"{ipub.__version__}): upgrade with `pip install --upgrade ipub`."
         )
+    if version < OLDEST:
+        raise ModelFileError(
+            f"{path} was written by an older version of ipub ({header.get('written_by', 'unknown')}), in a format that "
+            "is no longer read: fit the model again, with `ipub fit` or in Python, and save it."
+        )
     if header["class"] not in ESTIMATORS:
         raise ModelFileError(f"{path} holds a {header['class']!r}, which ipub {ipub.__version__} does not know.")
     kind = ESTIMATORS[header["class"]]
@@ -180,12 +190,9 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
     if unexpected:
         raise ValueError(f"unexpected attribute {unexpected[0]!r}")
     restore_fitted(estimator, attributes)
-    if version < 3:
-        # These did not say where holes of test rows lie: anywhere.
-        estimator.hole_ranges_ = np.tile([-LARGEST, LARGEST], (estimator.n_features_in_, 1))
-        estimator.precision_ = np.zeros(estimator.n_features_in_)
     _check_consistent(estimator)
-    return StoredModel(estimator, _decode_items(header["metadata"], archive))
+    metadata = _decode_items(header["metadata"], archive)
+    return StoredModel(estimator, metadata, keeps_training_rows(estimator.certificate_))
 
 
 def _check_consistent(estimator: Any) -> None:

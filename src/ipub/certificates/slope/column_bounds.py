@@ -88,7 +88,8 @@ class _ByColumn:
 class FormSums(NamedTuple):
     """What cells add to the form of each of some columns (Lemma 8 (a)), one entry a column."""
 
-    n_cells: Array
+    row_counts: Array
+    """How many rows each of its sums over rows has, one that vanishes in a row not counted; shape (n_columns, 3)."""
     weights: Array
     """O: the sum of the weights o_k."""
     generator_rows: Array
@@ -171,8 +172,9 @@ def form_sums(terms: CellTerms, cells: _ColumnCells, weights: Array, moving_shar
     across = (product * terms.product_cell[which]) ** 2 + (curvature * terms.curvature_cell[which]) ** 2
     scaled_rows = rows * by_column.sorted(terms.generator_row[which] / root)[:, None]
     scaled_cells = terms.generator_cell[which] / root
+    row_parts = terms.generator_row, terms.product_row, terms.curvature_row
     return FormSums(
-        n_cells=cells.total(np.ones(len(j))),
+        row_counts=np.column_stack([cells.total(part[which] != 0.0) for part in row_parts]),
         weights=cells.total(weights),
         generator_rows=by_column.forms(scaled_rows),
         generator_cross=by_column.sums(scaled_rows, scaled_cells)[:, 0],
@@ -216,7 +218,8 @@ class ColumnForms:
     """What the sums of all blocks say of each of some columns (Lemma 8 (a))."""
 
     columns: Indices
-    n_cells: Indices
+    n_rows: Indices
+    """Of the sum over the fewest rows, but for those over none: a sum over few rows would show them."""
     weights: Array
     """O."""
     generator_forms: Array
@@ -248,7 +251,7 @@ class ColumnForms:
             generators=nothing,
             product_vectors=nothing,
             forms=np.array(whole).reshape(-1, d, d),
-            form_rows=self.n_cells,
+            form_rows=self.n_rows,
             signed=signed,
         )
 
@@ -261,8 +264,9 @@ def column_forms(columns: Indices, sums: FormSums) -> ColumnForms:
     forms[numbers, columns, columns] += sums.generator_cells
     size = np.einsum("cjj->cj", sums.generator_rows).copy()
     size[numbers, columns] += sums.generator_cells
-    n_cells = sums.n_cells.astype(np.intp)
-    return ColumnForms(columns, n_cells, sums.weights, forms, size, sums.other_rows, sums.other_cells)
+    fewest = np.where(sums.row_counts > 0.0, sums.row_counts, np.inf).min(axis=1)
+    n_rows = np.where(np.isfinite(fewest), fewest, 0.0).astype(np.intp)
+    return ColumnForms(columns, n_rows, sums.weights, forms, size, sums.other_rows, sums.other_cells)
 
 
 def sorted_cells(terms: CellTerms) -> tuple[ColumnGroups, CellTable]:

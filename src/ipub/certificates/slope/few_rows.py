@@ -18,6 +18,9 @@ from ipub.data.interval_matrix import Indices
 from ipub.linalg import greatest_ratio_upper, joint_form, rounded_up
 from ipub.rounding import Array
 
+NEGLIGIBLE = 1e-6
+"""A direction of a form that has so small a share of the largest does not stand out."""
+
 
 class RowFreeForms(NamedTuple):
     """The parts of `SlopeBounds` that are sums over some of the training rows, in the form that hides single rows."""
@@ -31,6 +34,18 @@ class RowFreeForms(NamedTuple):
 def has_few_rows(form_rows: Indices) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Say which forms are sums over so few rows that they must not be kept."""
     return np.asarray((form_rows > 0) & (form_rows < FEWEST_ROWS))
+
+
+def shows_rows(forms: Array, form_rows: Indices) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Say which forms must not be kept: sums over few rows, or all but over few, whose directions stand out.
+
+    A row of little weight hides nothing: what it adds to the form is small beside the others.
+    """
+    with np.errstate(invalid="ignore"):
+        values = np.abs(np.linalg.eigvalsh(np.nan_to_num(forms, posinf=0.0, neginf=0.0)))
+    stands_out = values > NEGLIGIBLE * values.max(axis=1, keepdims=True, initial=0.0)
+    is_flat = stands_out.sum(axis=1) < min(FEWEST_ROWS, forms.shape[1])
+    return np.asarray(has_few_rows(form_rows) | ((form_rows > 0) & is_flat))
 
 
 def row_free_forms(
@@ -47,7 +62,10 @@ def row_free_forms(
     Where the table has few incomplete rows, the gradient at the center, which training leaves near zero, is what they
     add: then it is 0, and ``|u.gradient|`` part of a form.
     """
-    few, few_groups = has_few_rows(form_rows), has_few_rows(groups.form_rows)
+    few, few_groups = shows_rows(forms, form_rows), shows_rows(groups.forms, groups.form_rows)
+    if groups.signed is not None:
+        n = len(groups.signed.columns)
+        few_groups[:n] |= shows_rows(groups.signed.curvature_forms, groups.form_rows[:n])
     pool = [*forms[few], *groups.forms[few_groups]]
     kept_forms = forms.copy()
     kept_forms[few] = rounded_up(np.zeros_like(curvature), 1)
