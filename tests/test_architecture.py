@@ -196,6 +196,26 @@ def test_what_a_loss_declares_may_be_asked(code):
     assert not questions_about_the_loss(code)
 
 
+NOT_OURS = {"sys._getframe", "estimator._validate_params"}
+"""Private names of Python and of scikit-learn, used where there are no public ones."""
+
+
+@each_file
+def test_no_module_uses_private_names_of_another(path):
+    tree = ast.parse(path.read_text())
+    own = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    own |= {node.target.id for node in ast.walk(tree) if isinstance(node, ast.AnnAssign) and hasattr(node.target, "id")}
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    own |= {node.attr for node in attributes if ast.unparse(node.value) in ("self", "cls")}
+    for node in attributes:
+        if node.attr.startswith("_") and not node.attr.startswith("__"):
+            assert node.attr in own or ast.unparse(node) in NOT_OURS, f"{ast.unparse(node)} is private"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("ipub"):
+            private = [alias.name for alias in node.names if alias.name.startswith("_") and alias.name != "__version__"]
+            assert not private, f"{private} of {node.module} is private"
+
+
 @each_file
 def test_no_file_is_long(path):
     assert len(path.read_text().splitlines()) <= 500

@@ -125,6 +125,8 @@ def _is_same(before: Any, now: Any) -> bool:
     """Whether two values of a parameter are equal; arrays and sequences value by value, mappings key by key."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         return before.keys() == now.keys() and all(_is_same(value, now[key]) for key, value in before.items())
+    if before is now and isinstance(now, bool | float | int | str | None):
+        return True
     if before is None or now is None:
         return before is now
     if isinstance(before, str) or isinstance(now, str):
