@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 import ipub
 from ipub import BoundedRegressor, IpubError, IpubWarning
 from ipub.app import cli
-from ipub.app.screen import CommandLineWords, sentence_of
-from ipub.errors import LIBRARY, DropColumn, GiveRange, IpubTypeError, MakeMissing, Phrase, Told
+from ipub.app.screen import CommandLineWording, sentence_of
+from ipub.errors import LIBRARY_WORDING, DropColumn, GiveRange, IpubTypeError, MakeMissing, Message, WithMessage
 from ipub.io.tables import TableError, toml_key
 
 NAMES = [
@@ -184,11 +184,11 @@ def test_files_of_any_name_are_named_as_they_are(name, tmp_path, monkeypatch):
 
 
 def test_a_phrase_never_takes_what_it_is_given_for_a_template():
-    phrase = Phrase("{value!r} of {column} in {row}: {remedy}", value="{row}", column="{value}", row=3, remedy="{row}")
-    assert phrase.said(LIBRARY) == "'{row}' of '{value}' in row 3: {row}"
-    assert phrase.said(CommandLineWords()) == "'{row}' of '{value}' in row 4: {row}"
-    assert Phrase("{row}").said(LIBRARY) == "{row}"
-    assert Phrase("{columns}", columns=["row 3", 2]).said(CommandLineWords()) == "'row 3', 2"
+    phrase = Message("{value!r} of {column} in {row}: {remedy}", value="{row}", column="{value}", row=3, remedy="{row}")
+    assert phrase.text(LIBRARY_WORDING) == "'{row}' of '{value}' in row 3: {row}"
+    assert phrase.text(CommandLineWording()) == "'{row}' of '{value}' in row 4: {row}"
+    assert Message("{row}").text(LIBRARY_WORDING) == "{row}"
+    assert Message("{columns}", columns=["row 3", 2]).text(CommandLineWording()) == "'row 3', 2"
 
 
 def test_errors_of_others_are_said_as_they_are_on_one_line():
@@ -202,7 +202,7 @@ def test_errors_and_warnings_go_to_other_processes_with_their_fields():
             assert type(again) is kind
             assert str(again) == str(error) == "'row 3' in row 2: intervals={'row 3': (low, high)}"
             assert (again.row, again.column, again.remedy) == (2, "row 3", GiveRange("row 3"))
-            assert again.said(CommandLineWords()).startswith("'row 3' in row 3: a line")
+            assert again.text(CommandLineWording()).startswith("'row 3' in row 3: a line")
 
 
 PACKAGE = Path(ipub.__file__).parent
@@ -221,7 +221,7 @@ FAMILY = {
 
 def test_every_error_and_warning_of_the_package_is_of_one_family():
     assert {kind.__name__ for kind in FAMILY} >= {"TableError", "ModelFileError", "DownloadError", "CategoryWarning"}
-    for kind in FAMILY - {Told}:
+    for kind in FAMILY - {WithMessage}:
         assert issubclass(kind, IpubError if not issubclass(kind, Warning) else IpubWarning)
         assert issubclass(kind, ValueError if not issubclass(kind, Warning) else UserWarning)
 
@@ -229,7 +229,7 @@ def test_every_error_and_warning_of_the_package_is_of_one_family():
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_message_with_fields_is_no_formatted_string(path):
     """Else a name that was put in could be taken for a field."""
-    names = {kind.__name__ for kind in FAMILY} | {"Phrase"}
+    names = {kind.__name__ for kind in FAMILY} | {"Message"}
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names and node.args:
             parts = list(ast.walk(node.args[0]))

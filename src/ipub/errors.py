@@ -1,19 +1,19 @@
-"""The errors and warnings that users meet: a sentence with named fields, and who says it.
+"""The errors and warnings that users meet: messages with named fields.
 
 A message is a template such as ``"Column {column} has no value in {row}."`` and the fields that it names. The library
-and the command line compose the sentence from the same fields, each in its own words (`Words`): the library counts
-rows from 0 and names parameters, the command line counts from 1 and names options. A sentence is never edited after it
-was composed, so a column may have any name.
+and the command line compose the text from the same fields, each with a `Wording` of its own: the library counts rows
+from 0 and names parameters, the command line counts from 1 and names options. A text is never edited after it was
+composed, so a column may have any name.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 
-class Words:
-    """How a field is said by the library: in Python's words. The command line has a subclass of its own."""
+class Wording:
+    """How the library words the fields of a message; the command line has a subclass of its own."""
 
     def row(self, number: int) -> str:
         """Name a row, which is counted from 0."""
@@ -28,57 +28,55 @@ class Words:
         name = "column" if column is None else self.column(column)
         return f"intervals={{{name}: (low, high)}}"
 
-    def drop_column(self, column: Any) -> str:  # noqa: ARG002 (which one matters to the command line)
+    def drop_column(self, column: Any) -> str:  # noqa: ARG002 (the command line names it)
         """Say how to leave a column out."""
         return "drop the column"
 
     def make_missing(self) -> str:
-        """Say how to make a value a missing one."""
+        """Say how to mark a value as missing."""
         return "make it NaN"
 
 
-LIBRARY = Words()
+LIBRARY_WORDING = Wording()
 
 
-class Said(Protocol):
-    """Something that is said in the words of the library or in those of the command line."""
+class Composable:
+    """A part of a message whose text depends on the wording."""
 
-    def said(self, words: Words) -> str:
-        """Return it in these words."""
+    def text(self, wording: Wording) -> str:
+        """Return its text."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class GiveRange:
+class GiveRange(Composable):
     """A remedy: give the range in which the missing values of a column lie."""
 
     column: Any = None
 
-    def said(self, words: Words) -> str:
-        """Return it in these words."""
-        return words.give_range(self.column)
+    def text(self, wording: Wording) -> str:
+        return wording.give_range(self.column)
 
 
 @dataclass(frozen=True)
-class DropColumn:
+class DropColumn(Composable):
     """A remedy: leave the column out."""
 
     column: Any
 
-    def said(self, words: Words) -> str:
-        """Return it in these words."""
-        return words.drop_column(self.column)
+    def text(self, wording: Wording) -> str:
+        return wording.drop_column(self.column)
 
 
 @dataclass(frozen=True)
-class MakeMissing:
-    """A remedy: make the value a missing one."""
+class MakeMissing(Composable):
+    """A remedy: mark the value as missing."""
 
-    def said(self, words: Words) -> str:
-        """Return it in these words."""
-        return words.make_missing()
+    def text(self, wording: Wording) -> str:
+        return wording.make_missing()
 
 
-class Phrase:
+class Message(Composable):
     """A template and its fields.
 
     Parameters
@@ -86,101 +84,97 @@ class Phrase:
     template : str
         As for `str.format`, with names of fields; without fields it is the text itself, braces and all.
     **fields
-        `row` (counted from 0) and `column` are said as `Words` has it, as is whatever has a method `said`; a list of
-        such things is joined by commas, and so are `columns`. Other values are formatted as they are. What is put in
-        is never taken for a template.
+        `row` (counted from 0), `column` and `columns` are worded by a `Wording`, as is every `Composable`; a list of
+        these is joined by commas. Other values are formatted as they are. A value is never taken for a template.
 
     Examples
     --------
-    >>> Phrase("{value!r} in {row}", value="{row}", row=3).said(LIBRARY)
+    >>> Message("{value!r} in {row}", value="{row}", row=3).text(LIBRARY_WORDING)
     "'{row}' in row 3"
     """
 
     def __init__(self, template: str, **fields: Any) -> None:
         self.template, self.fields = template, fields
 
-    def said(self, words: Words) -> str:
-        """Return it in these words."""
+    def text(self, wording: Wording) -> str:
         if not self.fields:
             return self.template
-        return self.template.format(**{name: _field(name, value, words) for name, value in self.fields.items()})
+        return self.template.format(**{name: _worded(name, value, wording) for name, value in self.fields.items()})
 
 
-def _field(name: str, value: Any, words: Words) -> Any:
+def _worded(name: str, value: Any, wording: Wording) -> Any:
+    """Return what stands for a field in the text."""
     if name == "row":
-        return words.row(value)
+        return wording.row(value)
     if name == "column":
-        return words.column(value)
+        return wording.column(value)
     if name == "columns":
-        return ", ".join(words.column(label) for label in value)
-    if hasattr(value, "said"):
-        return value.said(words)
-    if isinstance(value, list) and value and all(hasattr(item, "said") for item in value):
-        return ", ".join(item.said(words) for item in value)
+        return ", ".join(wording.column(label) for label in value)
+    if isinstance(value, Composable):
+        return value.text(wording)
+    if isinstance(value, list) and all(isinstance(item, Composable) for item in value):
+        return ", ".join(item.text(wording) for item in value)
     return value
 
 
-class Told(Exception):
-    """What errors and warnings share: a phrase.
+class WithMessage(Exception):
+    """Base of the errors and warnings of this package.
 
     Parameters
     ----------
     message : str
-        A template if there are fields, else the message itself; see `Phrase`.
+        A template if there are fields, else the text itself; see `Message`.
     **fields
         What the template names.
-
-    Attributes
-    ----------
-    column : label of the column at fault, or its number if it has no label; None if it is not one column
-    row : number of the row at fault, counted from 0; None if it is not one row
-    value : the value at fault; None if it is not one
-    remedy : `GiveRange`, `DropColumn` or `MakeMissing`; None if the remedy is said in the message alone
     """
 
     def __init__(self, message: str = "", **fields: Any) -> None:
-        self.phrase = Phrase(message, **fields)
-        super().__init__(self.said())
+        self.message = Message(message, **fields)
+        super().__init__(self.text())
 
-    def said(self, words: Words = LIBRARY) -> str:
-        """Return the message in these words."""
-        return self.phrase.said(words)
+    def text(self, wording: Wording = LIBRARY_WORDING) -> str:
+        """Return the message in a wording; `str` gives it in that of the library."""
+        return self.message.text(wording)
 
     @property
     def column(self) -> Any:
-        """Label of the column at fault."""
-        return self.phrase.fields.get("column")
+        """Label of the column at fault, or its number if it has no label; None if it is not one column."""
+        return self.message.fields.get("column")
 
     @property
     def row(self) -> int | None:
-        """Row at fault, counted from 0."""
-        row: int | None = self.phrase.fields.get("row")
+        """Number of the row at fault, counted from 0; None if it is not one row."""
+        row: int | None = self.message.fields.get("row")
         return row
 
     @property
     def value(self) -> Any:
-        """Value at fault."""
-        return self.phrase.fields.get("value")
+        """The value at fault; None if it is not one value."""
+        return self.message.fields.get("value")
 
     @property
-    def remedy(self) -> Said | None:
-        """What to do, in words that depend on who says it."""
-        remedy: Said | None = self.phrase.fields.get("remedy")
+    def remedy(self) -> Composable | None:
+        """What to do: `GiveRange`, `DropColumn` or `MakeMissing`; None if the message alone says it."""
+        remedy: Composable | None = self.message.fields.get("remedy")
         return remedy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _told, (type(self), self.phrase.template, self.phrase.fields)
+        return _rebuilt, (type(self), self.message.template, self.message.fields)
 
 
-def _told(kind: type[Told], message: str, fields: dict[str, Any]) -> Told:
-    """Make an error or a warning again, in another process for example."""
+def _rebuilt(kind: type[WithMessage], message: str, fields: dict[str, Any]) -> WithMessage:
+    """Build an error or a warning again from a pickle."""
     return kind(message, **fields)
 
 
-class IpubError(Told, ValueError):
-    """Data or a request that cannot be taken; the base of the errors that ipub raises for its users' input.
+class IpubError(WithMessage, ValueError):
+    """Data or a request that cannot be used; the base of the errors that ipub raises about its users' input.
 
-    See `Told` for its fields. Errors in the value of a parameter alone are scikit-learn's own, and ValueErrors too.
+    Attributes
+    ----------
+    column, row, value, remedy
+        What is at fault and what to do about it; None where the error is not about one of these. Rows are counted
+        from 0.
 
     Examples
     --------
@@ -194,8 +188,8 @@ class IpubError(Told, ValueError):
 
 
 class IpubTypeError(IpubError, TypeError):
-    """A value of a type that cannot be taken."""
+    """A value of a type that cannot be used."""
 
 
-class IpubWarning(Told, UserWarning):
-    """Something in the data that a user should look at; the base of the warnings about them."""
+class IpubWarning(WithMessage, UserWarning):
+    """Something in the data that a user should look at; the base of the warnings about data. Fields as `IpubError`."""

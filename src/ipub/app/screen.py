@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ipub.errors import Told, Words
+from ipub.errors import WithMessage, Wording
 from ipub.io.tables import toml_key
 
 OUTWARD = {"lower": decimal.ROUND_FLOOR, "upper": decimal.ROUND_CEILING}
@@ -22,7 +22,7 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 
-class CommandLineWords(Words):
+class CommandLineWording(Wording):
     """How the commands say what an error is about: rows are counted from 1, and a remedy is an option."""
 
     def row(self, number: int) -> str:
@@ -38,16 +38,16 @@ class CommandLineWords(Words):
         return f"leave it out with --drop {shlex.quote(str(column))}"
 
     def make_missing(self) -> str:
-        """Say how to make a value a missing one."""
+        """Say how to mark a value as missing."""
         return "leave the cell empty"
 
 
 def sentence_of(problem: BaseException) -> str:
-    """Return what an error or a warning says, in the words of the command line and on one line.
+    """Return what an error or a warning says, in the wording of the command line and on one line.
 
     One of the package is composed from its fields. Any other is said as it is.
     """
-    return problem.said(CommandLineWords()) if isinstance(problem, Told) else " ".join(str(problem).split())
+    return problem.text(CommandLineWording()) if isinstance(problem, WithMessage) else " ".join(str(problem).split())
 
 
 def say(sentence: str = "", style: str = "") -> None:

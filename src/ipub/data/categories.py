@@ -23,7 +23,7 @@ from ipub.data.frames import (
 )
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import NOTHING_MISSING, Levels, MissingCategories
-from ipub.errors import DropColumn, IpubError, IpubWarning, Phrase
+from ipub.errors import DropColumn, IpubError, IpubWarning, Message
 from ipub.rounding import Array
 from ipub.user_warnings import warn_user
 
@@ -267,7 +267,7 @@ def _refuse_numbers_as_text(column: nw.Series[Any], seen: set[Any]) -> None:
     fields = {
         "column": column.name,
         "examples": _examples(seen - words),
-        "found": "" if first is None else Phrase(", but {value!r} in {row}", row=first[0], value=first[1]),
+        "found": "" if first is None else Message(", but {value!r} in {row}", row=first[0], value=first[1]),
     }
     if len(seen) > FEW_LEVELS:
         raise IpubError(sentence + "; or to a categorical type, if they are codes.", **fields)

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from ipub.errors import IpubError, IpubTypeError, MakeMissing, Phrase
+from ipub.errors import IpubError, IpubTypeError, MakeMissing, Message
 from ipub.rounding import Array
 
 
@@ -114,7 +114,7 @@ def refuse_columns(frame: nw.DataFrame[Any], kinds: Sequence[str]) -> None:
     """Refuse columns by what they hold, all of a kind at once."""
     for kind, sentence in REFUSED.items():
         wrong = [
-            Phrase(
+            Message(
                 "{column} ({holds})",
                 column=column.name,
                 holds=str(column.dtype) if kind in ("text", "date", "other") else cells_of_kinds(column),
@@ -126,12 +126,12 @@ def refuse_columns(frame: nw.DataFrame[Any], kinds: Sequence[str]) -> None:
             raise IpubError("Column(s) {wrong} " + sentence, wrong=wrong, remedy=MakeMissing())
 
 
-def cells_of_kinds(column: Any) -> list[Phrase]:
+def cells_of_kinds(column: Any) -> list[Message]:
     """Name a cell of each kind in a column of mixed ones."""
-    first: dict[str, Phrase] = {}
+    first: dict[str, Message] = {}
     for i, value in enumerate(column.to_list()):
         if not is_missing(value):
-            first.setdefault(_kind_of_value(value), Phrase("{value!r} in {row}", value=value, row=i))
+            first.setdefault(_kind_of_value(value), Message("{value!r} in {row}", value=value, row=i))
     return list(first.values())
 
 

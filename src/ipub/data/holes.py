@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ipub.data.columns import look_at_columns
 from ipub.data.sentinels import SentinelWarning
 from ipub.data.validation import column_label
-from ipub.errors import DropColumn, GiveRange, IpubError, IpubWarning, MakeMissing, Phrase
+from ipub.errors import DropColumn, GiveRange, IpubError, IpubWarning, MakeMissing, Message
 from ipub.rounding import LARGEST, Array
 from ipub.user_warnings import warn_user
 
@@ -99,7 +99,7 @@ def column_ranges(
                 "A number far from all others occurs again and again in column(s) {found}. If it stands for a missing "
                 "value, {remedy}.",
                 found=[
-                    Phrase("{column} ({value:g})", column=column_label(j, names), value=value)
+                    Message("{column} ({value:g})", column=column_label(j, names), value=value)
                     for j, value in suspects.items()
                 ],
                 remedy=MakeMissing(),

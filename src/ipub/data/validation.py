@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ipub.data.missing_category import Indices
-from ipub.errors import LIBRARY, IpubError, MakeMissing
+from ipub.errors import LIBRARY_WORDING, IpubError, MakeMissing
 from ipub.parallel import SCAN_CELLS, in_threads, row_slices
 from ipub.rounding import LARGEST, Array
 
@@ -21,12 +21,12 @@ def column_label(column: int, names: Sequence[Any] | None) -> Any:
 
 def column_name(column: int, names: Sequence[Any] | None) -> str:
     """Name a column for a message: quoted if it has a name, by number if not."""
-    return LIBRARY.column(column_label(column, names))
+    return LIBRARY_WORDING.column(column_label(column, names))
 
 
 def cell_name(row: int, column: int, names: Sequence[Any] | None) -> str:
     """Name a cell for a message."""
-    return f"{LIBRARY.row(row)}, column {column_name(column, names)}"
+    return f"{LIBRARY_WORDING.row(row)}, column {column_name(column, names)}"
 
 
 def as_table(values: ArrayLike, what: str) -> Array:
