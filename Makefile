@@ -21,7 +21,7 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tests/mypy.ini
 
-# Coverage slows the soundness tests down far more than the others, so these print it alone.
+# Coverage is measured in the tests outside tests/soundness, whose heavy loops it would slow down.
 test: lint
 	$(BIN)/pytest -n 2 tests/soundness
 	$(BIN)/pytest -n 2 --ignore tests/soundness --cov

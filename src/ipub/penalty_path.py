@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from rich.progress import Progress
 from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
@@ -22,7 +23,6 @@ from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.classifier import possible_labels
 from ipub.estimators.inputs import center_sums, labels_of
 from ipub.problem import Problem
-from ipub.progress import Progress
 from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
 from ipub.solvers import Solution
 

@@ -28,8 +28,8 @@ from ipub.data.holes import column_ranges
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.experiments import SOURCES, reproduce
 from ipub.io import tables
-from ipub.io.atomic import TableError, check_folder
 from ipub.io.modelfile import load_with_metadata, save
+from ipub.io.tables import TableError
 from ipub.losses import LOSSES
 
 SHOWN_ROWS = 20
@@ -111,7 +111,7 @@ def fit(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
     """Train on a table with missing cells and save a model that bounds its predictions."""
-    check_folder(output)
+    tables.check_folder(output)
     tables.check_not_overwritten(output, train, ranges)
     table = tables.read_table(train)
     tables.check_names([target, *(drop or [])], table.column_names, str(train))

@@ -22,7 +22,7 @@ from ipub.app.screen import OUTWARD, err, new_table, out, say
 from ipub.datasets import load_mammographic_masses
 from ipub.datasets.mammographic_masses import FEATURES
 from ipub.estimators import BoundedClassifier
-from ipub.io.atomic import check_folder, whole_file
+from ipub.io import tables
 from ipub.plots import plot_bounds
 
 TEST_ROWS = 150
@@ -44,7 +44,7 @@ def show_demo(output: Path, alpha: float, seed: int) -> None:
     seed : int
         Which rows are kept for the test.
     """
-    check_folder(output)
+    tables.check_folder(output)
     X, y = load_mammographic_masses()
     complete = np.flatnonzero(~np.isnan(X).any(axis=1))
     is_test = np.zeros(len(y), dtype=bool)
@@ -144,6 +144,6 @@ def _save_demo_figure(output: Path, bounds: Any, probability: Any, n_holes: int)
         say(f"No figure. {error}")
     else:
         figure: Any = axes.figure
-        with whole_file(output) as file:
+        with tables.whole_file(output) as file:
             figure.savefig(file, format=output.suffix.lstrip(".").lower() or "png")
         say(f"Figure saved to {output}")

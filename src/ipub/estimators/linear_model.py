@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from rich.progress import Progress
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -23,7 +24,6 @@ from ipub.losses import LOSSES, Loss
 from ipub.parallel import single_threaded_blas
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
-from ipub.progress import Progress
 from ipub.rounding import Array, check_arithmetic
 from ipub.solvers import Solution, solve
 from ipub.user_warnings import warn_user

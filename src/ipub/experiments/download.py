@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from ipub import __version__
-from ipub.io.atomic import TableError, whole_file
+from ipub.io.tables import TableError, whole_file
 
 CHUNK = 1 << 20
 TIMEOUT = 60.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ipub.experiments.results import SettingResult, TableResult
-from ipub.io.atomic import whole_file
+from ipub.io.tables import whole_file
 from ipub.rounding import Array
 
 if TYPE_CHECKING:

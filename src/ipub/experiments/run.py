@@ -25,7 +25,7 @@ from ipub.experiments.results import METHODS, SettingResult, TableResult, slug
 from ipub.experiments.settings import DEEP, GRID, Setting
 from ipub.experiments.sources import HIGGS, SOURCES, Source, load, load_local
 from ipub.experiments.store import Measured, Store
-from ipub.io.atomic import TableError, whole_file
+from ipub.io.tables import TableError, whole_file
 
 FORMAT = 1
 """Raised when a measurement changes its meaning, so that older ones are not taken for it."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from ipub.experiments.download import CACHE_VARIABLE, DownloadError, cache_folder, download
-from ipub.io.atomic import TableError, whole_file
+from ipub.io.tables import TableError, whole_file
 from ipub.rounding import Array
 
 HEADER_LINES = 5

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ipub.io.atomic import whole_file
+from ipub.io.tables import whole_file
 from ipub.rounding import Array
 
 

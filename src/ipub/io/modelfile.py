@@ -26,7 +26,7 @@ from ipub.certificates import PARTS, Certificate
 from ipub.data.categories import TableEncoder
 from ipub.data.scaling import Scaling
 from ipub.estimators import BoundedClassifier, BoundedRegressor
-from ipub.io.atomic import whole_file
+from ipub.io.tables import whole_file
 from ipub.losses import LOSSES
 from ipub.rounding import LARGEST
 

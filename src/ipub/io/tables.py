@@ -1,4 +1,4 @@
-"""Tables in files: CSV and Parquet in, CSV and Parquet out."""
+"""Tables in files: CSV and Parquet in, CSV and Parquet out, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import difflib
 import gzip
 import io
 import os
+import secrets
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,6 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ipub.io.atomic import TableError, check_folder, whole_file
 from ipub.rounding import Array
 from ipub.user_warnings import warn_user
 
@@ -32,6 +32,10 @@ INDEX_NAMES = ("", "__index_level_0__", "Unnamed: 0")
 """How pandas writes row numbers into a file; they are no feature."""
 
 SNIFFED_BYTES = 1 << 16
+
+
+class TableError(ValueError):
+    """A table that cannot be read, or lacks what was asked of it; the message names file and column."""
 
 
 class TableWarning(UserWarning):
@@ -98,6 +102,38 @@ def check_not_overwritten(output: str | os.PathLike[str], *inputs: str | os.Path
     for path in inputs:
         if path is not None and goal.exists() and Path(path).exists() and goal.samefile(path):
             raise TableError(f"{output} is an input as well and would be lost: write elsewhere with -o.")
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a path whose folder does not exist, or that is a folder itself."""
+    target = Path(path)
+    if target.is_dir():
+        raise TableError(f"{target} is a folder: add a file name.")
+    if not target.parent.is_dir():
+        raise TableError(f"The folder {target.parent} does not exist: create it first, or write elsewhere.")
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that appears at `path` only when it is complete.
+
+    It is written beside its goal and moved into place, so that a crash leaves what was there before.
+    """
+    check_folder(path)
+    goal = Path(os.path.realpath(path))
+    part = goal.parent / f".ipub-{secrets.token_hex(8)}.part"
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if goal.exists():
+            part.chmod(goal.stat().st_mode & 0o7777)
+        os.replace(part, goal)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
 
 
 def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[str], remedy: str) -> pa.Table:
