@@ -15,7 +15,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in NEEDED:
             raise
-        sys.exit(f'Error: the command line needs {error.name}, which is not installed: pip install "ipub[cli]".')
+        print(f'Error: the command line needs {error.name}: pip install "ipub[cli]"', file=sys.stderr)
+        sys.exit(2)
     app()
 
 
