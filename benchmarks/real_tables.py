@@ -137,7 +137,8 @@ def _n_choices(estimator: Any) -> int:
     if encoder is None:
         return 0
     rows = estimator.training_.models[0].problem.rows
-    return len(engine_of(rows).matrix.choices)
+    engine = engine_of(rows)
+    return len(engine.matrix.choices) if isinstance(engine, MemoryRows) else 0
 
 
 CATEGORIES = (

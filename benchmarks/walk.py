@@ -34,7 +34,10 @@ def run(console: Console) -> None:
     sizes = {path: len(source.splitlines()) for path, source in sources.items()}
     longest = max(sizes, key=lambda path: sizes[path])
     long_functions = [
-        (path, node.name) for path, source in sources.items() for node in ast.walk(ast.parse(source)) if _is_long(node)
+        (path, node.name)
+        for path, source in sources.items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and _is_long(node)
     ]
     lines = Lines(
         console, "size of the package", "files", "lines", "largest file", f"functions over {LONG_FUNCTION} lines"
@@ -45,14 +48,12 @@ def run(console: Console) -> None:
         console.print(f"over {LONG_FUNCTION} lines: {path.relative_to(PACKAGE)}: {name}")
 
 
-def _is_long(node: ast.AST) -> bool:
-    """Whether a node is a function of too many lines, its docstring not counted."""
-    if not isinstance(node, ast.FunctionDef) or node.end_lineno is None:
-        return False
-    first = node.body[0]
+def _is_long(node: ast.FunctionDef) -> bool:
+    """Whether a function has too many lines, its docstring not counted."""
+    first, last = node.body[0], node.end_lineno or node.lineno
     is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     docstring = (first.end_lineno or 0) - first.lineno + 1 if is_docstring else 0
-    return node.end_lineno - node.lineno + 1 - docstring > LONG_FUNCTION
+    return last - node.lineno + 1 - docstring > LONG_FUNCTION
 
 
 def _walk() -> tuple[set[str], int]:

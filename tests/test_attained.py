@@ -12,7 +12,7 @@ from ipub import attained
 from ipub.attained import attained_bounds
 from ipub.certificates import CERTIFICATES
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows, with_intercept_column
+from ipub.engine import MemoryRows, engine_of, with_intercept_column
 from ipub.engine.memmap import MemmapRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
@@ -50,7 +50,9 @@ def train(problem: Problem, table: np.ndarray, start: np.ndarray | None = None) 
 
 
 def widths_of_all_vertices(problem: Problem, X: np.ndarray) -> np.ndarray:
-    matrix = (problem.rows.rows if problem.penalty.n_free else problem.rows).matrix
+    engine = engine_of(problem.rows)
+    assert isinstance(engine, MemoryRows)
+    matrix = engine.matrix
     vertices = itertools.product([-1.0, 1.0], repeat=matrix.n_uncertain)
     return np.ptp([X @ train(problem, matrix.completion(vertex)) for vertex in vertices], axis=0)
 

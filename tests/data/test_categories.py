@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -64,7 +67,7 @@ def test_levels_are_sorted_whatever_their_type():
 
 
 SITES, DECLARED = ["north", None, "east"], ["west", "north", "east"]
-DECLARING = {
+DECLARING: dict[str, Callable[[], Any]] = {
     "pandas": lambda: pd.DataFrame({"site": pd.Categorical(SITES, categories=DECLARED)}),
     "pandas ordered": lambda: pd.DataFrame({"site": pd.Categorical(SITES, categories=DECLARED, ordered=True)}),
     "polars enum": lambda: pl.DataFrame({"site": SITES}, schema={"site": pl.Enum(DECLARED)}),

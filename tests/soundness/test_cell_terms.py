@@ -143,7 +143,7 @@ def test_cells_add_what_lemma_7_says_whether_looked_at_or_not(scale):
 
 
 def plant_certain(monkeypatch: pytest.MonkeyPatch, planted) -> None:
-    honest = CellTable.certain_ratios.func
+    honest = vars(CellTable)["certain_ratios"].func
     changed = cached_property(lambda self: planted(honest, self))
     changed.__set_name__(CellTable, "certain_ratios")
     monkeypatch.setattr(CellTable, "certain_ratios", changed)

@@ -8,9 +8,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from oracles.exact import exact_model
-from oracles.intercept import exact_intercept_model
-from oracles.rationals import holds, rational
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
@@ -20,6 +17,9 @@ from sklearn.preprocessing import OneHotEncoder
 from ipub import BoundedClassifier, BoundedRegressor, certify
 from ipub.io.modelfile import load, save
 from ipub.losses import LOSSES
+from support.oracles.exact import exact_model
+from support.oracles.intercept import exact_intercept_model
+from support.oracles.rationals import holds, rational
 
 LEVELS = ["a", "b", "unseen"]
 SITES = ["a", "b", None, "a", None, "b", "a"]

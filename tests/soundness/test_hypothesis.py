@@ -34,7 +34,8 @@ def small_cases(draw, max_rows: int = 5, max_columns: int = 3, max_cells: int = 
     scales = np.array(draw(st.lists(scale, min_size=d, max_size=d)))
     loss = LOSSES[draw(st.sampled_from(sorted(LOSSES)))]
     if fields(loss):
-        loss = type(loss)(draw(st.sampled_from([0.5, 1.0, 0.25, 4.0, 0.1])))
+        (name,) = (field.name for field in fields(loss))
+        loss = replace(loss, **{name: draw(st.sampled_from([0.5, 1.0, 0.25, 4.0, 0.1]))})
     label = st.sampled_from([-1.0, 1.0]) if loss.task == "classification" else dyadic
     y = np.array(draw(st.lists(label, min_size=n, max_size=n)))
     radius = np.full((n, d), np.nan)

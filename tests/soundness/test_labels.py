@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates import ball, origin, sphere, tight
-from ipub.certificates.slope.prove_moves import slope
+from ipub.certificates import ball, origin, slope, sphere, tight
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.engine import MemoryRows, with_intercept_column, with_label_uncertainty
 from ipub.losses import LOSSES

@@ -9,8 +9,9 @@ from flint import arb, ctx
 from ipub import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES
 from support.bounded_tables import corner_models, draw_table
-from support.enclosures import PRECISION, is_above, is_below, sigmoid_ends
+from support.enclosures import PRECISION, is_above, is_below
 from support.oracles.exact import ExactModel
+from support.oracles.losses import sigmoid_ends
 from support.oracles.rationals import holds
 
 LOSS_NAMES = tuple(LOSSES)

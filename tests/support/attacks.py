@@ -30,7 +30,7 @@ from support.cases import (
 )
 from support.oracles.active_set import HingePair, hinge_pair, hinge_pair_like
 from support.oracles.intercept import hinge_ends, intercept_ball, smooth_ends
-from support.oracles.losses import oracle_of
+from support.oracles.losses import SmoothOracle, oracle_of
 from support.oracles.rationals import rational
 
 ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
@@ -113,7 +113,7 @@ def best_intercept(case: Case, table: np.ndarray, w: list[arb]) -> arb:
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     scores = arb_mat(table.tolist()) * arb_mat([[value] for value in w[:-1]])
     oracle = oracle_of(case.loss)
-    ends = hinge_ends if oracle.minimiser == "hinge" else smooth_ends(oracle.slope_ball)
+    ends = smooth_ends(oracle.slope_ball) if isinstance(oracle, SmoothOracle) else hinge_ends
     labels, shares = case.y.tolist(), [arb(s) for s in weight.tolist()]
     return intercept_ball(ends, labels, shares, [scores[i, 0] for i in range(len(labels))], w[-1])
 
@@ -192,7 +192,7 @@ def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]
 def _slope(loss: Loss, y: float, score: arb, b: arb) -> tuple[arb, arb]:
     """Return a negated dual coordinate and its Fenchel-Young residual, which is zero where the loss is smooth."""
     oracle = oracle_of(loss)
-    if oracle.minimiser != "hinge":
+    if isinstance(oracle, SmoothOracle):
         return oracle.slope_ball(y, score), arb(0)
     z = 1 - y * score
     return -b * y, arb.max(z * (1 - b), -b * z)

@@ -15,7 +15,7 @@ from unittest import mock
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq
 
-from ipub.certificates import PointwiseBounds, SlopeBounds, Training, slope
+from ipub.certificates import PointwiseBounds, SlopeBounds, TrainedModel, slope
 from ipub.certificates.slope import assemble as assemble_module
 from ipub.certificates.slope import attempt as attempt_module
 from ipub.certificates.slope import l1_signs as l1_signs_module
@@ -126,7 +126,7 @@ def wrong_models(key: Key) -> tuple[int, list[str]]:
     bounds = {name: np.column_stack(form.ends(X)) for name, form in _forms(part).items()}
     if case.loss.is_smooth and case.penalty.kappa == 0.0:
         retrained = replace(certificate, parts=(*certificate.parts, PointwiseBounds()))
-        near_exact = retrained.score_bounds(case.X_test, Training(case.problem, solution))
+        near_exact = retrained.score_bounds(case.X_test, TrainedModel(case.problem, solution))
         bounds["pointwise"] = np.vstack([near_exact, np.tile([-np.inf, np.inf], (len(solution.w), 1))])
     here = [exact_dot(rationals(x), rationals(solution.w)) for x in X]
     limits = {"moves": part.as_move_set().max_score_move(X)}

@@ -60,7 +60,7 @@ def with_changes(result, **changes: Callable):
     if result is None:
         return None
     changed = {field: change(getattr(result, field)) for field, change in changes.items()}
-    return result._replace(**changed) if isinstance(result, tuple) else replace(result, **changed)
+    return result._replace(**changed) if hasattr(result, "_replace") else replace(result, **changed)
 
 
 def altered(owner: object, name: str, **changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:

@@ -7,6 +7,7 @@ import numpy as np
 from ipub import IntervalMatrix
 from ipub.data.holes import column_ranges
 from ipub.engine import MemoryRows
+from ipub.engine.completions import whole_table
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -55,7 +56,7 @@ def make_problem(
 
 def center_of(problem: Problem) -> np.ndarray:
     """Return the rows of a problem with every hole at the middle of its interval."""
-    return problem.rows.matrix.completion(np.zeros(problem.rows.matrix.n_uncertain))
+    return whole_table(problem.rows).center
 
 
 def objective(problem: Problem, X: np.ndarray, w: np.ndarray) -> float:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from flint import arb, fmpq
 
-from ipub.losses import Loss
+from ipub.losses import Huber, Loss, SmoothedHinge
 from support.oracles.piecewise import Line
 from support.oracles.rationals import ball_ends, rational
 
@@ -94,6 +94,8 @@ class SquaredOracle(LineOracle):
 
 
 class HuberOracle(LineOracle):
+    loss: Huber
+
     @property
     def domain(self) -> tuple[float, float]:
         return -self.loss.delta, self.loss.delta
@@ -118,6 +120,8 @@ class SquaredHingeOracle(LineOracle):
 
 
 class SmoothedHingeOracle(LineOracle):
+    loss: SmoothedHinge
+
     domain = (0.0, 1.0)
 
     def line(self, y: float | fmpq) -> Line:
