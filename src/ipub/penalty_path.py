@@ -202,7 +202,7 @@ class _Neighbours:
         """Certify the models of one penalty as its estimator says."""
         recipe, lam = CERTIFICATES[fitted.certificate], trained[0][0].penalty.lam
         certificates = [
-            recipe(problem, solution, hint=self._near(k, lam), without_training_rows=self._in_groups)
+            recipe(problem, solution, hint=self._near(k, lam), in_columns=self._in_groups)
             for k, (problem, solution) in enumerate(trained)
         ]
         self._last = [*self._last[-1:], (lam, certificates)]

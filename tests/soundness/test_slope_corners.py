@@ -13,7 +13,7 @@ from ipub.penalties import ElasticNet
 from oracles.exact import exact_model
 from oracles.rationals import rational, rational_rows
 from soundness.cases import Case, intervals, train
-from soundness.moves import in_columns
+from soundness.moves import every_form
 
 HOLE = np.nan
 
@@ -60,7 +60,7 @@ def test_a_form_that_underflows_keeps_its_cells(weight, large, radii, lam, at):
         assert low <= truth <= high
     part = certificate.part(SlopeBounds)
     if part is not None:
-        for form in (in_columns(part), part.without_training_rows()):
+        for form in every_form(part).values():
             low, high = form.ends(x)
             assert low[0] <= truth <= high[0]
         assert abs(truth) <= part.as_move_set().max_score_move(x)[0]

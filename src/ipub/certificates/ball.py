@@ -66,7 +66,8 @@ def _regions(problem: Problem, solution: Solution, free_reach: float) -> list[Re
     known = problem.loss, solution, penalty.n_free, prices, free_reach
     sums, flipped = rows.reduce_and_collect(_ball_sums, *known)
     total, roundings = rows.total_weight, rows.depth + 5
-    eps, gradient, magnitude, cell_box, row_box, row_norm = (part / total for part in sums)
+    *weighted, n_adapting = sums
+    eps, gradient, magnitude, cell_box, row_box, row_norm = (part / total for part in weighted)
     error = sum_error(magnitude, roundings)
     cell_box, row_box = sum_upper(cell_box, roundings), sum_upper(row_box, roundings)
     eps, row_norm = sum_upper(eps, roundings), sum_upper(row_norm, roundings)
@@ -84,7 +85,7 @@ def _regions(problem: Problem, solution: Solution, free_reach: float) -> list[Re
         imbalance = up(np.abs(gradient[k]) + everything)[penalty.is_free(len(w))]
         root = _root(norm, float(up(eps[k] + up(imbalance * free_reach).sum())), penalty.lam)
         for center, box, _, extra in (as_box, as_ball):
-            regions.append(Region("ball", center, box, float(up(root + extra))))
+            regions.append(Region("ball", center, box, float(up(root + extra)), n_rows=int(n_adapting[k])))
     return regions
 
 
@@ -147,6 +148,8 @@ def _ball_sums(
         np.array(cell_box),
         loose_w.T @ size,
         norms @ loose_w,
+        # Center and box are sums over these rows alone: the others leave g near zero.
+        (adapts & ~negligible & (weight > 0.0)[:, None]).sum(axis=0),
     )
     # A flipped row adapts, whatever it does otherwise.
     return sums, wrong_label_moves(block, loss, at, (np.minimum(low, -a), np.maximum(high, -a)), n_free)
