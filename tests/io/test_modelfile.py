@@ -235,20 +235,10 @@ def test_a_newer_version_says_to_upgrade(model):
         load(path)
 
 
-def test_a_file_from_before_there_were_intercepts_is_read(table, tmp_path):
-    X, t = table
-    fitted = BoundedClassifier(fit_intercept=False, certificate="ball").fit(X, t > 0)
-    save(fitted, tmp_path / "m.ipub")
-
-    def make_old(header):
-        header["version"] = 1
-        del header["parameters"]["class_weight"], header["fitted"]["hole_ranges_"], header["fitted"]["precision_"]
-        for region in header["fitted"]["certificate_"]["fields"]["parts"]["tuple"]:
-            del region["fields"]["n_free"]
-
-    loaded = load(rewritten(tmp_path / "m.ipub", make_old))
-    np.testing.assert_array_equal(loaded.decision_bounds(X[6:]), fitted.decision_bounds(X[6:]))
-    assert (np.abs(loaded.decision_bounds(X[:1])) > 1e100).all()  # the file did not say where a hole lies
+def test_an_earlier_version_says_to_fit_again(model):
+    path = rewritten(model[1], lambda header: header.update(version=VERSION - 1, written_by="ipub 0.1"))
+    with pytest.raises(ModelFileError, match=r"written by ipub 0.1.*fit the model again and save it"):
+        load(path)
 
 
 @pytest.mark.parametrize(

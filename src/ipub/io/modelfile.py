@@ -28,10 +28,9 @@ from ipub.data.scaling import Scaling
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.io.tables import whole_file
 from ipub.losses import LOSSES
-from ipub.rounding import LARGEST
 
 FORMAT = "ipub model"
-VERSION = 3
+VERSION = 4
 """Raised whenever a file of the new kind would be misread by the code before."""
 
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
@@ -169,6 +168,11 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
             f"{path} was written by a newer version of ipub ({header.get('written_by', 'unknown')}; this is "
             f"{ipub.__version__}): upgrade with `pip install --upgrade ipub`."
         )
+    if version < VERSION:
+        raise ModelFileError(
+            f"{path} was written by {header.get('written_by', 'an earlier version of ipub')}, whose certificates had "
+            "another form: fit the model again and save it."
+        )
     if header["class"] not in ESTIMATORS:
         raise ModelFileError(f"{path} holds a {header['class']!r}, which ipub {ipub.__version__} does not know.")
     kind = ESTIMATORS[header["class"]]
@@ -181,10 +185,6 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
         if not _is_fitted(name):
             raise ValueError(f"unexpected attribute {name!r}")
         setattr(estimator, name, value)
-    if version < 3:
-        # These did not say where holes of test rows lie: anywhere.
-        estimator.hole_ranges_ = np.tile([-LARGEST, LARGEST], (estimator.n_features_in_, 1))
-        estimator.precision_ = np.zeros(estimator.n_features_in_)
     _check_consistent(estimator)
     return StoredModel(estimator, _decode_items(header["metadata"], archive))
 
