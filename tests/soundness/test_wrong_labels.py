@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from soundness.test_choices import tiny_choices
+from soundness.test_missing_categories import tiny_choices
 
 from ipub.attained import attained_bounds
 from ipub.certificates import SlopeBounds, ball, origin, slope, sphere, tight
