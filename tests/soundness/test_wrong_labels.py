@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from soundness.test_missing_categories import tiny_choices
 
 from ipub.attained import attained_bounds
 from ipub.certificates import SlopeBounds, ball, origin, slope, sphere, tight
@@ -27,6 +26,7 @@ from oracles.rationals import holds
 from soundness.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
 from soundness.moves import linearize_module
 from soundness.test_exact import exact_completions, tiny_case
+from soundness.test_missing_categories import tiny_choices
 
 LOSS_NAMES = tuple(name for name, loss in LOSSES.items() if loss.task == "classification")
 CERTIFIED: dict[str, Callable] = {

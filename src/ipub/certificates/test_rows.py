@@ -59,6 +59,13 @@ def bounds_of_uncertain_rows(
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         low, high = np.minimum.reduceat(bounds[:, 0], starts), np.maximum.reduceat(bounds[:, 1], starts)
         return np.column_stack([low, high])
+    return _bounds_without_choices(bounds_of, center, cells, coef_bounds, most_tried)
+
+
+def _bounds_without_choices(
+    bounds_of: Callable[[Array], Array], center: Array, cells: RowCells, coef_bounds: Array, most_tried: int
+) -> Array:
+    """Bound rows whose uncertain cells are all intervals (Lemma 10)."""
     in_row, columns, radii = cells
     if len(in_row) == 0:
         return bounds_of(center)
