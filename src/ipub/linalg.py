@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -147,32 +148,40 @@ def forms_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
     d = X.shape[1]
     # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
     roots = up(np.sqrt(np.einsum("gjj->gj", forms)))
-    found = np.zeros((len(X), len(forms)))
-    how = _one_by_one(forms) if len(forms) < MANY_FORMS or d > MOST_PAIRED else _by_pairs(forms)
-    evaluate, width, roundings, lost = how
+    values = np.zeros((len(X), len(forms)))
+    is_few = len(forms) < MANY_FORMS or d > MOST_PAIRED
+    evaluate, width, roundings, lost = _one_by_one(forms) if is_few else _by_pairs(forms)
     for rows in row_slices(len(X), width, CHUNK_NUMBERS):
-        some = X[rows]
-        size = sum_upper((np.abs(some) if sizes is None else sizes) @ roots.T, d + 1)
-        found[rows] = np.maximum(0.0, up(evaluate(some) + up(sum_error(size * size, roundings) + lost)))
-    return found
+        chunk = X[rows]
+        size = sum_upper((np.abs(chunk) if sizes is None else sizes) @ roots.T, d + 1)
+        values[rows] = np.maximum(0.0, up(evaluate(chunk) + up(sum_error(size * size, roundings) + lost)))
+    return values
 
 
-Evaluation = tuple[Callable[[Array], Array], int, int, Array]
-"""What returns ``x.S x`` of some rows and forms, the numbers it makes of a row, the roundings of a value, and what may
-underflow of it beyond that."""
+class FormEvaluation(NamedTuple):
+    """A way to evaluate several forms for several rows."""
+
+    evaluate: Callable[[Array], Array]
+    """Returns ``x.S x`` for each row x and form S."""
+    numbers_per_row: int
+    """How many numbers it makes of a row."""
+    roundings: int
+    """Of one value."""
+    underflow: Array
+    """What may underflow of a value of each form, beyond what the roundings cover."""
 
 
-def _one_by_one(forms: Array) -> Evaluation:
+def _one_by_one(forms: Array) -> FormEvaluation:
     d = forms.shape[1]
     side_by_side = np.ascontiguousarray(forms.transpose(1, 0, 2)).reshape(d, -1)
 
     def evaluate(X: Array) -> Array:
         return np.asarray(np.einsum("igj,ij->ig", (X @ side_by_side).reshape(len(X), -1, d), X))
 
-    return evaluate, forms.size // d + 1, 2 * d + 4, np.zeros(len(forms))
+    return FormEvaluation(evaluate, forms.size // d + 1, 2 * d + 4, np.zeros(len(forms)))
 
 
-def _by_pairs(forms: Array) -> Evaluation:
+def _by_pairs(forms: Array) -> FormEvaluation:
     """Compute the products of pairs of coordinates once for all forms."""
     d = forms.shape[1]
     first, second = np.triu_indices(d)
@@ -186,7 +195,8 @@ def _by_pairs(forms: Array) -> Evaluation:
         return np.asarray((pairs @ products).T)
 
     # A product of two coordinates may underflow before a large number multiplies it (F7).
-    return evaluate, int(starts[-1]), int(starts[-1]) + 4, sum_upper(TINY * np.abs(pairs).sum(axis=1), int(starts[-1]))
+    n_pairs = int(starts[-1])
+    return FormEvaluation(evaluate, n_pairs, n_pairs + 4, sum_upper(TINY * np.abs(pairs).sum(axis=1), n_pairs))
 
 
 def joint_form(forms: Array, typical: Array) -> Array:
@@ -196,8 +206,8 @@ def joint_form(forms: Array, typical: Array) -> Array:
     is `typical`.
     """
     weights = positive_weights(np.sqrt(np.maximum(np.einsum("gij,ij->g", forms, typical), 0.0)))
-    shares = weights.sum() / weights
-    return rounded_up(np.tensordot(shares, forms, axes=1), len(forms) + len(weights) + 8)
+    factors = weights.sum() / weights
+    return rounded_up(np.tensordot(factors, forms, axes=1), len(forms) + len(weights) + 8)
 
 
 def positive_weights(weights: Array) -> Array:

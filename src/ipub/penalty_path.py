@@ -218,7 +218,7 @@ class _Neighbours:
         """Certify the models of one penalty; in the form without training rows, if there is too much to do else."""
         lam = models[0].problem.penalty.lam
         certificates = [
-            CERTIFICATES[name](*model, hint=self._near(k, lam), without_training_rows=self._in_groups)
+            CERTIFICATES[name](*model, hint=self._near(k, lam), in_columns=self._in_groups)
             for k, model in enumerate(models)
         ]
         self._last = [*self._last[-1:], (lam, certificates)]

@@ -24,7 +24,7 @@ from ipub.penalties import ElasticNet
 from support import moves
 from support.cases import Case, intervals, train
 from support.exact_proofs import exact_completions
-from support.moves import Box, Key, assemble_module, drawn, in_columns, linearize_module
+from support.moves import Box, Key, assemble_module, drawn, linearize_module
 from support.oracles.exact import as_float
 from support.oracles.rationals import Enclosure, exact_dot, holds, rational, rational_rows, rationals
 from support.planted import altered, plant_function
@@ -323,7 +323,7 @@ def forces_and_truth(
     bounds = assemble_module.slope_bounds(linear, signs, None)
     u = next(moves._hardly_moved(bounds)) if u is None else u
     with np.errstate(all="ignore"):
-        ends = [(low[0], high[0]) for low, high in (part.forces(u[None]) for part in (bounds, in_columns(bounds)))]
+        ends = [(low[0], high[0]) for low, high in (part.forces(u[None]) for part in (bounds, bounds.in_columns()))]
     corners = {tuple(rationals(np.array(sides) * limits)) for sides in product((-1.0, 1.0), repeat=len(w))}
     truth = [
         moves._force(case, table, w, list(v), rationals(u), bounds.curvature)

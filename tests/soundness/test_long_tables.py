@@ -71,7 +71,7 @@ def assert_holds(problem: Problem, X: Array, tol: float) -> float:
     others = (
         sphere(problem, rough),
         certificate.without_training_rows(),
-        tight(problem, rough, without_training_rows=True),
+        tight(problem, rough, in_columns=True),
     )
     for low, high in (bounds.T, *(each.score_bounds(X).T for each in others)):
         assert (low <= attained[:, 0] + slack[:, 0]).all()

@@ -12,6 +12,7 @@ import pytest
 from ipub.certificates.pointwise import Trend
 from ipub.certificates.slope import cell_terms as cell_terms_module
 from ipub.certificates.slope import column_bounds as column_bounds_module
+from ipub.certificates.slope import few_rows as few_rows_module
 from ipub.certificates.slope import hessian as hessian_module
 from ipub.certificates.slope import mean_value as mean_value_module
 from ipub.certificates.slope.cell_terms import CellTerms
@@ -502,3 +503,56 @@ def test_a_planted_error_is_caught(monkeypatch, name):
     assert [wrong for key in keys for wrong in check(key)[1]] == []
     plant(monkeypatch)
     assert any(check(key)[1] for key in keys)
+
+
+# --- rows that are not kept one by one ----------------------------------------------------------------------------
+
+JUMPS = [
+    Key("hinge", penalty, kind, bool(number % 2), model, seed)
+    for number, (penalty, kind, model, seed) in enumerate(
+        [
+            ("l2", "weak penalty", "trained", 0),
+            ("elastic net", "plain", "one step", 3),
+            ("l2", "kinks", "trained", 1),
+            ("l2", "wide", "garbage", 2),
+        ]
+    )
+]
+
+
+def wrong_with_rows_together(monkeypatch) -> list[str]:
+    monkeypatch.setattr(linearize_module, "MOST_JUMP_ROWS", 0)
+    return [wrong for key in JUMPS for wrong in (*wrong_forces(key, 0.5)[1], *wrong_models(key)[1])]
+
+
+def test_many_rows_at_a_jump_are_bounded_together_exactly(monkeypatch):
+    assert wrong_with_rows_together(monkeypatch) == []
+    jumps(form=lambda form: 0.5 * form)(monkeypatch)
+    assert wrong_with_rows_together(monkeypatch) != []
+
+
+FEW = [
+    Key(loss, "l2", kind, False, model, seed)
+    for loss in ("squared_error", "log_loss")
+    for kind, model, seed in [("plain", "one step", 2), ("wide", "trained", 1), ("one row", "garbage", 0)]
+]
+
+
+def wrong_without_rows() -> list[str]:
+    return [wrong for key in FEW for size in (1e-6, 0.5) for wrong in wrong_forces(key, size)[1]]
+
+
+@pytest.mark.parametrize("fewest", [2, 5])
+@pytest.mark.parametrize("name", ["joint_form", "greatest_ratio_upper"])
+def test_a_form_that_hides_few_rows_and_is_too_small_is_caught(monkeypatch, name, fewest):
+    # With 2 most columns stay as they are, so that others can be joined to them.
+    monkeypatch.setattr(few_rows_module, "FEWEST_ROWS", fewest)
+    assert wrong_without_rows() == []
+    honest = getattr(few_rows_module, name)
+    monkeypatch.setattr(few_rows_module, name, lambda *args: 0.2 * honest(*args))
+    assert wrong_without_rows() != []
+
+
+def test_moves_of_the_weights_without_training_rows_hold_exactly(report_proofs):
+    keys = [Key(loss, "l2", kind, bool(number % 2)) for loss in SMOOTH for number, kind in enumerate(KINDS[:4])]
+    assert_proven([wrong_models(key) for key in keys], report_proofs)

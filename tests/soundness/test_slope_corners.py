@@ -11,7 +11,7 @@ from ipub.certificates.slope.prove_moves import prove_move_set
 from ipub.losses import LOSSES, Huber
 from ipub.penalties import ElasticNet
 from support.cases import Case, intervals, train
-from support.moves import in_columns
+from support.moves import every_form
 from support.oracles.exact import exact_model
 from support.oracles.rationals import rational, rational_rows
 
@@ -60,7 +60,7 @@ def test_a_form_that_underflows_keeps_its_cells(weight, large, radii, lam, at):
         assert low <= truth <= high
     part = certificate.part(SlopeBounds)
     if part is not None:
-        for form in (in_columns(part), part.without_training_rows()):
+        for form in every_form(part).values():
             low, high = form.ends(x)
             assert low[0] <= truth <= high[0]
         assert abs(truth) <= part.as_move_set().max_score_move(x)[0]

@@ -25,7 +25,7 @@ from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import overflow_means_unbounded
 from support.cases import train
-from support.moves import in_columns
+from support.moves import every_form
 
 SMOOTH = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
 
@@ -127,8 +127,7 @@ def broken(rng: np.random.Generator, loss_name: str, doubt: bool, intercept: boo
     least, metric = model.hessian_lower(), model.curvature + 0.1 * np.eye(len(w))
     force = force_upper(model, metric)
     with overflow_means_unbounded():
-        ends = {"one by one": bounds.forces(U), "in columns": in_columns(bounds).forces(U)}
-        ends["row-free"] = bounds.without_training_rows().forces(U)
+        ends = {name: form.forces(U) for name, form in every_form(bounds).items()}
     for completion in parts.completions:
         table, y, weight = completion
         here = gradient(model, completion, w)
@@ -262,7 +261,7 @@ def test_where_one_class_is_flat_an_unknown_label_may_take_all_the_curvature_or_
     bounds, least = slope_bounds(model, L1Signs.undecided(w), None), model.hessian_lower()
     U = np.eye(3)
     with overflow_means_unbounded():
-        ends = [form.forces(U) for form in (bounds, in_columns(bounds), bounds.without_training_rows())]
+        ends = [form.forces(U) for form in every_form(bounds).values()]
     for level, side, theta in itertools.product((0, 1) if missing else (0,), (-1.0, 1.0), (-1.0, 1.0)):
         filled = table.copy()
         choices.put(filled, np.full(len(choices), level))

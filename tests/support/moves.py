@@ -155,17 +155,18 @@ def wrong_models(key: Key) -> tuple[int, list[str]]:
 def _forms(part: SlopeBounds) -> dict[str, SlopeBounds]:
     """Return the slope theorem and the mean-value theorem, each by itself, cell by cell and in columns."""
     alone = replace(part, mean_value=None)
-    forms = {"ends": alone, "ends in columns": in_columns(alone), "row-free ends": alone.without_training_rows()}
+    forms = {"ends": alone, "ends in columns": alone.in_columns(), "row-free ends": alone.without_training_rows()}
     forms["ends, another inverse"] = replace(alone, inverse=0.9 * part.inverse)
     if part.mean_value is not None:
         mean = replace(part, inverse=0.0 * part.inverse, move_limits=np.full_like(part.move_limits, 1e300))
-        forms |= {"mean value": mean, "mean value in columns": in_columns(mean)}
+        forms |= {"mean value": mean, "mean value in columns": mean.in_columns()}
     return {name: form for name, form in forms.items() if form is not None}
 
 
-def in_columns(part: SlopeBounds) -> SlopeBounds:
-    """Return the bounds with one form for each column in place of the cells, however few rows it is a sum over."""
-    return replace(part, cells=None, choices=(), jump_rows=part.jump_rows[:0], flipped=None)
+def every_form(part: SlopeBounds) -> dict[str, SlopeBounds]:
+    """Return the bounds cell by cell, in columns, and without training rows, if they have that form."""
+    forms = {"one by one": part, "in columns": part.in_columns(), "row-free": part.without_training_rows()}
+    return {name: form for name, form in forms.items() if form is not None}
 
 
 def _wrong_signs(signs: L1Signs, model: ExactModel) -> Iterator[str]:
@@ -218,7 +219,7 @@ def wrong_forces(key: Key, size: float, moves: int = 6) -> tuple[int, list[str]]
         return 0, []
     U = np.vstack([np.eye(d), case.X_test @ bounds.inverse, *_hardly_moved(bounds)])
     with np.errstate(all="ignore"):
-        ends = {"forces": bounds.forces(U), "forces in columns": in_columns(bounds).forces(U)}
+        ends = {"forces": bounds.forces(U), "forces in columns": bounds.in_columns().forces(U)}
         row_free = bounds.without_training_rows()
         ends |= {} if row_free is None else {"row-free forces": row_free.forces(U)}
     corners = [np.array(corner) for corner in itertools.product([-1.0, 1.0], repeat=d)]

@@ -86,7 +86,7 @@ def _regions(problem: Problem, solution: Solution, intercept_distance: float) ->
         imbalance = up(np.abs(gradient[k]) + everything)[penalty.is_free(len(w))]
         root = _root(norm, float(up(eps[k] + up(imbalance * intercept_distance).sum())), penalty.lam)
         for center, box, _, extra in (as_box, as_ball):
-            regions.append(Region("ball", center, box, float(up(root + extra))))
+            regions.append(Region("ball", center, box, float(up(root + extra)), n_rows=int(sums.n_adapting[k])))
     return regions
 
 
@@ -138,6 +138,8 @@ class _BallSums(NamedTuple):
     row_norm: Array
     """How far the derivatives of rows that adapt can move it: by column, and in norm."""
     wrong_labels: GradientMoves | tuple[()]
+    n_adapting: Array
+    """How many rows adapt and matter."""
 
 
 @reads(Reads.NORMS)
@@ -180,4 +182,6 @@ def _ball_sums(
         loose_w.T @ size,
         norms @ loose_w,
         gradient_moves(block, loss, at, nominal, n_free, wrong),
+        # Center and box are sums over these rows alone: the others leave g near zero.
+        (adapts & ~negligible & (weight > 0.0)[:, None]).sum(axis=0),
     )

@@ -44,7 +44,7 @@ class Recipe:
         solution: Solution,
         *,
         hint: Neighbour | None = None,
-        without_training_rows: bool = False,
+        in_columns: bool = False,
     ) -> Certificate:
         """Certify; where the problem is not supported something else serves, and the certificate's note says so.
 
@@ -54,12 +54,12 @@ class Recipe:
         solution : Solution
         hint : Neighbour, optional
             What is known of the same table with another penalty.
-        without_training_rows : bool
-            Whether the certificate is to keep no training rows.
+        in_columns : bool
+            Whether uncertain cells are to be bounded column by column and not one by one; see `Certificate.in_columns`.
         """
-        options = {"hint": hint, "without_training_rows": without_training_rows} if self.takes_hints else {}
+        options = {"hint": hint, "in_columns": in_columns} if self.takes_hints else {}
         certificate = self.make(problem, solution, **options)
-        return certificate.without_training_rows() if without_training_rows else certificate
+        return certificate.in_columns() if in_columns else certificate
 
     def supports(self, problem: Problem) -> str:
         """Return why a problem does not have these bounds, and what serves instead; "" if it has."""

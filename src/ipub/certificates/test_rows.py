@@ -16,7 +16,7 @@ from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.rounding import Array, down, overflow_means_unbounded, sum_upper, up
 
-CellTable = tuple[Indices, Indices, Array]
+RowCells = tuple[Indices, Indices, Array]
 """Row, column and radius of each uncertain cell."""
 
 MOST_TRIED = 3
@@ -29,7 +29,7 @@ MOST_COMBINATIONS = 256
 def bounds_of_uncertain_rows(
     bounds_of: Callable[[Array], Array],
     center: Array,
-    cells: CellTable,
+    cells: RowCells,
     coef_bounds: Array,
     choices: MissingCategories = NOTHING_MISSING,
     most_tried: int = MOST_TRIED,
@@ -48,7 +48,7 @@ def bounds_of_uncertain_rows(
         The uncertain cells; their columns are among the first of `coef_bounds`.
     coef_bounds : array of shape (n, 2)
         Bounds of the weights over all completions of the training table.
-    choices : Choices
+    choices : MissingCategories
         The missing categories of the rows.
     most_tried : int
         Cells of a row of which both ends are tried, at most.
@@ -59,6 +59,13 @@ def bounds_of_uncertain_rows(
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         low, high = np.minimum.reduceat(bounds[:, 0], starts), np.maximum.reduceat(bounds[:, 1], starts)
         return np.column_stack([low, high])
+    return _bounds_without_choices(bounds_of, center, cells, coef_bounds, most_tried)
+
+
+def _bounds_without_choices(
+    bounds_of: Callable[[Array], Array], center: Array, cells: RowCells, coef_bounds: Array, most_tried: int
+) -> Array:
+    """Bound rows whose uncertain cells are all intervals (Lemma 10)."""
     in_row, columns, radii = cells
     if len(in_row) == 0:
         return bounds_of(center)
@@ -72,8 +79,8 @@ def bounds_of_uncertain_rows(
         tried, place = _largest_of_each_row(in_row, most, ~(rises | falls), most_tried)
         rest = np.where(rises | falls, 0.0, most)
         rest[tried] = 0.0
-        loose: Array = np.bincount(in_row, rest, minlength=len(center)).astype(float, copy=False)
-        loose = sum_upper(loose, center.shape[1] + 2)
+        left_open: Array = np.bincount(in_row, rest, minlength=len(center)).astype(float, copy=False)
+        left_open = sum_upper(left_open, center.shape[1] + 2)
     highest, lowest = center.copy(), center.copy()
     highest[in_row, columns] = np.where(rises, top, np.where(falls, bottom, middle))
     lowest[in_row, columns] = np.where(rises, bottom, np.where(falls, top, middle))
@@ -84,20 +91,20 @@ def bounds_of_uncertain_rows(
     for choice in range(n_choices.max()):
         ends = np.where(choice >> place & 1, top[tried], bottom[tried])
         lowest[in_row[tried], columns[tried]] = highest[in_row[tried], columns[tried]] = ends
-        some = uncertain & (choice < n_choices)
-        below, above = np.split(bounds_of(np.concatenate([lowest[some], highest[some]])), 2)
-        bounds[some, 0] = np.minimum(bounds[some, 0], below[:, 0])
-        bounds[some, 1] = np.maximum(bounds[some, 1], above[:, 1])
+        tries = uncertain & (choice < n_choices)
+        below, above = np.split(bounds_of(np.concatenate([lowest[tries], highest[tries]])), 2)
+        bounds[tries, 0] = np.minimum(bounds[tries, 0], below[:, 0])
+        bounds[tries, 1] = np.maximum(bounds[tries, 1], above[:, 1])
     with overflow_means_unbounded():
-        bounds[uncertain, 0] = down(bounds[uncertain, 0] - loose[uncertain])
-        bounds[uncertain, 1] = up(bounds[uncertain, 1] + loose[uncertain])
+        bounds[uncertain, 0] = down(bounds[uncertain, 0] - left_open[uncertain])
+        bounds[uncertain, 1] = up(bounds[uncertain, 1] + left_open[uncertain])
     # down(-inf) is NaN: no bound.
     bounds[:, 0] = np.nan_to_num(bounds[:, 0], nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
     bounds[:, 1] = np.nan_to_num(bounds[:, 1], nan=np.inf, posinf=np.inf, neginf=np.inf)
     return bounds
 
 
-def every_level(center: Array, cells: CellTable, choices: MissingCategories) -> tuple[Array, CellTable, Indices]:
+def every_level(center: Array, cells: RowCells, choices: MissingCategories) -> tuple[Array, RowCells, Indices]:
     """Replace each row by one for every combination of the levels of its missing categories.
 
     Returns the rows, their uncertain cells, and the number of the row each of them stands for.
@@ -105,8 +112,8 @@ def every_level(center: Array, cells: CellTable, choices: MissingCategories) -> 
     center = center.copy()
     in_row, columns, radii = cells
     origin: Indices = np.arange(len(center))
-    for some, levels in choices.by_category():
-        missing = np.isin(origin, choices.rows[some])
+    for of_category, levels in choices.by_category():
+        missing = np.isin(origin, choices.rows[of_category])
         count = np.bincount(origin, minlength=len(origin))[origin] * len(levels.columns)
         boxed = np.flatnonzero(missing & (count > MOST_COMBINATIONS))
         center[np.ix_(boxed, levels.columns)] = 0.5
@@ -130,7 +137,7 @@ def every_level(center: Array, cells: CellTable, choices: MissingCategories) -> 
 
 def _largest_of_each_row(in_row: Indices, size: Array, allowed: Array, count: int) -> tuple[Indices, Indices]:
     """Return which allowed cells are among the `count` largest of their row, and their places there from 0."""
-    some = np.flatnonzero(allowed)
-    order = some[np.lexsort((-np.nan_to_num(size[some], nan=np.inf), in_row[some]))]
+    cells = np.flatnonzero(allowed)
+    order = cells[np.lexsort((-np.nan_to_num(size[cells], nan=np.inf), in_row[cells]))]
     place = np.arange(len(order)) - np.searchsorted(in_row[order], in_row[order])
     return order[place < count], place[place < count]

@@ -22,7 +22,7 @@ NEARLY_EXACT = 1.5
 
 
 def tight(
-    problem: Problem, solution: Solution, *, hint: Neighbour | None = None, without_training_rows: bool = False
+    problem: Problem, solution: Solution, *, hint: Neighbour | None = None, in_columns: bool = False
 ) -> Certificate:
     """Take slopes where they are nearly exact, and else intersect everything that is cheap; finite in any case.
 
@@ -35,13 +35,14 @@ def tight(
     solution : Solution
     hint : Neighbour, optional
         What is known of a problem with another penalty: it saves time.
-    without_training_rows : bool
-        Whether no training rows are to be kept. Then slopes are enough, however wide they are: it saves time as well.
+    in_columns : bool
+        Whether uncertain cells are to be taken column by column. Then slopes are enough, however wide they are: it
+        saves time as well.
     """
-    attempt = attempt_slope_bounds(problem, solution, hint=hint, in_columns=without_training_rows)
-    if attempt.bounds is None and (hint is not None or without_training_rows):
+    attempt = attempt_slope_bounds(problem, solution, hint=hint, in_columns=in_columns)
+    if attempt.bounds is None and (hint is not None or in_columns):
         attempt = attempt_slope_bounds(problem, solution)
-    if attempt.bounds is not None and (attempt.bounds.excess <= NEARLY_EXACT or without_training_rows):
+    if attempt.bounds is not None and (attempt.bounds.excess <= NEARLY_EXACT or in_columns):
         region = _around_zero(problem, solution, attempt.bounds)
         if region is not None:
             return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)

@@ -134,8 +134,8 @@ def with_every_form(groups: ColumnGroups, linear: Linearization, terms: CellTerm
     return with_forms(groups, *pairs, *((each.form(inverse), len(each.rows)) for each in terms.choices))
 
 
-def without_cells(bounds: SlopeBounds, linear: Linearization) -> SlopeBounds:
+def with_columns(bounds: SlopeBounds, linear: Linearization) -> SlopeBounds:
     """Return the bounds, made for `ends` alone, with a form for each column in place of the cells."""
     assert isinstance(linear.cells, CellTerms)
     groups = with_every_form(bounds.groups, linear, linear.cells, bounds.inverse)
-    return replace(bounds, groups=groups, cells=None, choices=(), jump_rows=bounds.jump_rows[:0], flipped=None)
+    return replace(bounds, groups=groups).in_columns()

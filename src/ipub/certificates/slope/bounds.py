@@ -119,10 +119,15 @@ class SlopeBounds(ScoreBounds):
         has_rows = self.cells is not None or self.flipped is not None or bool(len(self.choices) or len(self.jump_rows))
         return Needs(matrices=True, training_rows=has_rows)
 
+    def in_columns(self) -> SlopeBounds:
+        """Return the form that takes the cells of a column together (Lemma 8): wider by some per cent."""
+        return replace(self, cells=None, choices=(), jump_rows=self.jump_rows[:0], flipped=None)
+
     def without_training_rows(self) -> SlopeBounds | None:
         """Return the form that keeps no training row, nor a sum over fewer than `FEWEST_ROWS` of them.
 
-        Wider by some per cent. If the table has fewer incomplete rows than that, all that they do is bounded by a
+        As `in_columns`, and where a column has few cells a little wider. If the table has fewer incomplete rows than
+        that, all that they do is bounded by a
         multiple of the curvature, which is a sum over all rows: wider by a factor of about the root of n_features.
         There is no such form (None) if the curvature itself is a sum over few rows, as that of the hinge can be.
         """
@@ -137,7 +142,7 @@ class SlopeBounds(ScoreBounds):
             self.curvature,
             self.inverse,
         )
-        alone = replace(self, **free._asdict(), cells=None, choices=(), jump_rows=self.jump_rows[:0], flipped=None)
+        alone = replace(self.in_columns(), **free._asdict())
         if not has_few_rows(np.array([self.n_incomplete]))[0]:
             return alone
         # What few rows do to the Hessian, and how far they move each weight, says as much as a sum over them.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.slope.assemble import slope_bounds, without_cells
+from ipub.certificates.slope.assemble import slope_bounds, with_columns
 from ipub.certificates.slope.cell_terms import CellTerms
 from ipub.certificates.slope.l1_signs import L1Signs
 from ipub.certificates.slope.linearize import Linearization, linearize
@@ -79,7 +79,7 @@ def box_of_moves(linear: Linearization, ellipsoid: Ellipsoid, in_columns: bool =
     if bounds is None:
         return limits
     if in_columns and isinstance(linear.cells, CellTerms):
-        bounds = without_cells(bounds, linear)
+        bounds = with_columns(bounds, linear)
     low, high = bounds.ends(unit)
     return np.asarray(np.fmin(limits, np.maximum(up(high - w), up(w - low))))
 
