@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from flint import arb, fmpq
 
@@ -49,6 +50,7 @@ class Line:
         return found
 
 
+@lru_cache(maxsize=4096)
 def line_of(loss: Loss, y: float | fmpq) -> Line | None:
     """Return the derivative of a loss as such a line, None for losses of another kind."""
     y = rational(y)
