@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-long bench bench-page lint clean
+.PHONY: install demo test test-long mutants bench bench-page lint clean
 
 install: .venv/installed
 
@@ -25,6 +25,9 @@ test: lint
 
 test-long: install
 	$(BIN)/pytest -n 2 -m long -s
+
+mutants: install
+	PYTHONPATH=tests $(BIN)/python -m mutants
 
 bench: install
 	$(BIN)/python -m benchmarks
