@@ -30,7 +30,7 @@ test-long: install
 	$(BIN)/pytest -n 2 -m long -s
 
 mutants: install
-	cd tests && ../$(BIN)/python -m mutants
+	PYTHONPATH=tests $(BIN)/python -m mutants
 
 bench: install
 	$(BIN)/python -m benchmarks

@@ -1,10 +1,34 @@
-"""Adds up what the attacks of a run did, over all workers, and prints it at the end."""
+"""Exact models are computed once for all workers of a run; what its attacks did is added up and printed at the end."""
 
 from __future__ import annotations
+
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from support.attacks import Tally
+from support.oracles import shared
+
+EXACT_MODELS = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give all workers one folder for exact models: it is new for each run and removed at its end."""
+    if hasattr(config, "workerinput"):
+        shared.use_folder(Path(config.workerinput["exact_models"]))
+    else:
+        config.stash[EXACT_MODELS] = tempfile.TemporaryDirectory(prefix="exact-models-")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node) -> None:
+    node.workerinput["exact_models"] = node.config.stash[EXACT_MODELS].name
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if EXACT_MODELS in config.stash:
+        config.stash[EXACT_MODELS].cleanup()
 
 
 @pytest.fixture

@@ -244,8 +244,11 @@ TEST_FILES = sorted(path for path in TESTS.rglob("*.py") if "__pycache__" not in
 
 
 @pytest.mark.parametrize("path", TEST_FILES, ids=lambda path: str(path.relative_to(TESTS)))
-def test_tests_share_code_through_the_support_package_alone(path):
-    own = {each.name for each in TESTS.iterdir() if each.is_dir()} | {each.stem for each in TESTS.glob("*.py")}
+def test_tests_share_code_through_packages_alone(path):
+    """No test module imports another one, or anything from a folder of tests: only `support` and `mutants`."""
+    folders = {each.name for each in TESTS.iterdir() if each.is_dir()}
+    packages = {name for name in folders if (TESTS / name / "__init__.py").exists()}
+    assert packages == {"support", "mutants"}
     imported = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -253,8 +256,9 @@ def test_tests_share_code_through_the_support_package_alone(path):
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "a relative import"
             imported.add(node.module)
-    shadowed = {"io"}  # a folder here, but `import io` is Python's own: folders of tests are no packages
-    assert {name.split(".")[0] for name in imported} & (own - shadowed) <= {"support"}
+    # `import io` is Python's own: folders of tests are no packages.
+    no_packages = (folders - packages - {"io"}) | {each.stem for each in TESTS.glob("*.py")}
+    assert not {name.split(".")[0] for name in imported} & no_packages
 
 
 MODULES = sorted(

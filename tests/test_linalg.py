@@ -132,6 +132,19 @@ def test_the_enclosed_inverse_holds_what_lies_between_exactly(seed, scale):
         assert_between(exact, inverse.center, inverse.spread)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e10])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_enclosed_inverse_holds_where_one_end_is_far_less_accurate_than_the_other(seed, size):
+    """The inverse of the lower end is off by a good part of its error bound, and that of the upper end by nothing."""
+    rng = np.random.default_rng(seed)
+    vectors = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    lower = (vectors * [1.0, 1e-3, 1e-7]) @ vectors.T
+    lower = np.triu(lower) + np.triu(lower, 1).T
+    inverse = EnclosedInverse.between(lower, 2.0 * size * np.eye(3))
+    assert inverse is not None
+    assert_between(fmpq_mat(rational_rows(lower)).inv().tolist(), inverse.center, inverse.spread)
+
+
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("seed", range(12))
 def test_forms_are_bounded_exactly(seed, scale):
@@ -162,6 +175,18 @@ def test_the_greatest_ratio_of_forms_is_bounded_exactly(seed, scale):
     assert is_definite(minus(scaled, rational_rows(matrix)))
     if scale == 0.0 and len(rows):
         assert bound <= 1.01 * np.linalg.eigvals(np.linalg.solve(metric, matrix)).real.max()
+
+
+@pytest.mark.parametrize("distance", 10.0 ** np.linspace(-15.5, -6.0, 20))
+def test_a_ratio_to_a_metric_that_is_nearly_singular_is_proved_or_unbounded(distance):
+    """The eigenvalues that are computed may be off by far more than they are enlarged by."""
+    for share in (1.0, 0.7, 0.9):
+        metric = np.array([[1.0, share - distance], [share - distance, share**2]])
+        matrix = np.outer([share, -1.0], [share, -1.0])
+        bound = greatest_ratio_upper(matrix, metric)
+        if np.isfinite(bound):
+            scaled = [[rational(bound) * entry for entry in row] for row in rational_rows(metric)]
+            assert is_definite(minus(scaled, rational_rows(matrix)))
 
 
 def test_a_ratio_to_nothing_is_unbounded():

@@ -19,9 +19,11 @@ from support.enclosures import (
     wrong_curvatures,
     wrong_lines,
     wrong_midpoints,
+    wrong_near,
     wrong_penalties,
     wrong_products,
     wrong_residuals,
+    wrong_residuals_between,
     wrong_secants,
     wrong_slopes,
     wrong_values,
@@ -31,7 +33,17 @@ from support.oracles.rationals import exact_dot, rational, rationals
 
 
 @pytest.mark.parametrize(
-    "check", [wrong_values, wrong_conjugates, wrong_residuals, wrong_slopes, wrong_curvatures, wrong_secants]
+    "check",
+    [
+        wrong_values,
+        wrong_conjugates,
+        wrong_residuals,
+        wrong_residuals_between,
+        wrong_slopes,
+        wrong_near,
+        wrong_curvatures,
+        wrong_secants,
+    ],
 )
 @pytest.mark.parametrize(
     "loss", [*LOSSES.values(), *map(SmoothedHinge, (1.0, 0.1, 3e-14)), Huber(0.1), Huber(1e6)], ids=repr

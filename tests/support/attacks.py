@@ -94,11 +94,12 @@ def retrain(case: Case, table: np.ndarray, start: Retrained | None = None) -> Re
         w, slopes, error = method(case, table, start)
         scores = arb_mat(case.X_test.tolist()) * arb_mat([[value] for value in w])
         lowest, highest, d = [], [], table.shape[1]
+        # The best intercept moves no more than the scores of the rows do.
+        longest = max(_norm(row).upper() for row in table.tolist()) if case.penalty.n_free else arb(0)
         for k, x in enumerate(case.X_test.tolist()):
             reach = _norm(x[:d]) * error
             if case.penalty.n_free:
-                # The best intercept moves no more than the scores of the rows do.
-                reach += abs(arb(x[d])) * max(_norm(row).upper() for row in table.tolist()) * error
+                reach += abs(arb(x[d])) * longest * error
             lowest.append(np.nextafter(float((scores[k, 0] - reach).lower()), -np.inf))
             highest.append(np.nextafter(float((scores[k, 0] + reach).upper()), np.inf))
     return Retrained(np.array([float(value) for value in w]), slopes, np.array(lowest), np.array(highest))

@@ -93,6 +93,39 @@ def wrong_residuals(loss: Loss) -> Iterator[str]:
             yield from _not_above(bounds, lambda k, y=y, t=t, a=a: exact_residual(loss, y, t[k], a[k]), "residual")
 
 
+def wrong_residuals_between(loss: Loss) -> Iterator[str]:
+    """Yield every short interval of scores with a residual above `residual_upper_between`, at one of its ends.
+
+    The dual is the rounded derivative at a score nearby. Rows are given at once: all near, and near and far together.
+    """
+    rng = np.random.default_rng(10)
+    for y, widths in itertools.product(targets(rng, loss), ([1e-9, 1e-8, 1e-10], [0.0, 1e-12, 1e-9, 1e-3, 2.0])):
+        t = np.concatenate([rng.normal(size=30) * 2.0, kinks(loss, y), [y, 0.0]])
+        move, back = (rng.choice(widths, size=len(t)) for _ in range(2))
+        lower, upper, label = t - back, t + move, np.full_like(t, y)
+        a = -loss.derivative(label, t)
+        bounds = loss.residual_upper_between(label, lower, upper, a)
+        for ends in (lower, upper):
+            yield from _not_above(
+                bounds, lambda k, y=y, t=ends, a=a: exact_residual(loss, y, t[k], a[k]), "residual between"
+            )
+
+
+def wrong_near(loss: Loss) -> Iterator[str]:
+    """Yield every short interval of scores with a derivative farther from the middle than `derivative_near` says."""
+    rng = np.random.default_rng(11)
+    for y in targets(rng, loss):
+        t = np.concatenate([rng.normal(size=100) * 3.0, kinks(loss, y), [y, 0.0, 40.0, -40.0]])
+        lower = t - rng.choice([0.0, 1e-15, 1e-9, 0.1, 1.0], size=len(t))
+        upper = t + rng.choice([0.0, 1e-15, 1e-9, 0.1, 1.0], size=len(t))
+        c, e = loss.derivative_near(np.full_like(t, y), lower, upper)
+        with ctx.workprec(PRECISION):
+            for k, at in itertools.product(range(len(t)), (lower, t, upper)):
+                for slope in exact_slopes(loss, y, at[k]):
+                    if not (is_above(e[k], slope - rational(c[k])) and is_above(e[k], rational(c[k]) - slope)):
+                        yield f"slope {slope} of {loss.name} is not within {e[k]!r} of {c[k]!r}"
+
+
 def wrong_slopes(loss: Loss) -> Iterator[str]:
     """Yield every interval of scores with a derivative outside `derivative_range`, at its ends or inside."""
     rng = np.random.default_rng(4)

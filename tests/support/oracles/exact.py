@@ -10,6 +10,7 @@ import itertools
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
@@ -23,7 +24,9 @@ from ipub.problem import Problem
 from ipub.solvers import solve
 from support.oracles.losses import LineOracle, oracle_of
 from support.oracles.rationals import Enclosure, ball_ends, exact_dot, rational, rational_rows, rationals
+from support.oracles.shared import computed_once
 
+T = TypeVar("T")
 PRECISION = 320
 """Bits of the ball arithmetic."""
 
@@ -50,6 +53,7 @@ class ExactModel:
         return self.score([float(j == k) for k in range(len(self.w))])
 
 
+@computed_once(ExactModel)
 def exact_model(X, y, weight, loss: Loss | str, lam: float, kappa: float) -> ExactModel:
     """Minimise ``sum s_i loss(y_i, x_i.w) / sum s_i + lam/2 |w|^2 + kappa |w|_1`` exactly.
 
@@ -94,8 +98,19 @@ def _sign_patterns(w: np.ndarray, kappa: fmpq) -> Iterator[tuple[int, ...]]:
         yield (1,) * len(w)
         return
     guess = tuple(int(sign) for sign in np.sign(w))
-    patterns = itertools.product((-1, 0, 1), repeat=len(w))
-    yield from sorted(patterns, key=lambda signs: sum(a != b for a, b in zip(signs, guess, strict=True)))
+    yield from _by_changes(guess, [(-1, 0, 1)] * len(w))
+
+
+def _by_changes(guess: Sequence[T], options: Sequence[Sequence[T]]) -> Iterator[tuple[T, ...]]:
+    """Yield every choice of one option each: the guess, then those that differ from it in one place, in two, ..."""
+    others = [[option for option in all_ if option != at] for at, all_ in zip(guess, options, strict=True)]
+    for count in range(len(guess) + 1):
+        for places in itertools.combinations(range(len(guess)), count):
+            for changes in itertools.product(*(others[place] for place in places)):
+                chosen = list(guess)
+                for place, change in zip(places, changes, strict=True):
+                    chosen[place] = change
+                yield tuple(chosen)
 
 
 def _solve(matrix: list[list[fmpq]], right: list[fmpq]) -> list[fmpq] | None:
@@ -132,10 +147,7 @@ def _piecewise(rows, labels, shares, lam, kappa, guess, oracle: LineOracle, n_fr
     d = len(guess)
     strength = [lam] * (d - n_free) + [fmpq(0)] * n_free
     guessed = [line.piece(exact_dot(row, rationals(guess))) for row, line in zip(rows, lines, strict=True)]
-    choices = [sorted(line.pieces, key=lambda name, at=at: name != at) for line, at in zip(lines, guessed, strict=True)]
-    ranks = sorted(itertools.product(*(range(len(names)) for names in choices)), key=np.count_nonzero)
-    for rank in ranks:
-        names = [options[k] for options, k in zip(choices, rank, strict=True)]
+    for names in _by_changes(guessed, [list(line.pieces) for line in lines]):
         pieces = [line.pieces[name] for line, name in zip(lines, names, strict=True)]
         for signs in _sign_patterns(guess[: d - n_free], kappa):
             w = _piecewise_candidate(rows, shares, strength, kappa, pieces, signs)

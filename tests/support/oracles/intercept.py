@@ -34,6 +34,7 @@ from support.oracles.exact import (
 )
 from support.oracles.losses import oracle_of
 from support.oracles.rationals import ball_ends, exact_dot, rational, rational_rows, rationals
+from support.oracles.shared import computed_once
 
 Ends = tuple[arb, arb]
 
@@ -57,7 +58,10 @@ def intercept_ball(
 
     def total(b: arb) -> Ends:
         parts = [ends(label, score + b) for label, score in zip(y, scores, strict=True)]
-        return tuple(sum((s * part[k] for s, part in zip(weight, parts, strict=True)), arb(0)) for k in (0, 1))
+        low = sum((s * part[0] for s, part in zip(weight, parts, strict=True)), arb(0))
+        if all(part[0] is part[1] for part in parts):
+            return low, low
+        return low, sum((s * part[1] for s, part in zip(weight, parts, strict=True)), arb(0))
 
     if ends is hinge_ends:
         kinks = (label - score for label, score in zip(y, scores, strict=True))
@@ -79,10 +83,15 @@ def _newton(total: Callable[[arb], Ends], b: arb) -> arb:
         here, there = total(b)[0], total(b + step)[0]
         if not there > here:
             break
-        b = (b - here * step / (there - here)).mid()
+        move = here * step / (there - here)
+        b = (b - move).mid()
+        # What is left is about this move times `step`, far less than the distance at which it is verified.
+        if abs(move) <= arb(2) ** (-ctx.prec // 2) * (abs(b) + arb(2) ** -20):
+            break
     return b
 
 
+@computed_once(ExactModel)
 def exact_intercept_model(X, y, weight, loss: Loss | str, lam: float, kappa: float) -> ExactModel:
     """Minimise ``sum s_i loss(y_i, x_i.w + b) / sum s_i + lam/2 |w|^2 + kappa |w|_1`` exactly.
 

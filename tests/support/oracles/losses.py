@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -65,8 +66,13 @@ class LineOracle(SmoothOracle):
 
     minimiser = "lines"
 
-    @abstractmethod
+    @lru_cache(maxsize=4096)  # noqa: B019 (there are few oracles, and they stay)
     def line(self, y: float | fmpq) -> Line:
+        """Return the derivative, made once for each target."""
+        return self.new_line(y)
+
+    @abstractmethod
+    def new_line(self, y: float | fmpq) -> Line:
         """Return the derivative."""
 
     def conjugate(self, y: float, a: float) -> fmpq:
@@ -86,7 +92,7 @@ class LineOracle(SmoothOracle):
 class SquaredOracle(LineOracle):
     domain = (float("-inf"), float("inf"))
 
-    def line(self, y: float | fmpq) -> Line:
+    def new_line(self, y: float | fmpq) -> Line:
         return Line(rational(y), fmpq(1, 2), None, None)
 
     def value(self, y: float, t: float) -> fmpq:
@@ -100,7 +106,7 @@ class HuberOracle(LineOracle):
     def domain(self) -> tuple[float, float]:
         return -self.loss.delta, self.loss.delta
 
-    def line(self, y: float | fmpq) -> Line:
+    def new_line(self, y: float | fmpq) -> Line:
         delta = rational(self.loss.delta)
         return Line(rational(y), fmpq(1), -delta, delta)
 
@@ -112,7 +118,7 @@ class HuberOracle(LineOracle):
 class SquaredHingeOracle(LineOracle):
     domain = (0.0, float("inf"))
 
-    def line(self, y: float | fmpq) -> Line:
+    def new_line(self, y: float | fmpq) -> Line:
         return Line(rational(y), fmpq(1, 2), *((None, fmpq(0)) if y > 0 else (fmpq(0), None)))
 
     def value(self, y: float, t: float) -> fmpq:
@@ -124,7 +130,7 @@ class SmoothedHingeOracle(LineOracle):
 
     domain = (0.0, 1.0)
 
-    def line(self, y: float | fmpq) -> Line:
+    def new_line(self, y: float | fmpq) -> Line:
         ends = (fmpq(-1), fmpq(0)) if y > 0 else (fmpq(0), fmpq(1))
         return Line(rational(y), rational(self.loss.width), *ends)
 
@@ -189,6 +195,7 @@ ORACLES: dict[str, Callable[[Loss], LossOracle]] = {
 }
 
 
+@lru_cache(maxsize=256)
 def oracle_of(loss: Loss) -> LossOracle:
     """Return the exact oracle of a loss; raise NotImplementedError for one that has none."""
     if loss.name not in ORACLES:

@@ -1,0 +1,116 @@
+"""Put each mutant into a copy of the source and run its tests on the copy.
+
+    python -m mutants [-j JOBS] [WORD ...]
+
+Only mutants with one of the words in their name or file are run, all if there are no words. The exit status is 1 if a
+mutant survives that is not argued to be equivalent, and 2 if the list of mutants does not fit the source or the tests
+do not pass on the unchanged source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutants.catalogue import MUTANTS
+from mutants.copies import FAILED, PASSED, ROOT, copy_source, run_tests
+from mutants.entry import Mutant, StaleMutantError
+
+MOST_SECONDS = 1800
+"""No tests of a mutant take nearly as long; if they do, nothing is known of it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the tests said of a mutant."""
+
+    mutant: Mutant
+    killed_by: str
+    """The test that failed first; empty if none did."""
+    broken: str
+    """What pytest wrote if it could not run the tests."""
+    seconds: float
+
+
+def try_mutant(mutant: Mutant) -> Outcome:
+    """Run the tests of one mutant on a copy of the source that has it."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+        mutant.apply(copy_source(Path(name)))
+        try:
+            status, output = run_tests(Path(name) / "src", mutant.tests, timeout=MOST_SECONDS)
+        except TimeoutError:
+            return Outcome(mutant, "", f"The tests did not end within {MOST_SECONDS} s.", time.perf_counter() - start)
+    found = re.search(r"^(?:FAILED|ERROR) (\S+)", output, flags=re.MULTILINE)
+    killed_by = found.group(1) if found and status == FAILED else ""
+    broken = "" if killed_by or status == PASSED else output
+    return Outcome(mutant, killed_by.removeprefix("tests/"), broken, time.perf_counter() - start)
+
+
+def passes_unchanged(mutants: list[Mutant], jobs: int) -> bool:
+    """Run all tests of some mutants on an unchanged copy: only what passes there can notice anything."""
+    tests = tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
+    with tempfile.TemporaryDirectory(prefix="unchanged-") as name:
+        source = copy_source(Path(name)).parent
+        status, output = run_tests(source, tests, "-n", str(jobs))
+    if status != PASSED:
+        print(output)
+        print("The tests do not pass on the unchanged source.")
+    return status == PASSED
+
+
+def report(outcome: Outcome) -> None:
+    mutant = outcome.mutant
+    if outcome.broken:
+        print(f"{outcome.broken}\nBROKEN    {mutant.where}: {mutant.name}")
+    elif outcome.killed_by:
+        print(f"killed    {mutant.where}: {mutant.name} ({outcome.seconds:.0f} s, {outcome.killed_by})")
+    elif mutant.equivalent:
+        print(f"equivalent {mutant.where}: {mutant.name}: {mutant.equivalent}")
+    else:
+        print(f"SURVIVED  {mutant.where}: {mutant.name} ({outcome.seconds:.0f} s)")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mutants", description="Run tests on a source with errors planted in it.")
+    parser.add_argument("words", nargs="*", help="run only mutants with one of these in their name or file")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="mutants at a time")
+    parser.add_argument("--no-check", action="store_true", help="do not run the tests on the unchanged source first")
+    options = parser.parse_args()
+    chosen = [m for m in MUTANTS if not options.words or any(w in f"{m.where}: {m.name}" for w in options.words)]
+    try:
+        for mutant in chosen:
+            mutant.file(ROOT / "src" / "ipub")
+    except StaleMutantError as error:
+        print(error)
+        return 2
+    if not options.no_check and not passes_unchanged(chosen, options.jobs):
+        return 2
+    with ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = []
+        for outcome in pool.map(try_mutant, chosen):
+            report(outcome)
+            outcomes.append(outcome)
+    survivors = [o for o in outcomes if not (o.killed_by or o.broken or o.mutant.equivalent)]
+    killed = sum(bool(o.killed_by) for o in outcomes)
+    equivalent = sum(not o.killed_by and bool(o.mutant.equivalent) for o in outcomes)
+    print(f"{killed} of {len(outcomes)} mutants killed, {equivalent} argued equivalent, {len(survivors)} survived.")
+    for outcome in survivors:
+        print(f"SURVIVED  {outcome.mutant.where}: {outcome.mutant.name}")
+    wrongly_argued = [o for o in outcomes if o.killed_by and o.mutant.equivalent]
+    for outcome in wrongly_argued:
+        print(f"Argued equivalent, but killed by {outcome.killed_by}: {outcome.mutant.name}")
+    if any(outcome.broken for outcome in outcomes):
+        return 2
+    return 1 if survivors or wrongly_argued else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+"""All mutants."""
+
+from __future__ import annotations
+
+from mutants import arithmetic, labels_and_rows, regions
+from mutants.entry import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (*arithmetic.MUTANTS, *regions.MUTANTS, *labels_and_rows.MUTANTS)

@@ -1,0 +1,295 @@
+"""Mutants of the sphere, the half-ball, the ball around zero, the intercept, and the ranges of scores."""
+
+from __future__ import annotations
+
+from mutants.entry import Mutant
+
+LOSSES, PENALTIES, TABLES = (
+    ("squared_error", "hinge", "huber", "log_loss"),
+    ("l2", "elastic net"),
+    ("normal", "integers"),
+)
+SOME = tuple(f"[{loss}-{penalty}-{table}]" for table in TABLES for penalty in PENALTIES for loss in LOSSES)
+EXACT = tuple(
+    f"soundness/test_exact.py::{test}{some}"
+    for test in (
+        "test_without_missing_cells_the_bounds_contain_the_exact_optimum",
+        "test_bounds_hold_at_every_vertex_and_on_a_grid_exactly",
+    )
+    for some in SOME
+)
+EXACT_INTERCEPT = (
+    "soundness/test_intercept.py",
+    *(f"soundness/test_exact.py::test_bounds_with_an_intercept_hold_exactly{some}" for some in SOME),
+)
+SPHERE = ("certificates/test_sphere.py", "soundness/test_sphere_oracle.py", *EXACT)
+BALL = (
+    "certificates/test_ball.py::test_every_region_by_itself_holds_the_models_of_all_vertices",
+    "certificates/test_ball.py::test_one_uncertain_cell_is_bounded_exactly_where_nothing_curves",
+    "certificates/test_ball.py::test_a_dual_point_of_other_weights_is_paid_for",
+    "soundness/test_planted_errors.py",
+    *EXACT,
+)
+ORIGIN = ("certificates/test_origin.py", *EXACT)
+LABELS = ("soundness/test_labels.py", "soundness/test_terms.py")
+WRONG_LABELS = ("soundness/test_wrong_labels.py",)
+
+MUTANTS = (
+    # --- sphere ------------------------------------------------------------------------------------------------------
+    Mutant(
+        "the loss at one end of the scores",
+        "certificates/sphere.py",
+        "np.maximum(loss.value_upper(y, lower), loss.value_upper(y, upper))",
+        "loss.value_upper(y, lower)",
+        SPHERE,
+    ),
+    Mutant(
+        "a radius without its factor 2",
+        "certificates/sphere.py",
+        "up(2.0 * gap / problem.penalty.lam)",
+        "up(gap / problem.penalty.lam)",
+        SPHERE,
+    ),
+    Mutant(
+        "a dual value without the cells of columns",
+        "certificates/sphere.py",
+        "up(np.abs(end) + spread)",
+        "up(np.abs(end))",
+        SPHERE,
+    ),
+    Mutant(
+        "the product of weights and dual point with the wrong sign",
+        "certificates/sphere.py",
+        "up(-w * end)",
+        "up(w * end)",
+        SPHERE,
+    ),
+    Mutant(
+        "an unbalanced dual point that costs nothing",
+        "certificates/sphere.py",
+        "up(np.maximum(*np.abs(ends)) * free_reach)",
+        "0.0 * up(np.maximum(*np.abs(ends)) * free_reach)",
+        EXACT_INTERCEPT,
+    ),
+    Mutant(
+        "the conjugate left out of an incomplete row",
+        "certificates/sphere.py",
+        "up(up(highest_loss + loss.conjugate_upper(y, a)) + product)",
+        "up(highest_loss + product)",
+        SPHERE,
+    ),
+    # --- half-ball ---------------------------------------------------------------------------------------------------
+    Mutant("half of eps", "certificates/ball.py", "up(eps / lam)", "up(eps / (2.0 * lam))", BALL),
+    Mutant(
+        "half the radius of the gradient",
+        "certificates/ball.py",
+        "half = up(norm / (2.0 * lam))",
+        "half = up(norm / (4.0 * lam))",
+        BALL,
+    ),
+    Mutant(
+        "a center twice as far away",
+        "certificates/ball.py",
+        "down(w - up(high / (2.0 * lam))), up(w - down(low / (2.0 * lam)))",
+        "down(w - up(high / lam)), up(w - down(low / lam))",
+        BALL,
+    ),
+    Mutant(
+        "a row that keeps pays nothing",
+        "certificates/ball.py",
+        "np.where(adapts, 0.0, residual[:, None])",
+        "np.where(adapts, 0.0, 0.0 * residual[:, None])",
+        BALL,
+    ),
+    Mutant(
+        "a row that adapts has one slope",
+        "certificates/ball.py",
+        "np.where(adapts, spread[:, None], 0.0)",
+        "np.where(adapts, 0.0 * spread[:, None], 0.0)",
+        BALL,
+    ),
+    Mutant(
+        "cells without the spread of the slope",
+        "certificates/ball.py",
+        "np.abs(slope_w) + loose_w",
+        "np.abs(slope_w)",
+        BALL,
+    ),
+    Mutant(
+        "the residual at one end of the scores",
+        "certificates/ball.py",
+        "np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))",
+        "loss.residual_upper(y, at.upper, a)",
+        BALL,
+    ),
+    Mutant(
+        "an unbalanced gradient that costs nothing",
+        "certificates/ball.py",
+        "up(eps[k] + up(imbalance * free_reach).sum())",
+        "up(eps[k])",
+        EXACT_INTERCEPT,
+    ),
+    Mutant("a radius without the ball of the rows", "certificates/ball.py", "up(root + extra)", "up(root)", BALL),
+    Mutant("a box without the spread of the rows", "certificates/ball.py", "up(cells + row_box[k])", "cells", BALL),
+    Mutant(
+        "a norm without the ball of the rows",
+        "certificates/ball.py",
+        "up(norm_upper(np.maximum(np.abs(low), np.abs(high))) + ball)",
+        "up(norm_upper(np.maximum(np.abs(low), np.abs(high))))",
+        BALL,
+    ),
+    Mutant(
+        "the gradient without its rounding", "certificates/ball.py", "up(cell_box[k] + error[k])", "cell_box[k]", BALL
+    ),
+    Mutant(
+        "the mirror image of the half-ball",
+        "certificates/ball.py",
+        "np.where(adapts, middle[:, None], -a[:, None])",
+        "np.where(adapts, middle[:, None], a[:, None])",
+        BALL,
+    ),
+    Mutant(
+        "uncertain labels left out",
+        "certificates/ball.py",
+        "np.where(doubt > 0.0, up(high + doubt), high)",
+        "high",
+        LABELS,
+    ),
+    Mutant("flipped rows without their box", "certificates/ball.py", "up(row_box + flip_box)", "row_box", WRONG_LABELS),
+    Mutant(
+        "flipped rows without their norm", "certificates/ball.py", "up(row_norm + flip_norm)", "row_norm", WRONG_LABELS
+    ),
+    Mutant(
+        "flipped rows without their cells",
+        "certificates/ball.py",
+        "up(cell_box + flip_cells)",
+        "cell_box",
+        WRONG_LABELS,
+    ),
+    # --- ball around zero --------------------------------------------------------------------------------------------
+    Mutant(
+        "half the objective at zero",
+        "certificates/origin.py",
+        "at_zero / problem.penalty.lam",
+        "at_zero / (2.0 * problem.penalty.lam)",
+        ORIGIN,
+    ),
+    Mutant(
+        "every row of one class",
+        "certificates/origin.py",
+        "np.repeat([[-1.0], [1.0]]",
+        "np.repeat([[1.0], [1.0]]",
+        (*EXACT_INTERCEPT, *ORIGIN),
+    ),
+    Mutant(
+        "one end of a doubtful target",
+        "certificates/origin.py",
+        "farther = np.maximum(*(loss.value_upper(end, scores) for end in ends))",
+        "farther = loss.value_upper(ends[0], scores)",
+        LABELS,
+    ),
+    Mutant(
+        "a weight that is not doubled", "certificates/origin.py", "up(1.0 + share)", "up(1.0 + 0.0 * share)", LABELS
+    ),
+    Mutant(
+        "flipped rows left out",
+        "certificates/origin.py",
+        "up(values + largest_sum(more, rows.doubt.flips, rows.total_weight))",
+        "values",
+        WRONG_LABELS,
+    ),
+    # --- bracket of the intercept ------------------------------------------------------------------------------------
+    Mutant(
+        "scores of the wrong end",
+        "certificates/intercept.py",
+        "up(high[:, None] + below), down(low[:, None] + above)",
+        "up(low[:, None] + below), down(high[:, None] + above)",
+        EXACT_INTERCEPT,
+    ),
+    Mutant(
+        "rows without their cells",
+        "certificates/intercept.py",
+        "np.where(block.incomplete, move, 0.0)",
+        "np.where(block.incomplete, 0.0 * move, 0.0)",
+        EXACT_INTERCEPT,
+    ),
+    Mutant(
+        "derivatives of the wrong side of a kink",
+        "certificates/intercept.py",
+        "loss.derivative_range(y, highest, highest)[1], loss.derivative_range(y, lowest, lowest)[0]",
+        "loss.derivative_range(y, highest, highest)[0], loss.derivative_range(y, lowest, lowest)[1]",
+        EXACT_INTERCEPT,
+    ),
+    Mutant(
+        "a trial that is above by being level",
+        "certificates/intercept.py",
+        "highest < 0.0, lowest > 0.0",
+        "highest <= 0.0, lowest >= -0.1",
+        EXACT_INTERCEPT,
+    ),
+    Mutant(
+        "the nearer end of a bracket",
+        "certificates/intercept.py",
+        "np.maximum(up(np.abs(here - bracket[0])), up(np.abs(bracket[1] - here)))",
+        "np.minimum(up(np.abs(here - bracket[0])), up(np.abs(bracket[1] - here)))",
+        EXACT_INTERCEPT,
+    ),
+    Mutant(
+        "a sum of slopes without its rounding",
+        "certificates/intercept.py",
+        "up(highest + sum_error(high_size, problem.rows.depth + 5))",
+        "highest",
+        EXACT_INTERCEPT,
+    ),
+    Mutant(
+        "uncertain labels do not move the slopes",
+        "certificates/intercept.py",
+        "up(most + label_doubt(block, loss, highest, highest))",
+        "most",
+        LABELS,
+    ),
+    Mutant(
+        "flipped rows do not move the slopes",
+        "certificates/intercept.py",
+        "up(highest + largest_sum(flipped[0], doubt.flips))",
+        "highest",
+        WRONG_LABELS,
+    ),
+    # --- scores ------------------------------------------------------------------------------------------------------
+    Mutant(
+        "cells move a score down only",
+        "certificates/score_ranges.py",
+        "up(upper[some] + spread)",
+        "up(upper[some])",
+        BALL,
+    ),
+    Mutant(
+        "half of what cells move a score by",
+        "certificates/score_ranges.py",
+        "spread = sum_upper(block.row_spread(w)",
+        "spread = 0.5 * sum_upper(block.row_spread(w)",
+        BALL,
+    ),
+    Mutant(
+        "scores taken for exact",
+        "certificates/score_ranges.py",
+        "down(score - error), up(score + error)",
+        "score, score",
+        ("soundness/test_terms.py", *BALL),
+    ),
+    Mutant(
+        "half of a doubtful weight",
+        "certificates/score_ranges.py",
+        "up(share * np.maximum(",
+        "up(0.5 * share * np.maximum(",
+        LABELS,
+    ),
+    Mutant(
+        "half of a doubtful target",
+        "certificates/score_ranges.py",
+        "steepest * radius",
+        "0.5 * steepest * radius",
+        LABELS,
+    ),
+    Mutant("the slope at the target alone", "certificates/score_ranges.py", "up(upper + radius)", "upper", LABELS),
+)
