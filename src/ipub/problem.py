@@ -73,10 +73,14 @@ class Problem:
         return self._evaluation(sums, w, hessian)
 
     def evaluate_several(self, points: Sequence[Point]) -> list[Evaluation]:
-        """Evaluate several points in one pass."""
-        calls = ((_evaluation_sums, self.loss, dual_loss, w, dual_w, True) for w, dual_loss, dual_w in points)
-        sums = self.rows.reduce_several(*calls)
-        return [self._evaluation(each, w, None) for each, (w, _, _) in zip(sums, points, strict=True)]
+        """Evaluate several points in one pass.
+
+        A point with a dual point of its own has no Hessian: no step starts there.
+        """
+        calls = ((_evaluation_sums, self.loss, dual_loss, w, dual_w, dual_w is None) for w, dual_loss, dual_w in points)
+        sums, no_hessian = self.rows.reduce_several(*calls), np.zeros((self.rows.n_features,) * 2)
+        hessians = (None if dual_w is None else no_hessian for _, _, dual_w in points)
+        return [self._evaluation(*each) for each in zip(sums, (w for w, _, _ in points), hessians, strict=True)]
 
     def evaluate_and_try(
         self, w: Array, dual_loss: Loss, start: Array, direction: Array, steps: Array

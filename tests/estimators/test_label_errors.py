@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import ipub.engine.rows as blocks_module
+import ipub.engine.slices as blocks_module
 from ipub import BoundedClassifier
 from ipub.certificates import SlopeBounds
 from ipub.io.modelfile import load, save

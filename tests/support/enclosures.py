@@ -112,16 +112,16 @@ def wrong_residuals_between(loss: Loss) -> Iterator[str]:
 
 
 def wrong_near(loss: Loss) -> Iterator[str]:
-    """Yield every short interval of scores with a derivative farther from the middle than `derivative_near` says."""
+    """Yield every short interval of scores with a derivative outside `derivative_midpoint_and_radius`."""
     rng = np.random.default_rng(11)
     for y in targets(rng, loss):
         t = np.concatenate([rng.normal(size=100) * 3.0, kinks(loss, y), [y, 0.0, 40.0, -40.0]])
         lower = t - rng.choice([0.0, 1e-15, 1e-9, 0.1, 1.0], size=len(t))
         upper = t + rng.choice([0.0, 1e-15, 1e-9, 0.1, 1.0], size=len(t))
-        c, e = loss.derivative_near(np.full_like(t, y), lower, upper)
+        c, e = loss.derivative_midpoint_and_radius(np.full_like(t, y), lower, upper)
         with ctx.workprec(PRECISION):
             for k, at in itertools.product(range(len(t)), (lower, t, upper)):
-                for slope in exact_slopes(loss, y, at[k]):
+                for slope in oracle_of(loss).slopes(y, at[k]):
                     if not (is_above(e[k], slope - rational(c[k])) and is_above(e[k], rational(c[k]) - slope)):
                         yield f"slope {slope} of {loss.name} is not within {e[k]!r} of {c[k]!r}"
 

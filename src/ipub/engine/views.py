@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -95,7 +96,14 @@ class View(Rows):
         if self.max_wrong_labels or any(isinstance(arg, PerBlock) for arg in self.args):
             return None
         drawn = self.rows.sample(n_rows)
-        return None if drawn is None else View(drawn, self.transform, *self.args, n_features=self.n_features)
+        return None if drawn is None else self.over(drawn)
+
+    def over(self, rows: Rows) -> View:
+        """Return the same view of other rows."""
+        other = copy.copy(self)
+        other.rows, other.n_rows, other.total_weight = rows, rows.n_rows, rows.total_weight
+        other.n_features = rows.n_features + self.n_features - self.rows.n_features
+        return other
 
 
 def engine_of(rows: Rows) -> Rows:
@@ -111,10 +119,13 @@ def with_intercept_column(rows: Rows) -> Rows:
 
 
 def without_intercept_column(rows: Rows) -> Rows:
-    """Return the rows without the column of ones, if `with_intercept_column` has added one."""
-    if isinstance(rows, View) and rows.transform is _append_ones:
-        return rows.rows
-    return rows
+    """Return the rows without the column of ones, if `with_intercept_column` has added one below any other views."""
+    if not isinstance(rows, View):
+        return rows
+    inner = without_intercept_column(rows.rows)
+    if rows.transform is _append_ones:
+        return inner
+    return rows if inner is rows.rows else rows.over(inner)
 
 
 def one_class_against_rest(rows: Rows, number: float, always: float = np.nan) -> Rows:

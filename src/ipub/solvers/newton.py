@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,12 @@ from ipub.rounding import Array, overflow_means_unbounded
 from ipub.solvers.quadratic import minimise_quadratic
 from ipub.user_warnings import warn_user
 
-TRIAL_STEPS = np.concatenate([np.geomspace(2.0**-55, 2.0**-8, 12, endpoint=False), np.geomspace(2.0**-8, 1.0, 24)])
+TRIAL_STEPS = np.concatenate([np.geomspace(2.0**-55, 2.0**-8, 6, endpoint=False), np.geomspace(2.0**-8, 1.0, 12)])
 """Steps, as shares of the full one, whose slopes the line search computes in one pass. The shortest are for the first
 steps, which may be far too long where nothing curves yet."""
+INNER_STEPS, SEARCH_PASSES, FLAT_SLOPE = 8, 3, 0.05
+"""A later pass of the search computes so many slopes, there are at most so many, and this share of the slope at the
+start is flat enough."""
 SHRINK = 0.2
 """Factor between the widths of successive smoothed losses."""
 LEAST_WIDTH = 1e-13
@@ -104,6 +108,7 @@ def _solve(problem: Problem, tol: float, max_iter: int, start: Array | None, ver
     best, best_at_width = _Pair(w, dual_loss, None, here), here.penalty_gap
     lowest = problem.objective(w, here)
     stalled = n_iter = 0
+    is_full = problem.loss.is_smooth
     polish = 1 if problem.loss.is_smooth else 3
     while n_iter < max_iter and stalled < PATIENCE and polish > 0:
         if known is not None and best.at.relative_gap <= tol:
@@ -127,7 +132,7 @@ def _solve(problem: Problem, tol: float, max_iter: int, start: Array | None, ver
         else:
             last = here.penalty_gap
             # Nobody asks for the curvature after the last step.
-            w, here = _step(problem, dual_loss, w, here, here.hessian if polish == 0 else known)
+            w, here, is_full = _step(problem, dual_loss, w, here, here.hessian if polish == 0 else known, is_full)
             if known is not None and not here.penalty_gap <= CONTRACTION * last:
                 known = None
                 here = problem.evaluate(w, dual_loss)
@@ -188,25 +193,74 @@ def _start(problem: Problem, tol: float, max_iter: int) -> tuple[Array, Array | 
     return w, part.evaluate(w, problem.loss).hessian
 
 
-def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation, known: Array | None) -> tuple[Array, Evaluation]:
-    """Take one Newton step, shortened where the full one goes too far; with a Hessian that is known already, if any."""
+class _Step(NamedTuple):
+    """Where a step leads, and whether it was a full Newton step."""
+
+    w: Array
+    at: Evaluation
+    is_full: bool
+
+
+def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation, known: Array | None, expect_full: bool) -> _Step:
+    """Take one Newton step, shortened where the full one goes too far; with a Hessian that is known already, if any.
+
+    Where a full step is not to be expected, the pass that evaluates it also computes the slopes of shorter ones.
+    """
     penalty, n = problem.penalty, len(w)
     hessian = here.hessian + np.diag(_damping(penalty.is_free(n), w, here))
     linear = hessian @ w - here.gradient
     direction = minimise_quadratic(hessian, linear, penalty.lam_vector(n), penalty.kappa_vector(n), w) - w
     slopes = None
-    if problem.loss.is_smooth or known is not None:
+    if expect_full or known is not None:
         there = problem.evaluate(w + direction, loss, hessian=known)
-    else:  # A step of a hinge is often shortened.
+    else:
         there, slopes = problem.evaluate_and_try(w + direction, loss, w, direction, TRIAL_STEPS)
     descends = problem.objective(w + direction, there) < problem.objective(w, here)
     if there.penalty_gap <= (0.25 if descends else 0.01) * here.penalty_gap:
-        return w + direction, there
-    step = _best_step(problem.trial(w, direction, TRIAL_STEPS, loss) if slopes is None else slopes)
-    if step == 1.0:
-        return w + direction, there
-    w = w + step * direction
-    return w, problem.evaluate(w, loss, hessian=known)
+        return _Step(w + direction, there, True)
+    slopes = problem.trial(w, direction, TRIAL_STEPS, loss) if slopes is None else slopes
+    bracket = _bracket(TRIAL_STEPS, slopes)
+    if bracket is None:
+        return _Step(w + direction, there, True)
+    if known is not None:
+        w = w + bracket.crossing * direction
+        return _Step(w, problem.evaluate(w, loss, hessian=known), False)
+    return _Step(*_search(problem, loss, w, direction, bracket, float(abs(slopes[0]))), False)
+
+
+class _Bracket(NamedTuple):
+    """Steps between which the slope along a direction changes its sign, and where it would as a line between them."""
+
+    low: float
+    high: float
+    crossing: float
+
+
+def _bracket(steps: Array, slopes: Array) -> _Bracket | None:
+    """Return where the slopes, which increase with the steps, change their sign; None if the last is not positive."""
+    if not (slopes[-1] > 0.0):
+        return None
+    first = int(np.argmax(slopes > 0.0))
+    if first == 0:
+        return _Bracket(0.0, float(steps[0]), float(steps[0]))
+    (low, high), (below, above) = steps[first - 1 : first + 1], slopes[first - 1 : first + 1]
+    return _Bracket(float(low), float(high), float(low + (high - low) * (-below / (above - below))))
+
+
+def _search(
+    problem: Problem, loss: Loss, w: Array, direction: Array, bracket: _Bracket, steepness: float
+) -> tuple[Array, Evaluation]:
+    """Search a bracket for a step at which the slope is small beside that at the start; each pass evaluates one."""
+    for _ in range(SEARCH_PASSES):
+        point = w + bracket.crossing * direction
+        inner = np.linspace(bracket.low, bracket.high, INNER_STEPS)
+        at, slopes = problem.evaluate_and_try(point, loss, w, direction, inner)
+        slope = np.interp(bracket.crossing, inner, slopes)
+        narrower = _bracket(inner, slopes)
+        if narrower is None or abs(slope) <= FLAT_SLOPE * steepness:
+            break
+        bracket = narrower
+    return point, at
 
 
 def _damping(free: NDArray[np.bool_], w: Array, here: Evaluation) -> Array:
@@ -214,17 +268,3 @@ def _damping(free: NDArray[np.bool_], w: Array, here: Evaluation) -> Array:
     flat = free & (np.diag(here.hessian) == 0.0)
     wanted = np.abs(here.gradient) / (FREE_STEP * (1.0 + np.abs(w)))
     return np.where(flat, np.where(wanted > 0.0, wanted, 1.0), 0.0)
-
-
-def _best_step(slopes: Array) -> float:
-    """Return a step near the minimum along a direction, by the increasing slopes at `TRIAL_STEPS`.
-
-    The slope is taken to be a line between the two steps where its sign changes.
-    """
-    if not (slopes[-1] > 0.0):
-        return 1.0
-    first = int(np.argmax(slopes > 0.0))
-    if first == 0:
-        return float(TRIAL_STEPS[0])
-    (low, high), (below, above) = TRIAL_STEPS[first - 1 : first + 1], slopes[first - 1 : first + 1]
-    return float(low + (high - low) * (-below / (above - below)))
