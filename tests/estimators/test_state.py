@@ -256,7 +256,7 @@ def through_a_copy(model, folder):
 
 
 def through_a_file(model, folder):
-    save(model, folder / "model.ipub")
+    save(model, folder / "model.ipub", training_rows=True)
     return load(folder / "model.ipub")
 
 
