@@ -90,7 +90,7 @@ class Best:
     ----------
     X, radius : arrays of shape (m, n_features)
         The test rows, and by how much each of their cells may move; a model is given the row that suits it best.
-    center : array of shape (n_uncertain + n_choices,)
+    center : array of shape (n_uncertain + n_missing,)
         The positions of the training table's center.
     """
 
@@ -305,13 +305,13 @@ class Search:
         whole = whole_table(rows)
         in_row = np.repeat(np.arange(rows.n_rows), whole.cell_counts)
         missing_rows = np.repeat(np.arange(rows.n_rows), whole.missing_counts)
-        choices = MissingCategories(missing_rows, whole.categories, rows.categories)
+        missing_categories = MissingCategories(missing_rows, whole.categories, rows.categories)
         parts = []
-        for some in row_slices(len(positions), self._table_cells, BLOCK_CELLS):
-            tables = np.repeat(whole.center[None], some.stop - some.start, axis=0)
-            tables[:, in_row, whole.cell_columns] += whole.cell_radii * positions[some, :n_cells]
-            for table, each in zip(tables, positions[some], strict=True):
-                choices.put(table, each[n_cells:])
+        for which in row_slices(len(positions), self._table_cells, BLOCK_CELLS):
+            tables = np.repeat(whole.center[None], which.stop - which.start, axis=0)
+            tables[:, in_row, whole.cell_columns] += whole.cell_radii * positions[which, :n_cells]
+            for table, each in zip(tables, positions[which], strict=True):
+                missing_categories.put(table, each[n_cells:])
             parts.append(solve_tables(tables, whole.y, whole.weight, self.problem.loss, penalty, self.w))
         return np.concatenate(parts)
 
@@ -398,8 +398,8 @@ def _with_labels(
                     chosen = uncertain.settled(y, weight, np.where(side * moved >= 0.0, 1.0, -1.0))
                 settled = replace(problem, rows=with_labels(rows, *chosen))
                 model = solve(settled, tol=TOLERANCE, start=model.w)
-            some = None if radius is None else radius[k : k + 1]
-            found = attained_bounds(settled, model, x[None], radius=some, keep_completions=keep_completions)
+            own_radius = None if radius is None else radius[k : k + 1]
+            found = attained_bounds(settled, model, x[None], radius=own_radius, keep_completions=keep_completions)
             attained.bounds[k, end] = found.bounds[0, end]
             pair.extend(found.completions[0][end : end + 1] if keep_completions else [])
         if keep_completions:
@@ -412,20 +412,20 @@ def _label_uncertainty(rows: Rows) -> LabelUncertainty:
     """Gather how far labels are uncertain; only an engine in this process knows which rows stand for one row."""
     gathered, engine = _gathered(rows, _label_ranges), engine_of(rows)
     pairs = engine.label_uncertainty.pairs if isinstance(engine, SlicedRows) and engine.label_uncertainty else NO_PAIRS
-    return LabelUncertainty(gathered.radius, gathered.share, pairs)
+    return LabelUncertainty(gathered.radius, gathered.weight_radius, pairs)
 
 
 class _LabelRanges(NamedTuple):
     radius: Array
-    share: Array
+    weight_radius: Array
 
 
 @reads(Reads.LABELS)
 def _label_ranges(block: Block) -> _LabelRanges:
     return (
         _LabelRanges(*np.zeros((2, block.n_rows)))
-        if block.labels is None
-        else _LabelRanges(block.labels.radius, block.labels.share)
+        if block.label_uncertainty is None
+        else _LabelRanges(block.label_uncertainty.radius, block.label_uncertainty.weight_radius)
     )
 
 
@@ -472,7 +472,7 @@ class _MissingCategories(NamedTuple):
 
 @reads(Reads.CELLS)
 def _missing_categories(block: Block) -> _MissingCategories:
-    return _MissingCategories(block.choices.categories)
+    return _MissingCategories(block.missing_categories.categories)
 
 
 def _hessian_sums(block: Block, loss: Loss, ahead: float, w: Array) -> tuple[Array]:
@@ -501,14 +501,14 @@ def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Arra
     ends = np.where(sides * (upper - lower) >= 0.0, np.int16(1), np.int16(-1))
     scores, products = block.scores(w), block.scores(u)
     chosen = np.empty_like(block.chosen)
-    for some, levels in block.choices.by_category():
-        i = block.choices.rows[some]
+    for which, levels in block.missing_categories.by_category():
+        i = block.missing_categories.rows[which]
         y = block.y[i, None]
-        score = scores[i] - block.changes(some, levels, w) - ahead * y
-        product = products[i] - block.changes(some, levels, u)
+        score = scores[i] - block.changes(which, levels, w) - ahead * y
+        product = products[i] - block.changes(which, levels, u)
         values = [
             -sides * loss.derivative(y, score + step) * (product + turn)
             for step, turn in zip(levels.changes(w.T).T, levels.changes(u.T).T, strict=True)
         ]
-        chosen[some] = np.argmax(values, axis=0)
+        chosen[which] = np.argmax(values, axis=0)
     return _BetterEnds(ends, chosen)

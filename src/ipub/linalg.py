@@ -151,9 +151,9 @@ def forms_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
     how = _one_by_one(forms) if len(forms) < MANY_FORMS or d > MOST_PAIRED else _by_pairs(forms)
     evaluate, width, roundings, lost = how
     for rows in row_slices(len(X), width, CHUNK_NUMBERS):
-        some = X[rows]
-        size = sum_upper((np.abs(some) if sizes is None else sizes) @ roots.T, d + 1)
-        found[rows] = np.maximum(0.0, up(evaluate(some) + up(sum_error(size * size, roundings) + lost)))
+        part = X[rows]
+        size = sum_upper((np.abs(part) if sizes is None else sizes) @ roots.T, d + 1)
+        found[rows] = np.maximum(0.0, up(evaluate(part) + up(sum_error(size * size, roundings) + lost)))
     return found
 
 

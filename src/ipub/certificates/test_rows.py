@@ -31,7 +31,7 @@ def bounds_of_uncertain_rows(
     center: Array,
     cells: CellTable,
     coef_bounds: Array,
-    choices: MissingCategories = NOTHING_MISSING,
+    missing_categories: MissingCategories = NOTHING_MISSING,
     most_tried: int = MOST_TRIED,
 ) -> Array:
     """Return (m, 2): bounds of ``x''.w''`` for every completion x'' of its row and every completion's model w''.
@@ -48,13 +48,13 @@ def bounds_of_uncertain_rows(
         The uncertain cells; their columns are among the first of `coef_bounds`.
     coef_bounds : array of shape (n, 2)
         Bounds of the weights over all completions of the training table.
-    choices : Choices
+    missing_categories : MissingCategories
         The missing categories of the rows.
     most_tried : int
         Cells of a row of which both ends are tried, at most.
     """
-    if len(choices):
-        center, cells, rows = every_level(center, cells, choices)
+    if len(missing_categories):
+        center, cells, rows = every_level(center, cells, missing_categories)
         bounds = bounds_of_uncertain_rows(bounds_of, center, cells, coef_bounds, most_tried=most_tried)
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         low, high = np.minimum.reduceat(bounds[:, 0], starts), np.maximum.reduceat(bounds[:, 1], starts)
@@ -78,16 +78,16 @@ def bounds_of_uncertain_rows(
     highest[in_row, columns] = np.where(rises, top, np.where(falls, bottom, middle))
     lowest[in_row, columns] = np.where(rises, bottom, np.where(falls, top, middle))
     uncertain = np.bincount(in_row, minlength=len(center)) > 0
-    n_choices = 1 << np.bincount(in_row[tried], minlength=len(center))
+    n_combinations = 1 << np.bincount(in_row[tried], minlength=len(center))
     bounds = np.tile([np.inf, -np.inf], (len(center), 1))
     bounds[~uncertain] = bounds_of(center[~uncertain])
-    for choice in range(n_choices.max()):
-        ends = np.where(choice >> place & 1, top[tried], bottom[tried])
+    for combination in range(n_combinations.max()):
+        ends = np.where(combination >> place & 1, top[tried], bottom[tried])
         lowest[in_row[tried], columns[tried]] = highest[in_row[tried], columns[tried]] = ends
-        some = uncertain & (choice < n_choices)
-        below, above = np.split(bounds_of(np.concatenate([lowest[some], highest[some]])), 2)
-        bounds[some, 0] = np.minimum(bounds[some, 0], below[:, 0])
-        bounds[some, 1] = np.maximum(bounds[some, 1], above[:, 1])
+        which = uncertain & (combination < n_combinations)
+        below, above = np.split(bounds_of(np.concatenate([lowest[which], highest[which]])), 2)
+        bounds[which, 0] = np.minimum(bounds[which, 0], below[:, 0])
+        bounds[which, 1] = np.maximum(bounds[which, 1], above[:, 1])
     with overflow_means_unbounded():
         bounds[uncertain, 0] = down(bounds[uncertain, 0] - loose[uncertain])
         bounds[uncertain, 1] = up(bounds[uncertain, 1] + loose[uncertain])
@@ -97,7 +97,9 @@ def bounds_of_uncertain_rows(
     return bounds
 
 
-def every_level(center: Array, cells: CellTable, choices: MissingCategories) -> tuple[Array, CellTable, Indices]:
+def every_level(
+    center: Array, cells: CellTable, missing_categories: MissingCategories
+) -> tuple[Array, CellTable, Indices]:
     """Replace each row by one for every combination of the levels of its missing categories.
 
     Returns the rows, their uncertain cells, and the number of the row each of them stands for.
@@ -105,8 +107,8 @@ def every_level(center: Array, cells: CellTable, choices: MissingCategories) -> 
     center = center.copy()
     in_row, columns, radii = cells
     origin: Indices = np.arange(len(center))
-    for some, levels in choices.by_category():
-        missing = np.isin(origin, choices.rows[some])
+    for which, levels in missing_categories.by_category():
+        missing = np.isin(origin, missing_categories.rows[which])
         count = np.bincount(origin, minlength=len(origin))[origin] * len(levels.columns)
         boxed = np.flatnonzero(missing & (count > MOST_COMBINATIONS))
         center[np.ix_(boxed, levels.columns)] = 0.5
@@ -130,7 +132,7 @@ def every_level(center: Array, cells: CellTable, choices: MissingCategories) -> 
 
 def _largest_of_each_row(in_row: Indices, size: Array, allowed: Array, count: int) -> tuple[Indices, Indices]:
     """Return which allowed cells are among the `count` largest of their row, and their places there from 0."""
-    some = np.flatnonzero(allowed)
-    order = some[np.lexsort((-np.nan_to_num(size[some], nan=np.inf), in_row[some]))]
+    which = np.flatnonzero(allowed)
+    order = which[np.lexsort((-np.nan_to_num(size[which], nan=np.inf), in_row[which]))]
     place = np.arange(len(order)) - np.searchsorted(in_row[order], in_row[order])
     return order[place < count], place[place < count]
