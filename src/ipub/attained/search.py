@@ -268,7 +268,7 @@ class _BetterEnds(NamedTuple):
 
 
 def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> _BetterEnds:
-    """Return for each completion the end of each cell, and the level of each category, that moves the prediction more."""
+    """Return for each completion the cell ends, and the levels of categories, that move the prediction more."""
     i, j, y = block.cell_rows, block.cell_columns, block.y[block.cell_rows, None]
     score, product = block.scores(w)[i] - ahead * y, block.scores(u)[i]
     lower, upper = (
