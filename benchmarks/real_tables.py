@@ -114,10 +114,10 @@ def _measure(source: Source, alpha: float) -> list[str]:
     X, y, X_test = _split(source)
     bounds = {name: _fit(source, name, alpha, X, y) for name in ("sphere", "tight")}
     estimator = bounds["tight"]
-    some = X_test.iloc[: FEW_TEST_ROWS if len(X) > LARGE else len(X_test)]
-    certified = _scores(estimator, some)
-    attained = np.asarray(estimator.attained_bounds(some))
-    shares = [*(_certain(_scores(each, some)) for each in bounds.values()), _certain(attained)]
+    tested = X_test.iloc[: FEW_TEST_ROWS if len(X) > LARGE else len(X_test)]
+    certified = _scores(estimator, tested)
+    attained = np.asarray(estimator.attained_bounds(tested))
+    shares = [*(_certain(_scores(each, tested)) for each in bounds.values()), _certain(attained)]
     shown = [f"{share:.2f}" if source.positive else "-" for share in shares]
     slack = VIOLATED * (1.0 + np.abs(certified))
     outside = (attained[:, 0] < certified[:, 0] - slack[:, 0]) | (attained[:, 1] > certified[:, 1] + slack[:, 1])
@@ -125,7 +125,7 @@ def _measure(source: Source, alpha: float) -> list[str]:
     ratio = np.median((certified[:, 1] - certified[:, 0])[width > 0.0] / width[width > 0.0])
     holes, choices = int(X.isna().to_numpy().sum()), _n_choices(estimator)
     sizes = [f"{len(X):,}", f"{estimator.coef_bounds_.shape[-2]}", f"{holes - choices:,}", f"{choices:,}"]
-    return [*sizes, f"{alpha:g}", *shown, f"{ratio:.2f}", f"{int(outside.sum())}", f"{len(some)}"]
+    return [*sizes, f"{alpha:g}", *shown, f"{ratio:.2f}", f"{int(outside.sum())}", f"{len(tested)}"]
 
 
 def _certain(bounds: np.ndarray) -> float:
@@ -138,7 +138,7 @@ def _n_choices(estimator: Any) -> int:
         return 0
     rows = estimator.training_.models[0].problem.rows
     engine = engine_of(rows)
-    return len(engine.matrix.choices) if isinstance(engine, MemoryRows) else 0
+    return len(engine.matrix.missing_categories) if isinstance(engine, MemoryRows) else 0
 
 
 CATEGORIES = (

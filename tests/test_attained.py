@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub import attained
-from ipub.attained import attained_bounds
+from ipub.attained import attained_bounds, search
 from ipub.certificates import CERTIFICATES
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, engine_of, with_intercept_column
@@ -70,7 +69,7 @@ def test_with_few_cells_the_range_is_that_of_all_vertices(loss, kappa, seed):
 @pytest.mark.parametrize("kappa", [0.0, 0.02])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_with_an_intercept_most_of_the_range_of_all_vertices_is_found(loss, kappa, few_cells, monkeypatch):
-    monkeypatch.setattr(attained, "FEW_CELLS", few_cells)
+    monkeypatch.setattr(search, "FEW_CELLS", few_cells)
     for seed in range(3):
         problem, X = tiny_problem(loss, kappa, seed)
         problem = Problem(with_intercept_column(problem.rows), problem.loss, replace(problem.penalty, n_free=1))
@@ -106,7 +105,7 @@ def test_pushing_and_flipping_find_most_of_what_comparing_all_vertices_finds(los
         solution = solve(problem)
         exact = np.ptp(attained_bounds(problem, solution, X).bounds, axis=1)
         with monkeypatch.context() as patch:
-            patch.setattr(attained, "FEW_CELLS", 0)
+            patch.setattr(search, "FEW_CELLS", 0)
             found = np.ptp(attained_bounds(problem, solution, X).bounds, axis=1)
         shares.extend(found[exact > 1e-6] / exact[exact > 1e-6])
     assert np.mean(shares) >= 0.95
@@ -182,7 +181,7 @@ def test_where_intervals_are_narrow_sharing_passes_makes_no_difference(l1_ratio,
     solution = solve(problem)
     X = np.random.default_rng(1).normal(size=(5, 5))
     together = attained_bounds(problem, solution, X).bounds
-    monkeypatch.setattr(attained, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(search, "ROWS_AT_ONCE", 1)
     alone = attained_bounds(problem, solution, X).bounds
     assert (np.abs(together - alone) <= 1e-3 * np.ptp(alone, axis=1, keepdims=True)).all()
 

@@ -115,8 +115,8 @@ class Problem:
     def sample(self) -> Problem | None:
         """Return the problem of some rows, if there are far more: what it tells is a guess."""
         n_rows = max(SAMPLED_PER_COLUMN * self.rows.n_features, min(self.rows.n_rows // SAMPLE_SHARE, MOST_SAMPLED))
-        some = self.rows.sample(n_rows) if self.rows.n_rows >= WORTH_SAMPLING * n_rows else None
-        return None if some is None else replace(self, rows=some)
+        drawn = self.rows.sample(n_rows) if self.rows.n_rows >= WORTH_SAMPLING * n_rows else None
+        return None if drawn is None else replace(self, rows=drawn)
 
     def objective(self, w: Array, at: Evaluation) -> float:
         """Return the (smoothed) objective that `at`, the evaluation at w, belongs to."""

@@ -165,7 +165,7 @@ class Training:
         -------
         array of shape (m, 2), or (m, K, 2) if there is more than one model
         """
-        center, cells, choices = self._extended(rows)
+        center, cells, missing_categories = self._extended(rows)
         if not self.models and any(each.needs_training for each in self.certificates):
             warn_user(
                 "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
@@ -179,7 +179,7 @@ class Training:
                     center,
                     cells,
                     self.coef_bounds[k],
-                    choices,
+                    missing_categories,
                     0 if self._is_retrained(k) else MOST_TRIED,
                 )
                 for k in range(len(self.certificates))
@@ -205,7 +205,7 @@ class Training:
         center = rows.center_rows(slice(0, rows.shape[0]))
         if self.fit_intercept:
             center = np.column_stack([center, np.ones(len(center))])
-        return center, (in_row, columns, radii), rows.choices
+        return center, (in_row, columns, radii), rows.missing_categories
 
     # --- what completions attain -------------------------------------------------------------------
 
@@ -221,9 +221,10 @@ class Training:
         completions : list
             The m pairs of completions that give them, if asked for; of more than one model, lists of K pairs.
         """
-        center, cells, choices = self._extended(rows)
+        center, cells, missing_categories = self._extended(rows)
         parts = [
-            self._attained(k, center, cells, choices, keep_completions, verbose) for k in range(len(self.certificates))
+            self._attained(k, center, cells, missing_categories, keep_completions, verbose)
+            for k in range(len(self.certificates))
         ]
         pairs = [part[1] for part in parts]
         if len(parts) > 1 and keep_completions:
@@ -235,7 +236,7 @@ class Training:
         k: int,
         center: Array,
         cells: tuple[Indices, Indices, Array],
-        choices: MissingCategories,
+        missing_categories: MissingCategories,
         keep: bool,
         verbose: int,
     ) -> tuple[Array, Any]:
@@ -244,14 +245,14 @@ class Training:
         Missing categories of the rows take the levels to which the trained model gives the lowest, or highest, weight.
         """
         problem, solution = self.unchanged_models()[k]
-        if len(choices):
+        if len(missing_categories):
             ends, pairs = [], []
             for side in (-1.0, 1.0):
-                chosen = np.zeros(len(choices), dtype=np.intp)
-                for which, levels in choices.by_category():
+                chosen = np.zeros(len(missing_categories), dtype=np.intp)
+                for which, levels in missing_categories.by_category():
                     chosen[which] = np.argmax(side * solution.w[levels.columns])
                 filled = center.copy()
-                choices.put(filled, chosen)
+                missing_categories.put(filled, chosen)
                 bounds, completions = self._attained(k, filled, cells, NOTHING_MISSING, keep, verbose)
                 ends.append(bounds)
                 pairs.append(completions)

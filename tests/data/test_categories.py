@@ -41,17 +41,17 @@ def test_every_frame_is_encoded_in_the_same_way(make):
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_missing_categories_are_choices_with_the_mean_of_all_levels_at_the_center(make):
     encoder = TableEncoder.learn(make())
-    table, choices = encoder.with_choices(encoder.encode(make()))
-    assert choices.rows.tolist() == [1]
-    assert [levels.columns.tolist() for levels in choices.levels] == [[1, 2]]
+    table, missing_categories = encoder.with_missing_categories(encoder.encode(make()))
+    assert missing_categories.rows.tolist() == [1]
+    assert [levels.columns.tolist() for levels in missing_categories.levels] == [[1, 2]]
     np.testing.assert_array_equal(table[:, 1:3], [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0], [0.0, 1.0]])
 
 
 def test_the_only_level_of_a_category_is_certain():
     frame = pd.DataFrame({"site": ["a", None, "a"], "x": [1.0, 2.0, 3.0]})
     encoder = TableEncoder.learn(frame)
-    table, choices = encoder.with_choices(encoder.encode(frame))
-    assert len(choices) == 0
+    table, missing_categories = encoder.with_missing_categories(encoder.encode(frame))
+    assert len(missing_categories) == 0
     np.testing.assert_array_equal(table[:, 0], 1.0)
 
 
@@ -84,8 +84,8 @@ def test_a_level_that_is_declared_but_does_not_occur_is_a_level_of_a_missing_cat
     assert encoder.levels == (("east", "north", "west"),)
     table = encoder.encode(make())
     np.testing.assert_array_equal(table, [[0.0, 1.0, 0.0], [np.nan] * 3, [1.0, 0.0, 0.0]])
-    center, choices = encoder.with_choices(table)
-    assert [levels.columns.tolist() for levels in choices.levels] == [[0, 1, 2]]
+    center, missing_categories = encoder.with_missing_categories(table)
+    assert [levels.columns.tolist() for levels in missing_categories.levels] == [[0, 1, 2]]
     np.testing.assert_array_equal(center[1], [1.0 / 3.0] * 3)
 
 
@@ -106,7 +106,7 @@ def test_a_column_that_declares_levels_and_has_none_is_one_of_missing_categories
     encoder = TableEncoder.learn(frame)
     assert encoder.levels == (("a", "b"), None)
     table = encoder.encode(frame)
-    assert len(encoder.with_choices(table)[1]) == 2
+    assert len(encoder.with_missing_categories(table)[1]) == 2
     np.testing.assert_array_equal(encoder.column_means(table), [0.5, 0.5, 1.5])
 
 

@@ -117,17 +117,17 @@ def test_ordinary_columns_of_a_long_table_are_not_looked_at_as_a_whole(table, mo
 
 
 def test_columns_may_be_any_and_in_any_order(table):
-    some = [3, 0, 8]
-    found = list(look_at_columns(table, some, [0.25, 0.75]))
-    for j, column in zip(some, found, strict=True):
+    columns = [3, 0, 8]
+    found = list(look_at_columns(table, columns, [0.25, 0.75]))
+    for j, column in zip(columns, found, strict=True):
         assert column == Column.of(table[:, j], [0.25, 0.75]) or column.is_coarse
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_long_ranges_are_the_quantiles_that_numpy_computes(order, table):
-    some = np.asarray(table[:, [0, 1, 2, 3, 11, 12]], order=order)
-    ranges = column_ranges(some, "quantile", 0.8)
-    for values, pair in zip(some.T, ranges, strict=True):
+    part = np.asarray(table[:, [0, 1, 2, 3, 11, 12]], order=order)
+    ranges = column_ranges(part, "quantile", 0.8)
+    for values, pair in zip(part.T, ranges, strict=True):
         expected = np.quantile(values[~np.isnan(values)], [(1.0 - 0.8) / 2.0, (1.0 + 0.8) / 2.0])
         assert pair.tobytes() == expected.tobytes()
 

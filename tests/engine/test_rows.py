@@ -255,8 +255,8 @@ VIEWS = {
 
 
 def label_parts(block):
-    labels = block.labels
-    return block.y, block.weight, *((np.zeros(0),) if labels is None else (labels.radius + labels.flips,))
+    labels = block.label_uncertainty
+    return block.y, block.weight, *((np.zeros(0),) if labels is None else (labels.radius + labels.max_wrong_labels,))
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -31,8 +31,8 @@ def test_retrained_models_with_any_wrong_labels_stay_inside(loss):
     for _ in range(20):
         table, labels = X.copy(), y.copy()
         table[np.isnan(X[:, 2]), 2] = rng.uniform(*clf.hole_ranges_[2], size=3)
-        some = rng.choice(len(y), size=rng.integers(0, 4), replace=False)
-        labels[some] = np.where(labels[some] == "yes", "no", "yes")
+        wrong = rng.choice(len(y), size=rng.integers(0, 4), replace=False)
+        labels[wrong] = np.where(labels[wrong] == "yes", "no", "yes")
         scores = BoundedClassifier(loss, alpha=0.2, tol=1e-10).fit(table, labels).decision_function(X_test)
         assert (low <= scores + 1e-5).all()
         assert (scores - 1e-5 <= high).all()

@@ -209,9 +209,9 @@ def test_rows_of_weight_zero_change_nothing(loss, l1_ratio):
     X, y = draw_table(task=LOSSES[loss].task)
     weight = np.ones(len(X))
     weight[::3] = 0.0
-    some = solve(problem_on(X[weight > 0.0], y[weight > 0.0], loss, l1_ratio), tol=1e-12)
+    without = solve(problem_on(X[weight > 0.0], y[weight > 0.0], loss, l1_ratio), tol=1e-12)
     masked = solve(problem_on(X, y, loss, l1_ratio, weight=weight), tol=1e-12)
-    np.testing.assert_allclose(masked.w, some.w, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(masked.w, without.w, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize(("loss", "l1_ratio"), [c for c in COMBINATIONS if c[0] != "squared_error"])

@@ -38,34 +38,34 @@ def doubtful(rng: np.random.Generator, case: Case) -> tuple[Problem, list[np.nda
     """Make some labels uncertain; return the problem, and the labels that are possible, with ends and a middle."""
     n = len(case.y)
     weight = np.ones(n) if case.weight is None else case.weight
-    some = np.sort(rng.choice(n, size=int(rng.integers(1, min(n - 1, 2) + 1)), replace=False))
+    uncertain = np.sort(rng.choice(n, size=int(rng.integers(1, min(n - 1, 2) + 1)), replace=False))
     if case.loss.task == "regression":
         radius = np.zeros(n)
-        radius[some] = rng.choice([0.125, 0.5, 2.0], size=len(some))
+        radius[uncertain] = rng.choice([0.125, 0.5, 2.0], size=len(uncertain))
         rows = MemoryRows(case.matrix, case.y, weight, label_uncertainty=LabelUncertainty(radius, np.zeros(n)))
-        moves = itertools.product([-1.0, 0.5, 1.0], repeat=len(some))
+        moves = itertools.product([-1.0, 0.5, 1.0], repeat=len(uncertain))
         # Exact for these radii and targets that are no longer than 53 bits.
-        labels = [case.y + radius * _spread(some, move, n) for move in moves]
+        labels = [case.y + radius * _spread(uncertain, move, n) for move in moves]
     else:
-        twice = np.concatenate([np.arange(n), some])
-        share = np.zeros(len(twice))
-        share[some], share[n:] = 1.0, 1.0
+        twice = np.concatenate([np.arange(n), uncertain])
+        weight_radius = np.zeros(len(twice))
+        weight_radius[uncertain], weight_radius[n:] = 1.0, 1.0
         y = case.y[twice]
-        y[some], y[n:] = 1.0, -1.0
-        entered = MemoryRows(case.matrix.take(twice), y, weight[twice] * np.where(share > 0.0, 0.5, 1.0))
-        rows = with_label_uncertainty(entered, LabelUncertainty(np.zeros(len(twice)), share))
+        y[uncertain], y[n:] = 1.0, -1.0
+        entered = MemoryRows(case.matrix.take(twice), y, weight[twice] * np.where(weight_radius > 0.0, 0.5, 1.0))
+        rows = with_label_uncertainty(entered, LabelUncertainty(np.zeros(len(twice)), weight_radius))
         labels = []
-        for chosen in itertools.product([-1.0, 1.0], repeat=len(some)):
+        for chosen in itertools.product([-1.0, 1.0], repeat=len(uncertain)):
             here = case.y.copy()
-            here[some] = chosen
+            here[uncertain] = chosen
             labels.append(here)
     whole = with_intercept_column(rows) if case.penalty.n_free else rows
     return Problem(whole, case.loss, case.penalty), labels
 
 
-def _spread(some: np.ndarray, values: tuple[float, ...], n: int) -> np.ndarray:
+def _spread(uncertain: np.ndarray, values: tuple[float, ...], n: int) -> np.ndarray:
     spread = np.zeros(n)
-    spread[some] = values
+    spread[uncertain] = values
     return spread
 
 

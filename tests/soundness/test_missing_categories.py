@@ -105,12 +105,12 @@ def larger(rng: np.random.Generator, loss_name: str, intercept: bool) -> Case:
     score = (table - table.mean(axis=0)) @ w + 0.3 * rng.normal(size=n)
     missing = rng.random((n, 2)) < 0.05
     missing[0, 0] = True
-    choices = MissingCategories.of(missing, [Levels(np.arange(2, 5)), Levels(np.arange(5, 9))])
-    choices.put(table)
+    missing_categories = MissingCategories.of(missing, [Levels(np.arange(2, 5)), Levels(np.arange(5, 9))])
+    missing_categories.put(table)
     lower, upper = table.copy(), table.copy()
     cells = rng.random((n, 2)) < 0.02
     lower[:, :2][cells], upper[:, :2][cells] = 0.2, 0.8
-    matrix = replace(IntervalMatrix.from_bounds(lower, upper), choices=choices)
+    matrix = replace(IntervalMatrix.from_bounds(lower, upper), missing_categories=missing_categories)
     y = score if LOSSES[loss_name].task == "regression" else np.where(score > 0.0, 1.0, -1.0)
     case = Case(matrix, y, None, LOSSES[loss_name], ElasticNet(0.3), rng.random((4, table.shape[1])))
     return with_intercept(case) if intercept else case
@@ -130,8 +130,12 @@ def test_what_completions_attain_lies_inside(loss_name, intercept):
             assert (bounds[:, 0] <= attained.bounds[:, 0] + slack[:, 0]).all()
             assert (bounds[:, 1] >= attained.bounds[:, 1] - slack[:, 1]).all()
         table = attained.completions[0][1].table()
-        for levels in case.matrix.choices.levels:
-            assert set(table[case.matrix.choices.rows][:, levels.columns].ravel()) <= {0.0, 1.0, levels.share}
+        for levels in case.matrix.missing_categories.levels:
+            assert set(table[case.matrix.missing_categories.rows][:, levels.columns].ravel()) <= {
+                0.0,
+                1.0,
+                levels.center_value,
+            }
 
 
 def test_a_smooth_problem_is_enclosed_and_the_slope_certificate_wins():

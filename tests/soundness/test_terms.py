@@ -61,19 +61,19 @@ def draw_parts(rng: np.random.Generator, loss_name: str, doubt: bool, intercept:
     missing = np.zeros((n, 2), dtype=bool)
     missing[0] = missing[1, rng.integers(2)] = True
     levels = [Levels(np.arange(1, 1 + sizes[0])), Levels(np.arange(1 + sizes[0], d))]
-    choices = MissingCategories.of(missing, levels)
-    choices.put(table)
+    missing_categories = MissingCategories.of(missing, levels)
+    missing_categories.put(table)
     radius = np.zeros((n, d))
     radius[0, 0] = float(rng.choice([0.0, 0.25, 1.0]))
-    matrix = replace(IntervalMatrix.from_bounds(table - radius, table + radius), choices=choices)
+    matrix = replace(IntervalMatrix.from_bounds(table - radius, table + radius), missing_categories=missing_categories)
     y = rng.normal(size=n) if loss.task == "regression" else rng.choice([-1.0, 1.0], size=n)
     weight = np.where(missing.any(axis=1), 1.0, 0.1)
     tables = []
     for side, chosen in itertools.product(
-        (-1.0, 1.0), itertools.product(*(range(sizes[k]) for k in choices.categories))
+        (-1.0, 1.0), itertools.product(*(range(sizes[k]) for k in missing_categories.categories))
     ):
         filled = table + side * radius
-        choices.put(filled, np.array(chosen))
+        missing_categories.put(filled, np.array(chosen))
         tables.append(filled)
     labels = [(y, weight / weight.sum())]
     rows = MemoryRows(matrix, y, weight)
@@ -173,11 +173,11 @@ def test_every_combination_of_levels_of_a_test_row_is_bounded(sizes):
     models = rng.normal(size=(4, starts[-1]))
     center = np.column_stack([rng.normal(size=3), *(np.eye(c)[rng.integers(0, c, size=3)] for c in sizes)])
     missing = np.array([[True] * len(sizes), [False] * (len(sizes) - 1) + [True], [False] * len(sizes)])
-    choices = MissingCategories.of(missing, levels)
-    choices.put(center)
+    missing_categories = MissingCategories.of(missing, levels)
+    missing_categories.put(center)
     cells = np.array([0, 2]), np.array([0, 0]), np.array([0.5, 0.25])
     coef_bounds = np.column_stack([models.min(axis=0), models.max(axis=0)])
-    bounds = bounds_of_uncertain_rows(lambda X: exact_bounds(models, X), center, cells, coef_bounds, choices)
+    bounds = bounds_of_uncertain_rows(lambda X: exact_bounds(models, X), center, cells, coef_bounds, missing_categories)
     for row in range(3):
         spread = np.bincount(cells[0], cells[2], minlength=3)[row]
         scores = models[:, :1] * (center[row, 0] + spread * np.array([-1.0, 1.0]))
@@ -190,7 +190,7 @@ def test_every_combination_of_levels_of_a_test_row_is_bounded(sizes):
         assert bounds[row, 1] >= high.max() - 1e-12
         if np.prod(np.array(sizes)[missing[row]]) <= MOST_COMBINATIONS:
             np.testing.assert_allclose(bounds[row], [low.min(), high.max()], atol=1e-9)
-    assert len(every_level(center, cells, choices)[0]) <= MOST_COMBINATIONS + max(sizes[-1], 1) + 1
+    assert len(every_level(center, cells, missing_categories)[0]) <= MOST_COMBINATIONS + max(sizes[-1], 1) + 1
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax"])
@@ -201,10 +201,10 @@ def test_levels_of_an_interval_matrix_survive_scaling_or_are_refused(scale):
     whole = np.column_stack([number, np.eye(3)[level]])
     y, missing = number + np.array([0.0, 1.0, 5.0])[level], np.zeros((30, 1), dtype=bool)
     missing[:2] = True
-    choices = MissingCategories.of(missing, [Levels(np.arange(1, 4))])
+    missing_categories = MissingCategories.of(missing, [Levels(np.arange(1, 4))])
     holed = whole.copy()
-    choices.put(holed)
-    matrix = replace(IntervalMatrix.from_bounds(holed, holed), choices=choices)
+    missing_categories.put(holed)
+    matrix = replace(IntervalMatrix.from_bounds(holed, holed), missing_categories=missing_categories)
     X = np.column_stack([np.zeros(3), np.eye(3)])
     try:
         model = BoundedRegressor(alpha=0.1, scale=scale).fit(matrix, y)
@@ -249,9 +249,11 @@ def test_a_choice_meets_the_moves_of_the_rest_of_its_row(own):
 def test_where_one_class_is_flat_an_unknown_label_may_take_all_the_curvature_or_none(sign, missing):
     """Squared hinge at a score of 3: one entry of the row is on its line, the other flat, whatever the move."""
     table = np.array([[sign, 1.0, 0.0], [0.5, 0.0, 1.0], [-0.5, 1.0, 0.0], [sign, 1.0, 0.0]])
-    choices = MissingCategories.of(np.array([[missing], [False], [False], [missing]]), [Levels(np.arange(1, 3))])
-    choices.put(table)
-    matrix = replace(IntervalMatrix.from_bounds(table, table), choices=choices)
+    missing_categories = MissingCategories.of(
+        np.array([[missing], [False], [False], [missing]]), [Levels(np.arange(1, 3))]
+    )
+    missing_categories.put(table)
+    matrix = replace(IntervalMatrix.from_bounds(table, table), missing_categories=missing_categories)
     y, share = np.array([1.0, 1.0, -1.0, -1.0]), np.array([1.0, 0.0, 0.0, 1.0])
     weight = np.array([0.5, 0.01, 0.01, 0.5])
     rows = MemoryRows(matrix, y, weight, label_uncertainty=LabelUncertainty(np.zeros(4), share))
@@ -264,7 +266,7 @@ def test_where_one_class_is_flat_an_unknown_label_may_take_all_the_curvature_or_
         ends = [form.forces(U) for form in every_form(bounds).values()]
     for level, side, theta in itertools.product((0, 1) if missing else (0,), (-1.0, 1.0), (-1.0, 1.0)):
         filled = table.copy()
-        choices.put(filled, np.full(len(choices), level))
+        missing_categories.put(filled, np.full(len(missing_categories), level))
         settled = weight * (1.0 + theta * share * y) / weight.sum()
         v = side * limits
         change = gradient(model, (filled, y, settled), w + v) - gradient(model, (filled, y, settled), w)
@@ -283,9 +285,9 @@ def test_the_force_is_that_of_the_levels_and_not_of_their_mean():
         c = int(rng.integers(2, 5))
         table = np.vstack([np.full(c, 1.0 / c), np.eye(c)[:1]])
         missing = np.array([[True], [False]])
-        choices = MissingCategories.of(missing, [Levels(np.arange(c))])
-        choices.put(table)
-        matrix = replace(IntervalMatrix.from_bounds(table, table), choices=choices)
+        missing_categories = MissingCategories.of(missing, [Levels(np.arange(c))])
+        missing_categories.put(table)
+        matrix = replace(IntervalMatrix.from_bounds(table, table), missing_categories=missing_categories)
         rows = MemoryRows(matrix, np.zeros(2), np.array([1.0, 1e-3]))
         problem = Problem(rows, LOSSES["squared_error"], ElasticNet(float(rng.choice([0.5, 1.0, 2.0])), 0.0))
         w = rng.normal(size=c)
@@ -294,7 +296,7 @@ def test_the_force_is_that_of_the_levels_and_not_of_their_mean():
             force = force_upper(model, metric)
             for level in range(c):
                 filled = table.copy()
-                choices.put(filled, np.array([level]))
+                missing_categories.put(filled, np.array([level]))
                 here = gradient(model, (filled, rows.y, rows.weight / rows.total_weight), model.w)
                 assert np.sqrt(here @ np.linalg.solve(metric, here)) <= force * (1.0 + 1e-9)
 
@@ -304,10 +306,10 @@ def test_the_force_of_a_doubtful_target_reaches_the_uncertain_part_of_its_row(pa
     """With w' = 0 and y = 0 the gradient is that of the doubt alone, times a completion of the row."""
     c = 4
     table = np.vstack([np.full(c, 0.25 if part == "category" else 0.0), np.eye(c)[:1]])
-    choices = MissingCategories.of(np.array([[part == "category"], [False]]), [Levels(np.arange(c))])
+    missing_categories = MissingCategories.of(np.array([[part == "category"], [False]]), [Levels(np.arange(c))])
     radius = np.zeros_like(table)
     radius[0, 0] = 0.0 if part == "category" else 1.0
-    matrix = replace(IntervalMatrix.from_bounds(table - radius, table + radius), choices=choices)
+    matrix = replace(IntervalMatrix.from_bounds(table - radius, table + radius), missing_categories=missing_categories)
     doubt = LabelUncertainty(np.array([1.0, 0.0]), np.zeros(2))
     rows = MemoryRows(matrix, np.zeros(2), np.array([1.0, 1e-3]), doubt)
     problem = Problem(rows, LOSSES["squared_error"], ElasticNet(1.0, 0.0))

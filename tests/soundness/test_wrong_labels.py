@@ -52,9 +52,9 @@ def with_flips(case: Case, count: int) -> Problem:
 def labels(case: Case, count: int) -> Iterator[np.ndarray]:
     """Yield every choice of at most so many wrong labels; with an intercept, if both classes are left."""
     for size in range(min(count, len(case.y)) + 1):
-        for some in itertools.combinations(range(len(case.y)), size):
+        for wrong in itertools.combinations(range(len(case.y)), size):
             y = case.y.copy()
-            y[list(some)] *= -1.0
+            y[list(wrong)] *= -1.0
             if not (case.penalty.n_free and abs(y.sum()) == len(y)):
                 yield y
 
@@ -187,7 +187,7 @@ def test_more_wrong_labels_give_wider_bounds_and_none_the_bounds_without():
 
 def test_flips_and_other_doubts_do_not_mix():
     with pytest.raises(ValueError, match="not both"):
-        LabelUncertainty(np.ones(3), np.zeros(3), flips=1)
+        LabelUncertainty(np.ones(3), np.zeros(3), max_wrong_labels=1)
     table, doubt = np.ones((3, 1)), LabelUncertainty(np.ones(3), np.zeros(3))
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), np.ones(3), None, doubt)
     with pytest.raises(ValueError, match="not both"):

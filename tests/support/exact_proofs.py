@@ -33,10 +33,10 @@ def exact_completions(matrix: IntervalMatrix, inner: int) -> list[list[list[fmpq
         for i, j, center, radius, position in zip(in_row, columns, centers, radii, positions, strict=True):
             table[i][j] = rational(center) + position * rational(radius)
         tables.append(table)
-    choices = matrix.choices
-    levels = [choices.levels[k].columns for k in choices.categories]
+    missing_categories = matrix.missing_categories
+    levels = [missing_categories.levels[k].columns for k in missing_categories.categories]
     combinations = list(itertools.product(*(range(len(columns)) for columns in levels)))
-    return [_with_levels(table, choices.rows, levels, chosen) for table in tables for chosen in combinations]
+    return [_with_levels(table, missing_categories.rows, levels, chosen) for table in tables for chosen in combinations]
 
 
 def _with_levels(table: list[list[fmpq]], rows, levels, chosen) -> list[list[fmpq]]:

@@ -51,15 +51,18 @@ def tiny_choices(rng: np.random.Generator, loss_name: str, penalty: str, gentle:
     for _ in range(rng.integers(1, 3)):
         missing[rng.integers(n), rng.integers(len(sizes))] = True
     levels = [Levels(np.arange(a, b)) for a, b in pairwise(starts)]
-    choices = MissingCategories.of(missing, levels)
-    choices.put(table)
+    missing_categories = MissingCategories.of(missing, levels)
+    missing_categories.put(table)
     radius = 0.2 if gentle else 1.0
     holes = rng.integers(0, 2)
     lower, upper = table.copy(), table.copy()
     for _ in range(holes):
-        i, j = (int(rng.choice(choices.rows)) if rng.random() < 0.5 else int(rng.integers(n))), int(rng.integers(d))
+        i, j = (
+            (int(rng.choice(missing_categories.rows)) if rng.random() < 0.5 else int(rng.integers(n))),
+            int(rng.integers(d)),
+        )
         lower[i, j], upper[i, j] = table[i, j] - radius, table[i, j] + radius
-    matrix = replace(IntervalMatrix.from_bounds(lower, upper), choices=choices)
+    matrix = replace(IntervalMatrix.from_bounds(lower, upper), missing_categories=missing_categories)
     y = rng.normal(size=n) if LOSSES[loss_name].task == "regression" else rng.choice([-1.0, 1.0], size=n)
     weight = np.ones(n)
     if gentle:

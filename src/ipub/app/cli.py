@@ -138,9 +138,9 @@ def fit(
     _show_holes(X, where, interval_level)
     intercept = "" if estimator.fit_intercept else ", without intercept"
     say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
-    some = X.take(np.random.default_rng(0).permutation(len(y))[:SUMMARY_ROWS])
-    which = "On the training rows" if some.num_rows == len(y) else f"On {some.num_rows} of the training rows"
-    say(f"{which}: {_summary(_predictions(estimator, some)[0])}")
+    shown = X.take(np.random.default_rng(0).permutation(len(y))[:SUMMARY_ROWS])
+    which = "On the training rows" if shown.num_rows == len(y) else f"On {shown.num_rows} of the training rows"
+    say(f"{which}: {_summary(_predictions(estimator, shown)[0])}")
     if estimator.scale is None:
         _advise_on_scale(X)
     _say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)

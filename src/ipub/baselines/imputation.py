@@ -145,8 +145,8 @@ def multiple_imputation(
         sample = holed.table[rng.choice(len(holed.table), fit_rows, replace=False)]
         _refuse_empty_columns(sample, f" among the {fit_rows} rows to fit on: make fit_rows larger")
         # Rows without holes stay as they are.
-        filled, some = holed.table.copy(), np.unique(holed.holes[0])
-        filled[some] = imputer.fit(sample).transform(holed.table[some])
+        filled, incomplete = holed.table.copy(), np.unique(holed.holes[0])
+        filled[incomplete] = imputer.fit(sample).transform(holed.table[incomplete])
         return filled
 
     return _trained(problem, X, (holed.filled(draw(), clip) for _ in range(n_draws)))

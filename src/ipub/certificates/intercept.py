@@ -164,7 +164,7 @@ def _slope_sums(
     y = block.y[:, None]
     highest, lowest = up(high[:, None] + below), down(low[:, None] + above)
     most, least = loss.derivative_range(y, highest, highest)[1], loss.derivative_range(y, lowest, lowest)[0]
-    if block.labels is not None:
+    if block.label_uncertainty is not None:
         most = up(most + uncertainty.derivative_change(block, loss, highest, highest))
         least = down(least - uncertainty.derivative_change(block, loss, lowest, lowest))
     weight = block.weight

@@ -54,8 +54,8 @@ def cell_changes(block: Block, factors: Array) -> Array:
     place[holed] = np.arange(len(holed))
     sizes = np.zeros((len(holed), block.center.shape[1]))
     sizes[place[block.cell_rows], block.cell_columns] = block.cell_radii
-    for chosen, levels in block.choices.by_category():
-        sizes[np.ix_(place[block.choices.rows[chosen]], levels.columns)] = 1.0
+    for chosen, levels in block.missing_categories.by_category():
+        sizes[np.ix_(place[block.missing_categories.rows[chosen]], levels.columns)] = 1.0
     return sizes * factors[holed, None]
 
 

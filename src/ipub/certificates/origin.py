@@ -65,18 +65,18 @@ def _label_sums(block: Block) -> tuple[float]:
 @reads(Reads.LABELS)
 def _origin_sums(block: Block, loss: Loss, constants: Array, wrong: WrongLabels) -> _OriginSums:
     more = wrong.partial_sum(np.zeros((0, len(constants))))
-    if block.labels is None and loss.task == "classification":
+    if block.label_uncertainty is None and loss.task == "classification":
         # Rows of one class have the same loss.
         weights = np.array([block.weight @ (block.y == label) for label in (-1.0, 1.0)])
         labels = np.repeat([[-1.0], [1.0]], len(constants), axis=1)
         return _OriginSums(weights @ loss.value_upper(labels, np.tile(constants, (2, 1))), more)
     scores = np.broadcast_to(constants, (len(block.y), len(constants)))
     values = loss.value_upper(block.y[:, None], scores)
-    if block.labels is not None:
-        radius, share = block.labels.radius[:, None], block.labels.share[:, None]
+    if block.label_uncertainty is not None:
+        radius, weight_radius = block.label_uncertainty.radius[:, None], block.label_uncertainty.weight_radius[:, None]
         ends = down(block.y[:, None] - radius), up(block.y[:, None] + radius)
-        farther = np.maximum(*(loss.value_upper(end, scores) for end in ends))
-        values = up(np.where(radius > 0.0, farther, values) * up(1.0 + share))
+        value_upper = np.maximum(*(loss.value_upper(end, scores) for end in ends))
+        values = up(np.where(radius > 0.0, value_upper, values) * up(1.0 + weight_radius))
     if wrong.count:
         other = np.maximum(up(loss.value_upper(-block.y[:, None], scores) - values), 0.0)
         more = wrong.partial_sum(block.weight[:, None] * other)

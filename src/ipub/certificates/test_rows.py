@@ -31,7 +31,7 @@ def bounds_of_uncertain_rows(
     center: Array,
     cells: RowCells,
     coef_bounds: Array,
-    choices: MissingCategories = NOTHING_MISSING,
+    missing_categories: MissingCategories = NOTHING_MISSING,
     most_tried: int = MOST_TRIED,
 ) -> Array:
     """Return (m, 2): bounds of ``x''.w''`` for every completion x'' of its row and every completion's model w''.
@@ -48,21 +48,21 @@ def bounds_of_uncertain_rows(
         The uncertain cells; their columns are among the first of `coef_bounds`.
     coef_bounds : array of shape (n, 2)
         Bounds of the weights over all completions of the training table.
-    choices : MissingCategories
+    missing_categories : MissingCategories
         The missing categories of the rows.
     most_tried : int
         Cells of a row of which both ends are tried, at most.
     """
-    if len(choices):
-        center, cells, rows = every_level(center, cells, choices)
+    if len(missing_categories):
+        center, cells, rows = every_level(center, cells, missing_categories)
         bounds = bounds_of_uncertain_rows(bounds_of, center, cells, coef_bounds, most_tried=most_tried)
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         low, high = np.minimum.reduceat(bounds[:, 0], starts), np.maximum.reduceat(bounds[:, 1], starts)
         return np.column_stack([low, high])
-    return _bounds_without_choices(bounds_of, center, cells, coef_bounds, most_tried)
+    return _bounds_without_missing_categories(bounds_of, center, cells, coef_bounds, most_tried)
 
 
-def _bounds_without_choices(
+def _bounds_without_missing_categories(
     bounds_of: Callable[[Array], Array], center: Array, cells: RowCells, coef_bounds: Array, most_tried: int
 ) -> Array:
     """Bound rows whose uncertain cells are all intervals (Lemma 10)."""
@@ -85,13 +85,13 @@ def _bounds_without_choices(
     highest[in_row, columns] = np.where(rises, top, np.where(falls, bottom, middle))
     lowest[in_row, columns] = np.where(rises, bottom, np.where(falls, top, middle))
     uncertain = np.bincount(in_row, minlength=len(center)) > 0
-    n_choices = 1 << np.bincount(in_row[tried], minlength=len(center))
+    n_combinations = 1 << np.bincount(in_row[tried], minlength=len(center))
     bounds = np.tile([np.inf, -np.inf], (len(center), 1))
     bounds[~uncertain] = bounds_of(center[~uncertain])
-    for choice in range(n_choices.max()):
-        ends = np.where(choice >> place & 1, top[tried], bottom[tried])
+    for combination in range(n_combinations.max()):
+        ends = np.where(combination >> place & 1, top[tried], bottom[tried])
         lowest[in_row[tried], columns[tried]] = highest[in_row[tried], columns[tried]] = ends
-        tries = uncertain & (choice < n_choices)
+        tries = uncertain & (combination < n_combinations)
         below, above = np.split(bounds_of(np.concatenate([lowest[tries], highest[tries]])), 2)
         bounds[tries, 0] = np.minimum(bounds[tries, 0], below[:, 0])
         bounds[tries, 1] = np.maximum(bounds[tries, 1], above[:, 1])
@@ -104,7 +104,9 @@ def _bounds_without_choices(
     return bounds
 
 
-def every_level(center: Array, cells: RowCells, choices: MissingCategories) -> tuple[Array, RowCells, Indices]:
+def every_level(
+    center: Array, cells: RowCells, missing_categories: MissingCategories
+) -> tuple[Array, RowCells, Indices]:
     """Replace each row by one for every combination of the levels of its missing categories.
 
     Returns the rows, their uncertain cells, and the number of the row each of them stands for.
@@ -112,8 +114,8 @@ def every_level(center: Array, cells: RowCells, choices: MissingCategories) -> t
     center = center.copy()
     in_row, columns, radii = cells
     origin: Indices = np.arange(len(center))
-    for of_category, levels in choices.by_category():
-        missing = np.isin(origin, choices.rows[of_category])
+    for of_category, levels in missing_categories.by_category():
+        missing = np.isin(origin, missing_categories.rows[of_category])
         count = np.bincount(origin, minlength=len(origin))[origin] * len(levels.columns)
         boxed = np.flatnonzero(missing & (count > MOST_COMBINATIONS))
         center[np.ix_(boxed, levels.columns)] = 0.5

@@ -191,8 +191,8 @@ class TableEncoder:
         shares = np.repeat([0.0 if not levels else 1.0 / len(levels) for levels in self.levels], self.widths)
         return np.asarray(np.where(counts == 0, shares, means))
 
-    def with_choices(self, table: Array) -> tuple[Array, MissingCategories]:
-        """Return an encoded table with the mean of all levels where a category is missing, and these choices.
+    def with_missing_categories(self, table: Array) -> tuple[Array, MissingCategories]:
+        """Return an encoded table with the mean of all levels where a category is missing, and what is missing.
 
         The only level of a category is certain.
         """
@@ -207,9 +207,9 @@ class TableEncoder:
                     missing.append(holes)
         if not levels:
             return table, NOTHING_MISSING
-        choices = MissingCategories.of(np.column_stack(missing), levels)
-        choices.put(table)
-        return table, choices
+        missing_categories = MissingCategories.of(np.column_stack(missing), levels)
+        missing_categories.put(table)
+        return table, missing_categories
 
 
 def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
@@ -330,5 +330,5 @@ def _is_number(level: Level) -> bool:
 
 
 def _examples(levels: Any) -> str:
-    some = sorted(levels, key=str)
-    return ", ".join(map(repr, some[:3])) + (", ..." if len(some) > 3 else "")
+    in_order = sorted(levels, key=str)
+    return ", ".join(map(repr, in_order[:3])) + (", ..." if len(in_order) > 3 else "")

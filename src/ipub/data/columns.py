@@ -137,7 +137,7 @@ class _Group:
         sample = self._values(rows[:: max(SAMPLED, len(rows) // MOST_SAMPLED)])
         sample.sort(axis=1)
         self.samples = [line[: len(line) - np.count_nonzero(np.isnan(line))] for line in sample]
-        self.may_be_whole = [bool((some == np.floor(some)).all()) for some in self.samples]
+        self.may_be_whole = [bool((sample == np.floor(sample)).all()) for sample in self.samples]
         self.brackets = [self._bracket_ends(probability) for probability in probabilities]
 
     def columns(self) -> list[Column | None]:
@@ -150,8 +150,8 @@ class _Group:
         """Return the lower and the upper end of the bracket of each column; of whole numbers no quantile is asked."""
         nothing = np.inf, np.inf
         pairs = [
-            nothing if is_whole else _bracket(some, probability)
-            for some, is_whole in zip(self.samples, self.may_be_whole, strict=True)
+            nothing if is_whole else _bracket(sample, probability)
+            for sample, is_whole in zip(self.samples, self.may_be_whole, strict=True)
         ]
         return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 

@@ -39,7 +39,7 @@ class IntervalMatrix:
         The uncertain cells of row i are numbers ``row_starts[i]`` to ``row_starts[i + 1] - 1``.
     columns, centers, radii : arrays of shape (n_uncertain,)
         The column, midpoint and radius of each uncertain cell.
-    choices : Choices, optional
+    missing_categories : MissingCategories, optional
         Rows with a missing category; the table has the mean of all levels, ``1 / n_levels``, in its columns there.
 
     Examples
@@ -57,7 +57,7 @@ class IntervalMatrix:
     columns: Indices
     centers: Array
     radii: Array
-    choices: MissingCategories = NOTHING_MISSING
+    missing_categories: MissingCategories = NOTHING_MISSING
 
     @classmethod
     def from_bounds(cls, lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None) -> IntervalMatrix:
@@ -96,13 +96,13 @@ class IntervalMatrix:
         counts = np.diff(self.row_starts)[rows]
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
         cells = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.row_starts[rows], counts)
-        choices = self.choices
-        if len(choices):
-            missing = np.zeros((self.shape[0], len(choices.levels)), dtype=bool)
-            missing[choices.rows, choices.categories] = True
-            choices = MissingCategories.of(missing[rows], choices.levels)
+        missing_categories = self.missing_categories
+        if len(missing_categories):
+            missing = np.zeros((self.shape[0], len(missing_categories.levels)), dtype=bool)
+            missing[missing_categories.rows, missing_categories.categories] = True
+            missing_categories = MissingCategories.of(missing[rows], missing_categories.levels)
         return IntervalMatrix(
-            self.table[rows], starts, self.columns[cells], self.centers[cells], self.radii[cells], choices
+            self.table[rows], starts, self.columns[cells], self.centers[cells], self.radii[cells], missing_categories
         )
 
     def blurred(self, precision: Array) -> IntervalMatrix:
@@ -115,7 +115,7 @@ class IntervalMatrix:
         uncertain[in_row, columns] = True
         starts = np.concatenate([[0], np.cumsum(uncertain.sum(axis=1))]).astype(np.intp)
         cells = np.nonzero(uncertain)[1], all_centers[uncertain], all_radii[uncertain]
-        return IntervalMatrix(table, starts, *cells, self.choices)
+        return IntervalMatrix(table, starts, *cells, self.missing_categories)
 
     @classmethod
     def from_table_and_bounds(
@@ -166,31 +166,32 @@ class IntervalMatrix:
             raise IpubError("The uncertain cells do not match the table: row_starts or columns are wrong.")
         if len(np.unique(in_row * self.shape[1] + self.columns)) < len(in_row):
             raise IpubError("A cell is given twice as uncertain.")
-        self._check_choices(in_row)
+        self._check_missing_categories(in_row)
         for rows in row_slices(*self.shape):
             check_values(self.center_rows(rows), None, what="the center", allow_nan=False, first_row=rows.start)
         if not ((self.radii >= 0.0) & (self.radii <= 2.0 * LARGEST)).all():
             raise IpubError("The radius of every uncertain cell must be a finite number that is not negative.")
 
-    def _check_choices(self, in_row: Indices) -> None:
-        """Refuse choices that do not fit the table."""
-        choices, (n, d) = self.choices, self.shape
-        if len(choices) == 0:
+    def _check_missing_categories(self, in_row: Indices) -> None:
+        """Raise ValueError if the missing categories do not fit the table."""
+        missing_categories, (n, d) = self.missing_categories, self.shape
+        if len(missing_categories) == 0:
             return
-        columns = np.concatenate([levels.columns for levels in choices.levels])
-        numbers = choices.rows * len(choices.levels) + choices.categories
+        columns = np.concatenate([levels.columns for levels in missing_categories.levels])
+        numbers = missing_categories.rows * len(missing_categories.levels) + missing_categories.categories
         fits = len(np.unique(columns)) == len(columns) and np.isin(columns, np.arange(d)).all()
-        fits &= np.isin(choices.rows, np.arange(n)).all() and (np.diff(numbers) > 0).all()
-        fits &= all(len(levels.columns) > 1 for levels in choices.levels)
+        fits &= np.isin(missing_categories.rows, np.arange(n)).all() and (np.diff(numbers) > 0).all()
+        fits &= all(len(levels.columns) > 1 for levels in missing_categories.levels)
         if fits:
-            for some, levels in choices.by_category():
-                rows = choices.rows[some]
-                fits &= bool((self.table[np.ix_(rows, levels.columns)] == levels.share).all())
+            for which, levels in missing_categories.by_category():
+                rows = missing_categories.rows[which]
+                fits &= bool((self.table[np.ix_(rows, levels.columns)] == levels.center_value).all())
                 fits &= not (np.isin(in_row, rows) & np.isin(self.columns, levels.columns)).any()
         if not fits:
             raise IpubError(
-                "The choices do not fit the table: rows must ascend, a category needs two columns or more of its own, "
-                "and where it is missing, 1 / (number of its columns) must stand in all of them, and no interval."
+                "The missing categories do not fit the table: rows must ascend, a category needs at least two "
+                "columns of its own, and where it is missing, 1 / (number of its columns) must stand in "
+                "all of them, and no interval."
             )
 
     def cells(self, rows: slice) -> tuple[Indices, Indices, Array, Array]:
@@ -228,9 +229,9 @@ class IntervalMatrix:
             high = low.copy()
             in_row, columns, centers, radii = self.cells(rows)
             low[in_row, columns], high[in_row, columns] = down(centers - radii), up(centers + radii)
-            some = slice(None) if counted is None else counted[rows]
-            ends[:, 0] = np.minimum(ends[:, 0], low[some].min(axis=0, initial=np.inf))
-            ends[:, 1] = np.maximum(ends[:, 1], high[some].max(axis=0, initial=-np.inf))
+            which = slice(None) if counted is None else counted[rows]
+            ends[:, 0] = np.minimum(ends[:, 0], low[which].min(axis=0, initial=np.inf))
+            ends[:, 1] = np.maximum(ends[:, 1], high[which].max(axis=0, initial=-np.inf))
         return ends
 
     def radius_dot(self, weights: Array) -> Array:

@@ -104,8 +104,8 @@ class Scaling:
         Each interval contains its unscaled values scaled exactly, and scaled in floats (F10). Certain cells are scaled
         in floats.
         """
-        for levels in matrix.choices.levels:
-            values = np.repeat([0.0, levels.share, 1.0], len(levels.columns))
+        for levels in matrix.missing_categories.levels:
+            values = np.repeat([0.0, levels.center_value, 1.0], len(levels.columns))
             if not np.array_equal(self._cells(values, np.tile(levels.columns, 3), np.positive), values):
                 raise IpubError(
                     "Column {column} is a level of a category that is missing in some rows, and scaling it would make "

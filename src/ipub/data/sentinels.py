@@ -41,10 +41,10 @@ def sentinel_in(observed: Array) -> float | None:
         count = len(observed) - len(others)
         if not FEWEST <= count <= len(others):  # most of a column is no exception
             continue
-        some = others[:: 1 + len(others) // LOOKED_AT]
-        low, high = np.quantile(some, [0.25, 0.75])
+        sample = others[:: 1 + len(others) // LOOKED_AT]
+        low, high = np.quantile(sample, [0.25, 0.75])
         reach, gap = FENCE * (high - low), np.abs(others - value).min()
         is_far = not low - reach <= value <= high + reach and gap >= GAP * (high - low)
-        if is_far and len(np.unique(some)) >= FEWEST_OTHERS:
+        if is_far and len(np.unique(sample)) >= FEWEST_OTHERS:
             return value
     return None

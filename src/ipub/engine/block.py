@@ -35,9 +35,9 @@ class Block:
     """Labels or targets."""
     weight: Array
     """Weights of the rows, the largest of all about 1."""
-    choices: MissingCategories = NOTHING_MISSING
+    missing_categories: MissingCategories = NOTHING_MISSING
     """Missing categories, their rows counted from the block's first."""
-    labels: LabelUncertainty | None = None
+    label_uncertainty: LabelUncertainty | None = None
     """How far the labels are uncertain, if any is."""
     column_norms: Array | None = None
     """Bounds of the Euclidean norms of the columns of the center, over the rows that have a weight.
@@ -66,7 +66,7 @@ class Block:
         """Whether a row has an uncertain cell or a missing category."""
         incomplete = np.zeros(len(self.y), dtype=bool)
         incomplete[self.cell_rows] = True
-        incomplete[self.choices.rows] = True
+        incomplete[self.missing_categories.rows] = True
         return incomplete
 
     def score_error(self, w: Array) -> float:

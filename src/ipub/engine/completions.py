@@ -1,4 +1,4 @@
-"""Completions of rows with uncertain cells: one of them, or several that share a pass."""
+"""Completions of rows with uncertain cells: a single one, or several evaluated in the same pass."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PositionLayout:
     cell_starts : array of shape (n_blocks + 1,)
         The uncertain cells of block b are numbers ``cell_starts[b]`` to ``cell_starts[b + 1] - 1``.
     category_starts : array of shape (n_blocks + 1,)
-        Likewise its missing categories, counted on after all cells.
+        Likewise its missing categories, whose positions follow those of all cells.
     center : array of shape (n_uncertain + n_missing,)
         The positions of the center: 0 for every cell, -1 (the mean of all levels) for every missing category.
     """
@@ -70,7 +70,7 @@ class PositionLayout:
 
 @reads(Reads.CELLS)
 def _cell_counts(block: Block) -> CellCounts:
-    return CellCounts(len(block.cell_radii), len(block.choices))
+    return CellCounts(len(block.cell_radii), len(block.missing_categories))
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Completion:
     layout : PositionLayout
         Which positions belong to which block.
     positions : array of shape (n_uncertain + n_missing,)
-        -1, 0 or 1 for each uncertain cell, row by row: the lower end, the middle or the upper end. Then the number of
-        the level for each missing category.
+        -1, 0 or 1 for each uncertain cell, row by row: the lower end, the middle or the upper end. Then the index
+        of the level for each missing category.
     """
 
     rows: Rows
@@ -113,7 +113,7 @@ def _completed(block: Block, positions: tuple[Positions, Positions]) -> Block:
     here, chosen = positions
     center, i, j = block.center.copy(), block.cell_rows, block.cell_columns
     center[i, j] = completed_cells(center[i, j], block.cell_radii, here)
-    block.choices.put(center, chosen)
+    block.missing_categories.put(center, chosen)
     nothing = np.zeros(0, dtype=np.intp)
     return Block(center, nothing, nothing, np.zeros(0), block.y, block.weight)
 
@@ -123,16 +123,16 @@ class SharedBlock(Block):
     """A block with several completions of its rows."""
 
     shifts: Array = field(kw_only=True)
-    """By how much each completion moves each uncertain cell, shape (cells, completions)."""
+    """By how much each completion moves each uncertain cell, shape (n_uncertain, n_completions)."""
     chosen: Positions = field(kw_only=True)
-    """The level of each missing category in each completion, shape (choices, completions)."""
+    """The level of each missing category in each completion, shape (n_missing, n_completions)."""
 
     def scores(self, vectors: Array) -> Array:
         """Return the product of each row with the vector (a column) of each completion."""
         moved = self.shifts * vectors[self.cell_columns]
         scores = self.center @ vectors + adding_matrix(self.cell_rows, len(self.y)) @ moved
-        for some, levels in self.choices.by_category():
-            scores[self.choices.rows[some]] += self.changes(some, levels, vectors)
+        for which, levels in self.missing_categories.by_category():
+            scores[self.missing_categories.rows[which]] += self.changes(which, levels, vectors)
         return np.asarray(scores)
 
     def transposed_dot(self, coefficients: Array) -> Array:
@@ -140,21 +140,21 @@ class SharedBlock(Block):
         moved = self.shifts * coefficients[self.cell_rows]
         total = self.center.T @ coefficients
         total = total + adding_matrix(self.cell_columns, len(total)) @ moved
-        for some, levels in self.choices.by_category():
-            values, chosen = coefficients[self.choices.rows[some]], self.chosen[some]
-            total[levels.columns] -= levels.share * (values * (chosen >= 0)).sum(axis=0)
+        for which, levels in self.missing_categories.by_category():
+            values, chosen = coefficients[self.missing_categories.rows[which]], self.chosen[which]
+            total[levels.columns] -= levels.center_value * (values * (chosen >= 0)).sum(axis=0)
             for k, column in enumerate(levels.columns):
                 total[column] += (values * (chosen == k)).sum(axis=0)
         return np.asarray(total)
 
-    def changes(self, some: Indices, levels: Levels, vectors: Array) -> Array:
-        """Return by how much some choices of one category move the product with the vector of each completion."""
-        chosen = self.chosen[some]
+    def changes(self, which: Indices, levels: Levels, vectors: Array) -> Array:
+        """Return how far missing values of one category move the product with the vector of each completion."""
+        chosen = self.chosen[which]
         return np.where(chosen < 0, 0.0, np.take_along_axis(levels.changes(vectors.T).T, np.maximum(chosen, 0), axis=0))
 
 
 def side_by_side(rows: Rows, layout: PositionLayout, positions: Positions) -> Rows:
-    """Return the rows with several completions, for kernels that look at all of them in one pass.
+    """Return the rows with several completions, for kernels that evaluate all of them in one pass.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _side_by_side(block: Block, positions: tuple[Positions, Positions]) -> Share
         *cells,
         block.y,
         block.weight,
-        block.choices,
+        block.missing_categories,
         shifts=block.cell_radii[:, None] * here.T,
         chosen=chosen.T,
     )
@@ -190,7 +190,7 @@ class WholeTable(NamedTuple):
     missing_counts: Indices
     """Number of missing categories of each row."""
     categories: Indices
-    """Number of the category of each."""
+    """Index of the category of each missing one."""
     y: Array
     weight: Array
 
@@ -205,7 +205,7 @@ def whole_table(rows: Rows) -> WholeTable:
 
 def _whole_block(block: Block) -> WholeTable:
     cell_counts, missing_counts = (
-        np.bincount(i, minlength=block.n_rows) for i in (block.cell_rows, block.choices.rows)
+        np.bincount(i, minlength=block.n_rows) for i in (block.cell_rows, block.missing_categories.rows)
     )
     cells = cell_counts, block.cell_columns, block.cell_radii
-    return WholeTable(block.center, *cells, missing_counts, block.choices.categories, block.y, block.weight)
+    return WholeTable(block.center, *cells, missing_counts, block.missing_categories.categories, block.y, block.weight)

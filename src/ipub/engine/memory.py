@@ -34,19 +34,19 @@ class MemoryRows(SlicedRows):
     ) -> None:
         super().__init__(matrix.shape[1], y, weight, label_uncertainty)
         self.matrix = matrix
-        self.categories = matrix.choices.levels
+        self.categories = matrix.missing_categories.levels
 
     def read(self, rows: slice, what: Reads) -> Block:
         no_center = np.zeros((0, self.n_features))
         center = self.matrix.center_rows(rows) if what >= Reads.ROWS else no_center
         in_row, columns, _, radii = self.matrix.cells(rows)
         block = Block.of(center, (in_row, columns), radii, self.y[rows], self.weight[rows])
-        if len(self.matrix.choices):
-            block = replace(block, choices=self.matrix.choices.within(rows))
+        if len(self.matrix.missing_categories):
+            block = replace(block, missing_categories=self.matrix.missing_categories.within(rows))
         return block
 
     def count_uncertain(self) -> int:
-        return int(np.count_nonzero(self.matrix.radii)) + self.matrix.choices.count_levels()
+        return int(np.count_nonzero(self.matrix.radii)) + self.matrix.missing_categories.count_levels()
 
     def sample(self, n_rows: int) -> Rows | None:
         if self.uncertain_labels:

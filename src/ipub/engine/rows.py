@@ -207,7 +207,7 @@ def _itself(block: Block) -> Block:
 
 @reads(Reads.CELLS)
 def _count_uncertain(block: Block) -> tuple[int]:
-    return (len(block.cell_radii) + block.choices.count_levels(),)
+    return (len(block.cell_radii) + block.missing_categories.count_levels(),)
 
 
 @reads(Reads.LABELS)

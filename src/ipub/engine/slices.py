@@ -51,7 +51,7 @@ class SlicedRows(Rows):
         self.label_uncertainty = label_uncertainty
         self.total_weight = _total(self.weight)
         self.uncertain_labels = label_uncertainty is not None
-        self.max_wrong_labels = 0 if label_uncertainty is None else label_uncertainty.flips
+        self.max_wrong_labels = 0 if label_uncertainty is None else label_uncertainty.max_wrong_labels
         self._slices = list(_block_slices(self.n_rows, n_features))
         self._is_long = self.n_rows * n_features > KEPT_CELLS
         self._caches = [BlockCache(keeps_rows=not self._is_long) for _ in self._slices]
@@ -83,8 +83,8 @@ class SlicedRows(Rows):
 
         def read() -> Block:
             block = self.read(rows, what)
-            labels = None if self.label_uncertainty is None else self.label_uncertainty.within(rows)
-            return replace(block, labels=labels, cache=cache)
+            uncertainty = None if self.label_uncertainty is None else self.label_uncertainty.within(rows)
+            return replace(block, label_uncertainty=uncertainty, cache=cache)
 
         block = read() if what < Reads.ROWS else cache.kept("block", read, row_sized=True)
         return with_norms(block) if what >= Reads.NORMS else block

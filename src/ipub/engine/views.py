@@ -134,23 +134,23 @@ def one_class_against_rest(rows: Rows, number: float, always: float = np.nan) ->
 
 
 def with_wrong_labels(rows: Rows, count: int) -> Rows:
-    """Return the rows of two classes, of which at most `count`, whichever, have the other label."""
+    """Return the rows of two classes, of which at most `count`, in any rows, have the other label."""
     if rows.uncertain_labels:
-        raise ValueError("Labels are either wrong in a number of rows, or uncertain in certain rows: not both.")
+        raise ValueError("Labels may be wrong in a number of rows, or uncertain in given rows, but not both.")
     return View(rows, _with_wrong_labels, count, max_wrong_labels=count)
 
 
 def with_label_uncertainty(rows: Rows, uncertainty: LabelUncertainty) -> Rows:
     """Return the rows with targets or weights that are uncertain, each row by its own amount."""
-    radius, share = per_block(rows, uncertainty.radius, uncertainty.share)
-    view = View(rows, _with_label_uncertainty, radius, share)
+    radius, weight_radius = per_block(rows, uncertainty.radius, uncertainty.weight_radius)
+    view = View(rows, _with_label_uncertainty, radius, weight_radius)
     view.uncertain_labels = True
     return view
 
 
 @reads(Reads.LABELS)
-def _with_label_uncertainty(block: Block, radius: Array, share: Array) -> Block:
-    return replace(block, labels=LabelUncertainty(radius, share))
+def _with_label_uncertainty(block: Block, radius: Array, weight_radius: Array) -> Block:
+    return replace(block, label_uncertainty=LabelUncertainty(radius, weight_radius))
 
 
 def with_labels(rows: Rows, y: Array, weight: Array) -> Rows:
@@ -172,7 +172,7 @@ def _n_rows(block: Block) -> int:
 @reads(Reads.LABELS)
 def _with_labels(block: Block, y: Array, weight: Array) -> Block:
     # Norms of columns are over the rows that have a weight, so none are reused.
-    return replace(block, y=y, weight=weight, labels=None, column_norms=None, cache=None)
+    return replace(block, y=y, weight=weight, label_uncertainty=None, column_norms=None, cache=None)
 
 
 @reads(Reads.LABELS)
@@ -196,4 +196,4 @@ def _against_rest(block: Block, number: float, always: float) -> Block:
 
 @reads(Reads.LABELS)
 def _with_wrong_labels(block: Block, count: int) -> Block:
-    return replace(block, labels=LabelUncertainty.of_flips(block.n_rows, count))
+    return replace(block, label_uncertainty=LabelUncertainty.of_wrong_labels(block.n_rows, count))

@@ -49,8 +49,8 @@ def _problem(matrix: IntervalMatrix, y: Array, lam: float) -> Problem:
 
 def tested_rows(table: Prepared, n_rows: int) -> Any:
     """Return which test rows are searched for what is attained."""
-    some = np.random.default_rng(ATTAINED_SEED).permutation(len(table.X_test))[:n_rows]
-    return np.sort(some)
+    drawn = np.random.default_rng(ATTAINED_SEED).permutation(len(table.X_test))[:n_rows]
+    return np.sort(drawn)
 
 
 def measure_bounds(table: Prepared, setting: Setting) -> Measured:

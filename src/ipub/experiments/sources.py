@@ -93,8 +93,8 @@ class Found:
 
     def rows(self, numbers: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return features and labels -1/+1 of some rows."""
-        some = self.table.take(numbers)
-        return self.source.encode({name: some[name].to_numpy().astype(float) for name in some.column_names})
+        rows = self.table.take(numbers)
+        return self.source.encode({name: rows[name].to_numpy().astype(float) for name in rows.column_names})
 
 
 def load(source: Source, data_dir: Path | None, console: Console) -> Found:

@@ -253,9 +253,9 @@ def _of_either_class(rows: Rows, unknown: Indices, n_classes: int) -> Rows:
         raise ValueError("Rows of unknown class are not read from a file: load the table into memory first.")
     n = rows.n_rows
     twice = np.concatenate([np.arange(n), unknown])
-    share = np.zeros(len(twice))
-    share[unknown], share[n:] = 1.0, 1.0
-    y, weight = rows.y[twice], rows.weight[twice] * np.where(share > 0.0, 0.5, 1.0)
+    weight_radius = np.zeros(len(twice))
+    weight_radius[unknown], weight_radius[n:] = 1.0, 1.0
+    y, weight = rows.y[twice], rows.weight[twice] * np.where(weight_radius > 0.0, 0.5, 1.0)
     y[unknown], y[n:] = (1.0, -1.0) if n_classes == 2 else (FOR, AGAINST)
     pairs = np.column_stack([unknown, np.arange(n, len(twice))])
-    return MemoryRows(rows.matrix.take(twice), y, weight, LabelUncertainty(np.zeros(len(twice)), share, pairs))
+    return MemoryRows(rows.matrix.take(twice), y, weight, LabelUncertainty(np.zeros(len(twice)), weight_radius, pairs))

@@ -346,8 +346,8 @@ class LearntTable:
         elif encoder is None:
             matrix = IntervalMatrix.from_table(data, self.hole_ranges, self.names)
         else:
-            table, choices = encoder.with_choices(np.asarray(data, dtype=float))
-            matrix = replace(IntervalMatrix.from_table(table, self.hole_ranges, self.names), choices=choices)
+            table, missing = encoder.with_missing_categories(np.asarray(data, dtype=float))
+            matrix = replace(IntervalMatrix.from_table(table, self.hole_ranges, self.names), missing_categories=missing)
         return matrix.blurred(self.precision) if self.precision.any() else matrix
 
     def _scaled(self, table: Array) -> Array:

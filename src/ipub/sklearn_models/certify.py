@@ -217,8 +217,8 @@ def _compare(table: LearntTable, steps: Steps, seen: Array, rows: MemoryRows) ->
     read = rows.matrix.center_rows(slice(0, rows.n_rows)).copy()
     in_row, columns, _, _ = rows.matrix.cells(slice(0, rows.n_rows))
     read[in_row, columns] = np.nan
-    for some, levels in rows.matrix.choices.by_category():
-        read[np.ix_(rows.matrix.choices.rows[some], levels.columns)] = np.nan
+    for which, levels in rows.matrix.missing_categories.by_category():
+        read[np.ix_(rows.matrix.missing_categories.rows[which], levels.columns)] = np.nan
     known = ~np.isnan(read) & ~np.isnan(seen)
     wrong = known & ~np.isclose(np.where(known, seen, 0.0), np.where(known, read, 0.0), rtol=1e-3, atol=1e-4)
     if wrong.any():

@@ -249,10 +249,10 @@ def _column_numbers(transformer: Any, names: list[Any], chosen: Any) -> Indices:
         refuse(transformer, "it chooses columns by a slice of names. List their names.")
     if isinstance(chosen, slice):
         return numbers[chosen]
-    some = np.atleast_1d(np.asarray(chosen, dtype=object))
-    if any(isinstance(each, str) for each in some):
-        return np.array([names.index(each) for each in some], dtype=np.intp)
-    return np.atleast_1d(numbers[np.asarray(chosen)]) if len(some) else numbers[:0]
+    entries = np.atleast_1d(np.asarray(chosen, dtype=object))
+    if any(isinstance(each, str) for each in entries):
+        return np.array([names.index(each) for each in entries], dtype=np.intp)
+    return np.atleast_1d(numbers[np.asarray(chosen)]) if len(entries) else numbers[:0]
 
 
 def _levels(steps: Sequence[Any], names: Sequence[Any]) -> list[tuple[Level, ...]]:

@@ -1,4 +1,4 @@
-"""Missing categories: each is one of the levels of its column, a choice and not a box (Lemma 11)."""
+"""Missing categories: each is one of the levels of its column (Lemma 11)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ class AnyLevel(Uncertainty):
     """Every missing category of a block is any level of its column, whatever the others are."""
 
     def score_change(self, block: Block, w: Array) -> Array:
-        return sum_by_index(block.choices.rows, block.choices.spread(w), block.n_rows)
+        missing = block.missing_categories
+        return sum_by_index(missing.rows, missing.score_change(w), block.n_rows)
 
     def score_change_within(self, block: Block, limits: Array) -> Array:
-        return sum_by_index(block.choices.rows, block.choices.reach(limits), block.n_rows)
+        missing = block.missing_categories
+        return sum_by_index(missing.rows, missing.score_change_within(limits), block.n_rows)
 
     def column_change(self, block: Block, coefficients: Array) -> Array:
-        return block.choices.column_sums(np.abs(coefficients)[block.choices.rows], block.center.shape[1])
+        missing = block.missing_categories
+        return missing.column_change(np.abs(coefficients)[missing.rows], block.center.shape[1])

@@ -14,16 +14,19 @@ from ipub.uncertainty.base import Uncertainty
 
 @dataclass(frozen=True)
 class UncertainLabels(Uncertainty):
-    """Every target lies within its radius of y, and every weight within its share of itself (F14)."""
+    """Every target lies within its radius of y, and every weight within its relative radius (F14)."""
 
     def derivative_change(self, block: Block, loss: Loss, lower: Array, upper: Array) -> Array:
         """Bound how far weight times derivative can be off, over the weight; what a row pays depends on ``t - y``."""
-        if block.labels is None:
+        labels = block.label_uncertainty
+        if labels is None:
             return np.zeros_like(lower)
         shape = (-1,) + (1,) * (lower.ndim - 1)
-        radius, share, y = (part.reshape(shape) for part in (block.labels.radius, block.labels.share, block.y))
+        radius, weight_radius, y = (part.reshape(shape) for part in (labels.radius, labels.weight_radius, block.y))
         low, high = down(lower - radius), up(upper + radius)
         slopes, steepest = loss.derivative_range(y, low, high), loss.curvature_range(y, low, high)[1]
         moved = up(np.where(radius > 0.0, steepest * radius, 0.0))
-        off = up(up(share * np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))) + up(moved * (1.0 + share)))
-        return np.where((radius > 0.0) | (share > 0.0), off, 0.0)
+        off = up(
+            up(weight_radius * np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))) + up(moved * (1.0 + weight_radius))
+        )
+        return np.where((radius > 0.0) | (weight_radius > 0.0), off, 0.0)

@@ -87,7 +87,7 @@ class ChoiceTerms:
                 total += self._row_ends(chunk, across, along, signed, best).sum(axis=1) + error
                 vector += (step * self.weighted_slope[chunk]) @ self.rows[chunk]
                 chosen = (across + step) * self.weighted_slope[chunk]
-                vector[:, columns] -= self.levels.share * chosen.sum(axis=1, keepdims=True)
+                vector[:, columns] -= self.levels.center_value * chosen.sum(axis=1, keepdims=True)
                 for k in numbers:
                     vector[:, columns[k]] += (chosen * (best == k)).sum(axis=1)
         error = np.abs(along).max(axis=1) * self.error_level.sum()
@@ -154,7 +154,7 @@ class ChoiceTerms:
 
     def _deviations(self) -> Iterator[Array]:
         """Yield for each level what it adds beyond the mean of all, for each row (Delta_k of section 11)."""
-        row_mean, share = self.generator_row.mean(axis=1), self.levels.share
+        row_mean, share = self.generator_row.mean(axis=1), self.levels.center_value
         mean = share * (self.generator_level - self.generator_level.mean(axis=1, keepdims=True))
         for k, column in enumerate(self.levels.columns):
             deviation = self.rows * (self.generator_row[:, k] - row_mean)[:, None]
@@ -220,7 +220,7 @@ def _terms_of(
     error_level = up(up(error_row + up(m * up(other_parts + line_error))) + crossing_level) * (1.0 + 16.0 * EPS)
     middle = generator_row.mean(axis=1) @ X
     beyond_mean = generator_level - generator_level.mean(axis=1, keepdims=True)
-    middle[levels.columns] += levels.share * beyond_mean.sum(axis=0)
+    middle[levels.columns] += levels.center_value * beyond_mean.sum(axis=0)
     # Rounding of the products with U and of the middle.
     roundings = incomplete.roundings
     sizes = sum_upper((np.abs(generator_row).max(axis=1) + product_row + error_row) @ np.abs(X), roundings)

@@ -205,7 +205,7 @@ def cell_curvatures(incomplete: IncompleteRows, loss: Loss, w: Array) -> Curvatu
     flattest, steepest = loss.curvature_range(incomplete.y, incomplete.lower, incomplete.upper)
     flattest, steepest = (np.where(incomplete.at_jump, 0.0, part) for part in (flattest, steepest))
     change, score_change = up(steepest - flattest), up(np.abs(q))
-    row_change = up(incomplete.row_sums(score_change) + incomplete.choice_sums(up(incomplete.choices.spread(w))))
+    row_change = up(incomplete.row_sums(score_change) + incomplete.choice_sums(up(incomplete.choices.score_change(w))))
     several = incomplete.has_several_parts
     others = weight * R * steepest[i] * (row_change[i] - score_change)
     return Curvatures(

@@ -88,13 +88,13 @@ def hessian_gain(incomplete: IncompleteRows, metric: PriceMetric | None) -> Hess
 def _paid_share(incomplete: IncompleteRows, price: Array) -> Array:
     """Return s of Lemma 4: ``sum_j R_ij tau_j`` for each row, rounded up."""
     cells = incomplete.row_sums(incomplete.cell_radii * price[incomplete.cell_columns])
-    return up(cells + incomplete.choice_sums(incomplete.choices.reach(price)))
+    return up(cells + incomplete.choice_sums(incomplete.choices.score_change_within(price)))
 
 
 def _change(incomplete: IncompleteRows, along_rows: Array, paid: Array, price: Array) -> HessianChange:
     """Put together the form of what changes along the rows, and q of what is paid for it along the cells."""
     choices, j = incomplete.choices, incomplete.cell_columns
-    levels = choices.column_sums(paid[choices.rows], len(price)) / price
+    levels = choices.column_change(paid[choices.rows], len(price)) / price
     cells = incomplete.column_sums(paid[incomplete.cell_rows] * incomplete.cell_radii / price[j])
     form = incomplete.form(along_rows)
     return HessianChange(form, up(cells + sum_upper(levels, incomplete.roundings)), np.diag(form))
@@ -121,8 +121,8 @@ def choose_prices(incomplete: IncompleteRows, metric: PriceMetric | None) -> Arr
     choices, leverages = incomplete.choices, metric.leverages
     cells, levels = incomplete.weight[incomplete.cell_rows] * incomplete.cell_radii, incomplete.weight[choices.rows]
     weighted, plain = incomplete.column_sums(cells * leverages[incomplete.cell_rows]), incomplete.column_sums(cells)
-    weighted = weighted + choices.column_sums(levels * leverages[choices.rows], d)
-    plain = plain + choices.column_sums(levels, d)
+    weighted = weighted + choices.column_change(levels * leverages[choices.rows], d)
+    plain = plain + choices.column_change(levels, d)
     with np.errstate(divide="ignore", invalid="ignore"):
         price = np.sqrt(np.diag(metric.inverse) * plain / weighted)
     return np.clip(np.where(np.isfinite(price), price, 1.0), 1e-140, 1e140)

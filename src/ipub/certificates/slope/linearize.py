@@ -262,21 +262,21 @@ def row_lines(
     )
     move[incomplete] = up(row_move[incomplete] + cell_move[incomplete])
     lower, upper = at.lower, at.upper
-    if block.labels is not None:
-        lower, upper = down(lower - block.labels.radius), up(upper + block.labels.radius)
+    if block.label_uncertainty is not None:
+        lower, upper = down(lower - block.label_uncertainty.radius), up(upper + block.label_uncertainty.radius)
     if everywhere:
         least, greatest = loss.curvature_range(block.y, down(lower - move), up(upper + move))
     else:
         least, greatest = loss.secant_range(block.y, lower, upper, move)
-    if block.labels is not None:
+    if block.label_uncertainty is not None:
         # A row that may have no weight adds nothing to the Hessian.
-        least = np.where(block.labels.share > 0.0, 0.0, least)
+        least = np.where(block.label_uncertainty.weight_radius > 0.0, 0.0, least)
     slope, slope_radius = midpoint_and_radius(least, greatest)
     fixed, radius = np.full(len(slope), np.nan), np.zeros(len(slope))
     jumps = np.flatnonzero(~(greatest < np.inf))
     if len(jumps):
         _lay_over_jumps(block, loss, at, move, jumps, slope, slope_radius, fixed, radius)
-    if block.labels is not None:
+    if block.label_uncertainty is not None:
         doubt = uncertainty.derivative_change(block, loss, down(at.lower - move), up(at.upper + move))
         radius = np.where(doubt == 0.0, radius, up(radius + doubt))
     return _Lines(at, least, greatest, slope, slope_radius, fixed, radius, row_move, cell_move)
@@ -398,6 +398,6 @@ def _incomplete_rows(block: Block, lines: _Lines, total: float) -> IncompleteRow
         cell_counts=np.bincount(block.cell_rows, minlength=n)[which],
         cell_columns=block.cell_columns[order],
         cell_radii=block.cell_radii[order],
-        choice_counts=np.bincount(block.choices.rows, minlength=n)[which],
-        choice_categories=block.choices.categories,
+        choice_counts=np.bincount(block.missing_categories.rows, minlength=n)[which],
+        choice_categories=block.missing_categories.categories,
     )

@@ -1,0 +1,9 @@
+"""The inner bound: predictions that models retrained on completions really give.
+
+A certificate bounds the range of a prediction from outside; this bounds it from inside. The ratio of the two
+widths says by how much a certificate can be too wide.
+"""
+
+from ipub.attained.bounds import Attained, attained_bounds
+
+__all__ = ["Attained", "attained_bounds"]

@@ -1,0 +1,139 @@
+"""Models retrained on completions: one by one, several in the same passes, or many of a small table at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ipub.data.missing_category import MissingCategories
+from ipub.engine import Rows, with_intercept_column, without_intercept_column
+from ipub.engine.completions import Completion, PositionLayout, Positions, SharedBlock, side_by_side, whole_table
+from ipub.engine.slices import BLOCK_CELLS
+from ipub.losses import Loss
+from ipub.parallel import row_slices
+from ipub.problem import Problem
+from ipub.rounding import Array
+from ipub.solvers import Solution, solve
+from ipub.solvers.quadratic import minimise_quadratic
+from ipub.solvers.tables import solve_tables
+
+MOST_SHARED_STEPS = 15
+"""Quasi-Newton steps of several completions in the same passes; one that needs more is trained by itself."""
+TOLERANCE = 1e-10
+"""Relative duality gap, or last step relative to the weights, to which completions are trained."""
+FAILED = 1e-6
+"""Relative duality gap above which training on a completion has failed, and its scores do not count."""
+
+
+class Retraining:
+    """Trains models on completions of the rows of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    solution : Solution
+        The model trained at the center; all others start there.
+    """
+
+    def __init__(self, problem: Problem, solution: Solution) -> None:
+        self.problem, self.layout = problem, PositionLayout.of(problem.rows)
+        self.w = solution.w
+        self.w = self._solve(self.layout.center).w
+        self._trained: dict[bytes, Array] = {}
+
+    @property
+    def table_cells(self) -> int:
+        """Cells of the training table."""
+        return self.problem.rows.n_rows * self.problem.rows.n_features
+
+    def completion(self, positions: Positions) -> Completion:
+        """Return the completion with the uncertain cells at these positions, without a column of ones."""
+        return Completion(without_intercept_column(self.problem.rows), self.layout, positions)
+
+    def one_by_one(self, positions: Positions) -> Array:
+        """Return the models of several completions, each trained by itself; NaN where training failed."""
+        return np.array([self._train(each) for each in positions]).reshape(len(positions), len(self.w))
+
+    def cached(self, positions: Positions) -> Array:
+        """Return the models of completions of a small table, each trained at most once."""
+        for each in positions:
+            if each.tobytes() not in self._trained:
+                self._trained[each.tobytes()] = self._train(each)
+        return np.array([self._trained[each.tobytes()] for each in positions])
+
+    def together(self, positions: Positions, models: Array, hessians: Array) -> tuple[Array, Array]:
+        """Return the models of several completions for a smooth loss, by quasi-Newton steps in the same passes.
+
+        Also returned are the Hessians, one for each completion, updated in place (BFGS).
+        """
+        w, before, gradient = models.copy(), models.copy(), np.zeros_like(models)
+        lam, kappa = (part(w.shape[1]) for part in (self.problem.penalty.lam_vector, self.problem.penalty.kappa_vector))
+        moving = np.arange(len(w))
+        for number in range(MOST_SHARED_STEPS):
+            rows = side_by_side(self.problem.rows, self.layout, positions[moving])
+            (sums,) = rows.reduce(_gradient_sums, self.problem.loss, w[moving].T)
+            for k, now in zip(moving, sums.T / rows.total_weight, strict=True):
+                if number > 0:
+                    _update(hessians[k], w[k] - before[k], now - gradient[k])
+                before[k], gradient[k] = w[k], now
+                linear = np.nan_to_num(hessians[k] @ w[k] - now)
+                w[k] = minimise_quadratic(hessians[k], linear, lam, kappa, w[k])
+            settled = np.abs(w - before)[moving].max(axis=1) <= TOLERANCE * np.abs(w[moving]).max(axis=1)
+            moving = moving[~settled]
+            if len(moving) == 0:
+                break
+        w[moving] = self.one_by_one(positions[moving])
+        return w, hessians
+
+    def approximate(self, positions: Positions) -> Array:
+        """Return approximate models of many completions of a small table."""
+        rows, penalty, n_cells = self.problem.rows, self.problem.penalty, self.layout.n_cells
+        whole = whole_table(rows)
+        in_row = np.repeat(np.arange(rows.n_rows), whole.cell_counts)
+        missing_rows = np.repeat(np.arange(rows.n_rows), whole.missing_counts)
+        missing_categories = MissingCategories(missing_rows, whole.categories, rows.categories)
+        parts = []
+        for part in row_slices(len(positions), self.table_cells, BLOCK_CELLS):
+            tables = np.repeat(whole.center[None], part.stop - part.start, axis=0)
+            tables[:, in_row, whole.cell_columns] += whole.cell_radii * positions[part, :n_cells]
+            for table, each in zip(tables, positions[part], strict=True):
+                missing_categories.put(table, each[n_cells:])
+            parts.append(solve_tables(tables, whole.y, whole.weight, self.problem.loss, penalty, self.w))
+        return np.concatenate(parts)
+
+    def _train(self, positions: Positions) -> Array:
+        """Return the model of a completion; NaN if training failed, so that no score of it counts."""
+        solution = self._solve(positions)
+        return solution.w if solution.relative_gap <= FAILED else np.full_like(self.w, np.nan)
+
+    def _solve(self, positions: Positions) -> Solution:
+        rows = self.completion(positions).completed()
+        rows = with_intercept_column(rows) if self.problem.penalty.n_free else rows
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            problem = Problem(rows, self.problem.loss, self.problem.penalty)
+            return solve(problem, tol=TOLERANCE, start=self.w)
+
+
+def gathered(rows: Rows, kernel: Callable[..., Any], *args: Any) -> Any:
+    """Gather what a search needs of all rows or cells; raises ValueError if it is too much."""
+    values = rows.gather(kernel, *args)
+    if values is None:
+        raise ValueError(f"The uncertain cells of {rows.n_rows:,} rows are too many to search for completions.")
+    return values
+
+
+def _update(hessian: Array, step: Array, change: Array) -> None:
+    """Make a Hessian, in place, map the step to the change of the gradient (BFGS)."""
+    image = hessian @ step
+    if change @ step > 0.0 and image @ step > 0.0:
+        hessian += np.outer(change, change) / (change @ step) - np.outer(image, image) / (image @ step)
+
+
+def _gradient_sums(block: SharedBlock, loss: Loss, w: Array) -> tuple[Array]:
+    slope = loss.derivative(block.y[:, None], block.scores(w))
+    return (block.transposed_dot(block.weight[:, None] * slope),)
