@@ -43,6 +43,7 @@ from ipub.engine import (
 )
 from ipub.engine.completions import Completion, PositionLayout, Positions, SharedBlock, side_by_side, whole_table
 from ipub.engine.slices import BLOCK_CELLS
+from ipub.errors import IpubError
 from ipub.losses import Loss
 from ipub.parallel import row_slices
 from ipub.problem import Problem
@@ -462,7 +463,7 @@ def _gathered(rows: Rows, kernel: Callable[..., Any], *args: Any) -> Any:
     """Gather what a search needs of all rows or cells; there is no search without."""
     gathered = rows.gather(kernel, *args)
     if gathered is None:
-        raise ValueError(f"The uncertain cells of {rows.n_rows:,} rows are too many to search for completions.")
+        raise IpubError(f"The uncertain cells of {rows.n_rows:,} rows are too many to search for completions.")
     return gathered
 
 

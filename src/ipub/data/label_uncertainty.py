@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.errors import IpubError
 from ipub.rounding import Array
 
 NO_PAIRS: NDArray[np.intp] = np.zeros((0, 2), dtype=np.intp)
@@ -38,7 +39,7 @@ class LabelUncertainty:
 
     def __post_init__(self) -> None:
         if self.flips and (self.radius.any() or self.share.any()):
-            raise ValueError("Labels are either wrong in a number of rows, or uncertain in known ones: not both.")
+            raise IpubError("Labels are either wrong in a number of rows, or uncertain in known ones: not both.")
 
     @classmethod
     def of_flips(cls, n_rows: int, flips: int) -> LabelUncertainty:
