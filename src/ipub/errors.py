@@ -36,6 +36,10 @@ class Wording:
         """Say how to mark a value as missing."""
         return "make it NaN"
 
+    def allow_any_level(self) -> str:
+        """Say how to let a category be any of those that the model has."""
+        return "make it missing, or set handle_unknown='any'"
+
 
 LIBRARY_WORDING = Wording()
 
@@ -74,6 +78,14 @@ class MakeMissing(Composable):
 
     def text(self, wording: Wording) -> str:
         return wording.make_missing()
+
+
+@dataclass(frozen=True)
+class AllowAnyLevel(Composable):
+    """A remedy: let a category be any of those that the model has."""
+
+    def text(self, wording: Wording) -> str:
+        return wording.allow_any_level()
 
 
 class Message(Composable):
@@ -154,7 +166,7 @@ class WithMessage(Exception):
 
     @property
     def remedy(self) -> Composable | None:
-        """What to do: `GiveRange`, `DropColumn` or `MakeMissing`; None if the message alone says it."""
+        """What to do (`GiveRange`, `DropColumn`, `MakeMissing`, `AllowAnyLevel`); None if the message alone says it."""
         remedy: Composable | None = self.message.fields.get("remedy")
         return remedy
 

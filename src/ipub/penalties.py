@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.errors import IpubError
 from ipub.rounding import LARGEST, Array, down, up
 
 
@@ -37,14 +38,18 @@ class ElasticNet:
         object.__setattr__(self, "lam", float(self.lam))
         object.__setattr__(self, "kappa", float(self.kappa))
         if not (1.0 / LARGEST <= self.lam <= LARGEST):
-            raise ValueError(
-                f"The strength of the l2 penalty, alpha * (1 - l1_ratio), is {self.lam:g}; it must be between "
-                f"{1.0 / LARGEST:g} and {LARGEST:g}."
+            raise IpubError(
+                "The strength of the l2 penalty, alpha * (1 - l1_ratio), is {value:g}; it must be between {least:g} "
+                "and {largest:g}.",
+                value=self.lam,
+                least=1.0 / LARGEST,
+                largest=LARGEST,
             )
         if not (0.0 <= self.kappa <= LARGEST):
-            raise ValueError(
-                f"The strength of the l1 penalty, alpha * l1_ratio, is {self.kappa:g}; it must be between 0 and "
-                f"{LARGEST:g}."
+            raise IpubError(
+                "The strength of the l1 penalty, alpha * l1_ratio, is {value:g}; it must be between 0 and {largest:g}.",
+                value=self.kappa,
+                largest=LARGEST,
             )
 
     def is_free(self, n: int) -> NDArray[np.bool_]:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples
 from ipub.certainty import is_certain, possible_labels
 from ipub.certificates import CERTIFICATES, Certificate, Neighbour, SlopeBounds, TrainedModel
 from ipub.engine import Block, Rows
+from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData, center_sums, labels_of, read_training_data
@@ -140,7 +141,7 @@ def penalty_path(
     inspect.signature(template.fit).bind(X, y, **fit_arguments)  # names an argument that fit does not take
     chosen = None if isinstance(alphas, Integral) else _checked_alphas(alphas)
     if isinstance(alphas, Integral) and (alphas < 1 or alphas is True):
-        raise ValueError(f"alphas is {alphas}: give how many values to try, at least 1, or the values.")
+        raise IpubError(f"alphas is {alphas}: give how many values to try, at least 1, or the values.")
     parameters = replace(parameters_of(template), verbose=0)
     data = read_training_data(parameters, X, y, **fit_arguments)
     if chosen is None:
@@ -280,7 +281,7 @@ def _template(estimator: Any) -> Any:
     """Return an unfitted copy of the estimator, with its parameters checked."""
     if not isinstance(estimator, (BoundedClassifier, BoundedRegressor)):
         what = f"the class {estimator.__name__}" if isinstance(estimator, type) else f"a {type(estimator).__name__}"
-        raise TypeError(
+        raise IpubTypeError(
             f"estimator must be a BoundedClassifier() or a BoundedRegressor(), not {what}. Of a pipeline, give the "
             "last step, and the tables as the steps before it transform them."
         )
@@ -294,21 +295,25 @@ def _checked_alphas(alphas: Any) -> Array:
     try:
         values = np.array(alphas, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"alphas must be numbers, or how many there are to be, not {alphas!r}.") from error
+        raise IpubError(f"alphas must be numbers, or how many there are to be, not {alphas!r}.") from error
     if values.ndim == 0:
-        raise ValueError(
+        raise IpubError(
             f"alphas is {alphas!r}: give a list, [{alphas!r}], or a whole number, how many there are to be."
         )
     if values.ndim != 1 or len(values) == 0:
-        raise ValueError(f"alphas has the shape {values.shape}: give a list of at least one number, or how many.")
+        raise IpubError(f"alphas has the shape {values.shape}: give a list of at least one number, or how many.")
     wrong = np.flatnonzero(~((values > 0.0) & (values <= LARGEST)))
     if len(wrong):
-        raise ValueError(
-            f"alphas[{wrong[0]}] is {values[wrong[0]]}: each must be a number above 0 and at most {LARGEST:g}."
+        raise IpubError(
+            "alphas[{position}] is {value}: each must be a number above 0 and at most {largest:g}.",
+            position=wrong[0],
+            value=float(values[wrong[0]]),
+            largest=LARGEST,
         )
     distinct, counts = np.unique(values, return_counts=True)
     if (counts > 1).any():
-        raise ValueError(f"alphas has {distinct[counts > 1][0]:g} more than once: give each value once.")
+        twice = float(distinct[counts > 1][0])
+        raise IpubError("alphas has {value:g} more than once: give each value once.", value=twice)
     return values
 
 
@@ -319,7 +324,7 @@ def _spaced_alphas(rows: Rows, n: int, is_centered: bool) -> Array:
         middle = rows.reduce(center_sums)[0] / rows.total_weight
     greatest = float(rows.reduce(_squared_distances, middle)[0] / rows.total_weight)
     if not 0.0 < greatest <= LARGEST:
-        raise ValueError(
+        raise IpubError(
             f"The mean squared distance of the training rows is {greatest:g}, so no alphas suggest themselves: rescale "
             "the columns (scale='standard'), or give the values of alphas."
         )
@@ -335,23 +340,31 @@ def _read_truth(classes: NDArray[Any] | None, y_test: Any, n_rows: int) -> NDArr
     """Return the number of each test row's class, or its target."""
     labels = column_or_1d(labels_of(y_test))
     if len(labels) != n_rows:
-        raise ValueError(f"y_test has {len(labels)} entries and X_test {n_rows} rows: give one for each row, or none.")
+        raise IpubError(f"y_test has {len(labels)} entries and X_test {n_rows} rows: give one for each row, or none.")
     if classes is not None:
         numbers = {label: k for k, label in enumerate(classes.tolist())}
-        unknown = [label for label in labels.tolist() if label not in numbers]
+        unknown = [i for i, label in enumerate(labels.tolist()) if label not in numbers]
         if unknown:
-            raise ValueError(
-                f"y_test has the label {unknown[0]!r}, which is not in y ({len(unknown)} row(s) in all): leave these "
-                f"rows out. The labels of y are {', '.join(map(repr, numbers))}."
+            raise IpubError(
+                "y_test has the label {value!r} in {row}, which is not in y ({n} row(s) in all): leave these rows out. "
+                "The labels of y are {labels}.",
+                value=labels.tolist()[unknown[0]],
+                row=unknown[0],
+                n=len(unknown),
+                labels=", ".join(map(repr, numbers)),
             )
         return np.array([numbers[label] for label in labels.tolist()])
     try:
         targets: Array = np.asarray(labels, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError("y_test must be numbers, as y is.") from error
+        raise IpubError("y_test must be numbers, as y is.") from error
     wrong = np.flatnonzero(~(np.abs(targets) <= LARGEST))
     if len(wrong):
-        raise ValueError(f"y_test is {targets[wrong[0]]} in row {wrong[0]}: leave rows without a finite target out.")
+        raise IpubError(
+            "y_test is {value} in {row}: leave rows without a finite target out.",
+            value=float(targets[wrong[0]]),
+            row=int(wrong[0]),
+        )
     if (targets == targets[0]).all():
-        raise ValueError("All of y_test is one value, so R2 is not defined: give more test rows, or leave y_test out.")
+        raise IpubError("All of y_test is one value, so R2 is not defined: give more test rows, or leave y_test out.")
     return targets

@@ -20,6 +20,7 @@ from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, TrainedMode
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, with_intercept_column
+from ipub.errors import IpubError
 from ipub.losses import Loss
 from ipub.parallel import single_threaded_blas
 from ipub.problem import Problem
@@ -288,9 +289,7 @@ class Training:
         problem, solution = self.models[0]
         now = problem.evaluate(solution.w, solution.dual_loss, solution.dual_w).primal
         if not np.isclose(now, solution.primal, rtol=1e-9, atol=0.0, equal_nan=True):
-            raise ValueError(
-                "The training table has been changed since fit, which keeps no copy of it: call fit again."
-            )
+            raise IpubError("The training table has been changed since fit, which keeps no copy of it: call fit again.")
         return self.models
 
 

@@ -41,6 +41,10 @@ class CommandLineWording(Wording):
         """Say how to mark a value as missing."""
         return "leave the cell empty"
 
+    def allow_any_level(self) -> str:
+        """Say how to let a category be any of those that the model has."""
+        return self.make_missing()
+
 
 def sentence_of(problem: BaseException) -> str:
     """Return what an error or a warning says, in the wording of the command line and on one line.

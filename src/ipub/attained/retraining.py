@@ -13,6 +13,7 @@ from ipub.data.missing_category import MissingCategories
 from ipub.engine import Rows, with_intercept_column, without_intercept_column
 from ipub.engine.completions import Completion, PositionLayout, Positions, SharedBlock, side_by_side, whole_table
 from ipub.engine.slices import BLOCK_CELLS
+from ipub.errors import IpubError
 from ipub.losses import Loss
 from ipub.parallel import row_slices
 from ipub.problem import Problem
@@ -123,7 +124,7 @@ def gathered(rows: Rows, kernel: Callable[..., Any], *args: Any) -> Any:
     """Gather what a search needs of all rows or cells; raises ValueError if it is too much."""
     values = rows.gather(kernel, *args)
     if values is None:
-        raise ValueError(f"The uncertain cells of {rows.n_rows:,} rows are too many to search for completions.")
+        raise IpubError(f"The uncertain cells of {rows.n_rows:,} rows are too many to search for completions.")
     return values
 
 

@@ -18,6 +18,7 @@ from sklearn.impute import IterativeImputer, SimpleImputer
 from ipub.data.interval_matrix import IntervalMatrix, completed_cells
 from ipub.engine import MemoryRows, Rows, with_intercept_column, without_intercept_column
 from ipub.engine.completions import whole_table
+from ipub.errors import IpubError
 from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import solve
@@ -187,11 +188,11 @@ def complete_cases(problem: Problem, X: Array) -> Imputation:
     kept = np.flatnonzero(~np.isnan(holed.table).any(axis=1) & (labels.weight > 0.0))
     note = f"{len(kept)} of {len(holed.table)} rows have no hole."
     if len(kept) == 0:
-        raise ValueError("No row with weight is without a hole: there are no complete cases to train on.")
+        raise IpubError("No row with weight is without a hole: there are no complete cases to train on.")
     y = labels.y[kept]
     if problem.loss.task == "classification" and (y == y[0]).all():
         if problem.penalty.n_free:
-            raise ValueError(f"{note} They are all of class {y[0]:g}, and then no intercept is best.")
+            raise IpubError(f"{note} They are all of class {y[0]:g}, and then no intercept is best.")
         note += f" They are all of class {y[0]:g}."
     return _trained(problem, X, [holed.table[kept]], kept, note)
 
@@ -209,9 +210,9 @@ class _Holed:
     def of(cls, problem: Problem, *, allow_empty_columns: bool = False) -> _Holed:
         rows = without_intercept_column(problem.rows)
         if rows.uncertain_labels:
-            raise ValueError("Imputation here is for certain labels.")
+            raise IpubError("Imputation here is for certain labels.")
         if rows.categories:
-            raise ValueError("Imputation here is of numbers, and categories are missing in this table.")
+            raise IpubError("Imputation here is of numbers, and categories are missing in this table.")
         whole = whole_table(rows)
         table, radii = whole.center, whole.cell_radii
         holes = np.repeat(np.arange(len(table)), whole.cell_counts), whole.cell_columns
@@ -231,7 +232,7 @@ class _Holed:
 def _refuse_empty_columns(table: Array, where: str) -> None:
     empty = np.flatnonzero(np.isnan(table).all(axis=0))
     if len(empty):
-        raise ValueError(f"Column {empty[0]} has no observed value{where}.")
+        raise IpubError("Column {column} has no observed value{where}.", column=int(empty[0]), where=where)
 
 
 def _trained(

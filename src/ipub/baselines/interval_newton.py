@@ -32,6 +32,7 @@ from ipub.baselines.interval_systems import Ends, IntervalSystem, both, precondi
 from ipub.certificates import Certificate, Region, origin
 from ipub.engine import Block
 from ipub.engine.rows import Sums
+from ipub.errors import IpubError
 from ipub.problem import Problem
 from ipub.rounding import (
     EPS,
@@ -164,15 +165,15 @@ def interval_newton(
 
 def _refuse(problem: Problem) -> None:
     if problem.rows.uncertain_labels:
-        raise ValueError("Interval Newton is for certain labels.")
+        raise IpubError("Interval Newton is for certain labels.")
     if problem.rows.categories:
-        raise ValueError("Interval Newton is for intervals of numbers, and categories are missing in this table.")
+        raise IpubError("Interval Newton is for intervals of numbers, and categories are missing in this table.")
     if problem.penalty.n_free:
-        raise ValueError("Interval Newton is for models without an intercept (fit_intercept=False).")
+        raise IpubError("Interval Newton is for models without an intercept (fit_intercept=False).")
     if problem.penalty.kappa > 0.0:
-        raise ValueError("Interval Newton needs a gradient everywhere: use the L2 penalty alone (l1_ratio=0).")
+        raise IpubError("Interval Newton needs a gradient everywhere: use the L2 penalty alone (l1_ratio=0).")
     if not problem.loss.is_smooth:
-        raise ValueError(f"Interval Newton needs a derivative everywhere: {problem.loss.name} has none at its kink.")
+        raise IpubError(f"Interval Newton needs a derivative everywhere: {problem.loss.name} has none at its kink.")
 
 
 def _basis(problem: Problem, w: Array, coordinates: Coordinates) -> Array:
@@ -181,7 +182,7 @@ def _basis(problem: Problem, w: Array, coordinates: Coordinates) -> Array:
     if coordinates == "columns":
         return identity
     if coordinates != "whitened":
-        raise ValueError(f"coordinates={coordinates!r} is not known: use 'whitened' or 'columns'.")
+        raise IpubError(f"coordinates={coordinates!r} is not known: use 'whitened' or 'columns'.")
     hessian = problem.evaluate(w, problem.loss).hessian + problem.penalty.lam * identity
     if not np.isfinite(hessian).all():
         return identity

@@ -23,7 +23,7 @@ from ipub.data.frames import (
 )
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import NOTHING_MISSING, Levels, MissingCategories
-from ipub.errors import DropColumn, IpubError, IpubWarning, Message
+from ipub.errors import AllowAnyLevel, DropColumn, IpubError, IpubWarning, Message
 from ipub.rounding import Array
 from ipub.user_warnings import warn_user
 
@@ -307,13 +307,13 @@ def _one_hot(column: nw.Series[Any], levels: Sequence[Level], any_level: bool) -
     unseen = np.array([i for i in np.flatnonzero(numbers < 0) if not is_missing(values[i])], dtype=np.intp)
     if len(unseen) and not any_level:
         raise IpubError(
-            "Column {column} has the category {value!r} in {row}, which was not there in training (there were "
-            "{levels}). Correct it, make it missing, or set handle_unknown='any', which bounds over all categories "
-            "that were there.",
+            "Column {column} has the category {value!r} in {row}, which was neither there in training nor "
+            "declared (there were {levels}). Correct it, or {remedy}: bounds then hold for each of those.",
             column=column.name,
             value=values[unseen[0]],
             row=int(unseen[0]),
             levels=_examples(levels),
+            remedy=AllowAnyLevel(),
         )
     numbers[numbers < 0] = len(levels)
     return np.vstack([np.eye(len(levels)), np.full(len(levels), np.nan)])[numbers]

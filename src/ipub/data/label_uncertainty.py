@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.errors import IpubError
 from ipub.rounding import Array
 
 NO_PAIRS: NDArray[np.intp] = np.zeros((0, 2), dtype=np.intp)
@@ -38,7 +39,7 @@ class LabelUncertainty:
 
     def __post_init__(self) -> None:
         if self.max_wrong_labels and (self.radius.any() or self.weight_radius.any()):
-            raise ValueError("Labels may be wrong in a number of rows, or uncertain in given rows, but not both.")
+            raise IpubError("Labels may be wrong in a number of rows, or uncertain in given rows, but not both.")
 
     @classmethod
     def of_wrong_labels(cls, n_rows: int, max_wrong_labels: int) -> LabelUncertainty:

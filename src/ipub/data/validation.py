@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ipub.data.missing_category import Indices
-from ipub.errors import LIBRARY_WORDING, IpubError, MakeMissing
+from ipub.errors import IpubError, MakeMissing
 from ipub.parallel import SCAN_CELLS, in_threads, row_slices
 from ipub.rounding import LARGEST, Array
 
@@ -17,16 +17,6 @@ from ipub.rounding import LARGEST, Array
 def column_label(column: int, names: Sequence[Any] | None) -> Any:
     """Return the name of a column, or its number if columns have no names."""
     return int(column) if names is None else names[column]
-
-
-def column_name(column: int, names: Sequence[Any] | None) -> str:
-    """Name a column for a message: quoted if it has a name, by number if not."""
-    return LIBRARY_WORDING.column(column_label(column, names))
-
-
-def cell_name(row: int, column: int, names: Sequence[Any] | None) -> str:
-    """Name a cell for a message."""
-    return f"{LIBRARY_WORDING.row(row)}, column {column_name(column, names)}"
 
 
 def as_table(values: ArrayLike, what: str) -> Array:
@@ -75,13 +65,16 @@ def check_values(
         if len(found):
             i, j = found[0]
             row = first_row + rows.start + int(i)
-            raise _bad_value(what, row, column_label(j, names), float(table[rows][i, j]))
+            raise _bad_value(what, row, column_label(j, names), float(table[rows][i, j]), allow_nan)
 
 
-def _bad_value(what: str, row: int, column: Any, value: float) -> IpubError:
+def _bad_value(what: str, row: int, column: Any, value: float, allow_nan: bool) -> IpubError:
     cell = {"what": what, "row": row, "column": column, "value": value}
-    if np.isnan(value):
-        return IpubError("{what} contains NaN in {row}, column {column}: give a finite bound for every cell.", **cell)
+    if not np.isfinite(value) and not allow_nan:
+        name = "NaN" if np.isnan(value) else "infinity"
+        return IpubError(
+            "{what} contains {name} in {row}, column {column}: give a finite bound for every cell.", **cell, name=name
+        )
     if np.isinf(value):
         return IpubError(
             "{what} contains infinity in {row}, column {column}: {remedy} (a hole), or a finite value.",

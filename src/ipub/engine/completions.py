@@ -14,6 +14,7 @@ from ipub.engine.block import Block, Reads, reads
 from ipub.engine.ops import adding_matrix
 from ipub.engine.rows import PerBlock, Rows
 from ipub.engine.views import View
+from ipub.errors import IpubError
 from ipub.rounding import Array
 
 Positions = NDArray[np.int16]
@@ -199,7 +200,7 @@ def whole_table(rows: Rows) -> WholeTable:
     """Gather a table that is small enough; raises ValueError if it is not."""
     gathered: WholeTable | None = rows.gather(_whole_block)
     if gathered is None:
-        raise ValueError(f"A table of {rows.n_rows:,} rows is too long to be gathered in one place.")
+        raise IpubError(f"A table of {rows.n_rows:,} rows is too long to be gathered in one place.")
     return gathered
 
 

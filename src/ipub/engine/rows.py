@@ -12,6 +12,7 @@ import numpy as np
 
 from ipub.data.missing_category import Levels
 from ipub.engine.block import Block, Reads, reads, reads_of, with_norms
+from ipub.errors import IpubError
 from ipub.rounding import Array, overflow_means_unbounded
 
 Kernel = Callable[..., Any]
@@ -136,7 +137,7 @@ class Rows(ABC):
         """Return all labels and weights, where they are few enough to be gathered."""
         labels = self.gather(_labels)
         if labels is None:
-            raise ValueError(f"The labels of {self.n_rows:,} rows are too many to be gathered in one place.")
+            raise IpubError(f"The labels of {self.n_rows:,} rows are too many to be gathered in one place.")
         return Labels(*labels)
 
 

@@ -15,6 +15,7 @@ from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.engine.block import Block, Reads, reads_of, with_norms
 from ipub.engine.cache import BlockCache
 from ipub.engine.rows import Kernel, PerBlock, Rows
+from ipub.errors import IpubError
 from ipub.parallel import in_threads, row_slices
 from ipub.rounding import LARGEST, Array, overflow_means_unbounded
 
@@ -122,9 +123,13 @@ def scaled_weights(weight: Array) -> Array:
     weight = np.asarray(weight, dtype=float)
     negligible = np.flatnonzero((weight > 0.0) & (weight < weight.max() / LARGEST))
     if len(negligible):
-        raise ValueError(
-            f"sample_weight is {weight[negligible[0]]:g} in row {negligible[0]}, too small beside the largest, "
-            f"{weight.max():g}: make it 0, or weights that differ by less than a factor {LARGEST:g}."
+        raise IpubError(
+            "sample_weight is {value:g} in {row}, too small beside the largest, {greatest:g}: make it 0, or give "
+            "weights that differ by less than a factor {largest:g}.",
+            value=float(weight[negligible[0]]),
+            row=int(negligible[0]),
+            greatest=weight.max(),
+            largest=LARGEST,
         )
     greatest = float(weight.max())
     return weight if 0.5 <= greatest <= 1.0 else np.ldexp(weight, -int(np.frexp(greatest)[1]))

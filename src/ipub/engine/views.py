@@ -13,6 +13,7 @@ from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import Levels
 from ipub.engine.block import Block, Reads, reads, reads_of, with_norms
 from ipub.engine.rows import Kernel, PerBlock, Rows
+from ipub.errors import IpubError
 from ipub.rounding import Array
 
 Transform = Callable[..., Block]
@@ -136,7 +137,7 @@ def one_class_against_rest(rows: Rows, number: float, always: float = np.nan) ->
 def with_wrong_labels(rows: Rows, count: int) -> Rows:
     """Return the rows of two classes, of which at most `count`, in any rows, have the other label."""
     if rows.uncertain_labels:
-        raise ValueError("Labels may be wrong in a number of rows, or uncertain in given rows, but not both.")
+        raise IpubError("Labels may be wrong in a number of rows, or uncertain in given rows, but not both.")
     return View(rows, _with_wrong_labels, count, max_wrong_labels=count)
 
 

@@ -70,8 +70,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         By how much observed numbers may be off, in the units of X. Every observed cell, of training and test rows, is
         then the interval ``value ± precision``. ``{column: number}`` gives it for some columns.
     handle_unknown : {"error", "any"}, default="error"
-        What to do with a category in a test row that training did not have: raise an error, or let it be any of those
-        that training had.
+        What to do with a category in a test row that was neither there in training nor declared by the column's type:
+        raise an error, or let it be any of those that were.
     class_weight : "balanced", mapping or None, default=None
         Factors of the weights of each class's rows: ``{class: factor}``, or such that all classes weigh the same.
     unknown_labels : bool, default=False

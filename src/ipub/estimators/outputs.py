@@ -8,6 +8,8 @@ from typing import Any, Self
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from ipub.errors import IpubError
+
 KINDS = ("default", "pandas", "polars")
 
 
@@ -36,7 +38,7 @@ class FrameOutput(BaseEstimator):
         if transform is None:
             return self
         if transform not in KINDS:
-            raise ValueError(f"transform={transform!r} is not known: use {', '.join(map(repr, KINDS))}.")
+            raise IpubError(f"transform={transform!r} is not known: use {', '.join(map(repr, KINDS))}.")
         self._sklearn_output_config = {"transform": transform}  # clone copies it
         return self
 

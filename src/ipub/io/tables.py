@@ -144,11 +144,24 @@ def values_of(table: pa.Table, name: str, path: str | os.PathLike[str]) -> NDArr
     """Return a column without holes as an array of booleans, numbers or strings (a target, say)."""
     column = _plain(table.column(name))
     is_float = pa.types.is_floating(column.type)
-    n_missing = column.null_count + (int(np.isnan(column.drop_null().to_numpy()).sum()) if is_float else 0)
-    if n_missing:
+    missing = np.flatnonzero(pc.is_null(column, nan_is_null=is_float).to_numpy())
+    if len(missing):
         raise TableError(
-            f"The target {name!r} is missing in {n_missing} of {len(column)} rows of {path}. Only features may have "
-            "holes: remove these rows."
+            "The target {column} is missing in {n_missing} of {n} rows of {path}, the first of them {row}. Only "
+            "features may have holes: remove these rows.",
+            column=name,
+            n_missing=len(missing),
+            n=len(column),
+            path=path,
+            row=int(missing[0]),
+        )
+    infinite = np.flatnonzero(np.isinf(column.to_numpy() if is_float else np.zeros(0)))
+    if len(infinite):
+        raise TableError(
+            "The target {column} is infinite in {row} of {path}: correct it, or remove the row.",
+            column=name,
+            row=int(infinite[0]),
+            path=path,
         )
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())

@@ -19,6 +19,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from ipub.errors import IpubError
 from ipub.rounding import Array, down, midpoint_and_radius, up
 
 Task = Literal["classification", "regression"]
@@ -43,12 +44,16 @@ class LossParameter:
     description: str
 
     def check(self, value: float) -> float:
-        """Return the value as a Python float; raise ValueError outside ``[1e-100, 1e100]`` (F3, F7)."""
+        """Return the value as a Python float; raise an error outside ``[1e-100, 1e100]`` (F3, F7)."""
         value = float(value)
         largest = 1.0 / SMALLEST_PARAMETER
         if not (SMALLEST_PARAMETER <= value <= largest):
-            raise ValueError(
-                f"The {self.description} is {value:g}; it must be between {SMALLEST_PARAMETER:g} and {largest:g}."
+            raise IpubError(
+                "The {what} is {value:g}; it must be between {least:g} and {largest:g}.",
+                what=self.description,
+                value=value,
+                least=SMALLEST_PARAMETER,
+                largest=largest,
             )
         return value
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ipub.certainty import is_certain
+from ipub.errors import IpubError
 from ipub.rounding import Array
 
 if TYPE_CHECKING:
@@ -171,16 +172,16 @@ def _new_axes() -> Axes:
 def _checked(bounds: ArrayLike, prediction: ArrayLike) -> tuple[Array, Array]:
     interval, center = np.asarray(bounds, dtype=float), np.asarray(prediction, dtype=float)
     if interval.ndim != 2 or interval.shape[1] != 2 or len(interval) == 0:
-        raise ValueError(f"bounds must have shape (rows, 2) with at least one row, got {interval.shape}.")
+        raise IpubError(f"bounds must have shape (rows, 2) with at least one row, got {interval.shape}.")
     if center.shape != (len(interval),):
-        raise ValueError(
+        raise IpubError(
             f"prediction must have one value for each of the {len(interval)} rows of bounds, got shape {center.shape}. "
             "Of probabilities, give the column of the second class: predict_proba(X)[:, 1]."
         )
     if np.isnan(interval).any() or not np.isfinite(center).all():
-        raise ValueError("Some rows have no bounds or no finite prediction (NaN): leave them out.")
+        raise IpubError("Some rows have no bounds or no finite prediction (NaN): leave them out.")
     if (interval[:, 0] > interval[:, 1]).any():
-        raise ValueError("Some rows have a lower bound above the upper one: the columns are (lower, upper).")
+        raise IpubError("Some rows have a lower bound above the upper one: the columns are (lower, upper).")
     return interval, center
 
 

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ipub.data.frames import is_missing
 from ipub.data.interval_matrix import Indices
 from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.data.validation import check_values
 from ipub.engine import MemoryRows, Rows, one_class_against_rest, with_label_uncertainty, with_wrong_labels
+from ipub.errors import IpubError
 from ipub.reading.parameters import Parameters
 from ipub.rounding import LARGEST, Array, midpoint_and_radius
 
@@ -52,7 +52,7 @@ def read_classes(parameters: Parameters, y: Any, n_rows: int, sample_weight: Arr
     labels = _read_labels(parameters, given, len(known), advice)
     weight = _read_weights(sample_weight, n_rows)
     if labels.dtype.kind == "f":
-        assert_all_finite(labels, input_name="y")
+        _refuse_infinite(labels, known)
     classes, numbers = _classes(labels)
     if unknown.any():
         of_known, numbers = numbers, np.zeros(n_rows, dtype=np.intp)
@@ -62,9 +62,9 @@ def read_classes(parameters: Parameters, y: Any, n_rows: int, sample_weight: Arr
     counts = np.bincount(numbers[(weight > 0.0) & ~unknown], minlength=len(classes))
     if np.count_nonzero(counts) < 2:
         which = ", ".join(map(str, classes[counts > 0])) or "none"
-        raise ValueError(f"y must have two classes, but all rows that count are of one class, {which}.")
+        raise IpubError(f"y must have two classes, but all rows that count are of one class, {which}.")
     if not counts.all():
-        raise ValueError(f"All rows of class {classes[np.argmin(counts)]} have the weight zero: leave them out.")
+        raise IpubError(f"All rows of class {classes[np.argmin(counts)]} have the weight zero: leave them out.")
     if parameters.max_label_errors:
         _check_label_errors(parameters, len(classes), bool(unknown.any()))
     targets = np.asarray(2 * numbers - 1 if len(classes) == 2 else numbers, dtype=float)
@@ -78,22 +78,22 @@ def _unknown(parameters: Parameters, y: Any, n_rows: int) -> NDArray[np.bool_]:
         return np.zeros(n_rows, dtype=bool)
     unknown = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
     if unknown.any() and parameters.class_weight is not None:
-        raise ValueError("With unknown_labels a row has no class to take a weight from: leave out class_weight.")
+        raise IpubError("With unknown_labels a row has no class to take a weight from: leave out class_weight.")
     if unknown.all():
-        raise ValueError("Every label is unknown: at least one row of each class is needed.")
+        raise IpubError("Every label is unknown: at least one row of each class is needed.")
     return unknown
 
 
 def _check_label_errors(parameters: Parameters, n_classes: int, has_unknown: bool) -> None:
     if n_classes > 2:
-        raise ValueError(
+        raise IpubError(
             f"max_label_errors is for two classes, but y has {n_classes}: a wrong label has no one class to be of "
             "instead. Set it to 0, or bound one class against the others."
         )
     if parameters.class_weight is not None:
-        raise ValueError("With max_label_errors a row has no class to take a weight from: leave out class_weight.")
+        raise IpubError("With max_label_errors a row has no class to take a weight from: leave out class_weight.")
     if has_unknown:
-        raise ValueError(
+        raise IpubError(
             "max_label_errors and labels that are NaN or None do not go together: drop these rows, or set "
             "max_label_errors to 0."
         )
@@ -118,7 +118,12 @@ def class_factors(class_weight: Any, classes: NDArray[Any], numbers: Indices, we
     factors = compute_class_weight(dict(class_weight), classes=classes, y=classes)
     for label, factor in zip(classes, factors, strict=True):
         if not 0.0 <= factor <= LARGEST:
-            raise ValueError(f"The class_weight of {label} is {factor}: it must be from 0 to {LARGEST:g}.")
+            raise IpubError(
+                "The class_weight of {label} is {value}: it must be from 0 to {largest:g}.",
+                label=label,
+                value=float(factor),
+                largest=LARGEST,
+            )
     return np.asarray(factors, dtype=float)
 
 
@@ -130,8 +135,16 @@ def read_targets(
 ) -> Labels:
     """Read the targets of a regression; `radius` is what `target_intervals` returned with them."""
     labels = _read_labels(parameters, y, n_rows)
-    targets = check_array(labels, dtype=float, ensure_2d=False, input_name="y")
-    check_values(targets[:, None], ["y"], what="y")
+    targets = _as_numbers(labels)
+    _refuse_infinite(targets)
+    huge = np.flatnonzero(np.abs(targets) > LARGEST)
+    if len(huge):
+        raise IpubError(
+            "y contains {value:g} in {row}, beyond {largest:g}: rescale y.",
+            value=float(targets[huge[0]]),
+            row=int(huge[0]),
+            largest=LARGEST,
+        )
     is_uncertain = radius is not None and radius.any()
     return Labels(targets, _read_weights(sample_weight, n_rows), radius=radius if is_uncertain else None)
 
@@ -139,7 +152,7 @@ def read_targets(
 def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | None) -> tuple[Any, Array | None]:
     """Return the middle of each target's interval and its radius; y as it is, and None, without intervals."""
     if (y_lower is None) != (y_upper is None):
-        raise ValueError("y_lower and y_upper go together: give both or neither.")
+        raise IpubError("y_lower and y_upper go together: give both or neither.")
     if y_lower is None or y_upper is None:
         return y, None
     low, high = (
@@ -147,23 +160,38 @@ def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | Non
         for end in (y_lower, y_upper)
     )
     if len(low) != len(high):
-        raise ValueError(f"y_lower has {len(low)} rows, y_upper {len(high)}.")
+        raise IpubError(f"y_lower has {len(low)} rows, y_upper {len(high)}.")
     for end, what in ((low, "y_lower"), (high, "y_upper")):
         wrong = np.flatnonzero(~(np.abs(end) <= LARGEST))
         if len(wrong):
-            raise ValueError(f"{what} is {end[wrong[0]]} in row {wrong[0]}: give a finite bound for every target.")
+            raise IpubError(
+                "{what} is {value} in {row}: give a bound from {least:g} to {largest:g} for every target.",
+                what=what,
+                value=float(end[wrong[0]]),
+                row=int(wrong[0]),
+                least=-LARGEST,
+                largest=LARGEST,
+            )
     crossed = np.flatnonzero(low > high)
     if len(crossed):
-        i = crossed[0]
-        raise ValueError(f"y_lower is {low[i]} and y_upper {high[i]} in row {i}: swap them, or correct them.")
+        i = int(crossed[0])
+        raise IpubError(
+            "y_lower is {low} and y_upper {high} in {row}: swap them, or correct them.", low=low[i], high=high[i], row=i
+        )
     if y is not None:
         given = check_array(column_or_1d(y), dtype=float, ensure_2d=False, ensure_all_finite=False)
         if len(given) != len(low):
-            raise ValueError(f"y has {len(given)} rows, y_lower and y_upper {len(low)}.")
+            raise IpubError(f"y has {len(given)} rows, y_lower and y_upper {len(low)}.")
         outside = np.flatnonzero((given < low) | (given > high))
         if len(outside):
-            i = outside[0]
-            raise ValueError(f"y is {given[i]} in row {i}, not between its bounds {low[i]} and {high[i]}.")
+            i = int(outside[0])
+            raise IpubError(
+                "y is {value} in {row}, not between its bounds {low} and {high}: correct it or them.",
+                value=float(given[i]),
+                row=i,
+                low=low[i],
+                high=high[i],
+            )
     return midpoint_and_radius(low, high)
 
 
@@ -182,30 +210,61 @@ def labels_of(y: Any) -> NDArray[Any]:
         return np.asarray(y)
     kinds = {isinstance(label, str) for label in y if not is_missing(label)}
     if len(kinds) > 1:
-        raise ValueError("y mixes text and numbers: make all labels text, or all numbers.")
+        raise IpubError("y mixes text and numbers: make all labels text, or all numbers.")
     return np.array(y, dtype=object) if True in kinds else np.asarray(y)
 
 
 def _read_labels(parameters: Parameters, y: Any, n_rows: int, advice: str = "Drop these rows.") -> NDArray[Any]:
     if y is None:
-        raise ValueError(
-            f"This {parameters.kind.__name__} estimator requires y to be passed, but the target y is None."
-        )
+        raise IpubError(f"This {parameters.kind.__name__} estimator requires y to be passed, but the target y is None.")
     # Before scikit-learn looks at them: it fails on None and NA in words of its own.
     values = labels_of(y)
     if values.ndim == 1 and values.dtype.kind in "fO":
         is_known = values == values if values.dtype.kind == "f" else [not is_missing(value) for value in values]
         missing = np.flatnonzero(~np.asarray(is_known, dtype=bool))
         if len(missing):
-            raise ValueError(
-                f"Input y contains NaN: row {missing[0]} has no label ({len(missing)} row(s) in all). {advice}"
+            raise IpubError(
+                "Input y contains NaN: {row} has no label ({n} row(s) in all). {advice}",
+                row=int(missing[0]),
+                n=len(missing),
+                advice=advice,
             )
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if len(labels) != n_rows:
-        raise ValueError(
+        raise IpubError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)}."
         )
     return labels
+
+
+def _as_numbers(labels: NDArray[Any]) -> Array:
+    """Return the targets of a regression as floats; raise an error that names a row whose target is no number."""
+    try:
+        numbers: Array = check_array(labels, dtype=float, ensure_2d=False, ensure_all_finite=False, input_name="y")
+    except (TypeError, ValueError):
+        for i, label in enumerate(labels.tolist()):
+            try:
+                float(label)
+            except (TypeError, ValueError) as error:
+                raise IpubError(
+                    "y contains {value!r} in {row}, which is no number ({error}): correct it, or train a classifier.",
+                    value=label,
+                    row=i,
+                    error=str(error),
+                ) from None
+        raise
+    return numbers
+
+
+def _refuse_infinite(values: Array, rows: Indices | None = None) -> None:
+    """Raise an error that names the row of an infinite label or target; `rows` are the rows of these values, or all."""
+    wrong = np.flatnonzero(np.isinf(values))
+    if len(wrong):
+        raise IpubError(
+            "Input y contains infinity in {row}: correct it, or drop the row.",
+            value=float(values[wrong[0]]),
+            row=int(wrong[0] if rows is None else rows[wrong[0]]),
+        )
 
 
 def _read_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
@@ -215,15 +274,18 @@ def _read_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
         sample_weight = np.full(n_rows, float(sample_weight))
     weight = np.array(column_or_1d(sample_weight), dtype=float)
     if len(weight) != n_rows:
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
+        raise IpubError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
     bad = np.flatnonzero(~((weight >= 0.0) & (weight <= LARGEST)))
     if len(bad):
-        raise ValueError(
-            f"sample_weight is {weight[bad[0]]} in row {bad[0]}. Negative values in data passed to `sample_weight`"
-            f", NaN and values beyond {LARGEST:g} are not allowed."
+        raise IpubError(
+            "sample_weight is {value} in {row}. Negative values in data passed to `sample_weight`, NaN and values "
+            "beyond {largest:g} are not allowed.",
+            value=float(weight[bad[0]]),
+            row=int(bad[0]),
+            largest=LARGEST,
         )
     if not weight.any():
-        raise ValueError("Every sample_weight is zero: at least one row must have a positive weight.")
+        raise IpubError("Every sample_weight is zero: at least one row must have a positive weight.")
     return weight
 
 
@@ -250,7 +312,7 @@ def rows_of_models(rows: Rows, labels: Labels, max_label_errors: int) -> tuple[R
 def _of_either_class(rows: Rows, unknown: Indices, n_classes: int) -> Rows:
     """Enter rows of unknown class twice, for and against each class, each with half its weight (section 13)."""
     if not isinstance(rows, MemoryRows):
-        raise ValueError("Rows of unknown class are not read from a file: load the table into memory first.")
+        raise IpubError("Rows of unknown class are not read from a file: load the table into memory first.")
     n = rows.n_rows
     twice = np.concatenate([np.arange(n), unknown])
     weight_radius = np.zeros(len(twice))

@@ -19,6 +19,7 @@ from ipub.data.scaling import Scaling
 from ipub.data.validation import check_values
 from ipub.engine import Block, MemoryRows, Rows
 from ipub.engine.memmap import MemmapRows
+from ipub.errors import GiveRange, IpubError
 from ipub.reading.parameters import Parameters
 from ipub.rounding import LARGEST, Array
 
@@ -117,7 +118,7 @@ def _values(
     if encoder is not None:
         if not is_frame(X):
             categories = f" with categories ({', '.join(encoder.labels)})" if encoder.labels else ""
-            raise ValueError(
+            raise IpubError(
                 f"{type(stand_in).__name__} was fitted on a DataFrame{categories}: give a DataFrame with the same "
                 "columns."
             )
@@ -189,25 +190,27 @@ def _check_one_source_of_bounds(
 ) -> None:
     has_bounds = X_lower is not None or isinstance(X, IntervalMatrix)
     if has_bounds and not (isinstance(parameters.intervals, str) and parameters.intervals == "quantile"):
-        raise ValueError("Bounds of the cells are given, so intervals has no say: leave it at its default.")
+        raise IpubError("Bounds of the cells are given, so intervals has no say: leave it at its default.")
     if has_bounds and parameters.precision is not None:
-        raise ValueError("Bounds of the cells are given, so precision has no say: leave it out.")
+        raise IpubError("Bounds of the cells are given, so precision has no say: leave it out.")
     if (X_lower is None) != (X_upper is None):
-        raise ValueError("X_lower and X_upper go together: give both or neither.")
+        raise IpubError("X_lower and X_upper go together: give both or neither.")
     if isinstance(X, IntervalMatrix) and X_lower is not None:
-        raise ValueError("X is an IntervalMatrix and has its own bounds: leave out X_lower and X_upper.")
+        raise IpubError("X is an IntervalMatrix and has its own bounds: leave out X_lower and X_upper.")
 
 
 def _with_bounds(columns: Columns, X: Any, table: Table, X_lower: ArrayLike, X_upper: ArrayLike) -> IntervalMatrix:
     """Return a table with the bounds of its cells."""
     for bound, what in ((X_lower, "X_lower"), (X_upper, "X_upper")):
         if is_frame(X) and is_frame(bound) and column_labels(bound) != column_labels(X):
-            raise ValueError(f"The columns of {what} are not those of X in the same order: rename or reorder them.")
+            raise IpubError(f"The columns of {what} are not those of X in the same order: rename or reorder them.")
     if columns.encoder is not None:
         labels = ", ".join(columns.encoder.labels)
         what = f"categories ({labels})" if labels else "columns that are not used"
-        raise ValueError(
-            f"X_lower and X_upper bound numbers, and X has {what}: give ranges with intervals={{column: (low, high)}}."
+        raise IpubError(
+            "X_lower and X_upper bound numbers, and X has {what}: give ranges with {remedy}.",
+            what=what,
+            remedy=GiveRange(),
         )
     lower, upper = (frame_to_table(bound) if is_frame(bound) else bound for bound in (X_lower, X_upper))
     return IntervalMatrix.from_table_and_bounds(table, lower, upper, columns.names)
@@ -362,7 +365,7 @@ class LearntTable:
         X.check()
         expected = len(self.fill_values)
         if X.shape[1] != expected:
-            raise ValueError(
+            raise IpubError(
                 f"X has {X.shape[1]} features, but {self.columns.kind.__name__} is expecting {expected} features as "
                 "input."
             )

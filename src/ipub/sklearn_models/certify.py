@@ -16,8 +16,9 @@ from ipub.certificates import TrainedModel
 from ipub.data.frames import is_frame
 from ipub.data.holes import IntervalWarning
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.data.validation import cell_name
+from ipub.data.validation import column_label
 from ipub.engine import MemoryRows, Rows
+from ipub.errors import IpubError
 from ipub.estimators import CONSTRAINTS, BoundedClassifier, BoundedRegressor, keep_training, parameters_of
 from ipub.losses import LOSSES
 from ipub.problem import Evaluation, Problem
@@ -121,7 +122,7 @@ def certify(
     before, last = split(model)
     fitted, steps = read_model(last, y), read_steps(before)
     if steps.encoder is not None and not is_frame(X):
-        raise ValueError("The model's ColumnTransformer was trained on a DataFrame: give X as a DataFrame.")
+        raise IpubError("The model's ColumnTransformer was trained on a DataFrame: give X as a DataFrame.")
     kind: Any = BoundedClassifier if LOSSES[fitted.loss].task == "classification" else BoundedRegressor
     estimator = kind(
         fitted.loss,
@@ -202,12 +203,17 @@ def _filling(table: LearntTable, steps: Steps, X: Any, rows: Rows) -> Rows | Non
     in_row, columns, centers, radii = rows.matrix.cells(slice(0, rows.n_rows))
     outside = np.flatnonzero(np.abs(filled[in_row, columns] - centers) > up(radii))
     if len(outside):
-        cell = cell_name(in_row[outside[0]], columns[outside[0]], table.names)
+        first = outside[0]
         warn_user(
-            f"{len(outside)} of {len(columns)} holes were filled in training with a value outside their interval "
-            f"(the first: {cell}). The bounds speak of fillings inside the intervals, and this model is of none of "
-            "them: widen the intervals, or fill inside them.",
-            IntervalWarning,
+            IntervalWarning(
+                "{n_outside} of {n} holes were filled in training with a value outside their interval (the first: "
+                "{row}, column {column}). The bounds speak of fillings inside the intervals, and this model is of none "
+                "of them: widen the intervals, or fill inside them.",
+                n_outside=len(outside),
+                n=len(columns),
+                row=int(in_row[first]),
+                column=column_label(columns[first], table.names),
+            )
         )
     return MemoryRows(IntervalMatrix.from_bounds(filled, filled), rows.y, rows.weight)
 
@@ -225,8 +231,12 @@ def _compare(table: LearntTable, steps: Steps, seen: Array, rows: MemoryRows) ->
         i, j = np.argwhere(wrong)[0]
         refuse(
             steps.transformers[0],
-            f"it, or a step after it, makes {seen[i, j]:g} of {cell_name(i, j, table.names)}, which was taken "
-            f"to become {read[i, j]:g}. Transform X first, and give the last step alone.",
+            "it, or a step after it, makes {value:g} of {row}, column {column}, which was taken to become "
+            "{expected:g}. Transform X first, and give the last step alone.",
+            value=float(seen[i, j]),
+            row=int(i),
+            column=column_label(j, table.names),
+            expected=read[i, j],
         )
 
 

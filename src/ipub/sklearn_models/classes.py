@@ -7,6 +7,8 @@ from typing import Any, NoReturn
 
 from sklearn.pipeline import Pipeline
 
+from ipub.errors import IpubError, Message
+
 NO_L2 = "its penalty has no L2 part, without which nothing bounds how far a filling moves the weights."
 STOPS_EARLY = "stochastic gradient descent stops before its optimum by design. Train {}."
 CROSS_VALIDATED = "it is a search over models. Train {} with the parameters that it found."
@@ -36,9 +38,10 @@ REFUSED = {
 """Why a class cannot be certified, and what can."""
 
 
-def refuse(thing: Any, why: str) -> NoReturn:
-    """Say that a model or step is not supported, and why."""
-    raise ValueError(f"{name_of(thing)} cannot be certified: {why}")
+def refuse(thing: Any, why: str, **fields: Any) -> NoReturn:
+    """Say that a model or step is not supported, and why: a template if there are fields, as in `IpubError`."""
+    reason = Message(why, **fields)
+    raise IpubError("{thing} cannot be certified: {reason}", thing=name_of(thing), reason=reason, **fields)
 
 
 def name_of(thing: Any) -> str:

@@ -213,7 +213,9 @@ def _read_columns(transformer: Any) -> _Columns:
             continue
         twice = [names[j] for j in columns if found.levels[j] != ()]
         if twice:
-            refuse(transformer, f"it uses the column {twice[0]!r} twice. Let one of its transformers have it.")
+            refuse(
+                transformer, "it uses the column {column} twice. Let one of its transformers have it.", column=twice[0]
+            )
         made = transformer.output_indices_[branch]
         outputs = np.arange(made.start, made.stop)
         steps = [each for each in flat([step]) if not _passes(each)]
@@ -274,10 +276,12 @@ def _levels(steps: Sequence[Any], names: Sequence[Any]) -> list[tuple[Level, ...
         if any(is_missing(level) for level in levels):
             refuse(
                 encoder,
-                f"it makes a missing {name!r} a level of its own, and here a missing category is any of the others. "
+                "it makes a missing {column} a level of its own, and here a missing category is any of the others. "
                 "Put SimpleImputer(strategy='most_frequent') before it; for None, with missing_values=None.",
+                column=name,
             )
         if not all(isinstance(level, Level) for level in levels):
-            refuse(encoder, f"the levels of {name!r} are of type {type(levels[0]).__name__}. Turn them into text.")
+            kind = type(levels[0]).__name__
+            refuse(encoder, "the levels of {column} are of type {kind}. Turn them into text.", column=name, kind=kind)
         found.append(levels)
     return found
