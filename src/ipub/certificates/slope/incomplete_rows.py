@@ -10,8 +10,9 @@ import numpy as np
 
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels, MissingCategories
-from ipub.engine.ops import weighted_gram
+from ipub.engine.ops import sum_by_index, weighted_gram
 from ipub.rounding import Array, sum_upper, up
+from ipub.uncertainty import CellMoves
 
 
 class IncompleteRowArrays(NamedTuple):
@@ -85,11 +86,13 @@ class IncompleteRows:
     """Number of missing categories of each row."""
     choice_categories: Indices
     categories: tuple[Levels, ...]
+    moves: CellMoves
+    """Which moves of the uncertain cells are possible: sums over cells ask for its support functions."""
 
     @classmethod
-    def of(cls, arrays: IncompleteRowArrays, categories: tuple[Levels, ...]) -> IncompleteRows:
+    def of(cls, arrays: IncompleteRowArrays, categories: tuple[Levels, ...], moves: CellMoves) -> IncompleteRows:
         """Make them from what a pass gathered."""
-        return cls(**arrays._asdict(), categories=categories)
+        return cls(**arrays._asdict(), categories=categories, moves=moves)
 
     @cached_property
     def choices(self) -> MissingCategories:
@@ -123,23 +126,20 @@ class IncompleteRows:
         return len(self.cell_columns) + len(self.choice_categories) + len(self.y) + 20
 
     def column_sums(self, values: Array) -> Array:
-        """Bound from above, for each column, the sum of non-negative values of its cells."""
-        sums = np.bincount(self.cell_columns, values, minlength=self.center.shape[1])
-        return sum_upper(sums.astype(float, copy=False), self.roundings)
+        """Bound from above, for each column, the greatest sum of non-negative values of its cells."""
+        return sum_upper(self.moves.sums_by_column(self.cell_columns, values, self.center.shape[1]), self.roundings)
 
     def row_sums(self, values: Array) -> Array:
-        """Bound from above, for each row, the sum of non-negative values of its cells."""
-        sums = np.bincount(self.cell_rows, values, minlength=len(self.y))
-        return sum_upper(sums.astype(float, copy=False), self.roundings)
+        """Bound from above, for each row, the greatest sum of non-negative values of its cells."""
+        return sum_upper(self.moves.sums_by_row(self.cell_rows, values, len(self.y)), self.roundings)
 
     def choice_sums(self, values: Array) -> Array:
         """Bound from above, for each row, the sum of non-negative values of its missing categories."""
-        sums = np.bincount(self.choices.rows, values, minlength=len(self.y))
-        return sum_upper(sums.astype(float, copy=False), self.roundings)
+        return sum_upper(sum_by_index(self.choices.rows, values, len(self.y)), self.roundings)
 
     def coordinate_sums(self, *pairs: tuple[Array, Array]) -> Array:
         """Bound ``sum_k rows_k |x_i| + cells_k e_j`` over the cells, for pairs (rows, cells) of non-negative values."""
-        rows = np.array([np.bincount(self.cell_rows, values, minlength=len(self.y)) for values, _ in pairs])
+        rows = np.array([self.moves.sums_by_row(self.cell_rows, values, len(self.y)) for values, _ in pairs])
         columns = np.array([self.column_sums(values) for _, values in pairs])
         return up(sum_upper(sum_upper(rows, self.roundings) @ self.sizes, self.roundings) + columns)
 

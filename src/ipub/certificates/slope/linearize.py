@@ -21,7 +21,7 @@ from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.solvers import Solution
-from ipub.uncertainty import Uncertainty, WrongLabels
+from ipub.uncertainty import CellMoves, Uncertainty, WrongLabels
 
 MOST_JUMP_ROWS = 10_000
 """Rows at a jump of the derivative, or with an uncertain label, that are kept one by one: each bound looks at each of
@@ -153,7 +153,7 @@ def linearize(
     rows, loss, w = problem.rows, problem.loss, solution.w
     move_limits = moves.max_score_move(np.eye(len(w)))
     move_limits = move_limits if box is None else np.fmin(move_limits, box)
-    arguments = (
+    task = _Task(
         loss,
         solution,
         moves,
@@ -162,16 +162,17 @@ def linearize(
         rows.total_weight,
         problem.uncertainty,
         problem.wrong_labels,
+        problem.cells,
     )
     incomplete: IncompleteRows | None = None
     cells: CellTerms | SummedCells
     if tuning is None:
-        lines, kept = rows.reduce_and_gather(_kept_cells_pass, *arguments)
-        incomplete = IncompleteRows.of(kept.incomplete, rows.categories)
+        lines, kept = rows.reduce_and_gather(_kept_cells_pass, task)
+        incomplete = IncompleteRows.of(kept.incomplete, rows.categories, problem.cells)
         cells, labels = cell_terms(incomplete, loss, w, move_limits), kept.labels
         n_incomplete = len(incomplete.y)
     else:
-        summed, labels = rows.reduce_and_gather(_summed_cells_pass, *arguments, tuning)
+        summed, labels = rows.reduce_and_gather(_summed_cells_pass, task, tuning)
         lines, cells = summed.lines, summed_cells(tuning, summed.cells)
         n_incomplete = cells.n_rows
     return _linearization(problem, w, move_limits, lines, labels, incomplete, cells, n_incomplete)
@@ -335,42 +336,41 @@ def _line_sums(block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels) -> t
     return sums, KeptLabels(jump_rows if len(at_jump) <= MOST_JUMP_ROWS else jump_rows[:0], wrong_rows)
 
 
+class _Task(NamedTuple):
+    """What a pass needs beside the block; nothing of it grows with the rows."""
+
+    loss: Loss
+    solution: Solution
+    moves: MoveSet
+    move_limits: Array
+    everywhere: bool
+    total_weight: float
+    uncertainty: Uncertainty
+    wrong_labels: WrongLabels
+    cells: CellMoves
+
+    def lines(self, block: Block) -> _Lines:
+        """Lay a line through the derivative of each row of a block."""
+        return row_lines(
+            block, self.loss, self.solution, self.moves, self.move_limits, self.everywhere, self.uncertainty
+        )
+
+
 @reads(Reads.NORMS)
-def _kept_cells_pass(
-    block: Block,
-    loss: Loss,
-    solution: Solution,
-    moves: MoveSet,
-    move_limits: Array,
-    everywhere: bool,
-    total: float,
-    uncertainty: Uncertainty,
-    wrong: WrongLabels,
-) -> tuple[LineSums, KeptRows]:
+def _kept_cells_pass(block: Block, task: _Task) -> tuple[LineSums, KeptRows]:
     """Sum over the rows of a block, and gather those with uncertain cells."""
-    lines = row_lines(block, loss, solution, moves, move_limits, everywhere, uncertainty)
-    sums, labels = _line_sums(block, loss, lines, wrong)
-    return sums, KeptRows(labels, _incomplete_rows(block, lines, total))
+    lines = task.lines(block)
+    sums, labels = _line_sums(block, task.loss, lines, task.wrong_labels)
+    return sums, KeptRows(labels, _incomplete_rows(block, lines, task.total_weight))
 
 
 @reads(Reads.NORMS)
-def _summed_cells_pass(
-    block: Block,
-    loss: Loss,
-    solution: Solution,
-    moves: MoveSet,
-    move_limits: Array,
-    everywhere: bool,
-    total: float,
-    uncertainty: Uncertainty,
-    wrong: WrongLabels,
-    tuning: TuningChoices,
-) -> tuple[SummedPass, KeptLabels]:
+def _summed_cells_pass(block: Block, task: _Task, tuning: TuningChoices) -> tuple[SummedPass, KeptLabels]:
     """Sum over the rows of a block and over its uncertain cells."""
-    lines = row_lines(block, loss, solution, moves, move_limits, everywhere, uncertainty)
-    sums, labels = _line_sums(block, loss, lines, wrong)
-    incomplete = IncompleteRows.of(_incomplete_rows(block, lines, total), ())
-    terms = cell_terms(incomplete, loss, solution.w, move_limits)
+    lines = task.lines(block)
+    sums, labels = _line_sums(block, task.loss, lines, task.wrong_labels)
+    incomplete = IncompleteRows.of(_incomplete_rows(block, lines, task.total_weight), (), task.cells)
+    terms = cell_terms(incomplete, task.loss, task.solution.w, task.move_limits)
     return SummedPass(sums, sums_of_cells(terms, tuning)), labels
 
 
