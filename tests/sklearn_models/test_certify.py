@@ -390,7 +390,7 @@ def test_holes_of_a_test_row_take_the_middle_before_they_are_scaled(certified):
 
 def test_files_and_pickles_keep_the_scaling(certified, tmp_path):
     *_, clf = certified
-    save(clf, tmp_path / "model.ipub", training_rows=True)
+    save(clf, tmp_path / "model.ipub")
     for again in (load(tmp_path / "model.ipub"), pickle.loads(pickle.dumps(clf))):
         np.testing.assert_array_equal(again.decision_bounds(TEST), clf.decision_bounds(TEST))
         np.testing.assert_array_equal(again.decision_function(TEST), clf.decision_function(TEST))

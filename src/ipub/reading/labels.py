@@ -164,11 +164,10 @@ def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | Non
         wrong = np.flatnonzero(~(np.abs(end) <= LARGEST))
         if len(wrong):
             raise IpubError(
-                "{what} is {value} in {row}: give a bound from {least:g} to {largest:g} for every target.",
+                "{what} is {value} in {row}: give a finite bound, not beyond {largest:g}, for every target.",
                 what=what,
                 value=float(end[wrong[0]]),
                 row=int(wrong[0]),
-                least=-LARGEST,
                 largest=LARGEST,
             )
     crossed = np.flatnonzero(low > high)
