@@ -307,12 +307,17 @@ def test_fields_are_there_for_labels_weights_and_parameters():
         caught(lambda: BoundedRegressor().fit(X, y, y_lower=y, y_upper=np.where(at, np.inf, y))),
         caught(lambda: BoundedRegressor().fit(X, y, y_lower=y, y_upper=np.where(at, -7.0, y))),
         caught(lambda: BoundedRegressor().fit(X, np.where(at, 9.0, y), y_lower=y, y_upper=y)),
+        caught(lambda: BoundedRegressor().fit(X, y, sample_weight=np.where(at, "red", "1"))),
+        caught(lambda: BoundedRegressor().fit(X, y, y_lower=y, y_upper=np.where(at, "red", "1"))),
+        caught(lambda: penalty_path(BoundedRegressor(), X, y, X, np.where(at, "red", "1"))),
         caught(lambda: penalty_path(BoundedRegressor(), X, y, X, np.where(at, np.nan, y))),
         caught(lambda: penalty_path(BoundedClassifier(), X, y, X, np.where(at, 7, y))),
     ):
         assert error.row == 4
         assert " row 4" in str(error)
         assert " row 5" in error.text(CommandLineWording())
+    days = np.datetime64("2020-01-01") + np.arange(20)
+    assert "y holds dates or durations" in str(caught(lambda: BoundedRegressor().fit(X, days)))
     assert caught(lambda: BoundedRegressor(alpha=1e-151).fit(X, y)).value == 1e-151
     assert caught(lambda: BoundedRegressor("huber", huber_delta=1e120).fit(X, y)).value == 1e120
     assert caught(lambda: penalty_path(BoundedRegressor(), X, y, X, alphas=[1.0, -1.0])).value == -1.0

@@ -263,11 +263,11 @@ def test_alphas_that_are_none_are_refused(alphas, message):
     ("template", "y_test", "message"),
     [
         (BoundedClassifier(), [1.0, -1.0], "y_test has 2 entries and X_test 20 rows"),
-        (BoundedClassifier(), [1.0, 2.0] * 10, r"label 2.0, which is not in y \(10 row"),
+        (BoundedClassifier(), [1.0, 2.0] * 10, r"label 2.0 in row 1, which is not in y \(10 row"),
         (BoundedClassifier(), [1.0, np.nan] * 10, "label nan"),
         (BoundedClassifier(), ["yes", "no"] * 10, "labels of y are -1.0, 1.0"),
         (BoundedRegressor(), [1.0, np.nan] * 10, "y_test is nan in row 1"),
-        (BoundedRegressor(), ["high", "low"] * 10, "must be numbers"),
+        (BoundedRegressor(), ["high", "low"] * 10, "y_test is 'high' in row 0, which is no number"),
         (BoundedRegressor(), [1.0] * 20, "R2 is not defined"),
     ],
 )

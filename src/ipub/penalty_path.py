@@ -21,7 +21,7 @@ from ipub.engine import Block, Rows
 from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
 from ipub.progress import progress
-from ipub.reading import Parameters, TrainingData, center_sums, labels_of, read_training_data
+from ipub.reading import Parameters, TrainingData, as_numbers, center_sums, labels_of, read_training_data
 from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
 from ipub.training import Training, train
 
@@ -354,10 +354,7 @@ def _read_truth(classes: NDArray[Any] | None, y_test: Any, n_rows: int) -> NDArr
                 labels=", ".join(map(repr, numbers)),
             )
         return np.array([numbers[label] for label in labels.tolist()])
-    try:
-        targets: Array = np.asarray(labels, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise IpubError("y_test must be numbers, as y is.") from error
+    targets = as_numbers(labels, "y_test", "leave the row out, or correct it")
     wrong = np.flatnonzero(~(np.abs(targets) <= LARGEST))
     if len(wrong):
         raise IpubError(

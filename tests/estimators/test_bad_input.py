@@ -55,7 +55,7 @@ def test_a_column_without_an_observed_value_needs_a_range(estimator, intervals, 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (np.inf, r"X contains infinity in row 5, column {}: make it NaN \(a hole\), or a finite value"),
+        (np.inf, r"X contains infinity in row 5, column {}: make it NaN \(a hole\), or give a finite value"),
         (-np.inf, r"X contains infinity in row 5, column {}"),
         (1e151, r"X contains 1e\+151 in row 5, column {}, beyond 1e\+150: rescale the column"),
         (-1e300, r"X contains -1e\+300 in row 5, column {}, beyond 1e\+150"),

@@ -83,9 +83,9 @@ def test_row_numbers_of_pandas_are_left_out_with_a_warning(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("t.csv", "", "Empty CSV"),
+        ("t.csv", "", "is empty: it needs a line with the names of the columns"),
         ("t.csv", "a,b\n", "no rows"),
-        ("t.csv", "a,b\n1,2\n3\n", "Expected 2 columns, got 1"),
+        ("t.csv", "a,b\n1,2\n3\n", r"has 1 cells in row 1 \('3'\), and 2 columns"),
         ("t.csv", "a,a\n1,2\n", "more than one column named 'a'"),
         ("t.parquet", "a,b\n1,2\n", "cannot be read as a Parquet file"),
         ("t.xlsx", "a", "suffix '.xlsx'"),

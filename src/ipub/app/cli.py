@@ -20,6 +20,7 @@ from rich.text import Text
 from sklearn.base import is_classifier
 
 import ipub
+from ipub.app.choices import check_choice, choose_loss
 from ipub.app.demo import show_demo
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
 from ipub.certainty import is_certain, possible_labels
@@ -37,7 +38,10 @@ SHOWN_ROWS = 20
 SUMMARY_ROWS = 500
 ROWS_AT_ONCE = 200
 LARGE_COLUMN = 10.0
-MOST_CLASSES = 100
+
+
+USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
+"""What is raised for an option that is missing or unknown, or whose value is of another type."""
 
 
 class SentencesForErrors(typer.core.TyperGroup):
@@ -54,6 +58,9 @@ class SentencesForErrors(typer.core.TyperGroup):
                 if error.errno == errno.EPIPE:
                     raise
                 _fail(f"{error.filename}: {error.strerror}." if error.filename else str(error))
+            except USAGE_ERROR as error:
+                sentence = error.format_message().rstrip(".")
+                _fail(f"{sentence}. See `ipub {ctx.invoked_subcommand} --help`.")
             except (ValueError, TypeError, ArithmeticError, MemoryError, ImportError) as error:
                 _fail(sentence_of(error) or "Out of memory.")
 
@@ -106,18 +113,26 @@ def fit(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
     """Train on a table with missing cells and save a model that bounds its predictions."""
+    check_choice("--loss", loss, ["auto", *LOSSES])
+    check_choice("--certificate", certificate, list(CERTIFICATES))
+    check_choice("--intervals", intervals, ["quantile", "observed"])
+    check_choice("--scale", scale, ["none", "standard", "minmax"])
     check_folder(output)
     tables.check_not_overwritten(output, train, ranges)
     table = tables.read_table(train)
     tables.check_names([target, *(drop or [])], table.column_names, str(train))
+    if target in (drop or []):
+        raise TableError(f"--drop leaves out the target {target!r}: name another column to leave out.")
     names = [name for name in table.column_names if name not in {target, *(drop or [])}]
     if not names:
         raise TableError(f"{train} has no column left to learn from beside the target {target!r}.")
     y = tables.values_of(table, target, train)
     X = tables.features_of(table, names, train, "Turn them into numbers or text, or leave them out with --drop.")
-    loss, reason = _choose_loss(loss, y, target)
+    loss, reason = choose_loss(loss, y, target)
     numbers = tables.numbers_of(X).column_names
-    where = intervals if ranges is None else {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, names)}
+    where: Any = intervals
+    if ranges is not None:
+        where = {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, names, numbers)}
     kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
     estimator = kind(
         loss,
@@ -154,34 +169,6 @@ def _say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
     else:
         wider = "; its bounds are slightly wider than with --keep-training-rows" if has_rows else ""
         say(f"The model file holds no training rows{wider}")
-
-
-def _choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
-    """Return the loss and why it was taken."""
-    if loss != "auto" and loss not in LOSSES:
-        raise TableError(f"--loss {loss} is not known: use auto, {', '.join(LOSSES)}.")
-    values = np.unique(y)
-    is_number = y.dtype.kind in "iuf"
-    if len(values) == 1:
-        raise TableError(f"The target {target!r} is {values[0]} in every row: there is nothing to learn.")
-    if loss == "auto":
-        if len(values) == 2 and (not is_number or (values % 1 == 0).all()):
-            return "log_loss", f"the target has two values, {values[0]} and {values[1]}"
-        if is_number:
-            return "squared_error", f"the target is a number with {len(values)} different values"
-        loss, reason = "log_loss", f"the target has {len(values)} classes, each is told from the others"
-    else:
-        reason = "as asked"
-    if LOSSES[loss].task == "classification" and (
-        len(values) > MOST_CLASSES or (y.dtype.kind == "f" and len(values) > 2)
-    ):
-        raise TableError(
-            f"The target {target!r} has {len(values)} different values, and --loss {loss} tells classes apart: use "
-            f"squared_error or huber for numbers, or a target with at most {MOST_CLASSES} classes."
-        )
-    if LOSSES[loss].task == "regression" and not is_number:
-        raise TableError(f"--loss {loss} needs a target of numbers, but {target!r} holds {y.dtype.name} values.")
-    return loss, reason
 
 
 def _show_holes(X: pa.Table, where: Any, level: float) -> None:

@@ -23,7 +23,7 @@ from ipub.certainty import is_certain
 from ipub.datasets import load_mammographic_masses
 from ipub.datasets.mammographic_masses import FEATURES
 from ipub.estimators import BoundedClassifier
-from ipub.io.atomic import check_folder, whole_file
+from ipub.io.atomic import FileError, check_folder, whole_file
 from ipub.plots import plot_bounds
 
 TEST_ROWS = 150
@@ -46,6 +46,7 @@ def show_demo(output: Path, alpha: float, seed: int) -> None:
         Which rows are kept for the test.
     """
     check_folder(output)
+    _check_picture(output)
     X, y = load_mammographic_masses()
     complete = np.flatnonzero(~np.isnan(X).any(axis=1))
     is_test = np.zeros(len(y), dtype=bool)
@@ -73,6 +74,21 @@ def show_demo(output: Path, alpha: float, seed: int) -> None:
     _show_times(classifier, model[:-1].transform(X[~is_test]), y[~is_test], test)
     _save_demo_figure(output, bounds, probability, int(holes.sum()))
     say("\nNext: ipub fit your_table.csv --target COLUMN", "bold")
+
+
+def _check_picture(output: Path) -> None:
+    """Raise an error, before any work is done, for a suffix that is no format of pictures."""
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError:  # there will be no picture
+        return
+    known = FigureCanvasBase.get_supported_filetypes()
+    if _picture_format(output) not in known:
+        raise FileError(f"{output} has the suffix {output.suffix!r}: use .png, .pdf or .svg.")
+
+
+def _picture_format(output: Path) -> str:
+    return output.suffix.lstrip(".").lower() or "png"
 
 
 def _show_attained(classifier: BoundedClassifier, test: Any) -> None:
@@ -146,5 +162,5 @@ def _save_demo_figure(output: Path, bounds: Any, probability: Any, n_holes: int)
     else:
         figure: Any = axes.figure
         with whole_file(output) as file:
-            figure.savefig(file, format=output.suffix.lstrip(".").lower() or "png")
+            figure.savefig(file, format=_picture_format(output))
         say(f"Figure saved to {output}")

@@ -17,6 +17,7 @@ from ipub.data.frames import (
     declared_levels,
     floats_of_column,
     is_missing,
+    is_number_in_text,
     kind_of_column,
     refuse_columns,
     refuse_duplicate_names,
@@ -255,7 +256,7 @@ def _mixes(values: Sequence[Any]) -> bool:
 
 def _refuse_numbers_as_text(column: nw.Series[Any], seen: set[Any]) -> None:
     """Refuse text that is mostly numbers: an error if there are many of them, else a warning."""
-    words = {level for level in seen if not _is_number(level)}
+    words = {level for level in seen if not is_number_in_text(level)}
     is_text = column.dtype == nw.String or column.dtype == nw.Object
     if not is_text or 2 * len(words) >= len(seen):
         return
@@ -317,16 +318,6 @@ def _one_hot(column: nw.Series[Any], levels: Sequence[Level], any_level: bool) -
         )
     numbers[numbers < 0] = len(levels)
     return np.vstack([np.eye(len(levels)), np.full(len(levels), np.nan)])[numbers]
-
-
-def _is_number(level: Level) -> bool:
-    if not isinstance(level, str):
-        return False
-    try:
-        float(level)
-    except ValueError:
-        return False
-    return True
 
 
 def _examples(levels: Any) -> str:

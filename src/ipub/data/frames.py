@@ -117,13 +117,35 @@ def refuse_columns(frame: nw.DataFrame[Any], kinds: Sequence[str]) -> None:
             Message(
                 "{column} ({holds})",
                 column=column.name,
-                holds=str(column.dtype) if kind in ("text", "date", "other") else cells_of_kinds(column),
+                holds=_what_it_holds(column, kind),
             )
             for column, found in zip(frame.iter_columns(), kinds, strict=True)
             if found == kind
         ]
         if wrong:
             raise IpubError("Column(s) {wrong} " + sentence, wrong=wrong, remedy=MakeMissing())
+
+
+def _what_it_holds(column: Any, kind: str) -> Any:
+    """Say what is wrong with a column: its type, or cells of it."""
+    if kind in ("text", "date", "other"):
+        return str(column.dtype)
+    if kind == "mixed":
+        return cells_of_kinds(column)
+    cells = [(i, value) for i, value in enumerate(column.to_list()) if not is_missing(value)]
+    row, value = next((cell for cell in cells if not is_number_in_text(cell[1])), cells[0])
+    return Message("{value!r} in {row}", value=value, row=row)
+
+
+def is_number_in_text(value: Any) -> bool:
+    """Whether a value is a text that reads as a number."""
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 def cells_of_kinds(column: Any) -> list[Message]:

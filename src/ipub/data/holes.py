@@ -199,7 +199,7 @@ def _pair(value: Any, label: Any) -> tuple[float, float]:
     elif max(abs(low), abs(high)) > LARGEST:
         wrong = "goes beyond {largest:g}: rescale the column."
     elif low > high:
-        wrong = "has its lower end {low:g} above its upper end {high:g}."
+        wrong = "has its lower end {low:g} above its upper end {high:g}. Swap them, or correct them."
     else:
         return low, high
     raise IpubError("The range of column {column} " + wrong, column=label, low=low, high=high, largest=LARGEST)

@@ -68,7 +68,7 @@ class IntervalMatrix:
         if low.size == 0:
             raise IpubError(f"The bounds have shape {low.shape}: at least one row and one column are needed.")
         for part, what in ((low, "lower"), (high, "upper")):
-            check_values(part, names, what=f"the {what} bounds", allow_nan=False)
+            check_values(part, names, what=f"the table of {what} bounds", allow_nan=False)
         refuse_crossed(low, high, names)
         counts, columns = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
         lows, highs = [np.zeros(0)], [np.zeros(0)]

@@ -77,7 +77,7 @@ def _bad_value(what: str, row: int, column: Any, value: float, allow_nan: bool) 
         )
     if np.isinf(value):
         return IpubError(
-            "{what} contains infinity in {row}, column {column}: {remedy} (a hole), or a finite value.",
+            "{what} contains infinity in {row}, column {column}: {remedy} (a hole), or give a finite value.",
             **cell,
             remedy=MakeMissing(),
         )

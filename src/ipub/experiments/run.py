@@ -86,6 +86,8 @@ def reproduce(names: Sequence[str], data_dir: Path | None, output: Path, *, quic
     unknown = [name for name in names if name not in SOURCES]
     if unknown:
         raise TableError(f"There is no data set {unknown[0]!r} in the paper: it has {', '.join(SOURCES)}.")
+    if data_dir is not None and not data_dir.is_dir():
+        raise TableError(f"The folder {data_dir} does not exist (--data-dir).")
     plan = QUICK if quick else FULL
     chosen = [SOURCES[name] for name in dict.fromkeys(names)] or list(SOURCES.values())
     tables: list[Callable[[], Prepared]] = []

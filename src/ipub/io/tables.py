@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ipub.errors import IpubWarning
 from ipub.io.atomic import FileError, check_folder, whole_file
-from ipub.rounding import Array
+from ipub.rounding import LARGEST, Array
 from ipub.user_warnings import warn_user
 
 NULLS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "Null", "null", "None")
@@ -35,6 +35,9 @@ INDEX_NAMES = ("", "__index_level_0__", "Unnamed: 0")
 """How pandas writes row numbers into a file; they are no feature."""
 
 SNIFFED_BYTES = 1 << 16
+SHOWN = 40
+"""Characters of a wrong row that an error shows."""
+NO_ROWS = np.zeros(0, dtype=np.intp)
 
 
 class TableError(FileError):
@@ -62,9 +65,9 @@ def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.T
         If the file cannot be opened.
     """
     path = Path(path)
-    suffix = _table_suffix(path)
     if path.is_dir():
         raise TableError(f"{path} is a folder. Name a .csv, .tsv or .parquet file in it.")
+    suffix = _table_suffix(path)
     path.open("rb").close()
     try:
         table = pq.read_table(path, partitioning=None) if suffix == ".parquet" else _read_csv(path, suffix, text)
@@ -155,13 +158,15 @@ def values_of(table: pa.Table, name: str, path: str | os.PathLike[str]) -> NDArr
             path=path,
             row=int(missing[0]),
         )
-    infinite = np.flatnonzero(np.isinf(column.to_numpy() if is_float else np.zeros(0)))
-    if len(infinite):
+    beyond = np.flatnonzero(np.abs(column.to_numpy()) > LARGEST) if is_float else NO_ROWS
+    if len(beyond):
         raise TableError(
-            "The target {column} is infinite in {row} of {path}: correct it, or remove the row.",
+            "The target {column} is {value:g} in {row} of {path}, beyond {largest:g}: correct it, or remove the row.",
             column=name,
-            row=int(infinite[0]),
+            value=column[beyond[0]].as_py(),
+            row=int(beyond[0]),
             path=path,
+            largest=LARGEST,
         )
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
@@ -174,8 +179,13 @@ def values_of(table: pa.Table, name: str, path: str | os.PathLike[str]) -> NDArr
     return np.asarray(column.to_numpy())
 
 
-def read_ranges(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Read where missing values lie: a TOML file of lines ``age = [0, 120]``, also under ``[ranges]``."""
+def read_ranges(
+    path: str | os.PathLike[str], names: Sequence[str], numbers: Sequence[str] | None = None
+) -> dict[str, tuple[float, float]]:
+    """Read where missing values lie: a TOML file of lines ``age = [0, 120]``, also under ``[ranges]``.
+
+    Of the columns `names`, only `numbers` may have a range; all of them if left out.
+    """
     try:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -187,6 +197,13 @@ def read_ranges(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str,
     except TableError as error:
         raise TableError(f"{path} gives a range for a column that is no feature. {error}") from None
     for name, value in given.items():
+        if numbers is not None and name not in numbers:
+            raise TableError(
+                "{path} gives a range for column {column}, which holds categories: a missing one is any of its levels. "
+                "Leave the line out.",
+                path=path,
+                column=name,
+            )
         if not (isinstance(value, list) and len(value) == 2 and all(type(end) in (int, float) for end in value)):
             raise TableError(
                 f"{path} must give two numbers for {name!r}, like {toml_key(name)} = [0, 120]; got {value!r}."
@@ -242,12 +259,21 @@ def _first_line(error: BaseException) -> str:
 
 
 def _read_csv(path: Path, suffix: str, text: Collection[str]) -> pa.Table:
+    if not _beginning(path).strip():
+        raise TableError(f"{path} is empty: it needs a line with the names of the columns, and one for each row.")
     kinds = dict.fromkeys(text, pa.string())
-    table = pa_csv.read_csv(
-        path,
-        parse_options=pa_csv.ParseOptions(delimiter=_separator(path, suffix), newlines_in_values=True),
-        convert_options=pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True, column_types=kinds),
-    )
+    options = {"delimiter": _separator(path, suffix), "newlines_in_values": True}
+    try:
+        table = pa_csv.read_csv(
+            path,
+            parse_options=pa_csv.ParseOptions(**options),
+            convert_options=pa_csv.ConvertOptions(
+                null_values=list(NULLS), strings_can_be_null=True, column_types=kinds
+            ),
+        )
+    except pa.ArrowInvalid:
+        _refuse_ragged(path, options)
+        raise
     for j, name in enumerate(table.column_names):
         column = table.column(j)
         if pa.types.is_binary(column.type):
@@ -258,9 +284,42 @@ def _read_csv(path: Path, suffix: str, text: Collection[str]) -> pa.Table:
     return table
 
 
-def _separator(path: Path, suffix: str) -> str:
+def _refuse_ragged(path: Path, options: dict[str, Any]) -> None:
+    """Raise an error that names the first row with too few or too many cells, if there is one."""
+    wrong: list[Any] = []
+
+    def remember(row: Any) -> str:
+        wrong.append(row)
+        return "error"
+
+    # In threads nobody counts the rows, so this is done only where reading has failed.
+    with suppress(pa.ArrowInvalid):
+        pa_csv.read_csv(
+            path,
+            read_options=pa_csv.ReadOptions(use_threads=False),
+            parse_options=pa_csv.ParseOptions(**options, invalid_row_handler=remember),
+        )
+    if wrong and wrong[0].number is not None:
+        raise TableError(
+            "{path} has {actual} cells in {row} ({text!r}), and {expected} columns: give each row as many cells as the "
+            "header has, and put a text that holds {separator!r} in quotes.",
+            path=path,
+            actual=wrong[0].actual_columns,
+            row=wrong[0].number - 2,
+            text=wrong[0].text[:SHOWN],
+            expected=wrong[0].expected_columns,
+            separator=options["delimiter"],
+        )
+
+
+def _beginning(path: Path) -> str:
+    """Return how a file of text begins."""
     with pa.input_stream(str(path), compression="detect") as stream:
-        header = stream.read(SNIFFED_BYTES).decode("utf-8", "replace").split("\n", 1)[0]
+        return str(stream.read(SNIFFED_BYTES).decode("utf-8", "replace"))
+
+
+def _separator(path: Path, suffix: str) -> str:
+    header = _beginning(path).split("\n", 1)[0]
     if suffix == ".csv" and "," not in header:
         return next((mark for mark in (";", "\t") if mark in header), ",")
     return SEPARATORS[suffix]

@@ -1,6 +1,6 @@
 """What a user gives becomes rows of intervals with their labels and weights; pure functions that keep nothing."""
 
-from ipub.reading.labels import labels_of
+from ipub.reading.labels import as_numbers, labels_of
 from ipub.reading.parameters import Parameters
 from ipub.reading.table import Columns, LearntTable, center_sums
 from ipub.reading.training_data import Expected, TrainingData, read_training_data
@@ -11,6 +11,7 @@ __all__ = [
     "LearntTable",
     "Parameters",
     "TrainingData",
+    "as_numbers",
     "center_sums",
     "labels_of",
     "read_training_data",

@@ -135,7 +135,7 @@ def read_targets(
 ) -> Labels:
     """Read the targets of a regression; `radius` is what `target_intervals` returned with them."""
     labels = _read_labels(parameters, y, n_rows)
-    targets = _as_numbers(labels)
+    targets = as_numbers(labels, "y", "correct it, or train a classifier")
     _refuse_infinite(targets)
     huge = np.flatnonzero(np.abs(targets) > LARGEST)
     if len(huge):
@@ -156,8 +156,7 @@ def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | Non
     if y_lower is None or y_upper is None:
         return y, None
     low, high = (
-        check_array(column_or_1d(end, warn=True), dtype=float, ensure_2d=False, ensure_all_finite=False)
-        for end in (y_lower, y_upper)
+        as_numbers(column_or_1d(end, warn=True), what) for end, what in ((y_lower, "y_lower"), (y_upper, "y_upper"))
     )
     if len(low) != len(high):
         raise IpubError(f"y_lower has {len(low)} rows, y_upper {len(high)}.")
@@ -165,11 +164,10 @@ def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | Non
         wrong = np.flatnonzero(~(np.abs(end) <= LARGEST))
         if len(wrong):
             raise IpubError(
-                "{what} is {value} in {row}: give a bound from {least:g} to {largest:g} for every target.",
+                "{what} is {value} in {row}: give a finite bound, not beyond {largest:g}, for every target.",
                 what=what,
                 value=float(end[wrong[0]]),
                 row=int(wrong[0]),
-                least=-LARGEST,
                 largest=LARGEST,
             )
     crossed = np.flatnonzero(low > high)
@@ -179,7 +177,7 @@ def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | Non
             "y_lower is {low} and y_upper {high} in {row}: swap them, or correct them.", low=low[i], high=high[i], row=i
         )
     if y is not None:
-        given = check_array(column_or_1d(y), dtype=float, ensure_2d=False, ensure_all_finite=False)
+        given = as_numbers(column_or_1d(y), "y")
         if len(given) != len(low):
             raise IpubError(f"y has {len(given)} rows, y_lower and y_upper {len(low)}.")
         outside = np.flatnonzero((given < low) | (given > high))
@@ -237,23 +235,37 @@ def _read_labels(parameters: Parameters, y: Any, n_rows: int, advice: str = "Dro
     return labels
 
 
-def _as_numbers(labels: NDArray[Any]) -> Array:
-    """Return the targets of a regression as floats; raise an error that names a row whose target is no number."""
+def as_numbers(values: NDArray[Any], what: str, advice: str = "correct it") -> Array:
+    """Return values as floats; raise an error that names the first row whose value is no number.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows,)
+    what : str
+        What they are called in the message.
+    advice : str
+        What to do with such a row.
+    """
+    if values.dtype.kind in "mM":
+        raise IpubError(f"{what} holds dates or durations: turn them into numbers, days since some day for example.")
     try:
-        numbers: Array = check_array(labels, dtype=float, ensure_2d=False, ensure_all_finite=False, input_name="y")
+        return check_array(  # type: ignore[no-any-return]
+            values, dtype=float, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0, input_name=what
+        )
     except (TypeError, ValueError):
-        for i, label in enumerate(labels.tolist()):
+        for i, value in enumerate(values.tolist()):
             try:
-                float(label)
+                float(value)
             except (TypeError, ValueError) as error:
                 raise IpubError(
-                    "y contains {value!r} in {row}, which is no number ({error}): correct it, or train a classifier.",
-                    value=label,
+                    "{what} is {value!r} in {row}, which is no number ({error}): {advice}.",
+                    what=what,
+                    value=value,
                     row=i,
                     error=str(error),
+                    advice=advice,
                 ) from None
         raise
-    return numbers
 
 
 def _refuse_infinite(values: Array, rows: Indices | None = None) -> None:
@@ -272,7 +284,7 @@ def _read_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
         return np.ones(n_rows)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, float(sample_weight))
-    weight = np.array(column_or_1d(sample_weight), dtype=float)
+    weight = np.array(as_numbers(column_or_1d(sample_weight), "sample_weight"))
     if len(weight) != n_rows:
         raise IpubError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
     bad = np.flatnonzero(~((weight >= 0.0) & (weight <= LARGEST)))

@@ -1,0 +1,71 @@
+"""Options that are one of several, and the loss that a target asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.data.frames import is_number_in_text
+from ipub.io.tables import TableError
+from ipub.losses import LOSSES
+
+MOST_CLASSES = 100
+"""Different values of a target, at most, that are taken for classes: each has a model of its own."""
+
+
+def check_choice(option: str, value: str, choices: list[str]) -> None:
+    """Raise an error that lists the choices if the value of an option is none of them."""
+    if value not in choices:
+        raise TableError(f"{option} {value} is not known: use {', '.join(choices)}.")
+
+
+def choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
+    """Return the loss and why it was taken."""
+    values = np.unique(y)
+    is_number = y.dtype.kind in "iuf"
+    if len(y) == 1:
+        raise TableError("The table has one row: at least two are needed, with different targets.")
+    if len(values) == 1:
+        raise TableError(f"The target {target!r} is {values[0]} in every row: there is nothing to learn.")
+    if loss == "auto":
+        if len(values) == 2 and (not is_number or (values % 1 == 0).all()):
+            return "log_loss", f"the target has two values, {values[0]} and {values[1]}"
+        if is_number:
+            return "squared_error", f"the target is a number with {len(values)} different values"
+        _refuse_numbers_in_text(y, target)
+        loss, reason = "log_loss", f"the target has {len(values)} classes, each is told from the others"
+    else:
+        reason = "as asked"
+    if LOSSES[loss].task == "classification" and (
+        len(values) > MOST_CLASSES or (y.dtype.kind == "f" and len(values) > 2)
+    ):
+        raise TableError(
+            f"The target {target!r} has {len(values)} different values, and --loss {loss} tells classes apart: use "
+            f"squared_error or huber for numbers, or a target with at most {MOST_CLASSES} classes."
+        )
+    if LOSSES[loss].task == "regression" and not is_number:
+        _refuse_numbers_in_text(y, target)
+        raise TableError(
+            "--loss {loss} needs a target of numbers, but {column} is {value} in {row}: use log_loss or a hinge.",
+            loss=loss,
+            column=target,
+            value=y[0],
+            row=0,
+        )
+    return loss, reason
+
+
+def _refuse_numbers_in_text(y: NDArray[Any], target: str) -> None:
+    """Raise an error that names the first text among targets that are mostly numbers written as text."""
+    is_number = np.array([is_number_in_text(value) for value in y.tolist()])
+    if is_number.mean() > 0.5:
+        first = int(np.argmin(is_number))
+        raise TableError(
+            "The target {column} holds numbers, but {value!r} in {row}: correct it or remove the row, or give --loss "
+            "log_loss if they are classes.",
+            column=target,
+            value=str(y[first]),
+            row=first,
+        )
