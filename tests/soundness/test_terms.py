@@ -239,7 +239,7 @@ def test_a_choice_meets_the_moves_of_the_rest_of_its_row(own):
             low, high = bounds.forces(U)
         for table, _, weight in parts.completions:
             for v in parts.draw_moves(rng, limits):
-                rest = U @ (gradient(model, (table, rows.y, weight), v) - bounds.curvature @ v)
+                rest = U @ (gradient(model, (table, rows.labels().y, weight), v) - bounds.curvature @ v)
                 assert (low <= rest + 1e-9).all()
                 assert (rest <= high + 1e-9).all()
 
