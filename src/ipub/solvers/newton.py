@@ -202,11 +202,17 @@ def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation, known: Array
     descends = problem.objective(w + direction, there) < problem.objective(w, here)
     if there.penalty_gap <= (0.25 if descends else 0.01) * here.penalty_gap:
         return w + direction, there
-    step = _best_step(problem.trial(w, direction, TRIAL_STEPS, loss) if slopes is None else slopes)
+    slopes = problem.trial(w, direction, TRIAL_STEPS, loss) if slopes is None else slopes
+    step = _best_step(slopes)
     if step == 1.0:
         return w + direction, there
-    w = w + step * direction
-    return w, problem.evaluate(w, loss, hessian=known)
+    shorter = w + step * direction
+    at = problem.evaluate(shorter, loss, hessian=known)
+    if not problem.objective(shorter, at) < problem.objective(w, here):
+        # The slope is far from a line there; as far as it is not positive, the objective falls.
+        shorter = w + _falling_step(slopes) * direction
+        at = problem.evaluate(shorter, loss, hessian=known)
+    return shorter, at
 
 
 def _damping(free: NDArray[np.bool_], w: Array, here: Evaluation) -> Array:
@@ -228,3 +234,8 @@ def _best_step(slopes: Array) -> float:
         return float(TRIAL_STEPS[0])
     (low, high), (below, above) = TRIAL_STEPS[first - 1 : first + 1], slopes[first - 1 : first + 1]
     return float(low + (high - low) * (-below / (above - below)))
+
+
+def _falling_step(slopes: Array) -> float:
+    """Return the longest of `TRIAL_STEPS` before the first with a positive slope, or the shortest of all."""
+    return float(TRIAL_STEPS[max(int(np.argmax(slopes > 0.0)) - 1, 0)])
