@@ -396,7 +396,7 @@ def _with_labels(
                     # A target moves its row's score up, a weight against the derivative.
                     moved = np.where(uncertain.radius > 0.0, effects.products, -effects.slopes * effects.products)
                     chosen = uncertain.settled(y, weight, np.where(side * moved >= 0.0, 1.0, -1.0))
-                settled = replace(problem, rows=with_labels(rows, *chosen))
+                settled = replace(problem, rows=_relabelled(rows, *chosen))
                 model = solve(settled, tol=TOLERANCE, start=model.w)
             some = None if radius is None else radius[k : k + 1]
             found = attained_bounds(settled, model, x[None], radius=some, keep_completions=keep_completions)
@@ -406,6 +406,13 @@ def _with_labels(
             attained.completions.append((pair[0], pair[1]))
         tell((k + 1) / len(X))
     return attained
+
+
+def _relabelled(rows: Rows, y: Array, weight: Array) -> Rows:
+    """Return the rows with other labels and weights; a column of ones stays the last view, as completions ask for."""
+    without_ones = without_intercept_column(rows)
+    labelled = with_labels(without_ones, y, weight)
+    return labelled if without_ones is rows else with_intercept_column(labelled)
 
 
 def _label_uncertainty(rows: Rows) -> LabelUncertainty:
