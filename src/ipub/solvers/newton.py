@@ -225,7 +225,7 @@ def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation, known: Array
     if known is not None:
         w = w + bracket.crossing * direction
         return _Step(w, problem.evaluate(w, loss, hessian=known), False)
-    return _Step(*_search(problem, loss, w, direction, bracket, float(abs(slopes[0]))), False)
+    return _Step(*_search(problem, loss, w, here, direction, bracket, float(abs(slopes[0]))), False)
 
 
 class _Bracket(NamedTuple):
@@ -248,9 +248,12 @@ def _bracket(steps: Array, slopes: Array) -> _Bracket | None:
 
 
 def _search(
-    problem: Problem, loss: Loss, w: Array, direction: Array, bracket: _Bracket, steepness: float
+    problem: Problem, loss: Loss, w: Array, here: Evaluation, direction: Array, bracket: _Bracket, steepness: float
 ) -> tuple[Array, Evaluation]:
-    """Search a bracket for a step at which the slope is small beside that at the start; each pass evaluates one."""
+    """Search a bracket for a step at which the slope is small beside that at the start; each pass evaluates one.
+
+    Where the objective does not fall at the last of them, it does up to the lower end of the bracket.
+    """
     for _ in range(SEARCH_PASSES):
         point = w + bracket.crossing * direction
         inner = np.linspace(bracket.low, bracket.high, INNER_STEPS)
@@ -260,6 +263,9 @@ def _search(
         if narrower is None or abs(slope) <= FLAT_SLOPE * steepness:
             break
         bracket = narrower
+    if bracket.low > 0.0 and not problem.objective(point, at) < problem.objective(w, here):
+        point = w + bracket.low * direction
+        at = problem.evaluate(point, loss)
     return point, at
 
 
