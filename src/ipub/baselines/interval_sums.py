@@ -202,7 +202,8 @@ def _shift_sums(
 ) -> tuple[Array, Array]:
     """Return middle and radius of what the cells add to the sum of ``psi z``.
 
-    A cell that moves by t makes it ``(psi + h w_k t)(z + f t)``, where h is a secant of psi over the scores of the row's completions.
+    A cell that moves by t makes it ``(psi + h w_k t)(z + f t)``, where h is a secant of psi over the scores of the
+    row's completions.
     """
     i, radius, cells = block.cell_rows, block.cell_radii[:, None], images.cells
     secant, secant_radius = midpoint_and_radius(

@@ -1,4 +1,4 @@
-"""Tables become rows of intervals: the table of `fit`, and the rows whose predictions are asked for."""
+"""Reading of tables as rows of intervals: the table of `fit`, and rows to predict or bound."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def read_training_table(
     X : array, DataFrame or IntervalMatrix
     X_lower, X_upper : arrays, optional
     expected : Columns, optional
-        The columns that X must have, if they are known already.
+        The columns that X must have; else they are learnt from X.
     """
     _ = parameters.penalty  # names an alpha that is too small or too large
     _check_one_source_of_bounds(parameters, X, X_lower, X_upper)
@@ -189,11 +189,11 @@ def _check_one_source_of_bounds(
 ) -> None:
     has_bounds = X_lower is not None or isinstance(X, IntervalMatrix)
     if has_bounds and not (isinstance(parameters.intervals, str) and parameters.intervals == "quantile"):
-        raise ValueError("Bounds of the cells are given, so intervals has no say: leave it at its default.")
+        raise ValueError("Bounds of the cells are given, so intervals is not used: leave it at its default.")
     if has_bounds and parameters.precision is not None:
-        raise ValueError("Bounds of the cells are given, so precision has no say: leave it out.")
+        raise ValueError("Bounds of the cells are given, so precision is not used: leave it out.")
     if (X_lower is None) != (X_upper is None):
-        raise ValueError("X_lower and X_upper go together: give both or neither.")
+        raise ValueError("Give both X_lower and X_upper, or neither.")
     if isinstance(X, IntervalMatrix) and X_lower is not None:
         raise ValueError("X is an IntervalMatrix and has its own bounds: leave out X_lower and X_upper.")
 
@@ -227,7 +227,7 @@ def learn_table(
     weight : array of shape (n_rows,)
         Rows of weight 0 do not count in what is learnt.
     scaling : Scaling, optional
-        A scaling that is known already; else it is learnt as the parameter `scale` says.
+        The scaling to use; else it is learnt as the parameter `scale` says.
     """
     counted = None if (weight > 0.0).all() else weight > 0.0
     if isinstance(read.data, IntervalMatrix):
@@ -282,7 +282,7 @@ def center_sums(block: Block) -> tuple[Array]:
 
 @dataclass(frozen=True, eq=False)
 class LearntTable:
-    """What a training table tells of how later rows are read. Columns are those of numbers, after encoding.
+    """How later rows are read, learnt from a training table. Columns are those of numbers, after encoding.
 
     Attributes
     ----------
