@@ -1,7 +1,7 @@
 """One training from its rows to its certificates, as one object used by estimators, `certify` and penalty paths.
 
-The steps are ``read_training_data`` (`ipub.reading`), `train`, `certify_models`, `Training.of`. Every step is a function
-that changes none of its arguments, so a step that fails leaves everything as it was.
+The steps are ``read_training_data`` (`ipub.reading`), `train`, `certify_models`, `Training.of`. Every step is a
+function that changes none of its arguments, so a step that fails leaves everything as it was.
 """
 
 from __future__ import annotations

@@ -288,7 +288,7 @@ def test_without_output_the_first_rows_are_shown(train):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "smoothed_hinge"])
 def test_the_hinges_bound_the_score(train, loss):
     done = fit(*CLASSIFY, "--loss", loss, "--hinge-width", 0.25)
-    assert f"Loss: {loss} (as asked)" in done.stdout
+    assert f"Loss: {loss} (as requested)" in done.stdout
     assert load("model.ipub").hinge_width == 0.25
     run("predict", "model.ipub", "train.csv", "-o", "bounds.csv")
     bounds = pd.read_csv("bounds.csv")

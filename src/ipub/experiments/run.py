@@ -1,4 +1,4 @@
-"""All experiments in one run, which can be interrupted and goes on where it stopped."""
+"""All experiments in one run, which can be interrupted and continued where it stopped."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from ipub.io.atomic import whole_file
 from ipub.io.tables import TableError
 
 FORMAT = 1
-"""Raised when a measurement changes its meaning, so that older ones are not taken for it."""
+"""Version of the measurements, increased when their meaning changes, so that older ones are not used."""
 LARGE = 500_000
-"""Training rows from which on fewer test rows are searched and imputation is repeated less often."""
+"""Training rows from which fewer test rows are searched and imputation is repeated less often."""
 
 
 @dataclass(frozen=True)
