@@ -1,4 +1,4 @@
-"""Rivals beside our bounds, on the same problems: interval Newton, and imputations, which have no guarantee."""
+"""Other methods and our bounds on the same problems: interval Newton, and imputations, which have no guarantee."""
 
 from __future__ import annotations
 
@@ -97,5 +97,5 @@ def _imputations(console: Console) -> None:
 
 
 def _inside(scores: Array, attained: Array) -> float:
-    """Return the share of test rows whose score lies within what completions attain."""
+    """Return the fraction of test rows whose score lies within what completions attain."""
     return float(np.mean((attained[:, 0] <= scores) & (scores <= attained[:, 1])))

@@ -297,6 +297,18 @@ def test_the_hinges_bound_the_score(train, loss):
     close(bounds[["lower", "upper"]][4:], expected)
 
 
+@pytest.mark.parametrize(
+    ("alpha", "sentence"),
+    [
+        (0.1, r"[1-9]\d* of 120 predictions \(\d+ %\) are certain: no filling changes them"),
+        (1e-8, "No prediction is certain: some filling may change each of them"),
+    ],
+)
+def test_the_summary_says_how_many_predictions_no_filling_changes(train, alpha, sentence):
+    done = run("fit", "train.csv", "--target", "label", "--drop", "amount", "--drop", "id", "--alpha", alpha)
+    assert re.search(f"On the training rows: {sentence}", " ".join(done.stdout.split()))
+
+
 @pytest.mark.parametrize("loss", ["squared_error", "huber"])
 def test_regression_bounds_the_prediction_and_has_no_certain(train, loss):
     fit("--target", "amount", "--drop", "id", "--drop", "label", "--loss", loss, "--huber-delta", 0.5)

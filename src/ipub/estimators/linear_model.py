@@ -1,4 +1,4 @@
-"""What both estimators share: `fit` from parameters to certificate, and bounds of rows."""
+"""The base of both estimators: `fit` from parameters to certificate, and bounds of rows."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class BoundedLinearModel(FrameOutput):
         return make_loss(self.loss, self.get_params(deep=False))
 
     def _fit(self, X: Any, y: Any, *arguments: Any) -> Self:
-        """Read, train and certify; the estimator changes at the very end, and not at all if anything fails."""
+        """Read, train and certify; the estimator changes only at the end, and not at all if anything fails."""
         parameters = parameters_of(self)
         keep_training(self, train_and_certify(parameters, read_training_data(parameters, X, y, *arguments)))
         return self

@@ -124,7 +124,7 @@ def reproduce(names: Sequence[str], data_dir: Path | None, output: Path, *, quic
 
 
 def today() -> str:
-    """Return the date, as measurements are dated."""
+    """Return today's date, as it is stored with measurements."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
 
 
@@ -162,7 +162,7 @@ def machine(threads: str = "BLAS on one thread") -> str:
 
 
 def _tables(source: Source, data_dir: Path | None, plan: Plan, quick: bool) -> list[Callable[[], Prepared]]:
-    """Find the data of a source; return what makes its tables, one after the other, when their turn has come.
+    """Find the data of a source; return functions that prepare its tables, called one after the other.
 
     The paper's HIGGS is so large that part of it cannot stand for it: then a synthetic table of its size runs beside
     the part. A quick run does not download gigabytes: without a file, there is the synthetic table alone.
@@ -179,7 +179,7 @@ def _tables(source: Source, data_dir: Path | None, plan: Plan, quick: bool) -> l
 
 
 class _Run:
-    """The measurements of a run: those that are not finished yet are made, with progress."""
+    """The measurements of a run: unfinished ones are made, with progress."""
 
     def __init__(self, plan: Plan, store: Store, n_tables: int) -> None:
         self.plan, self.store = plan, store
@@ -197,11 +197,11 @@ class _Run:
         if kind is not None:
             note(
                 f"Stopped. {self.n_kept + self.n_made} finished measurements are kept in {self.store.folder}: the same "
-                "command goes on from there."
+                "command continues from there."
             )
 
     def tell(self) -> None:
-        """Say what was done, and what had been done before."""
+        """Say what was measured now, and what had been measured before."""
         say(f"{self.n_made} measurements made, {self.n_kept} taken from an earlier run ({self.store.folder})")
 
     def measure(self, table: Prepared) -> TableResult:

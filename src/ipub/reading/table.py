@@ -48,7 +48,7 @@ class Columns:
     @classmethod
     def learn(cls, kind: type[Any], X: Any, *, is_checked_later: bool = False) -> tuple[Columns, Table]:
         """Learn the columns of a table; return its values too, as `values` does."""
-        # scikit-learn's checks write what they learn to an estimator: this one, which nobody else sees.
+        # scikit-learn's checks write what they learn to an estimator: this private stand-in.
         stand_in = object.__new__(kind)
         encoder = TableEncoder.learn(X) if is_frame(X) else None
         table = _values(stand_in, encoder, X, reset=True)
@@ -74,7 +74,7 @@ class Columns:
         X : array or DataFrame
             With these columns.
         any_level : bool
-            Whether a category that is not known may be any that is; else it raises an error.
+            Whether an unknown category may be any of the known ones; else it raises an error.
         text : str
             Which message a column of text gets; see `ipub.data.frames.frame_to_table`.
         is_checked_later : bool
