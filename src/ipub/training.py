@@ -260,7 +260,7 @@ class Training:
             return np.column_stack([ends[0][:, 0], ends[1][:, 1]]), mixed
         radius = np.zeros_like(center)
         radius[cells[0], cells[1]] = cells[2]
-        with progress("Retraining on completions", 1.0, bool(verbose)) as report:
+        with progress("Retraining on fillings", 1.0, bool(verbose)) as report:
             attained = attained_bounds(problem, solution, center, radius=radius, keep_completions=keep, progress=report)
         # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
         certified = bounds_of_uncertain_rows(self.certificates[k].score_bounds, center, cells, self.coef_bounds[k])

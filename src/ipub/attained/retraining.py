@@ -123,7 +123,7 @@ def gathered(rows: Rows, kernel: Callable[..., Any], *args: Any) -> Any:
     """Gather what a search needs of all rows or cells; raises ValueError if it is too much."""
     values = rows.gather(kernel, *args)
     if values is None:
-        raise ValueError(f"The uncertain cells of {rows.n_rows:,} rows are too many to search for completions.")
+        raise ValueError(f"The uncertain cells of {rows.n_rows:,} rows are too many to search for fillings.")
     return values
 
 

@@ -56,7 +56,7 @@ class Imputation:
         """Return the pooled standard deviation of each score by Rubin's rules, as far as it is due to the holes.
 
         That is ``sqrt((1 + 1/T) B)`` with B the variance between T draws. Rubin's variance within a draw is that of
-        drawing other training rows, which the range over fillings does not cover. NaN for a single draw.
+        drawing other training rows, which the range over completions does not cover. NaN for a single draw.
         """
         n_draws = len(self.scores)
         if n_draws < 2:

@@ -68,7 +68,7 @@ def save(
 ) -> None:
     """Write a fitted `BoundedClassifier` or `BoundedRegressor` to a file.
 
-    The file appears under its name only when it is complete; whatever stood there before stays until then.
+    The file appears under its name only when it is complete; an older file of that name stays until then.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def load_with_metadata(path: str | os.PathLike[str]) -> StoredModel:
                 return _read(archive, path)
         except ModelFileError:
             raise
-        # What is inside was written by anybody: whatever goes wrong in reading it is said in one way.
+        # The content is not trusted: every error in reading it becomes one kind of error.
         except Exception as error:
             raise ModelFileError(f"{path} is damaged and cannot be loaded ({error}). Save the model again.") from error
 
@@ -286,5 +286,5 @@ def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> Any:
-    # All of it at once: only then is the checksum looked at.
+    # All of it at once: only then is the checksum verified.
     return np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
