@@ -1,6 +1,6 @@
 """Run benchmarks: ``python -m benchmarks NAME...``, or the quick ones.
 
-``python -m benchmarks page`` runs all of them and writes ``docs/benchmarks.md``; interrupted, it goes on where it
+``python -m benchmarks page`` runs all of them and writes ``docs/benchmarks.md``; interrupted, it continues where it
 stopped. ``python -m benchmarks page NAME...`` runs some of them and keeps the others on the page.
 """
 

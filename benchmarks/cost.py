@@ -93,7 +93,7 @@ def _bounds(
 
 
 def _stages(matrix: IntervalMatrix, y: Array, X_test: Array, has_intercept: bool) -> dict[str, float]:
-    """Time the parts one by one; `tight` is all certificates, with what they share computed once."""
+    """Time the parts one by one; `tight` is all certificates, with common parts computed once."""
     problem = _problem(matrix, y, has_intercept)
     solution = solve(problem, tol=GAP)
     certificate = tight(problem, solution)

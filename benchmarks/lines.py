@@ -1,4 +1,4 @@
-"""A table that is printed line by line, so that what was measured is seen even if what follows fails."""
+"""A table that is printed line by line, so that finished measurements are shown even if a later one fails."""
 
 from __future__ import annotations
 

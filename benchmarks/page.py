@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "build" / "benchmarks"
 COMMAND = "python -m benchmarks page"
 FORMAT = 1
-"""Raised when what is kept changes its form."""
+"""Version of the stored figures, increased when their form changes."""
 HEAD = f"""\
 # Benchmarks
 
@@ -81,10 +81,10 @@ def _section(name: str, figures: Mapping[str, Any]) -> str:
         )
         for table in figures["tables"]
     ]
-    told = f"`python -m benchmarks {name}`, {figures['date']}, on: {figures['machine']}."
+    measured = f"`python -m benchmarks {name}`, {figures['date']}, on: {figures['machine']}."
     if figures["code"] != _code():
-        told += " The code has changed since."
-    return "\n\n".join([f"## {name.replace('_', ' ')}", words, told, *tables])
+        measured += " The code has changed since."
+    return "\n\n".join([f"## {name.replace('_', ' ')}", words, measured, *tables])
 
 
 def _key() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Pointwise bounds over attained bounds, on real data: some retrainings for each row, so few rows."""
+"""Pointwise bounds over attained bounds, on real data: several retrainings for each row, so few rows."""
 
 from __future__ import annotations
 

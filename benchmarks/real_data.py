@@ -30,7 +30,7 @@ def load(name: str, seed: int = 0) -> tuple[Array, Array, Array]:
 
 
 def with_holes(X: Array, share: float, level: float, seed: int = 1) -> IntervalMatrix:
-    """Make a share of the cells missing at random, each with the quantile interval of its column.
+    """Make a fraction of the cells missing at random, each with the quantile interval of its column.
 
     As in the paper, for one-hot columns too, whose interval may then be a point.
     """

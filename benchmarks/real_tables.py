@@ -1,7 +1,7 @@
 """Tables with genuine holes, as they are: how many predictions are certain, and how near the bounds are.
 
-Test rows keep their own holes. A prediction is certain if every completion gives the same class: by the bounds of the
-sphere, by the tight ones, and, as far as the search goes, by what completions attain.
+Test rows keep their own holes. A prediction is certain if every filling gives the same class: by the bounds of the
+sphere, by the tight ones, and, as far as the search finds them, by the fillings that were tried.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rivals beside our bounds, on the same problems: interval Newton, and imputations, which have no guarantee."""
+"""Other methods and our bounds on the same problems: interval Newton, and imputations, which have no guarantee."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _ridge(console: Console) -> None:
 
 
 def _imputations(console: Console) -> None:
-    """Show how much of what completions attain is covered by the draws, and where the single fillings lie."""
+    """Show how much of the attained range the draws cover, and where the predictions of single imputation lie."""
     title = f"imputations, default: share of the attained range covered, mean over {N_TEST} test rows; {DRAWS} draws"
     lines = Lines(console, title, "lambda", "b", "a", "draws", "exceeded", "mean inside", "complete inside", "s draws")
     for setting in PAPER[:8]:
@@ -97,5 +97,5 @@ def _imputations(console: Console) -> None:
 
 
 def _inside(scores: Array, attained: Array) -> float:
-    """Return the share of test rows whose score lies within what completions attain."""
+    """Return the fraction of test rows whose score lies within the attained range."""
     return float(np.mean((attained[:, 0] <= scores) & (scores <= attained[:, 1])))

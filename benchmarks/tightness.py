@@ -41,9 +41,9 @@ class Setting:
     share: float
     level: float
     target: float = INFORMATION
-    """Ratio that `tight` is to reach."""
+    """Target of the ratio of `tight`."""
     pointwise_target: float | None = None
-    """Ratio that pointwise bounds are to reach; None where there are none."""
+    """Target of the ratio of pointwise bounds; None where there are none."""
     loss: str = "log_loss"
     kappa: float = 0.0
     n_test: int = N_TEST
@@ -168,7 +168,7 @@ def certified(
 
 
 def _ridge(console: Console) -> None:
-    """Compare with what other methods reach on one small problem; its objective has no factor 1/2 in the loss."""
+    """Compare with other methods on one small problem; its objective has no factor 1/2 in the loss."""
     title = "ridge, 402 x 11 with 40 missing cells: mean width over 40 test rows"
     lines = Lines(console, title, "lambda", "tight", "grouped", "target", "attained")
     with np.load(DATA / "ridge_peer_problem.npz") as data:

@@ -1,4 +1,4 @@
-"""Times of several jobs, taken in turn, so that noise of the machine meets all of them."""
+"""Times of several jobs, taken in turn, so that noise of the machine affects all of them."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ def test_with_an_intercept_most_of_the_range_of_all_vertices_is_found(loss, kapp
         X = np.column_stack([X, np.ones(len(X))])
         solution = solve(problem)
         bounds, completions = attained_bounds(problem, solution, X, keep_completions=True)
-        share = 0.99 if few_cells else 0.5
-        assert (np.ptp(bounds, axis=1) >= share * widths_of_all_vertices(problem, X) - 1e-6).all()
+        least = 0.99 if few_cells else 0.5
+        assert (np.ptp(bounds, axis=1) >= least * widths_of_all_vertices(problem, X) - 1e-6).all()
         table = completions[0][1].table()
         assert table.shape == problem.rows.rows.matrix.shape
         if problem.loss.twice_differentiable:
@@ -97,9 +97,9 @@ def test_with_up_to_twelve_cells_the_range_is_that_of_all_vertices(loss, kappa, 
 
 @pytest.mark.parametrize("kappa", [0.0, 0.02])
 @pytest.mark.parametrize("loss", LOSS_NAMES)
-def test_pushing_and_flipping_find_most_of_what_comparing_all_vertices_finds(loss, kappa, monkeypatch):
+def test_moving_all_and_single_cells_finds_most_of_what_comparing_all_vertices_finds(loss, kappa, monkeypatch):
     """Where cells are too many to compare all vertices, as they are made to be here."""
-    shares = []
+    ratios = []
     for seed in range(8):
         problem, X = tiny_problem(loss, kappa, seed, most=10)
         solution = solve(problem)
@@ -107,9 +107,9 @@ def test_pushing_and_flipping_find_most_of_what_comparing_all_vertices_finds(los
         with monkeypatch.context() as patch:
             patch.setattr(search, "FEW_CELLS", 0)
             found = np.ptp(attained_bounds(problem, solution, X).bounds, axis=1)
-        shares.extend(found[exact > 1e-6] / exact[exact > 1e-6])
-    assert np.mean(shares) >= 0.95
-    assert np.min(shares) >= 0.5
+        ratios.extend(found[exact > 1e-6] / exact[exact > 1e-6])
+    assert np.mean(ratios) >= 0.95
+    assert np.min(ratios) >= 0.5
 
 
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
@@ -188,11 +188,11 @@ def test_where_intervals_are_narrow_sharing_passes_makes_no_difference(l1_ratio,
 
 def test_progress_grows_to_one():
     problem = problem_with_holes("log_loss", holes=0.1)
-    told = []
-    attained_bounds(problem, solve(problem), np.eye(5)[[0, 1, 2] * 4], progress=told.append)
-    assert told == sorted(told)
-    assert len(told) > 2
-    assert told[-1] == 1.0
+    reported = []
+    attained_bounds(problem, solve(problem), np.eye(5)[[0, 1, 2] * 4], progress=reported.append)
+    assert reported == sorted(reported)
+    assert len(reported) > 2
+    assert reported[-1] == 1.0
 
 
 def test_huge_numbers_do_not_fail():

@@ -13,7 +13,7 @@ NAMES = ("quick", "slow")
 
 @pytest.fixture
 def figures(monkeypatch, tmp_path):
-    """Two figures that count how often they run; the second fails as long as it is told to."""
+    """Two figures that count how often they run; the second fails as long as a flag is set."""
     runs = dict.fromkeys(NAMES, 0)
     fails = []
 

@@ -73,7 +73,7 @@ def test_sets_paths_and_plots_count_the_same_rows():
 
 
 def test_no_other_file_has_a_rule_of_its_own():
-    """Nobody else compares both ends of bounds with a number, or counts the labels of a set."""
+    """No other module compares both ends of bounds with a number, or counts the labels of a set."""
     for folder in (Path(ipub.__file__).parent, Path(benchmarks.__file__).parent):
         for path in folder.rglob("*.py"):
             if path.name in ("certainty.py", "demo.py"):  # the demo counts what fillings attain, which is no bound

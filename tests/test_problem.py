@@ -59,8 +59,8 @@ def test_gradient_and_hessian_are_those_of_the_mean_loss(loss, weight):
     below = [problem.evaluate(w - step, smooth) for step in steps]
     slopes = [(a.smooth_value - b.smooth_value) / (2.0 * h) for a, b in zip(above, below, strict=True)]
     np.testing.assert_allclose(at.gradient, slopes, atol=1e-8)
-    bends = [(a.gradient - b.gradient) / (2.0 * h) for a, b in zip(above, below, strict=True)]
-    np.testing.assert_allclose(at.hessian, bends, atol=1e-7)
+    differences = [(a.gradient - b.gradient) / (2.0 * h) for a, b in zip(above, below, strict=True)]
+    np.testing.assert_allclose(at.hessian, differences, atol=1e-7)
     np.testing.assert_allclose(at.hessian, at.hessian.T, rtol=1e-12)
 
 

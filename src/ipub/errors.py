@@ -115,7 +115,7 @@ class Message(Composable):
 
 
 def _worded(name: str, value: Any, wording: Wording) -> Any:
-    """Return what stands for a field in the text."""
+    """Return the text of a field."""
     if name == "row":
         return wording.row(value)
     if name == "column":
@@ -204,4 +204,4 @@ class IpubTypeError(IpubError, TypeError):
 
 
 class IpubWarning(WithMessage, UserWarning):
-    """Something in the data that a user should look at; the base of the warnings about data. Fields as `IpubError`."""
+    """Something in the data that a user should check; the base of the warnings about data. Fields as `IpubError`."""

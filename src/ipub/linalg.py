@@ -1,4 +1,4 @@
-"""Symmetric matrices with certainty: which is positive definite, what is its inverse, how large is its form."""
+"""Verified linear algebra for symmetric matrices: definiteness, enclosures of inverses, bounds of quadratic forms."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ipub.parallel import row_slices
 from ipub.rounding import EPS, TINY, UNDERFLOW, Array, norm_upper, sum_error, sum_upper, up
 
 MARGINS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8)
-"""Shares of the diagonal tried as proof of positive definiteness (Lemma 5)."""
+"""Fractions of the diagonal tried in proofs of positive definiteness, the best first (Lemma 5)."""
 
 CHUNK_NUMBERS = 1 << 18
-"""Numbers of one chunk of products of rows with several forms."""
+"""Numbers in one chunk of products of rows with several forms: fewer calls against memory."""
 
 MANY_FORMS, MOST_PAIRED = 8, 64
-"""From so many forms on, and up to so many columns, they are evaluated together."""
+"""At least so many forms, of at most so many columns, are evaluated by products of pairs, which is then faster."""
 
-LARGER = (1.0 + 1e-4, 1.01, 1.1, 2.0, 10.0)
-"""Factors by which an estimated ratio of forms is enlarged until it is proved."""
+ENLARGEMENTS = (1.0 + 1e-4, 1.01, 1.1, 2.0, 10.0)
+"""Factors by which an estimated ratio of forms is enlarged until it is proved: the first that succeeds is used."""
 
 
 def definiteness(matrix: Array) -> float | None:
@@ -73,7 +73,7 @@ class Inverse:
         return cls(center, error) if np.isfinite(error).all() and np.isfinite(center).all() else None
 
     def norm_upper(self, X: Array, sizes: Array | None = None) -> Array:
-        """Bound ``sqrt(x.M^-1 x)`` for each row x, ``|x_j| <= sizes_j`` if known: ``0 <= M^-1 <= Z + diag(e)``."""
+        """Bound ``sqrt(x.M^-1 x)`` for each row x, ``|x_j| <= sizes_j`` if given: ``0 <= M^-1 <= Z + diag(e)``."""
         return roots_upper(self._upper[None], X, sizes)
 
     @cached_property
@@ -127,7 +127,7 @@ def greatest_ratio_upper(matrix: Array, metric: Array) -> float:
         estimate = float(max(eigh(matrix, metric, eigvals_only=True)[-1], 0.0))
     except (LinAlgError, ValueError):
         return np.inf
-    for factor in LARGER:
+    for factor in ENLARGEMENTS:
         mu = factor * estimate + UNDERFLOW
         rounding = up((8.0 * EPS * d) * (mu * np.diag(metric) + np.abs(np.diag(matrix))))
         if definiteness(mu * metric - matrix - np.diag(rounding)) is not None:
@@ -136,15 +136,15 @@ def greatest_ratio_upper(matrix: Array, metric: Array) -> float:
 
 
 def roots_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
-    """Bound ``sum_S sqrt(x.S x)`` over some forms ``S >= 0`` of floats, for each row x (F7).
+    """Bound ``sum_S sqrt(x.S x)`` over several forms ``S >= 0`` of floats, for each row x (F7).
 
-    Where ``|x_j| <= sizes_j`` is known for all rows, one bound of the rounding serves all.
+    With `sizes`, where ``|x_j| <= sizes_j`` in all rows, one bound of the rounding error is used for all rows.
     """
     return sum_upper(np.sqrt(forms_upper(forms, X, sizes)).sum(axis=1), len(forms) + 2)
 
 
 def forms_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
-    """Bound ``x.S x`` for each row x and each of some forms ``S >= 0`` of floats (F7); see `roots_upper`."""
+    """Bound ``x.S x`` for each row x and each of several forms ``S >= 0`` of floats (F7); see `roots_upper`."""
     d = X.shape[1]
     # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
     roots = up(np.sqrt(np.einsum("gjj->gj", forms)))

@@ -1,4 +1,4 @@
-"""Work that is done piece by piece, on all cores; results come in order, so sums have the same bits."""
+"""Work in pieces on all cores; results are returned in order, so that sums have the same bits."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController
 
 FEW_COLUMNS = 256
-"""Up to so many columns a matrix product of NumPy's is not worth a second thread."""
+"""Up to so many columns a matrix product of NumPy is faster with one thread."""
 
 T = TypeVar("T")
 S = TypeVar("S")
 
 
 SCAN_CELLS = 1 << 20
-"""How many cells one look at the table takes: temporaries stay this small, however long the table."""
+"""Cells read at a time in a scan of a table: bounds the memory of temporaries, however long the table."""
 
 
 def row_slices(n_rows: int, n_columns: int, cells: int = SCAN_CELLS) -> Iterator[slice]:
@@ -42,18 +42,18 @@ def _controller() -> ThreadpoolController:
 
 
 def single_threaded_blas(n_columns: int) -> AbstractContextManager[object]:
-    """Return a context in which NumPy's own threads rest, if matrices are so small that they only wait for each other.
+    """Return a context in which NumPy uses one thread, if matrices are so small that more would only wait.
 
     Examples
     --------
     >>> with single_threaded_blas(30):
     ...     pass
     """
-    return _rest() if n_columns <= FEW_COLUMNS else nullcontext()
+    return _one_blas_thread() if n_columns <= FEW_COLUMNS else nullcontext()
 
 
-class _Resting:
-    """How many now want NumPy's threads to rest, and how to wake them: the limit is that of the whole process."""
+class _ThreadLimit:
+    """Number of open contexts, and the limit they set: it applies to the whole process."""
 
     lock = Lock()
     count = 0
@@ -61,28 +61,28 @@ class _Resting:
 
 
 @contextmanager
-def _rest() -> Iterator[None]:
-    """Let NumPy's threads rest until the last of all that asked for it, in whichever thread, has left."""
-    with _Resting.lock:
-        if _Resting.count == 0:
-            _Resting.limit = _controller().limit(limits=1, user_api="blas")
-        _Resting.count += 1
+def _one_blas_thread() -> Iterator[None]:
+    """Limit NumPy to one thread until the last of these contexts, in any thread, is left."""
+    with _ThreadLimit.lock:
+        if _ThreadLimit.count == 0:
+            _ThreadLimit.limit = _controller().limit(limits=1, user_api="blas")
+        _ThreadLimit.count += 1
     try:
         yield
     finally:
-        with _Resting.lock:
-            _Resting.count -= 1
-            if _Resting.count == 0:
-                _Resting.limit.restore_original_limits()
+        with _ThreadLimit.lock:
+            _ThreadLimit.count -= 1
+            if _ThreadLimit.count == 0:
+                _ThreadLimit.limit.restore_original_limits()
 
 
 def in_threads(function: Callable[[T], S], pieces: Sequence[T]) -> Iterator[S]:
     """Apply a function to all pieces, in threads if there are several; yield the results in order.
 
-    NumPy's own threads rest meanwhile.
+    NumPy uses one thread meanwhile.
     """
     if len(pieces) < 2 or n_threads() < 2:
         yield from map(function, pieces)
         return
-    with _rest(), ThreadPoolExecutor(n_threads()) as pool:
+    with _one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:
         yield from pool.map(function, pieces)

@@ -1,4 +1,4 @@
-"""Penalties: what the size of the weights costs.
+"""Penalties of the weights.
 
 ``rho(w) = (lam / 2) |w|_2^2 + kappa |w|_1``: the L2 penalty for ``kappa = 0``, the elastic net otherwise.
 It is `lam`-strongly convex and a sum over coordinates, which is all the theory asks of it. The last `n_free`
@@ -34,7 +34,7 @@ class ElasticNet:
     n_free: int = 0
 
     def __post_init__(self) -> None:
-        # As Python floats: a NumPy float32 would drag every later division down to its precision.
+        # As Python floats: a NumPy float32 would make every later division single precision.
         object.__setattr__(self, "lam", float(self.lam))
         object.__setattr__(self, "kappa", float(self.kappa))
         if not (1.0 / LARGEST <= self.lam <= LARGEST):
@@ -53,7 +53,7 @@ class ElasticNet:
             )
 
     def is_free(self, n: int) -> NDArray[np.bool_]:
-        """Say of each of n coordinates whether it is not penalised."""
+        """Return for each of n coordinates whether it is not penalised."""
         return np.arange(n) >= n - self.n_free
 
     def lam_vector(self, n: int) -> Array:

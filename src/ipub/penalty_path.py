@@ -29,8 +29,8 @@ MOST_LOOKS = 2_000_000
 """Beyond so many pairs of an uncertain training cell and a test row, bounds are in the grouped form."""
 
 USUAL_GROWTH, STEEPEST_GROWTH = -1.5, -3.0
-"""How far models move is assumed to grow with this power of the penalty, and never faster than with that. It is a
-starting point for the proof, so it costs time or width, never truth."""
+"""Powers of the penalty with which the distance of models is assumed to grow: the likely one, and the greatest. They
+give a start for the proof, so a wrong one costs time or width, never validity."""
 
 SPAN = 1e3
 """Quotient of the greatest and the least alpha that are chosen here."""
@@ -49,8 +49,8 @@ class PenaltyPath:
     score: Array | None
     """Accuracy, or R2 of a regression, of the model trained at the center; None without y_test."""
     guaranteed_score: Array | None
-    """What the model of *every* filling reaches at least: the fraction of test rows whose label is certain and right,
-    or R2 with each prediction at the end of its bounds that is farther from the target; None without y_test."""
+    """What the model of *every* filling attains at least: the fraction of test rows whose label is certain and right,
+    or R2 with each prediction at the end of its bounds with the larger error; None without y_test."""
     certain: Array | None
     """Fraction of test rows whose label is certain (`ipub.certainty.is_certain`); None for a regression."""
     width: Array
@@ -173,7 +173,7 @@ def penalty_path(
 
 @dataclass(frozen=True)
 class _Path:
-    """The trainings of one path: each from what those of stronger penalties have found."""
+    """The trainings of one path: each starts from the results of stronger penalties."""
 
     parameters: Parameters
     data: TrainingData
@@ -190,7 +190,7 @@ class _Path:
 
 
 class _Starts:
-    """Where training begins: on the line through the last two models, over log alpha."""
+    """Starts of training: on the line through the last two models, over log alpha."""
 
     def __init__(self) -> None:
         self._last: list[tuple[float, list[Array]]] = []
@@ -216,7 +216,7 @@ class _Neighbours:
         self._last: list[tuple[float, list[Certificate]]] = []
 
     def certify(self, name: str, models: Sequence[TrainedModel]) -> list[Certificate]:
-        """Certify the models of one penalty; in the form without training rows, if there is too much to do else."""
+        """Certify the models of one penalty; in the form without training rows, if the other takes too long."""
         lam = models[0].problem.penalty.lam
         certificates = [
             CERTIFICATES[name](*model, hint=self._near(k, lam), in_columns=self._in_groups)
@@ -226,7 +226,7 @@ class _Neighbours:
         return certificates
 
     def _near(self, model: int, lam: float) -> Neighbour | None:
-        """Return the last bounds of a model, if time is short, and by which factors its moves are likely to grow."""
+        """Return the last bounds of a model, if they save time, and by which factors its moves are likely to grow."""
         found = [(there, certificates[model].part(SlopeBounds)) for there, certificates in self._last]
         if not found or not self._in_groups:
             return None
@@ -318,7 +318,7 @@ def _checked_alphas(alphas: Any) -> Array:
 
 
 def _spaced_alphas(rows: Rows, n: int, is_centered: bool) -> Array:
-    """Return alphas from where the penalty outweighs the curvature of a loss to where it hardly counts."""
+    """Return alphas from where the penalty outweighs the curvature of a loss to where it has little effect."""
     middle = np.zeros(rows.n_features)
     if is_centered:
         middle = rows.reduce(center_sums)[0] / rows.total_weight

@@ -15,14 +15,15 @@ from ipub.penalties import ElasticNet
 from ipub.rounding import UNDERFLOW, Array
 from ipub.uncertainty import AnyFilling, AnyLevel, Together, UncertainLabels, Uncertainty, WrongLabels
 
-SAMPLE_SHARE, MOST_SAMPLED, SAMPLED_PER_COLUMN = 16, 1 << 14, 100
-"""A sample has one row in so many, up to so many rows, and at least so many for each column."""
-WORTH_SAMPLING = 8
-"""It is taken from a table with at least this many times its rows."""
+SAMPLING_INTERVAL, MOST_SAMPLED, LEAST_SAMPLED_PER_COLUMN = 16, 1 << 14, 100
+"""A sample has one row in so many, at most so many rows, and at least so many for each column: a better start against
+time."""
+LEAST_SAMPLED_RATIO = 8
+"""A sample is drawn only from a table with at least this many times its rows."""
 
 
 Point = tuple[Array, Loss, Array | None]
-"""A primal point, the loss of its dual point, and the weights of the dual point if they are others."""
+"""A primal point, the loss of its dual point, and the weights of the dual point if they differ from it."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Problem:
 
     @property
     def wrong_labels(self) -> WrongLabels:
-        """How many labels, whichever, may be wrong."""
+        """How many labels, in any rows, may be wrong."""
         return WrongLabels(self.rows.max_wrong_labels)
 
     def evaluate(
@@ -66,8 +67,8 @@ class Problem:
         """Evaluate everything a Newton step and its stopping rule need, in one pass over the rows.
 
         The dual point is ``alpha_i = -dual_loss.derivative(y_i, x_i.dual_w)``, with `dual_w` = w if left
-        out: a function of a score, so that no vector as long as the table is ever kept. A `hessian` that is known
-        well enough is taken as it is, and most of the work is saved.
+        out: a function of a score, so that no vector as long as the table is ever kept. A given `hessian` is used as
+        it is, which saves most of the work.
         """
         sums = self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w, hessian is None)
         return self._evaluation(sums, w, hessian)
@@ -95,8 +96,8 @@ class Problem:
         mean = _EvaluationSums(*(np.asarray(total / self.rows.total_weight) for total in sums))
         gradient, hessian = mean.gradient, np.asarray(mean.hessian) if hessian is None else hessian
         penalised = slice(0, len(w) - self.penalty.n_free)
-        # A free coordinate b: its slope times a Newton step in b alone says how far the smoothed problem is from its
-        # optimum; the dual point misses the domain of the conjugate by the slope, which pays abs(b) more.
+        # A free coordinate b: its slope times a Newton step in b alone estimates how far the smoothed problem is from
+        # its optimum; the dual point is outside the domain of the conjugate by the slope, which costs abs(b) times it.
         slope, curvature = np.abs(gradient[penalised.stop :]), np.diag(hessian)[penalised.stop :]
         step = np.divide(slope, curvature, out=np.ones_like(slope), where=curvature > 0.0)
         imbalance = float(slope @ np.abs(w[penalised.stop :]))
@@ -113,9 +114,11 @@ class Problem:
         )
 
     def sample(self) -> Problem | None:
-        """Return the problem of some rows, if there are far more: what it tells is a guess."""
-        n_rows = max(SAMPLED_PER_COLUMN * self.rows.n_features, min(self.rows.n_rows // SAMPLE_SHARE, MOST_SAMPLED))
-        drawn = self.rows.sample(n_rows) if self.rows.n_rows >= WORTH_SAMPLING * n_rows else None
+        """Return the problem of a sample of the rows, if there are many more: its solution is a start, not a proof."""
+        n_rows = max(
+            LEAST_SAMPLED_PER_COLUMN * self.rows.n_features, min(self.rows.n_rows // SAMPLING_INTERVAL, MOST_SAMPLED)
+        )
+        drawn = self.rows.sample(n_rows) if self.rows.n_rows >= LEAST_SAMPLED_RATIO * n_rows else None
         return None if drawn is None else replace(self, rows=drawn)
 
     def objective(self, w: Array, at: Evaluation) -> float:
@@ -123,7 +126,7 @@ class Problem:
         return at.smooth_value + self.penalty.value(w)
 
     def trial(self, w: Array, direction: Array, steps: Array, dual_loss: Loss) -> Array:
-        """Return the slope of the (smoothed) objective along `direction` at each of some steps, in one pass."""
+        """Return the slope of the (smoothed) objective along `direction` at each of several steps, in one pass."""
         (slopes,) = self.rows.reduce(_trial_sums, dual_loss, w, direction, steps)
         return self._slopes(slopes, w, direction, steps)
 
@@ -146,11 +149,11 @@ class Evaluation:
     penalty_gap: float
     """Fenchel-Young residual of the penalty: how far the smoothed problem is from its optimum.
 
-    A free coordinate has no finite one; it counts its slope times a Newton step.
+    That of a free coordinate is infinite; its slope times a Newton step is used instead.
     """
     smooth_value: float
     gradient: Array
-    """Gradient of the mean (smoothed) loss; its negative is the dual point seen by the penalty."""
+    """Gradient of the mean (smoothed) loss; its negative is the dual point of the penalty."""
     hessian: Array
     imbalance: float = 0.0
     """Slope in the free coordinates times their size."""
@@ -166,7 +169,7 @@ class Evaluation:
 
     @property
     def relative_gap(self) -> float:
-        """The gap over max(abs(primal), abs(dual)); if both are zero, a gap of nothing but underflows is none."""
+        """The gap over max(abs(primal), abs(dual)); if both are zero, a gap below all underflows counts as 0."""
         scale = max(abs(self.primal), abs(self.dual))
         return self.gap / scale if scale > 0.0 else (0.0 if self.gap < UNDERFLOW else np.inf)
 

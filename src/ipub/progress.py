@@ -1,4 +1,4 @@
-"""How far a long computation is: a bar if rich is installed, and lines on stderr if it is not."""
+"""Progress of a long computation: a bar if rich is installed, lines on stderr if it is not."""
 
 from __future__ import annotations
 

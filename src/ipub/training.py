@@ -1,7 +1,7 @@
-"""One training from its rows to its certificates, as one object: what estimators, `certify` and paths share.
+"""One training from its rows to its certificates, as one object used by estimators, `certify` and penalty paths.
 
-The way is ``read_training_data`` (`ipub.reading`), `train`, `certify_models`, `Training.of`. Every step is a function
-of its arguments that returns something new, so a step that fails leaves everything as it was.
+The steps are ``read_training_data`` (`ipub.reading`), `train`, `certify_models`, `Training.of`. Every step is a
+function that changes none of its arguments, so a step that fails leaves everything as it was.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ipub.solvers import solve
 from ipub.user_warnings import warn_user
 
 RETRAINING_ERROR = 1e-7
-"""What rounding may add to the score of a retrained model, at most."""
+"""Relative error of the score of a retrained model that is taken for rounding."""
 
 
 def problem_of(parameters: Parameters, rows: Rows) -> Problem:
@@ -100,12 +100,12 @@ class Training:
         Bounds of each weight over all completions.
     intercept_bounds : array of shape (K, 2)
     n_iter : int
-        Newton steps of the model that took most.
+        Greatest number of Newton steps of a model.
     dual_gap : float
         The largest duality gap.
     models : tuple of K TrainedModel
-        The training problems, with their rows, and their solutions. Empty if the training rows are not there: in a
-        model that was loaded from a file, unpickled or copied.
+        The training problems, with their rows, and their solutions. Empty in a model that was
+        loaded from a file, unpickled or copied: it has no training rows.
     """
 
     table: LearntTable
@@ -129,7 +129,7 @@ class Training:
         models: tuple[TrainedModel, ...],
         certificates: tuple[Certificate, ...],
     ) -> Training:
-        """Put together what was read, trained and certified."""
+        """Combine what was read, trained and certified."""
         n_columns = models[0].problem.rows.n_features
         d = n_columns - parameters.fit_intercept
         weights = np.stack([model.solution.w for model in models])
@@ -220,7 +220,7 @@ class Training:
         bounds : array of shape (m, 2), or (m, K, 2) if there is more than one model
             Scores of models that were retrained.
         completions : list
-            The m pairs of completions that give them, if asked for; of more than one model, lists of K pairs.
+            The m pairs of completions that give them, if `keep_completions`; of more than one model, lists of K pairs.
         """
         center, cells, missing_categories = self._extended(rows)
         parts = [
@@ -261,7 +261,7 @@ class Training:
             return np.column_stack([ends[0][:, 0], ends[1][:, 1]]), mixed
         radius = np.zeros_like(center)
         radius[cells[0], cells[1]] = cells[2]
-        with progress("Retraining on completions", 1.0, bool(verbose)) as report:
+        with progress("Retraining on fillings", 1.0, bool(verbose)) as report:
             attained = attained_bounds(problem, solution, center, radius=radius, keep_completions=keep, progress=report)
         # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
         certified = bounds_of_uncertain_rows(self.certificates[k].score_bounds, center, cells, self.coef_bounds[k])
@@ -270,12 +270,12 @@ class Training:
         return np.where(is_rounding, inside, attained.bounds), attained.completions
 
     def unchanged_models(self) -> tuple[TrainedModel, ...]:
-        """Return the training problems and their solutions, if the training table is still there as it was.
+        """Return the training problems and their solutions, if the training table is unchanged.
 
         Raises
         ------
         NotFittedError
-            If the training rows are not there.
+            If the model has no training rows.
         ValueError
             If the table has been changed since it was read.
         """

@@ -1,4 +1,4 @@
-"""Warnings that point at the user's own line, however deep they come from."""
+"""Warnings that point at the user's own line, however deep in the package they are issued."""
 
 from __future__ import annotations
 

@@ -290,13 +290,25 @@ def test_without_output_the_first_rows_are_shown(train):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "smoothed_hinge"])
 def test_the_hinges_bound_the_score(train, loss):
     done = fit(*CLASSIFY, "--loss", loss, "--hinge-width", 0.25)
-    assert f"Loss: {loss} (as asked)" in done.stdout
+    assert f"Loss: {loss} (as requested)" in done.stdout
     assert load("model.ipub").hinge_width == 0.25
     run("predict", "model.ipub", "train.csv", "-o", "bounds.csv")
     bounds = pd.read_csv("bounds.csv")
     assert bounds.columns.tolist() == ["prediction", "score", "lower", "upper", "certain"]
     expected = load("model.ipub").decision_bounds(train[["a", "b", "c", "d"]][4:])
     close(bounds[["lower", "upper"]][4:], expected)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "sentence"),
+    [
+        (0.1, r"[1-9]\d* of 120 predictions \(\d+ %\) are certain: no filling changes them"),
+        (1e-8, "No prediction is certain: some filling may change each of them"),
+    ],
+)
+def test_the_summary_says_how_many_predictions_no_filling_changes(train, alpha, sentence):
+    done = run("fit", "train.csv", "--target", "label", "--drop", "amount", "--drop", "id", "--alpha", alpha)
+    assert re.search(f"On the training rows: {sentence}", " ".join(done.stdout.split()))
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "huber"])

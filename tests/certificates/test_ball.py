@@ -265,7 +265,7 @@ def test_the_trained_model_is_the_best_point_of_its_region():
         assert objective(problem, X, edge) > solution.primal
 
 
-def test_too_many_uncertain_cells_are_summed_or_the_half_ball_serves_alone(monkeypatch, X_test):
+def test_too_many_uncertain_cells_are_summed_or_the_half_ball_is_used_alone(monkeypatch, X_test):
     problem = make_problem("log_loss", 0.0, holes=0.05)
     solution = solve(problem)
     kept = CERTIFICATES["slope"](problem, solution)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ipub.data import columns
-from ipub.data.columns import Column, look_at_columns
+from ipub.data.columns import Column, summarize_columns
 from ipub.data.holes import SentinelWarning, column_ranges
 
 N = columns.LONG + 4321
@@ -92,7 +92,7 @@ def test_a_long_table_has_the_same_columns_to_the_last_bit(level, half, dtype, t
     table = table.astype(dtype)
     counted = np.random.default_rng(5).random(N) < 0.5 if half else None
     probabilities = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-    found = look_at_columns(table, range(len(KINDS)), probabilities, counted)
+    found = summarize_columns(table, range(len(KINDS)), probabilities, counted)
     for kind, values, column in zip(KINDS, table.T, found, strict=True):
         expected = Column.of(values.astype(float), probabilities, counted)
         assert column.has_holes == expected.has_holes, kind
@@ -111,14 +111,14 @@ def test_ordinary_columns_of_a_long_table_are_not_looked_at_as_a_whole(table, mo
         return Column(True, 0)
 
     monkeypatch.setattr(columns, "_whole_column", whole)
-    list(look_at_columns(table, range(len(KINDS)), [0.05, 0.95]))
+    list(summarize_columns(table, range(len(KINDS)), [0.05, 0.95]))
     ordinary = {"normal", "skewed", "clipped", "rounded", "many zeros", "whole", "never observed", "sorted"}
     assert ordinary.isdisjoint(looked_at)
 
 
 def test_columns_may_be_any_and_in_any_order(table):
     columns = [3, 0, 8]
-    found = list(look_at_columns(table, columns, [0.25, 0.75]))
+    found = list(summarize_columns(table, columns, [0.25, 0.75]))
     for j, column in zip(columns, found, strict=True):
         assert column == Column.of(table[:, j], [0.25, 0.75]) or column.is_coarse
 

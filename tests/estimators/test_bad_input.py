@@ -144,7 +144,7 @@ def test_complex_numbers_are_refused(estimator, X, y):
 @each_estimator
 @pytest.mark.parametrize("only", ["X_lower", "X_upper"])
 def test_one_bound_without_the_other_is_refused(estimator, only, X, y):
-    with pytest.raises(ValueError, match="X_lower and X_upper go together: give both or neither"):
+    with pytest.raises(ValueError, match="Give both X_lower and X_upper, or neither"):
         estimator().fit(X, y, **{only: bounds_of(X)[0]})
 
 
@@ -354,7 +354,7 @@ def test_bad_scales_and_precisions_are_refused(estimator, parameter, value, mess
 @each_estimator
 def test_a_precision_beside_bounds_of_the_cells_is_refused(estimator, X, y):
     lower, upper = bounds_of(X)
-    with pytest.raises(ValueError, match="so precision has no say: leave it out"):
+    with pytest.raises(ValueError, match="so precision is not used: leave it out"):
         estimator(precision=0.1).fit(X, y, X_lower=lower, X_upper=upper)
 
 
@@ -573,9 +573,9 @@ def test_bounds_whose_columns_come_in_another_order_are_refused(estimator, X, y)
 @each_estimator
 def test_intervals_beside_bounds_are_refused(estimator, X, y):
     lower, upper = bounds_of(X)
-    with pytest.raises(ValueError, match="intervals has no say"):
+    with pytest.raises(ValueError, match="intervals is not used"):
         estimator(intervals="observed").fit(X, y, X_lower=lower, X_upper=upper)
-    with pytest.raises(ValueError, match="intervals has no say"):
+    with pytest.raises(ValueError, match="intervals is not used"):
         estimator(intervals={0: (0.0, 1.0)}).fit(IntervalMatrix.from_bounds(lower, upper), y)
 
 

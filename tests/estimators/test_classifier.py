@@ -300,9 +300,9 @@ def test_a_table_without_holes_has_bounds_that_are_points_but_for_rounding(model
     # A duality gap of G leaves the model within sqrt(2 G / lam); 1e-13 more covers the rounding of the sums.
     radius = np.sqrt(2.0 * (clf.dual_gap_ + 1e-13) / lam)
     # The intercept moves no more than the scores of the training rows, and its bracket is good to some percent.
-    farthest = 1.1 * np.linalg.norm(np.nan_to_num(X), axis=1).max()
+    largest_norm = 1.1 * np.linalg.norm(np.nan_to_num(X), axis=1).max()
     widths = np.diff(clf.decision_bounds(X_test), axis=1)[:, 0]
-    assert (widths <= 2.0 * radius * (np.linalg.norm(X_test, axis=1) + farthest)).all()
+    assert (widths <= 2.0 * radius * (np.linalg.norm(X_test, axis=1) + largest_norm)).all()
 
 
 def test_a_weight_of_k_equals_k_copies_with_given_intervals(data, X_test):

@@ -121,7 +121,7 @@ def test_unknown_labels_besides_are_refused():
     X, y, _ = data()
     labels = y.astype(object)
     labels[0] = None
-    with pytest.raises(ValueError, match="do not go together"):
+    with pytest.raises(ValueError, match="cannot be combined"):
         BoundedClassifier(max_label_errors=1, unknown_labels=True).fit(X, labels)
 
 

@@ -94,7 +94,7 @@ def test_unknown_labels_are_refused_with_the_remedy(table):
 @pytest.mark.parametrize(
     ("lower", "upper", "message"),
     [
-        (0.0, None, "go together"),
+        (0.0, None, "Give both y_lower and y_upper, or neither"),
         (-np.inf, 9.0, r"y_lower is -inf in row 0.*finite"),
         (2.0, 1.0, "swap them"),
         (5.0, 6.0, "not between its bounds"),

@@ -65,5 +65,5 @@ def test_imputation_reports_numbers_and_ranges_that_grow(result):
 
 
 def test_a_long_job_is_timed_once(table, monkeypatch):
-    monkeypatch.setattr(measure, "PATIENCE", 0.0)
+    monkeypatch.setattr(measure, "MOST_SECONDS", 0.0)
     assert set(map(len, measure.measure_bounds(table, SETTING).figures["seconds"].values())) == {1}

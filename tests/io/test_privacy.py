@@ -177,7 +177,7 @@ def test_the_screen_and_the_file_say_which(asked, tmp_path, capsys):
     arguments = ["fit", str(tmp_path / "train.csv"), "--target", "target", "-o", model, *extra]
     cli.app(arguments, standalone_mode=False)
     printed = "".join(capsys.readouterr())
-    assert ("holds training rows, as asked" if asked else "holds no training rows") in " ".join(printed.split())
+    assert ("holds training rows, as requested" if asked else "holds no training rows") in " ".join(printed.split())
     assert load_with_metadata(model).training_rows is asked
     cli.app(["predict", model, str(tmp_path / "train.csv")], standalone_mode=False)
     assert ("holds training rows" in " ".join("".join(capsys.readouterr()).split())) is asked

@@ -38,7 +38,7 @@ def box_alone(problem, solution) -> ParameterBox:
     """Return nothing but the box of weights, in which the rest of the bounds cannot hide an error."""
     box = interval_newton(problem, solution)
     everywhere = np.full_like(box.lower, -np.inf), np.full_like(box.upper, np.inf)
-    return replace(box, reach=np.inf, moves=everywhere)
+    return replace(box, norm_limit=np.inf, moves=everywhere)
 
 
 RIVALS = {"whitened": whitened, "columns": columns, "box": box_alone}

@@ -10,7 +10,7 @@ import pytest
 from scipy.linalg import eigh
 
 from ipub import BoundedClassifier, IntervalMatrix
-from ipub.attained import Search
+from ipub.attained.search import Search
 from ipub.certificates import SlopeBounds, ball, slope, tight
 from ipub.certificates.slope import few_rows
 from ipub.certificates.slope import linearize as linearize_module
@@ -224,7 +224,7 @@ def small_rows(label_uncertainty: LabelUncertainty | None = None) -> MemoryRows:
     lower, upper = table.copy(), table.copy()
     for i, j, radius in ((0, 0, 0.5), (4, 1, 0.25), (4, 0, 1.0), (9, 1, 2.0), (11, 0, 0.125)):
         lower[i, j], upper[i, j] = table[i, j] - radius, table[i, j] + radius
-    matrix = replace(IntervalMatrix.from_bounds(lower, upper), choices=choices)
+    matrix = replace(IntervalMatrix.from_bounds(lower, upper), missing_categories=choices)
     return MemoryRows(matrix, np.where(rng.random(12) < 0.5, 1.0, -1.0), weight, label_uncertainty)
 
 
@@ -319,7 +319,7 @@ def test_levels_of_each_block_are_its_own():
     layout, rng = PositionLayout.of(rows), np.random.default_rng(5)
     positions = np.concatenate([rng.choice([-1, 1], layout.n_cells), [0, 1, 0]]).astype(np.int16)
     expected = rows.matrix.completion(positions[: layout.n_cells].astype(float))
-    rows.matrix.choices.put(expected, positions[layout.n_cells :])
+    rows.matrix.missing_categories.put(expected, positions[layout.n_cells :])
     np.testing.assert_array_equal(Completion(rows, layout, positions).table(), expected)
 
 

@@ -201,8 +201,8 @@ def _fewer(monkeypatch):
 
 def _half_of_the_change(monkeypatch):
     for loss in LOSSES.values():
-        honest = type(loss).label_flip_upper
-        monkeypatch.setattr(type(loss), "label_flip_upper", lambda *args, honest=honest: 0.5 * honest(*args))
+        honest = type(loss).wrong_label_upper
+        monkeypatch.setattr(type(loss), "wrong_label_upper", lambda *args, honest=honest: 0.5 * honest(*args))
 
 
 def _one_side(side):

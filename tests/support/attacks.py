@@ -184,8 +184,8 @@ def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]
         return arb((norm / lam).upper())
     if case.penalty.n_free:
         # Both classes are there, so no best intercept is farther from zero than 1 and the largest score.
-        farthest = abs(w[-1]) + 1 + max(_norm(row).upper() for row in table.tolist()) / lam.sqrt()
-        residual += abs(gradient[table.shape[1], 0]) * farthest
+        intercept_limit = abs(w[-1]) + 1 + max(_norm(row).upper() for row in table.tolist()) / lam.sqrt()
+        residual += abs(gradient[table.shape[1], 0]) * intercept_limit
     root = ((norm / (2 * lam)) ** 2 + arb(residual.upper()) / lam).sqrt()
     return arb((norm / (2 * lam) + root).upper())
 

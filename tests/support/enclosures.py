@@ -206,7 +206,7 @@ def wrong_lines(loss: Loss) -> Iterator[str]:
 
 
 def kinks(loss: Loss, y: float) -> np.ndarray:
-    """Return floats at or next to the scores where the derivative of the loss bends."""
+    """Return floats at or next to the scores where the slope of the derivative of the loss changes."""
     return np.array([int(kink.p) / int(kink.q) for kink in oracle_of(loss).kinks(y)])
 
 

@@ -1,1 +1,1 @@
-"""What a person runs and reads: the command line, its screen, the demo."""
+"""The command line, its output, and the demo."""

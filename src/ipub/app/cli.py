@@ -35,8 +35,11 @@ from ipub.io.tables import TableError
 from ipub.losses import LOSSES, loss_parameters
 
 SHOWN_ROWS = 20
+"""Rows that `predict` prints, at most."""
 SUMMARY_ROWS = 500
+"""Training rows that `fit` bounds for its summary, at most: a better estimate against time."""
 ROWS_AT_ONCE = 200
+"""Rows bounded between two steps of the progress bar."""
 LARGE_COLUMN = 10.0
 
 
@@ -82,7 +85,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Certified prediction bounds for linear models trained on tables with missing cells."""
@@ -95,7 +98,7 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path("model.ipub"),
     loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSSES)}.")] = "auto",
     alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 0.1,
-    l1_ratio: Annotated[float, typer.Option(help="Share of the l1 penalty, from 0 to below 1.")] = 0.0,
+    l1_ratio: Annotated[float, typer.Option(help="Fraction of the penalty that is l1, from 0 to below 1.")] = 0.0,
     hinge_width: Annotated[float, typer.Option(help="Width of the rounded kink of smoothed_hinge.")] = 0.5,
     huber_delta: Annotated[
         float, typer.Option(help="Where huber turns from parabola to lines, in the target's units.")
@@ -107,7 +110,7 @@ def fit(
     ] = False,
     certificate: Annotated[str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}.")] = "tight",
     intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
-    interval_level: Annotated[float, typer.Option(help="Share of observed values in a quantile interval.")] = 0.9,
+    interval_level: Annotated[float, typer.Option(help="Fraction of observed values in a quantile interval.")] = 0.9,
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "none",
     ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
@@ -119,21 +122,11 @@ def fit(
     check_choice("--scale", scale, ["none", "standard", "minmax"])
     check_folder(output)
     tables.check_not_overwritten(output, train, ranges)
-    table = tables.read_table(train)
-    tables.check_names([target, *(drop or [])], table.column_names, str(train))
-    if target in (drop or []):
-        raise TableError(f"--drop leaves out the target {target!r}: name another column to leave out.")
-    names = [name for name in table.column_names if name not in {target, *(drop or [])}]
-    if not names:
-        raise TableError(f"{train} has no column left to learn from beside the target {target!r}.")
-    y = tables.values_of(table, target, train)
-    X = tables.features_of(table, names, train, "Turn them into numbers or text, or leave them out with --drop.")
+    X, y = _read_training_table(train, target, drop or [])
     loss, reason = choose_loss(loss, y, target)
-    numbers = tables.numbers_of(X).column_names
-    where: Any = intervals
-    if ranges is not None:
-        where = {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, names, numbers)}
-    kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
+    where = _intervals(X, intervals, ranges)
+    task = LOSSES[loss].task
+    kind = BoundedClassifier if task == "classification" else BoundedRegressor
     estimator = kind(
         loss,
         alpha=alpha,
@@ -145,27 +138,54 @@ def fit(
         scale=None if scale == "none" else scale,
     )
     of_losses = {"hinge_width": hinge_width, "huber_delta": huber_delta}
-    estimator.set_params(**{name: of_losses[name] for name in loss_parameters(LOSSES[loss].task)})
+    estimator.set_params(**{name: of_losses[name] for name in loss_parameters(task)})
     estimator.fit(X, y)
     save(estimator, output, {"target": target}, training_rows=keep_training_rows)
-    say(f"{train}: {len(y)} rows, {len(names)} features, target {target!r}")
+    say(f"{train}: {len(y)} rows, {X.num_columns} features, target {target!r}")
     say(f"Loss: {loss} ({reason})")
     _show_holes(X, where, interval_level)
+    _show_training(estimator, X)
+    _say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
+    say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
+
+
+def _read_training_table(train: Path, target: str, drop: list[str]) -> tuple[pa.Table, NDArray[Any]]:
+    """Return the features and the target of a training table."""
+    table = tables.read_table(train)
+    tables.check_names([target, *drop], table.column_names, str(train))
+    if target in drop:
+        raise TableError(f"--drop leaves out the target {target!r}: name another column to leave out.")
+    names = [name for name in table.column_names if name not in {target, *drop}]
+    if not names:
+        raise TableError(f"{train} has no column left to learn from beside the target {target!r}.")
+    y = tables.values_of(table, target, train)
+    X = tables.features_of(table, names, train, "Turn them into numbers or text, or leave them out with --drop.")
+    return X, y
+
+
+def _intervals(X: pa.Table, intervals: str, ranges: Path | None) -> Any:
+    """Return the parameter `intervals` of the estimators: a rule, or a rule or range for each column of numbers."""
+    if ranges is None:
+        return intervals
+    numbers = tables.numbers_of(X).column_names
+    return {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, X.column_names, numbers)}
+
+
+def _show_training(estimator: Any, X: pa.Table) -> None:
+    """Say how training ended, how many predictions of training rows are certain, and whether scaling may help."""
     intercept = "" if estimator.fit_intercept else ", without intercept"
     say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
-    shown = X.take(np.random.default_rng(0).permutation(len(y))[:SUMMARY_ROWS])
-    which = "On the training rows" if shown.num_rows == len(y) else f"On {shown.num_rows} of the training rows"
+    shown = X.take(np.random.default_rng(0).permutation(X.num_rows)[:SUMMARY_ROWS])
+    which = "On the training rows" if shown.num_rows == X.num_rows else f"On {shown.num_rows} of the training rows"
     say(f"{which}: {_summary(_predictions(estimator, shown)[0])}")
     if estimator.scale is None:
         _advise_on_scale(X)
-    _say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
-    say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 
 
 def _say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
     """Say whether the model file holds training rows."""
     if has_rows and is_kept:
-        note("The model file holds training rows, as asked: whoever has it can read them.")
+        note("The model file holds training rows, as requested: anyone who has the file can read them.")
     else:
         wider = "; its bounds are slightly wider than with --keep-training-rows" if has_rows else ""
         say(f"The model file holds no training rows{wider}")
@@ -174,7 +194,7 @@ def _say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
 def _show_holes(X: pa.Table, where: Any, level: float) -> None:
     holes, numbers = tables.holes_of(X), tables.numbers_of(X)
     if not holes.any():
-        say("Holes: none, so the bounds are as narrow as training is exact")
+        say("Holes: none, so the width of the bounds is the error of training alone")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -203,11 +223,11 @@ def predict(
     test: Annotated[Path, typer.Argument(help="Table to predict: .csv, .tsv (or with .gz) or .parquet.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write .csv, .tsv or .parquet.")] = None,
 ) -> None:
-    """Predict the rows of a table, with bounds that hold whatever the missing cells were, in both tables.
+    """Predict the rows of a table, with bounds that hold for every filling of the missing cells, in both tables.
 
     Columns written: prediction; for log_loss also probability (of the second class; of more than two, of the
-    predicted one), for the hinges score; lower and upper, the bounds of that number; certain, whether no completion
-    changes the class; with more than two classes also possible, those that some completion may give. Regression has
+    predicted one), for the hinges score; lower and upper, the bounds of that number; certain, whether no filling
+    changes the class; with more than two classes also possible, those that some filling may give. Regression has
     no classes, hence no column certain.
     """
     if output is not None:
@@ -240,12 +260,12 @@ def predict(
             "of its interval, and bounded over all of it."
         )
     if has_rows:
-        note(f"{model} holds training rows: whoever has it can read them.")
+        note(f"{model} holds training rows: anyone who has the file can read them.")
     say(f"{table.num_rows} rows: {_summary(columns)}")
 
 
 def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
-    """Return the columns of the answer, and in words what is bounded."""
+    """Return the columns of the result, and a description of what is bounded."""
     prediction = estimator.predict(X)
     columns = {"prediction": pa.array(prediction)}
     if not is_classifier(estimator):
@@ -270,7 +290,7 @@ def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
 
 
 def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray[Any]:
-    """Bound some rows at a time, and show how far it is."""
+    """Bound a part of the rows at a time, and show progress."""
     parts = np.array_split(np.arange(X.num_rows), max(1, X.num_rows // ROWS_AT_ONCE))
     bar = track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5)
     return np.concatenate([bound(X.take(part)) for part in bar])
@@ -298,11 +318,13 @@ def _cell(value: Any, rounding: str | None) -> Text:
 
 
 def _summary(columns: dict[str, Any]) -> str:
-    """Say in one sentence how much the holes leave open."""
+    """Say in one sentence how many predictions are certain, or how wide the bounds are."""
     n = len(columns["prediction"])
     if "certain" in columns:
         n_certain = columns["certain"].true_count
-        return f"{n_certain} of {n} predictions ({n_certain / n:.0%}) are certain, no completion changes them"
+        if n_certain == 0:
+            return "No prediction is certain: some filling may change each of them"
+        return f"{n_certain} of {n} predictions ({100 * n_certain / n:.0f} %) are certain: no filling changes them"
     widths = np.asarray(columns["upper"]) - np.asarray(columns["lower"])
     return f"the bounds of {n} predictions have a median width of {np.median(widths):.4g}"
 
@@ -336,12 +358,12 @@ def reproduce_command(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Two settings, tables cut short: about a minute.")] = False,
 ) -> None:
-    """Repeat the paper's experiments, with ours beside them, and write a page of results.
+    """Repeat the paper's experiments, with our methods added, and write a page of results.
 
-    It can be interrupted: the same command goes on where it stopped.
+    It can be interrupted: the same command continues where it stopped.
     """
-    goal = output or Path("reproduction-quick" if quick else "reproduction")
-    page = reproduce(dataset or [], data_dir, goal, quick=quick)
+    folder = output or Path("reproduction-quick" if quick else "reproduction")
+    page = reproduce(dataset or [], data_dir, folder, quick=quick)
     say(f"Written to {page}", "bold")
 
 

@@ -30,11 +30,11 @@ TEST_ROWS = 150
 SHOWN_ROWS = 12
 REPEATS = 51
 STRIP_WIDTH = 17
-WIDE_ENOUGH = 79
+LEAST_WIDTH = 79
 
 
 def show_demo(output: Path, alpha: float, seed: int) -> None:
-    """Train on all but some complete rows, print what the holes leave open, and save a figure.
+    """Train on all rows but a test set of complete ones, print which predictions are certain, and save a figure.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ def _picture_format(output: Path) -> str:
 
 
 def _show_attained(classifier: BoundedClassifier, test: Any) -> None:
-    """Say how much of the certified bounds retrained fillings reach."""
+    """Say which part of the certified bounds retrained fillings attain."""
     with err.status("Retraining"):
         attained = classifier.attained_bounds(test)
-    share = np.ptp(attained, axis=1) / np.ptp(classifier.decision_bounds(test), axis=1)
+    fraction = np.ptp(attained, axis=1) / np.ptp(classifier.decision_bounds(test), axis=1)
     changed = int(((attained[:, 0] < 0.0) & (attained[:, 1] > 0.0)).sum())
     say(f"For {changed} of these, retraining found a filling that does change it. The scores")
-    say(f"that such fillings attain span {np.median(share):.0%} of the width of the bounds (median).\n")
+    say(f"that such fillings attain span {np.median(fraction):.0%} of the width of the bounds (median).\n")
 
 
 def _show_demo_rows(X: NDArray[np.float64], probability: Any, bounds: Any, certain: NDArray[np.bool_]) -> None:
@@ -107,10 +107,10 @@ def _show_demo_rows(X: NDArray[np.float64], probability: Any, bounds: Any, certa
     kinds = order[certain[order]], order[~certain[order]]
     picked = []
     for kind, other in (kinds, kinds[::-1]):
-        share = min(len(kind), max(SHOWN_ROWS // 2, SHOWN_ROWS - len(other)))
-        picked.append(kind[np.linspace(0, len(kind) - 1, share).round().astype(int)])
+        fraction = min(len(kind), max(SHOWN_ROWS // 2, SHOWN_ROWS - len(other)))
+        picked.append(kind[np.linspace(0, len(kind) - 1, fraction).round().astype(int)])
     chosen = np.concatenate(picked)
-    strips = [f"0{'|':^{STRIP_WIDTH - 2}}1"] if out.width >= WIDE_ENOUGH else []
+    strips = [f"0{'|':^{STRIP_WIDTH - 2}}1"] if out.width >= LEAST_WIDTH else []
     table = new_table(*FEATURES, "prob.", "lower", "upper", *strips, "class is", left=[*strips, "class is"])
     for i in chosen[np.argsort(probability[chosen], kind="stable")]:
         ends = [
@@ -141,7 +141,7 @@ def _show_times(bounded: BoundedClassifier, X: Any, y: Any, test: Any) -> None:
         lambda: plain.fit(filled, y),
     ]
     seconds: list[list[float]] = [[], []]
-    # On so small a table threads slow both down, scikit-learn the most: one thread shows each at its best.
+    # On so small a table threads slow both down, scikit-learn more: with one thread both are fastest.
     with threadpool_limits(1):
         for _ in range(REPEATS):
             for job, times in zip(jobs, seconds, strict=True):

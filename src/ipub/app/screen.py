@@ -1,4 +1,4 @@
-"""What the commands print: one console for answers, one for notes and errors."""
+"""Output of the commands: one console for results, one for notes and errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ err = Console(stderr=True, highlight=False)
 
 
 class CommandLineWording(Wording):
-    """How the commands say what an error is about: rows are counted from 1, and a remedy is an option."""
+    """Wording of errors on the command line: rows are counted from 1, and a remedy is an option."""
 
     def row(self, number: int) -> str:
         """Name a row as a table on the screen counts it."""
@@ -49,13 +49,13 @@ class CommandLineWording(Wording):
 def sentence_of(problem: BaseException) -> str:
     """Return what an error or a warning says, in the wording of the command line and on one line.
 
-    One of the package is composed from its fields. Any other is said as it is.
+    An error of the package is composed from its fields. Any other is printed as it is.
     """
     return problem.text(CommandLineWording()) if isinstance(problem, WithMessage) else " ".join(str(problem).split())
 
 
 def say(sentence: str = "", style: str = "") -> None:
-    """Print an answer."""
+    """Print a result."""
     _print(out, Text(sentence, style))
 
 

@@ -124,7 +124,7 @@ def gathered(rows: Rows, kernel: Callable[..., Any], *args: Any) -> Any:
     """Gather what a search needs of all rows or cells; raises ValueError if it is too much."""
     values = rows.gather(kernel, *args)
     if values is None:
-        raise IpubError(f"The uncertain cells of {rows.n_rows:,} rows are too many to search for completions.")
+        raise IpubError(f"The uncertain cells of {rows.n_rows:,} rows are too many to search for fillings.")
     return values
 
 

@@ -1,4 +1,4 @@
-"""What others do about missing values: the rivals of our bounds."""
+"""Other methods for missing values, to compare our bounds with."""
 
 from ipub.baselines.imputation import (
     Coverage,

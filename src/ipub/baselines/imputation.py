@@ -1,7 +1,7 @@
-"""What practitioners do about holes: fill them once, fill them several times at random, or drop their rows.
+"""Common methods for holes: fill them once, fill them several times at random, or drop their rows.
 
 None of these has a guarantee. They are trained here on the same objective as our bounds, by the same solver, so that
-their predictions can be laid beside certified and attained ones.
+their predictions can be compared with certified and attained ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (scikit-learn asks for it)
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (required by scikit-learn)
 from sklearn.impute import IterativeImputer, SimpleImputer
 
 from ipub.data.interval_matrix import IntervalMatrix, completed_cells
@@ -23,13 +23,13 @@ from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import solve
 
-ROUNDS = 10
+IMPUTER_ROUNDS = 10
 """How often the iterative imputer goes over the columns, as in scikit-learn."""
 
 
 @dataclass(frozen=True)
 class Imputation:
-    """The scores of some test rows under models trained on filled tables.
+    """The scores of test rows under models trained on filled tables.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Imputation:
     models : array of shape (n_draws, n_features)
         Their weights; an intercept comes last.
     note : str
-        What a reader should know of the tables, if anything.
+        Remarks on the tables, if any.
     """
 
     scores: Array
@@ -57,7 +57,7 @@ class Imputation:
         """Return the pooled standard deviation of each score by Rubin's rules, as far as it is due to the holes.
 
         That is ``sqrt((1 + 1/T) B)`` with B the variance between T draws. Rubin's variance within a draw is that of
-        drawing other training rows, of which the range over fillings does not speak. NaN for a single draw.
+        drawing other training rows, which the range over completions does not cover. NaN for a single draw.
         """
         n_draws = len(self.scores)
         if n_draws < 2:
@@ -69,9 +69,9 @@ class Coverage(NamedTuple):
     """How a reported range compares with what completions attain."""
 
     share: Array
-    """Which share of the attained range the reported one covers, for each test row."""
+    """The fraction of the attained range that the reported one covers, for each test row."""
     exceeded: NDArray[np.bool_]
-    """Whether some completion's model gives a score outside the reported range."""
+    """Whether a completion's model gives a score outside the reported range."""
 
 
 def share_covered(reported: Array, attained: Array) -> Coverage:
@@ -108,7 +108,7 @@ def multiple_imputation(
     Parameters
     ----------
     problem : Problem
-        Its uncertain cells are the holes; of their intervals nothing is used unless `clip` is true.
+        Its uncertain cells are the holes; their intervals are used only if `clip` is true.
     X : array of shape (m, n_features)
         Test rows (with an intercept, the last column is ones).
     n_draws : int
@@ -140,11 +140,13 @@ def multiple_imputation(
 
     def draw() -> Array:
         seed = int(rng.integers(2**31))
-        imputer = IterativeImputer(sample_posterior=True, max_iter=ROUNDS, random_state=seed, keep_empty_features=True)
+        imputer = IterativeImputer(
+            sample_posterior=True, max_iter=IMPUTER_ROUNDS, random_state=seed, keep_empty_features=True
+        )
         if fit_rows is None or fit_rows >= len(holed.table):
             return np.asarray(imputer.fit_transform(holed.table))
         sample = holed.table[rng.choice(len(holed.table), fit_rows, replace=False)]
-        _refuse_empty_columns(sample, f" among the {fit_rows} rows to fit on: make fit_rows larger")
+        _check_no_empty_columns(sample, f" among the {fit_rows} rows to fit on: make fit_rows larger")
         # Rows without holes stay as they are.
         filled, incomplete = holed.table.copy(), np.unique(holed.holes[0])
         filled[incomplete] = imputer.fit(sample).transform(holed.table[incomplete])
@@ -210,7 +212,7 @@ class _Holed:
     def of(cls, problem: Problem, *, allow_empty_columns: bool = False) -> _Holed:
         rows = without_intercept_column(problem.rows)
         if rows.uncertain_labels:
-            raise IpubError("Imputation here is for certain labels.")
+            raise IpubError("Imputation here needs certain labels.")
         if rows.categories:
             raise IpubError("Imputation here is of numbers, and categories are missing in this table.")
         whole = whole_table(rows)
@@ -219,17 +221,17 @@ class _Holed:
         centers = table[holes]
         table[holes] = np.nan
         if not allow_empty_columns:
-            _refuse_empty_columns(table, ", so nothing says how to fill it: drop it")
+            _check_no_empty_columns(table, ", so nothing says how to fill it: drop it")
         return cls(table, holes, completed_cells(centers, radii, -1.0), completed_cells(centers, radii, 1.0))
 
     def filled(self, table: Array, clip: bool) -> Array:
-        """Return a filled table, cut to the intervals if asked for."""
+        """Return a filled table, cut to the intervals if `clip`."""
         if clip:
             table[self.holes] = np.clip(table[self.holes], self.lower, self.upper)
         return table
 
 
-def _refuse_empty_columns(table: Array, where: str) -> None:
+def _check_no_empty_columns(table: Array, where: str) -> None:
     empty = np.flatnonzero(np.isnan(table).all(axis=0))
     if len(empty):
         raise IpubError("Column {column} has no observed value{where}.", column=int(empty[0]), where=where)

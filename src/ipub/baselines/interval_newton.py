@@ -7,7 +7,7 @@ a = 0.5, b = 0.01, lambda = 0.1 and 1), and mean length on the ridge problem of 
 ===========================================================  ===============  ======================
 variant                                                      credit cards     ridge
 ===========================================================  ===============  ======================
-from the box known without training                          18.5    0.0196   none     5.0    0.108
+from the box without training                                18.5    0.0196   none     5.0    0.108
 from an inflated guess (``coordinates="columns"``)           0.47    0.0196   none     5.0    0.108
 the same, preconditioned row by row, before summing          0.18    0.0175   none     0.74   0.070
 in coordinates that whiten the Hessian (the default)         0.12    0.0156   0.82     0.18   0.032
@@ -50,13 +50,13 @@ from ipub.rounding import (
 from ipub.solvers import Solution, solve
 
 INFLATION = 1.1
-"""By how much a box is enlarged before it is tried again."""
+"""Factor by which a box is enlarged before it is tried again: a larger one is proved sooner and is wider."""
 SHRINKS = 0.99
-"""A step that leaves more than this share of every side of the box is the last."""
-CONSISTENT = 20
-"""Passes, at most, that cut the box known without training."""
+"""A step after which every side of the box is longer than this fraction of before is the last."""
+MOST_CUTS = 20
+"""Passes, at most, that cut the box from the norm of the weights."""
 LARGE = 1e30
-"""Where a cell, a target, a weight or the basis is beyond it, no step is made (F13)."""
+"""If a cell, a target, a weight or the basis is larger, no step is made (F13)."""
 
 Coordinates = Literal["whitened", "columns"]
 
@@ -73,8 +73,8 @@ class ParameterBox:
         Newton steps, each a pass over the rows.
     note : str
         Why it stopped, and what the box is made of.
-    reach : float
-        Also, ``|w| <= reach``.
+    norm_limit : float
+        Also, ``|w| <= norm_limit``.
     center, basis, moves : array, array of shape (n_features, n_features), pair of arrays
         Also, ``w = center + basis @ u`` with u between the two `moves`; they are infinite where no step succeeded.
     """
@@ -83,7 +83,7 @@ class ParameterBox:
     upper: Array
     n_iter: int
     note: str
-    reach: float
+    norm_limit: float
     center: Array
     basis: Array
     moves: Ends
@@ -99,7 +99,7 @@ class ParameterBox:
         X = np.asarray(X, dtype=float)
         middle, radius = midpoint_and_radius(self.lower, self.upper)
         zero = np.zeros_like(middle)
-        regions = Region("box", middle, radius, 0.0), Region("origin", zero, zero, self.reach)
+        regions = Region("box", middle, radius, 0.0), Region("origin", zero, zero, self.norm_limit)
         bounds = Certificate("interval Newton", regions, np.nan).score_bounds(X)
         return np.column_stack(both((bounds[:, 0], bounds[:, 1]), _images(X, self.center, self.basis, self.moves)))
 
@@ -117,13 +117,13 @@ def interval_newton(
     For a smooth loss and the L2 penalty, without an intercept. A step encloses the moves from w' to the models in a
     box by an interval linear system, the interval Hessian times the move equals the interval gradient at w'; if it
     maps the box into its interior, the box holds all models (Theorem 8). Where no guess does so, since the
-    preconditioned Hessian is no H-matrix, the box known without training is returned, and `note` says so.
+    preconditioned Hessian is no H-matrix, the box without training (Theorem 3) is returned, and `note` says so.
 
     Parameters
     ----------
     problem : Problem
     solution : Solution, optional
-        The model trained at the center; trained here if left out. Any will do.
+        The model trained at the center; trained here if left out. Any model is valid.
     max_iter : int
         Greatest number of Newton steps.
     coordinates : "whitened" or "columns"
@@ -144,26 +144,26 @@ def interval_newton(
     array([[0.78, 0.98]])
     """
     check_arithmetic()
-    _refuse(problem)
+    _check_supported(problem)
     solution = solve(problem) if solution is None else solution
-    w, reach = solution.w, origin(problem, solution).parts_of(Region)[0].radius
-    known = _consistent(problem, (np.full_like(w, -reach), np.full_like(w, reach)))
+    w, norm_limit = solution.w, origin(problem, solution).parts_of(Region)[0].radius
+    untrained = _cut_to_consistent(problem, (np.full_like(w, -norm_limit), np.full_like(w, norm_limit)))
     basis = _basis(problem, w, coordinates)
     everywhere = np.full_like(w, -np.inf), np.full_like(w, np.inf)
     largest = problem.rows.reduce(_sizes)[0] + np.abs(w).max() + np.abs(basis).max()
     if not largest < LARGE:
-        note = "Some numbers are too large for a step: this is the box known without training."
-        return ParameterBox(*known, 0, note, reach, w, basis, everywhere)
+        note = "Some numbers are too large for a step: this is the box without training."
+        return ParameterBox(*untrained, 0, note, norm_limit, w, basis, everywhere)
     moves, n_iter, note = _moves(problem, w, basis, max_iter)
     if moves is None:
         return ParameterBox(
-            *known, n_iter, f"{note} This is the box known without training.", reach, w, basis, everywhere
+            *untrained, n_iter, f"{note} This is the box without training.", norm_limit, w, basis, everywhere
         )
-    box = both(known, _images(np.eye(len(w)), w, basis, moves))
-    return ParameterBox(*box, n_iter, note, reach, w, basis, moves)
+    box = both(untrained, _images(np.eye(len(w)), w, basis, moves))
+    return ParameterBox(*box, n_iter, note, norm_limit, w, basis, moves)
 
 
-def _refuse(problem: Problem) -> None:
+def _check_supported(problem: Problem) -> None:
     if problem.rows.uncertain_labels:
         raise IpubError("Interval Newton is for certain labels.")
     if problem.rows.categories:
@@ -190,10 +190,10 @@ def _basis(problem: Problem, w: Array, coordinates: Coordinates) -> Array:
     return np.asarray((vectors / np.sqrt(np.maximum(values, problem.penalty.lam))) @ vectors.T)
 
 
-def _consistent(problem: Problem, box: Ends) -> Ends:
+def _cut_to_consistent(problem: Problem, box: Ends) -> Ends:
     """Cut a box by ``w_j = -(gradient of the mean loss)_j / lam`` until it stops shrinking (hull consistency)."""
     lam = problem.penalty.lam
-    for _ in range(CONSISTENT):
+    for _ in range(MOST_CUTS):
         low, high = mean_slope(problem, *midpoint_and_radius(*box))
         smaller = both(box, (-up(high / lam), -down(low / lam)))
         box, settled = smaller, not _shrinks(box, smaller)
@@ -204,26 +204,26 @@ def _consistent(problem: Problem, box: Ends) -> Ends:
 
 def _moves(problem: Problem, w: Array, basis: Array, max_iter: int) -> tuple[Ends | None, int, str]:
     """Enclose the u of all models ``w + basis @ u``: guess a box, prove it, shrink it. Also return steps and a note."""
-    reach, moves = np.zeros_like(w), None
+    limits, moves = np.zeros_like(w), None
     for n_iter in range(1, max_iter + 1):
-        sums = IntervalSums.over(problem, w, basis, reach)
+        sums = IntervalSums.over(problem, w, basis, limits)
         if moves is None:
             system = _system(problem, w, basis, sums, tilted=True)
             hull = system.hansen_bliek_rohn()
             if hull is None:
                 return None, n_iter, "The preconditioned Hessian is no H-matrix."
-            low, high = both(hull, system.gauss_seidel(-reach, reach))
-            if not ((-reach < low) & (high < reach)).all():
-                reach = INFLATION * np.maximum(np.abs(hull[0]), np.abs(hull[1])) + TINY
+            low, high = both(hull, system.gauss_seidel(-limits, limits))
+            if not ((-limits < low) & (high < limits)).all():
+                limits = INFLATION * np.maximum(np.abs(hull[0]), np.abs(hull[1])) + TINY
                 continue
-            moves = -reach, reach
+            moves = -limits, limits
         system = _system(problem, w, basis, sums)
         hull = system.hansen_bliek_rohn()
         smaller = system.cut(*(moves if hull is None else both(moves, hull)))
         moves, settled = smaller, not _shrinks(moves, smaller)
         if settled:
             return moves, n_iter, "The box stopped shrinking."
-        reach = np.maximum(np.abs(moves[0]), np.abs(moves[1]))
+        limits = np.maximum(np.abs(moves[0]), np.abs(moves[1]))
     if moves is None:
         return None, max_iter, f"No box was mapped into itself within {max_iter} steps."
     return moves, max_iter, f"The box may still shrink after {max_iter} steps."

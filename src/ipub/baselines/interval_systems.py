@@ -11,9 +11,9 @@ from ipub.rounding import EPS, Array, dot_bounds, down, sum_error, sum_upper, up
 SWEEPS = 30
 """Sweeps of interval Gauss-Seidel, at most."""
 SETTLED = 1e-3
-"""A sweep that shortens no side of the box by this share is the last."""
+"""A sweep that shortens no side of the box by this fraction is the last."""
 MARGIN = 4.0
-"""By how much more than is needed a row of an approximate inverse is lifted."""
+"""Factor, above what is needed, by which a row of an approximate inverse is increased until it proves a bound."""
 
 Ends = tuple[Array, Array]
 
@@ -49,7 +49,7 @@ class IntervalSystem:
     def gauss_seidel(self, lower: Array, upper: Array) -> Ends:
         """Bound the solutions inside a box by one sweep, all coordinates at once; it does not cut with the box.
 
-        Row j says ``a_jj v_j = b_j - sum_{k != j} a_jk v_k``. A row whose a_jj may be 0 says nothing.
+        Row j says ``a_jj v_j = b_j - sum_{k != j} a_jk v_k``. A row whose a_jj may be 0 gives no bound.
         """
         size = np.maximum(np.abs(lower), np.abs(upper))
         off_diagonal = self.spread - np.diag(np.diag(self.spread))
@@ -73,7 +73,7 @@ class IntervalSystem:
         """Return the Hansen-Bliek-Rohn enclosure of all solutions, or None where it does not apply.
 
         It applies if ``M = I - spread`` is an M-matrix, and is then the hull of the solutions. Any ``y >= 0`` with
-        ``(y M)_k >= 0`` for ``k != i`` proves coordinate i; rows of an approximate inverse serve (Lemma 12).
+        ``(y M)_k >= 0`` for ``k != i`` proves coordinate i; rows of an approximate inverse are used (Lemma 12).
         """
         d, least = len(self.center), self._least_diagonal
         if not (self.is_finite and (least > 0.0).all()):
@@ -86,13 +86,13 @@ class IntervalSystem:
         if not (np.isfinite(rows).all() and (np.diag(rows) > 0.0).all()):
             return None
         rows = np.maximum(rows, 0.0)
-        lift = rows.sum(axis=0)
-        gain, missing = dot_bounds(lift[None], comparison)[0], dot_bounds(rows, comparison)[0]
+        increase = rows.sum(axis=0)
+        gain, missing = dot_bounds(increase[None], comparison)[0], dot_bounds(rows, comparison)[0]
         if not (gain > 0.0).all():
             return None
         off_diagonal = ~np.eye(d, dtype=bool)
-        share = MARGIN * np.max(np.where(off_diagonal, np.maximum(-missing, 0.0) / gain, 0.0), axis=1) + d * EPS
-        rows = rows + share[:, None] * lift
+        factor = MARGIN * np.max(np.where(off_diagonal, np.maximum(-missing, 0.0) / gain, 0.0), axis=1) + d * EPS
+        rows = rows + factor[:, None] * increase
         product, own = dot_bounds(rows, comparison)[0], np.diag(rows)
         if not ((product >= 0.0) | ~off_diagonal).all() or not (np.diag(product) > 0.0).all():
             return None
@@ -106,7 +106,7 @@ class IntervalSystem:
 
 
 def both(first: Ends, second: Ends) -> Ends:
-    """Intersect two boxes; an end that is NaN says nothing."""
+    """Intersect two boxes; an end that is NaN is ignored."""
     return np.fmax(first[0], second[0]), np.fmin(first[1], second[1])
 
 

@@ -28,7 +28,8 @@ from ipub.solvers import Solution
 from ipub.uncertainty import Uncertainty, WrongLabels
 
 PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
-"""Prices tried for ADAPT against KEEP, as multiples of abs(w'); at an infinite price every row keeps."""
+"""Prices tried for ADAPT against KEEP, as multiples of abs(w'); at an infinite price every row keeps. Each
+costs a column in the sums of one pass."""
 
 ROUNDS = (COARSE, FINE)
 """Ball and bracket of the intercept narrow each other twice, to these precisions of the bracket."""
@@ -38,26 +39,26 @@ NEGLIGIBLE_CHANGE = 1e-8
 
 
 @overflow_means_unbounded()
-def ball(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
+def ball(problem: Problem, solution: Solution, start: Certificate | None = None) -> Certificate:
     """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
 
     Each row either keeps the dual coordinate of the center and pays its Fenchel-Young residual in eps, or
     adapts it to the completion and pays the change of the derivative in g (``docs/theory.md``, Theorem 2).
     Any choice is valid. A row adapts where its residual exceeds a price times the norm of that change; the
     best price is the radius itself (Remark 2), so several are tried, and all that they give is used. One pass.
-    Where there is an intercept, it must be bounded first, by a certificate already `known` or by `origin`; what
-    the ball says of the weights then narrows that bracket, and the bracket the ball.
+    Where there is an intercept, it must be bounded first, by the certificate `start` or by `origin`; the
+    ball then narrows the bracket of the intercept, and the bracket the ball.
     """
     if problem.penalty.n_free == 0:
-        return Certificate("ball", tuple(_without_useless(_regions(problem, solution, 0.0))), solution.gap)
-    known = origin(problem, solution) if known is None else known
-    bracket = bracket_of(known)
+        return Certificate("ball", tuple(_finite_regions(_regions(problem, solution, 0.0))), solution.gap)
+    start = origin(problem, solution) if start is None else start
+    bracket = bracket_of(start)
     regions: list[Region] = []
     for precision in ROUNDS:
-        regions = _without_useless(_regions(problem, solution, distance_from(solution, bracket)))
+        regions = _finite_regions(_regions(problem, solution, distance_from(solution, bracket)))
         # One of all these is enough to bound the scores of the training rows.
         smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
-        bracket = narrow(problem, solution, [smallest, *known.parts_of(Region)], bracket, precision)
+        bracket = narrow(problem, solution, [smallest, *start.parts_of(Region)], bracket, precision)
     return Certificate("ball", tuple(with_bracket(region, bracket) for region in regions), solution.gap)
 
 
@@ -79,7 +80,7 @@ def _regions(problem: Problem, solution: Solution, intercept_distance: float) ->
     for k in range(len(prices)):
         cells = up(cell_box[k] + error[k])
         everything = up(cells + row_box[k])
-        # The rows' spread as a box, or as a ball: both hold.
+        # The change of the rows as a box, or as a ball: both are valid.
         as_box = _half_ball(problem, w, gradient[k], everything, 0.0)
         as_ball = _half_ball(problem, w, gradient[k], cells, float(row_norm[k]))
         norm = min(as_box[2], as_ball[2])
@@ -118,8 +119,8 @@ def _root(norm: float, eps: float, lam: float) -> float:
     return float(up(np.sqrt(up(up(half * half) + up(eps / lam)))))
 
 
-def _without_useless(regions: list[Region]) -> list[Region]:
-    """Drop regions that are not finite; one stays in any case."""
+def _finite_regions(regions: list[Region]) -> list[Region]:
+    """Drop regions that are not finite; if none is finite, return the first."""
     finite = [r for r in regions if np.isfinite(r.radius) and np.isfinite(r.box).all() and np.isfinite(r.center).all()]
     return finite or regions[:1]
 

@@ -27,7 +27,7 @@ P = TypeVar("P", bound="ScoreBounds")
 
 
 class Needs(NamedTuple):
-    """What bounds of the score ask for: of the problem, of memory, and of the one who evaluates them."""
+    """What bounds of the score require: of the problem, of memory, and of the caller that evaluates them."""
 
     smooth_loss: bool = False
     """The derivative of the loss must not jump."""
@@ -38,7 +38,7 @@ class Needs(NamedTuple):
     training_rows: bool = False
     """They keep training rows; `ScoreBounds.without_training_rows` is the form that does not."""
     training: bool = False
-    """They retrain, so whoever evaluates them must have the training problem and its solution."""
+    """They retrain, so evaluating them takes the training problem and its solution."""
 
 
 class TrainedModel(NamedTuple):
@@ -57,7 +57,7 @@ class ScoreBounds(ABC):
     @property
     @abstractmethod
     def needs(self) -> Needs:
-        """What these bounds ask for."""
+        """What these bounds require."""
 
     @abstractmethod
     def ends(self, X: Array) -> tuple[Array, Array]:
@@ -79,7 +79,7 @@ class ScoreBounds(ABC):
 
 
 class RetrainingBounds(ScoreBounds):
-    """Bounds that are found by retraining for each row: without the training problem they say nothing."""
+    """Bounds that are found by retraining for each row: without the training problem they are infinite."""
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         return np.full(len(X), -np.inf), np.full(len(X), np.inf)
@@ -98,12 +98,12 @@ class Certificate:
     Attributes
     ----------
     name : str
-        The certificate that was asked for.
+        The certificate that was requested.
     parts : tuple of ScoreBounds
     gap : float
         Duality gap of the trained model at the center.
     note : str
-        What could not be certified as asked, and what serves instead.
+        What could not be certified as requested, and which certificate is used instead.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Certificate:
         training : TrainedModel, optional
             Parts that retrain are used only if this is given.
         progress : callable, optional
-            Told how many rows have been retrained for.
+            Called with the number of rows finished, and with their total.
         """
         low, high, _, _ = self._intersect(X)
         bounds = np.column_stack([low, high])
@@ -135,7 +135,7 @@ class Certificate:
 
     @property
     def needs(self) -> Needs:
-        """What any of the parts asks for."""
+        """What any of the parts requires."""
         return Needs(*(any(needs) for needs in zip(*(part.needs for part in self.parts), strict=True)))
 
     @property
@@ -167,7 +167,7 @@ class Certificate:
         return replace(self, parts=tuple(part for part in parts if part is not None))
 
     def shares(self, X: Array) -> dict[str, float]:
-        """Return for each theorem the share of ends (lower and upper) on which it gave the bound."""
+        """Return for each theorem the fraction of ends (lower and upper) for which it gave the bound."""
         *_, lower_from, upper_from = self._intersect(X)
         names = np.array([part.name for part in self._evaluated])
         winners = names[np.concatenate([lower_from, upper_from])]
@@ -187,11 +187,11 @@ class Certificate:
         return low.max(axis=1), high.min(axis=1), low.argmax(axis=1), high.argmin(axis=1)
 
     def _ends(self, X: Array) -> tuple[Array, Array]:
-        """Return the ends that each part gives, one column a part."""
+        """Return the ends that each part gives, one column for each part."""
         with overflow_means_unbounded():
             groups = [list(parts) for _, parts in groupby(self._evaluated, type)]
             low, high = zip(*(parts[0].ends_of_all(parts, X) for parts in groups), strict=True)
-        # A bound that overflowed to NaN says nothing: it becomes infinite, never a number.
+        # A bound that overflowed to NaN becomes infinite, never a number.
         return (
             np.nan_to_num(np.concatenate(low, axis=1), nan=-np.inf, posinf=-np.inf, neginf=-np.inf),
             np.nan_to_num(np.concatenate(high, axis=1), nan=np.inf, posinf=np.inf, neginf=np.inf),

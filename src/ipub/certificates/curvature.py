@@ -19,7 +19,7 @@ def curvature(problem: Problem, solution: Solution) -> Certificate:
 
 
 def unsupported_reason(problem: Problem) -> str:
-    """Say why a problem has no such certificate, and what serves instead; nothing if it has."""
+    """Return why a problem has no such certificate, and what is used instead; "" if it has one."""
     if problem.loss.is_smooth:
         return ""
-    return f"The derivative of {problem.loss.name} jumps: the half-ball serves alone."
+    return f"The derivative of {problem.loss.name} jumps: the half-ball is used alone."

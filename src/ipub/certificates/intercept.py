@@ -20,18 +20,19 @@ Bracket = tuple[float, float]
 EVERYTHING: Bracket = (-np.inf, np.inf)
 
 DISTANCES = 16
-"""Trial intercepts of the first pass, for each side of the bracket."""
+"""Trial intercepts of the first pass, for each side of the bracket: more cost time and save later passes."""
 RATIO = 3.0
-"""Between distances of the first pass: sixteen of them span seven orders of magnitude."""
+"""Ratio of successive distances in the first pass: sixteen of them span seven orders of magnitude."""
 TRIALS = 6
 """Trials of a later pass, for each side."""
 LARGEST_DISTANCE = 1024.0
 """Largest distance of a trial, as a multiple of the largest score or target."""
 AROUND = np.array([-0.3, -0.1, -0.03, -0.01, -0.003, 0.003, 0.01, 0.03, 0.1, 0.3])
-"""Where they are, if the slopes around the end of a bracket are known, as shares of what is open there."""
-PASSES = 6
+"""Offsets of these trials from the estimated root, relative to the open interval, if its ends have slopes."""
+MOST_PASSES = 6
+"""Passes over the rows that narrow one bracket, at most."""
 FINE, COARSE = 0.01, 0.25
-"""Share of its width to which an end of a bracket is worth knowing: at last, and on the way."""
+"""Precision of an end of a bracket, relative to its width: of the final bracket, and of intermediate ones."""
 
 
 def bracket_of(certificate: Certificate) -> Bracket:
@@ -58,9 +59,9 @@ def distance_from(solution: Solution, bracket: Bracket) -> float:
 
 @overflow_means_unbounded()
 def narrow(
-    problem: Problem, solution: Solution, regions: Sequence[Region], known: Bracket, precision: float = FINE
+    problem: Problem, solution: Solution, regions: Sequence[Region], start: Bracket, precision: float = FINE
 ) -> Bracket:
-    """Narrow a bracket of the intercept by regions of the other weights, all of which hold.
+    """Narrow the bracket `start` of the intercept by regions that contain the other weights.
 
     A trial b is below every completion's intercept if the slopes of the losses at ``highest score + b`` sum to
     less than 0, and above if those at ``lowest score + b`` sum to more (``docs/theory.md``, Theorem 5). Trials at
@@ -71,9 +72,9 @@ def narrow(
     n = len(solution.w)
     largest_w = np.abs(inside.score_bounds(np.eye(n))).max(axis=1)
     scores = inside, largest_w, problem.uncertainty
-    below, above = _first_trials(problem, solution, scores, known)
-    lower, upper = known
-    for _ in range(PASSES):
+    below, above = _first_trials(problem, solution, scores, start)
+    lower, upper = start
+    for _ in range(MOST_PASSES):
         sums = problem.rows.reduce(_slope_sums, problem.loss, scores, below, above, problem.wrong_labels)
         # Only the sign matters: no division by the total weight.
         highest = up(sums.highest + sum_error(sums.highest_size, problem.rows.depth + 5))
@@ -110,12 +111,12 @@ def wrong_label_slopes(sums: _SlopeSums) -> tuple[Array, Array]:
     return sums.rise.sum_upper(), sums.fall.sum_upper()
 
 
-def _first_trials(problem: Problem, solution: Solution, scores: _Scores, known: Bracket) -> tuple[Array, Array]:
+def _first_trials(problem: Problem, solution: Solution, scores: _Scores, start: Bracket) -> tuple[Array, Array]:
     here = solution.w[-1]
-    largest_distance = distance_from(solution, known)
+    largest_distance = distance_from(solution, start)
     if not np.isfinite(largest_distance):
         largest_distance = LARGEST_DISTANCE * max(problem.rows.map(_largest_score, scores).parts)
-        # A trained intercept out of all proportion, or NaN, is no place to begin.
+        # A trained intercept far too large, or NaN, is not used as a start.
         here = here if abs(here) <= largest_distance else 0.0
         largest_distance += abs(here)
     distances = largest_distance * RATIO ** -np.arange(float(DISTANCES))
@@ -125,7 +126,7 @@ def _first_trials(problem: Problem, solution: Solution, scores: _Scores, known: 
 
 
 _Scores = tuple[Certificate, Array, Uncertainty]
-"""What bounds scores: a certificate of the weights, the largest size of each weight, and what varies."""
+"""A certificate of the weights, a bound of the size of each weight, and what may vary."""
 
 
 def _score_ends(block: Block, scores: _Scores) -> tuple[Array, Array]:

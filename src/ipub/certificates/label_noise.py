@@ -1,4 +1,4 @@
-"""Labels of which at most k are wrong, whichever: what flipped rows can add to a sum over all rows (section 13)."""
+"""At most k wrong labels, in any rows: what they can add to a sum over all rows (section 13)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ipub.losses import Loss
 from ipub.rounding import EPS, Array, down, norm_upper, sum_error, up
 from ipub.uncertainty import LargestValues, WrongLabels, largest_sum
 
-SHAPINGS = 8
-"""How often the ellipsoid around all rows is made smaller."""
+SHAPING_STEPS = 8
+"""Steps that make the ellipsoid around all rows smaller: more give narrower bounds and cost time."""
 
-LEAST_SHARE = 1e-9
-"""What is added to its diagonal, so that it has an inverse."""
+RIDGE = 1e-9
+"""Relative amount added to its diagonal, so that it has an inverse."""
 
 
 class GradientMoves(NamedTuple):
@@ -54,15 +54,15 @@ def cell_changes(block: Block, factors: Array) -> Array:
     place[holed] = np.arange(len(holed))
     sizes = np.zeros((len(holed), block.center.shape[1]))
     sizes[place[block.cell_rows], block.cell_columns] = block.cell_radii
-    for chosen, levels in block.missing_categories.by_category():
-        sizes[np.ix_(place[block.missing_categories.rows[chosen]], levels.columns)] = 1.0
+    for which, levels in block.missing_categories.by_category():
+        sizes[np.ix_(place[block.missing_categories.rows[which]], levels.columns)] = 1.0
     return sizes * factors[holed, None]
 
 
 def gradient_moves(
     block: Block, loss: Loss, at: ScoreRanges, nominal: tuple[Array, Array], n_free: int, wrong: WrongLabels
 ) -> GradientMoves | tuple[()]:
-    """Return what wrong labels can move the gradient at w' by, for Theorem 2; nothing if none can be wrong.
+    """Return what wrong labels can move the gradient at w' by, for Theorem 2; an empty tuple if none can be wrong.
 
     The derivative of a row is otherwise one of a `nominal` range.
     """
@@ -89,10 +89,10 @@ def wrong_label_parts(
     if wrong.count == 0:
         nothing = np.zeros((0, d))
         return WrongLabelSums(wrong.partial_sum(nothing), 0), WrongLabelRows(nothing, nothing)
-    factors = block.weight * loss.label_flip_upper(down(at.lower - move), up(at.upper + move))
+    factors = block.weight * loss.wrong_label_upper(down(at.lower - move), up(at.upper + move))
     moved = np.flatnonzero(factors)
     least, most = slopes
-    # Rounded once more, as the scores behind `slopes` are: the same for a loss whose slopes do not see the class.
+    # Rounded once more, as the scores behind `slopes` are: the same for a loss whose slopes do not depend on the class.
     other_least, other_most = loss.secant_range(-block.y, down(at.lower), up(at.upper), move)
     # Lemma 4 needs both bounds in an incomplete row; where they do not hold, the row adds nothing to the Hessian.
     lost = np.where(at.incomplete, least, np.maximum(up(least - other_least), 0.0))
@@ -108,20 +108,20 @@ def wrong_label_parts(
 
 @dataclass(frozen=True)
 class WrongLabelTerms:
-    """What at most `count` flipped rows add to Theorems 4 and 6.
+    """What at most `count` rows with a wrong label add to Theorems 4 and 6.
 
     Attributes
     ----------
     count : int
     rows : array of shape (n, n_features)
-        ``z_i = m_i delta_i y_i x_i``: flipping row i adds ``theta z_i`` to the gradient, theta in [0, 1], and what its
-        uncertain cells do.
+        ``z_i = m_i delta_i y_i x_i``: a wrong label of row i adds ``theta z_i`` to the gradient, theta in [0, 1], and
+        the effect of its uncertain cells.
     cells : array of shape (n_features,)
-        What the uncertain cells of all flipped rows add, coordinate by coordinate.
+        What the uncertain cells of all rows with a wrong label add, coordinate by coordinate.
     lost : array of shape (n_lost, n_features)
-        ``sqrt(m_i c_i) x_i`` with c the slope that a flipped row takes from the Hessian.
+        ``sqrt(m_i c_i) x_i`` with c the slope that a row with a wrong label takes from the Hessian.
     alike : bool
-        Whether the bounds of the Hessian hold with flipped rows as they are.
+        Whether the bounds of the Hessian hold whichever labels are wrong.
     """
 
     count: int
@@ -150,7 +150,7 @@ class WrongLabelTerms:
         """Return S with ``sqrt(u.S u)`` at least the sum of the `count` largest ``|z_i.u|``.
 
         It is at most the sum of the largest ``sqrt(z_i.W^-1 z_i)`` times ``sqrt(u.W u)``, for any W; here one whose
-        ellipsoid is about the smallest around all rows. Without an inverse, ``k sum_i z_i z_i^T`` serves (Cauchy and
+        ellipsoid is about the smallest around all rows. Without an inverse, it is ``k sum_i z_i z_i^T`` (Cauchy and
         Schwarz).
         """
         W = self._around()
@@ -162,9 +162,9 @@ class WrongLabelTerms:
     def _around(self) -> Array | None:
         """Return W with all ``z_i.W^-1 z_i`` alike and small: weights grow where they are large, step by step."""
         rows, weights = self.rows, np.full(len(self.rows), 1.0 / max(len(self.rows), 1))
-        for _ in range(SHAPINGS):
+        for _ in range(SHAPING_STEPS):
             W = rounded_up((rows * weights[:, None]).T @ rows, 8)
-            W = W + np.diag(LEAST_SHARE * np.diag(W))
+            W = W + np.diag(RIDGE * np.diag(W))
             try:
                 each = np.einsum("ij,ij->i", rows @ np.linalg.inv(W), rows)
             except np.linalg.LinAlgError:
@@ -174,7 +174,7 @@ class WrongLabelTerms:
         return W
 
     def hessian_loss(self, metric: Array) -> float:
-        """Return mu such that flipped rows take no more than ``mu M`` from the Hessian: ``x x^T <= (x.M^-1 x) M``."""
+        """Return mu such that wrong labels take no more than ``mu M`` from the Hessian: ``x x^T <= (x.M^-1 x) M``."""
         if len(self.lost) == 0:
             return 0.0
         inverse = Inverse.of(metric)

@@ -1,4 +1,4 @@
-"""The certificate that needs no training: no completion's model is far from zero (Theorem 3)."""
+"""A ball around zero that contains every completion's model; it needs no training (Theorem 3)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def origin(problem: Problem, solution: Solution) -> Certificate:
 
 @overflow_means_unbounded()
 def around_zero(problem: Problem, solution: Solution) -> Region:
-    """Return the ball around zero that holds the weights of every completion's model; nothing is said of intercepts."""
+    """Return the ball around zero that holds the weights of every completion's model; intercepts are not bounded."""
     rows, has_intercept = problem.rows, problem.penalty.n_free > 0
     mean = rows.reduce(_label_sums)[0] / rows.total_weight if has_intercept else 0.0
     constants = np.array([0.0, mean, solution.w[-1]] if has_intercept else [0.0])
     sums = rows.reduce(_origin_sums, problem.loss, constants, problem.wrong_labels)
-    # Each constant proves a radius by itself, so one that overflowed may be passed over.
+    # Each constant proves a radius by itself, so one that overflowed may be ignored.
     values = sum_upper(sums.values / rows.total_weight, rows.depth + 5)
     if problem.wrong_labels.count:
         values = up(values + wrong_label_losses(sums, rows.total_weight))

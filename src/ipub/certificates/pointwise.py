@@ -29,31 +29,33 @@ from ipub.problem import Problem
 from ipub.rounding import EPS, Array, dot_bounds, down, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.solvers import Solution, solve
 
-ROUNDS = 20
-"""How often cells are fixed and the model retrained, at most."""
+MOST_ROUNDS = 20
+"""How often cells are fixed and the model retrained, at most: width against retrainings."""
 
 TOLERANCE = 1e-10
 """Relative duality gap to which models are retrained."""
 
 LEAST_FIXED = 0.02
-"""A round must fix at least this share of the cells that are left, or it is the last."""
+"""A round that fixes less than this fraction of the remaining cells is the last: width against retrainings."""
 
 
 def unsupported_reason(problem: Problem) -> str:
-    """Say why a problem has no pointwise bounds; nothing if it has."""
+    """Return why a problem has no pointwise bounds; "" if it has them."""
     if not problem.loss.is_smooth:
-        return f"The derivative of {problem.loss.name} jumps, so there are no pointwise bounds: 'tight' serves instead."
+        return (
+            f"The derivative of {problem.loss.name} jumps, so pointwise bounds do not apply: 'tight' is used instead."
+        )
     if problem.rows.uncertain_labels:
-        return "Labels are uncertain, so there are no pointwise bounds: 'tight' serves instead."
+        return "Labels are uncertain, so there are no pointwise bounds: 'tight' is used instead."
     if problem.rows.categories:
-        return "A missing category has no trend, so there are no pointwise bounds: 'tight' serves instead."
+        return "A missing category has no trend, so there are no pointwise bounds: 'tight' is used instead."
     if problem.penalty.kappa > 0.0:
-        return "With an l1 penalty there are no pointwise bounds: 'tight' serves instead."
+        return "With an l1 penalty there are no pointwise bounds: 'tight' is used instead."
     return ""
 
 
 def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:
-    """Return the rows with some uncertain cells fixed at, or just inside, an end of their intervals.
+    """Return the rows with part of the uncertain cells fixed at, or just inside, an end of their intervals.
 
     Parameters
     ----------
@@ -88,15 +90,15 @@ class Narrowed(NamedTuple):
     """What is left of a problem when the cells with a certain trend are fixed."""
 
     problem: Problem
-    hidden: float
-    """What rounding of the ends can hide."""
-    fixed_share: float
-    """Share of the cells that were fixed."""
+    rounding: float
+    """Bound of the change of the score because fixed cells are at rounded ends."""
+    fixed_fraction: float
+    """Fraction of the cells that were fixed."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A problem with its model, and what is known of the models of all completions."""
+    """A problem with its model, and enclosures of the models of all completions and of their Hessians."""
 
     problem: Problem
     solution: Solution
@@ -125,15 +127,15 @@ class Stage:
         """Fix the cells whose trend is certain where ``side * x.w''`` is greatest; None if there is none."""
         incomplete = self.incomplete
         lowest, highest = certain_trend(self, x)
-        # NaN decides nothing.
+        # A NaN fixes no cell.
         sides = np.where(lowest > 0.0, -side, np.where(highest < 0.0, side, 0.0)).astype(np.int8)
         if not sides.any():
             return None
         i, j = incomplete.cell_rows, incomplete.cell_columns
         size = np.maximum(np.abs(lowest), np.abs(highest)) * incomplete.weight[i]
-        hidden = np.where(sides != 0, size * shortfall(incomplete.center[i, j], incomplete.cell_radii), 0.0)
+        rounding = np.where(sides != 0, size * shortfall(incomplete.center[i, j], incomplete.cell_radii), 0.0)
         rows = narrowed_rows(self.problem.rows, sides)
-        total = float(2.0 * sum_upper(hidden.sum(), len(hidden) + 8))
+        total = float(2.0 * sum_upper(rounding.sum(), len(rounding) + 8))
         return Narrowed(replace(self.problem, rows=rows), total, float(np.mean(sides != 0)))
 
 
@@ -163,7 +165,7 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
 
 @dataclass(frozen=True)
 class PointwiseBounds(RetrainingBounds):
-    """Near exact bounds of the score of each row, at the cost of some retrainings each (Theorem 7)."""
+    """Near exact bounds of the score of each row, at the cost of several retrainings each (Theorem 7)."""
 
     name: str = "pointwise"
 
@@ -202,13 +204,13 @@ def pointwise(problem: Problem, solution: Solution) -> Certificate:
 @overflow_means_unbounded()
 def _highest(stage: Stage, x: Array, side: float) -> float:
     """Bound ``side * x.w''`` from above."""
-    hidden, best, last = 0.0, np.inf, stage
-    for _ in range(ROUNDS):
+    rounding, best, last = 0.0, np.inf, stage
+    for _ in range(MOST_ROUNDS):
         narrowed = last.narrowed(x, side)
         if narrowed is None:
             break
         problem = narrowed.problem
-        hidden = float(up(hidden + narrowed.hidden))
+        rounding = float(up(rounding + narrowed.rounding))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             solution = solve(problem, tol=TOLERANCE, start=last.solution.w)
@@ -216,8 +218,8 @@ def _highest(stage: Stage, x: Array, side: float) -> float:
         if bounds is None:
             break
         low, high = bounds.ends(x[None])
-        best = float(np.fmin(best, up((high[0] if side > 0.0 else -low[0]) + hidden)))
-        following = Stage.of(problem, solution, bounds) if narrowed.fixed_share >= LEAST_FIXED else None
+        best = float(np.fmin(best, up((high[0] if side > 0.0 else -low[0]) + rounding)))
+        following = Stage.of(problem, solution, bounds) if narrowed.fixed_fraction >= LEAST_FIXED else None
         if following is None:
             break
         last = following

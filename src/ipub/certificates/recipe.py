@@ -25,9 +25,9 @@ class Recipe:
     make : callable
         Takes a problem and its solution; if `takes_hints`, also the keywords of `__call__`.
     needs : Needs
-        What its bounds ask for, where the problem has them.
+        What its bounds require, where the problem is supported.
     unsupported_reason : callable
-        Says of a problem why it does not have them, and what serves instead; "" if it does.
+        Returns why a problem is not supported, and what is used instead; "" if it is supported.
     takes_hints : bool
         Whether the keywords of `__call__` save it work.
     """
@@ -46,14 +46,14 @@ class Recipe:
         hint: Neighbour | None = None,
         in_columns: bool = False,
     ) -> Certificate:
-        """Certify; where the problem is not supported something else serves, and the certificate's note says so.
+        """Certify; where the problem is not supported another certificate is used, and the note says so.
 
         Parameters
         ----------
         problem : Problem
         solution : Solution
         hint : Neighbour, optional
-            What is known of the same table with another penalty.
+            Results for the same table with another penalty, which save time.
         in_columns : bool
             Whether uncertain cells are to be bounded column by column and not one by one; see `Certificate.in_columns`.
         """
@@ -62,5 +62,5 @@ class Recipe:
         return certificate.in_columns() if in_columns else certificate
 
     def supports(self, problem: Problem) -> str:
-        """Return why a problem does not have these bounds, and what serves instead; "" if it has."""
+        """Return why a problem is not supported, and what is used instead; "" if it is supported."""
         return self.unsupported_reason(problem)

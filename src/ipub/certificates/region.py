@@ -27,8 +27,7 @@ class Region(ScoreBounds):
     n_free : int
         Coordinates without penalty (an intercept): the last ones, bounded by the box alone.
     n_rows : int
-        How many training rows there are whose values center and box are sums over, if these are few: 0 says that none
-        stands out from the others.
+        Number of training rows whose values center and box are sums over, if these rows are few; else 0.
     """
 
     name: str
@@ -62,7 +61,7 @@ class Region(ScoreBounds):
         return down(low - half), up(high + half)
 
     def without_training_rows(self) -> Region:
-        """Return the region, or where few rows shape it a ball around zero that contains it."""
+        """Return the region, or, where it depends on few rows, a ball around zero that contains it."""
         if not self.needs.training_rows:
             return self
         penalised = slice(0, len(self.center) - self.n_free)

@@ -1,4 +1,4 @@
-"""What every certificate needs of a block: where the scores of its rows lie, whatever the completion."""
+"""Enclosures of the scores of a block's rows over all completions, which every certificate starts from."""
 
 from __future__ import annotations
 

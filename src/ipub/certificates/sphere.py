@@ -21,30 +21,30 @@ from ipub.uncertainty import Uncertainty
 
 
 @overflow_means_unbounded()
-def sphere(problem: Problem, solution: Solution, known: Certificate | None = None) -> Certificate:
+def sphere(problem: Problem, solution: Solution, start: Certificate | None = None) -> Certificate:
     """Certify ``|w'' - w'| <= sqrt(2 Delta / lambda)`` for the model w'' of every completion.
 
     ``Delta`` is the greatest primal value of w' minus the least dual value of alpha' over all completions
     (``docs/theory.md``, Theorem 1), so it holds for any w' and any feasible alpha', trained or not. One
     pass over the rows; O(M) beyond a gradient. Where there is an intercept, it must be bounded first: by `origin`,
-    and then once more inside the sphere, or by a certificate already `known`, whose bracket is taken as it is.
+    and then once more inside the sphere, or by the certificate `start`, whose bracket is taken as it is.
     """
     if reason := unsupported_reason(problem):
-        return replace(ball(problem, solution, known), name="sphere", note=reason)
+        return replace(ball(problem, solution, start), name="sphere", note=reason)
     if problem.penalty.n_free == 0:
         return Certificate("sphere", (_region(problem, solution, gap_upper(problem, solution)),), solution.gap)
-    around = origin(problem, solution) if known is None else known
+    around = origin(problem, solution) if start is None else start
     bracket = bracket_of(around)
     region = _region(problem, solution, gap_upper(problem, solution, distance_from(solution, bracket)))
-    if known is None:
+    if start is None:
         bracket = narrow(problem, solution, [region, *around.parts_of(Region)], bracket)
     return Certificate("sphere", (with_bracket(region, bracket),), solution.gap)
 
 
 def unsupported_reason(problem: Problem) -> str:
-    """Say why a problem has no sphere, and what serves instead; nothing if it has."""
+    """Return why a problem has no sphere, and what is used instead; "" if it has one."""
     certain = not problem.rows.uncertain_labels
-    return "" if certain else "The sphere is for certain labels: the half-ball serves instead."
+    return "" if certain else "The sphere needs certain labels: the half-ball is used instead."
 
 
 def _region(problem: Problem, solution: Solution, gap: float) -> Region:
@@ -56,8 +56,8 @@ def _region(problem: Problem, solution: Solution, gap: float) -> Region:
 def gap_upper(problem: Problem, solution: Solution, intercept_distance: float = 0.0) -> float:
     """Bound ``Delta = max P(w') - min D(alpha')``, both over all completions, from above.
 
-    An intercept may be as far as `intercept_distance` from the trained one: that prices the sum of the dual point
-    (Theorem 5).
+    An intercept may be as far as `intercept_distance` from the trained one: that distance times the
+    sum of the dual point is added (Theorem 5).
     """
     rows, penalty, w = problem.rows, problem.penalty, solution.w
     sums = rows.reduce(_sphere_sums, problem.loss, solution, problem.uncertainty)

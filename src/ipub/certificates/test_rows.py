@@ -36,7 +36,7 @@ def bounds_of_uncertain_rows(
 ) -> Array:
     """Return (m, 2): bounds of ``x''.w''`` for every completion x'' of its row and every completion's model w''.
 
-    A row with missing categories is looked at with every combination of their levels.
+    A row with missing categories is bounded for every combination of their levels.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _bounds_without_missing_categories(
         return bounds_of(center)
     low, high = coef_bounds[columns].T
     middle = center[in_row, columns]
-    # NaN decides nothing.
+    # A NaN gives no sign.
     rises, falls = low >= 0.0, high <= 0.0
     with overflow_means_unbounded():
         top, bottom = up(middle + radii), down(middle - radii)

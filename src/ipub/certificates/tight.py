@@ -1,4 +1,4 @@
-"""The certificate of all cheap theorems together: slopes where they are nearly exact, else everything there is."""
+"""All theorems that need no retraining: slopes alone where they are nearly exact, else the intersection of all."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from ipub.problem import Problem
 from ipub.solvers import Solution
 
 NEARLY_EXACT = 1.5
-"""Slopes that leave bounds no wider than this times the first order alone need no help."""
+"""Slope bounds up to this many times as wide as the first-order change are used alone, which saves the other passes."""
 
 
 def tight(
     problem: Problem, solution: Solution, *, hint: Neighbour | None = None, in_columns: bool = False
 ) -> Certificate:
-    """Take slopes where they are nearly exact, and else intersect everything that is cheap; finite in any case.
+    """Use slopes where they are nearly exact, else intersect all theorems that need no retraining; always finite.
 
-    Then no part alone is narrower. (With an intercept, whose bracket is found to a hundredth of its width: by no more
-    than that.)
+    An intersection is at least as narrow as each of its parts (with an intercept, whose bracket is computed to 1 % of
+    its width: up to that).
 
     Parameters
     ----------
     problem : Problem
     solution : Solution
     hint : Neighbour, optional
-        What is known of a problem with another penalty: it saves time.
+        Results for the same table with another penalty: it saves time.
     in_columns : bool
         Whether uncertain cells are to be taken column by column. Then slopes are enough, however wide they are: it
         saves time as well.
@@ -49,12 +49,12 @@ def tight(
     at_zero = origin(problem, solution)
     # With uncertain labels the sphere is the ball, which the slopes start from anyway.
     around_center = [] if no_sphere(problem) else [sphere(problem, solution, at_zero)]
-    half_ball = ball(problem, solution, intersection("known", [*around_center, at_zero]))
+    half_ball = ball(problem, solution, intersection("start", [*around_center, at_zero]))
     if attempt.bounds is None:
         attempt = attempt_slope_bounds(problem, solution, start=half_ball)
     regions = intersection("tight", [*around_center, half_ball, at_zero]).parts_of(Region)
     if problem.penalty.n_free:
-        # The last bracket is the narrowest, and holds whichever region the weights are in.
+        # The last bracket is the narrowest, and valid for the weights of every region.
         regions = tuple(with_bracket(region, bracket_of(half_ball)) for region in regions)
     parts: tuple[ScoreBounds, ...] = (*regions, *attempt.parts)
     return Certificate("tight", parts, solution.gap, attempt.note)

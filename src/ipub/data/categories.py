@@ -85,7 +85,7 @@ class TableEncoder:
         Raises
         ------
         IpubError
-            If a column holds neither numbers nor categories, or is no use as a category; the message names it.
+            If a column holds neither numbers nor categories, or cannot be used as a category; the message names it.
         """
         refuse_duplicate_names(X)
         frame = nw.from_native(X, eager_only=True)
@@ -125,7 +125,7 @@ class TableEncoder:
         return [column for column, levels in zip(self.columns, self.levels, strict=True) if levels is None]
 
     def by_name(self, given: Any, what: str) -> Any:
-        """Return what was given for some columns of the frame, by name and not by number.
+        """Return a parameter that was given for columns of the frame, by name and not by number.
 
         Raises
         ------
@@ -189,8 +189,8 @@ class TableEncoder:
         """
         counts = (~np.isnan(table)).sum(axis=0)
         means = np.nansum(table, axis=0) / np.maximum(1, counts)
-        shares = np.repeat([0.0 if not levels else 1.0 / len(levels) for levels in self.levels], self.widths)
-        return np.asarray(np.where(counts == 0, shares, means))
+        equal_means = np.repeat([0.0 if not levels else 1.0 / len(levels) for levels in self.levels], self.widths)
+        return np.asarray(np.where(counts == 0, equal_means, means))
 
     def with_missing_categories(self, table: Array) -> tuple[Array, MissingCategories]:
         """Return an encoded table with the mean of all levels where a category is missing, and what is missing.
@@ -214,7 +214,7 @@ class TableEncoder:
 
 
 def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
-    """Return the sorted levels of a column, those that it declares included, and refuse those that are of no use."""
+    """Return the sorted levels of a column, those that it declares included; raise an error if it is no category."""
     counts = {value: count for value, count in Counter(column.to_list()).items() if not is_missing(value)}
     seen = set(counts)
     levels = seen | set(declared_levels(column))
@@ -255,7 +255,7 @@ def _mixes(values: Sequence[Any]) -> bool:
 
 
 def _refuse_numbers_as_text(column: nw.Series[Any], seen: set[Any]) -> None:
-    """Refuse text that is mostly numbers: an error if there are many of them, else a warning."""
+    """Raise an error for text that is mostly numbers if there are many of them; else warn."""
     words = {level for level in seen if not is_number_in_text(level)}
     is_text = column.dtype == nw.String or column.dtype == nw.Object
     if not is_text or 2 * len(words) >= len(seen):
@@ -277,7 +277,7 @@ def _refuse_numbers_as_text(column: nw.Series[Any], seen: set[Any]) -> None:
 
 
 def _refuse_names_of_rows(name: str, seen: set[Any], n_observed: int) -> None:
-    """Refuse categories that name the rows, and warn of those that may."""
+    """Raise an error for categories that name the rows; warn if they may."""
     fields = {
         "column": name,
         "n": len(seen),

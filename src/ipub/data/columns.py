@@ -1,9 +1,9 @@
-"""What the observed values of a column say: their range, two quantiles, and whether they are whole numbers.
+"""Summaries of the observed values of a column: range, two quantiles, and whether they are whole numbers.
 
-A long table is read once, some rows at a time. A sample of the rows says between which values each quantile lies, with
-a margin of several standard deviations; reading counts what lies below and keeps what lies between, and among these few
-the quantile is selected. It is the same, to the last bit, as that of `numpy.quantile`: if the sample misled, or if a
-value occurs so often that most of the column would be kept, the column is looked at as a whole.
+A long table is read once, a block of rows at a time. A sample of the rows gives a bracket for each quantile, with a
+margin of several standard deviations; reading counts the values below the bracket and keeps those inside it, and the
+quantile is selected among these few. It is the same, to the last bit, as that of `numpy.quantile`: if it is not in the
+bracket, or if a value occurs so often that most of the column would be kept, the column is read as a whole.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ from ipub.parallel import in_threads, row_slices
 from ipub.rounding import Array
 
 LONG = 1 << 15
-"""Rows from which on a sample is worth while."""
+"""Rows from which a sample saves time."""
 SAMPLED = 32
-"""Of so many rows about one is in the sample, of very long tables fewer."""
+"""About one row in so many is in the sample, fewer of very long tables."""
 MOST_SAMPLED = 1 << 14
+"""Rows in a sample, about, at most."""
 MANY_CELLS = 1 << 17
-"""Cells from which on threads are worth while."""
+"""Cells from which threads save time."""
 DEVIATIONS = 4.5
-"""How many standard deviations the sample's quantile may be off."""
+"""Margin of a bracket, in standard deviations of the sample's quantile: more keep more, fewer fail more often."""
 MOST_KEPT = 0.125
-"""Share of a column that may be kept to select a quantile from."""
+"""Fraction of a column that may be kept to select a quantile from: memory against a second reading."""
 BLOCK_CELLS = 1 << 19
-"""Cells of a block: so many that calls cost nothing beside the work, so few that they take no memory."""
+"""Cells of a block: enough that calls cost little, few enough that they take little memory."""
 BLOCK_COLUMNS = 32
-"""A block is so narrow, however wide the table, that its columns are long enough for one look at each."""
+"""Columns of a block, at most: with few columns a block has many rows, so that each call does much work."""
 NEAR = 0.2 * GAP
-"""A number that has others so near in the sample is no exception in the whole column (see `sentinel_in`)."""
+"""A number with others this near in the sample is not isolated in the whole column (see `sentinel_in`)."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """What is known of a column; without observed values it is (inf, -inf) and not whole."""
+    """Summary of a column; without observed values the range is (inf, -inf) and it is not coarse."""
 
     has_holes: bool
     n_observed: int
@@ -56,10 +57,10 @@ class Column:
 
     @classmethod
     def of(cls, values: Array, probabilities: Sequence[float], counted: NDArray[np.bool_] | None = None) -> Column:
-        """Look at a whole column; NaN are its holes, and rows that do not count are only looked at for these."""
-        known = ~np.isnan(values)
-        has_holes = not known.all()
-        observed = values[known if counted is None else known & counted]
+        """Summarize a whole column; NaN are its holes, and of rows that do not count only the holes are used."""
+        observed_cells = ~np.isnan(values)
+        has_holes = not observed_cells.all()
+        observed = values[observed_cells if counted is None else observed_cells & counted]
         if len(observed) == 0:
             return cls(has_holes, 0)
         least, greatest = float(observed.min()), float(observed.max())
@@ -69,13 +70,13 @@ class Column:
         return cls(has_holes, len(observed), least, greatest, is_coarse, (float(low), float(high)), sentinel)
 
 
-def look_at_columns(
+def summarize_columns(
     table: NDArray[np.generic],
     columns: Sequence[int],
     probabilities: Sequence[float],
     counted: NDArray[np.bool_] | None = None,
 ) -> Iterator[Column]:
-    """Look at some columns, in threads; yield what is known of each, in order.
+    """Summarize columns, in threads; yield the summaries in order.
 
     Parameters
     ----------
@@ -107,8 +108,8 @@ def _whole_column(
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """What a block of rows adds: numbers of each column and, for each quantile and column, values below and between."""
+class _BlockCounts:
+    """Counts of a block of rows for each column and, for each quantile and column, values below and in the bracket."""
 
     n_holes: list[int]
     n_observed: list[int]
@@ -120,7 +121,7 @@ class _Seen:
 
 
 class _Group:
-    """Some columns of a long table, read once, a block of rows after the other."""
+    """Columns of a long table, read once, a block of rows after the other."""
 
     def __init__(
         self,
@@ -141,13 +142,13 @@ class _Group:
         self.brackets = [self._bracket_ends(probability) for probability in probabilities]
 
     def columns(self) -> list[Column | None]:
-        """Return what is known of each column; None if all of it must be looked at."""
+        """Return the summary of each column; None if it must be read as a whole."""
         blocks = list(row_slices(len(self.table), self.n_columns, BLOCK_CELLS))
-        seen = list(in_threads(self._look, blocks))
-        return list(in_threads(partial(self._joined, seen), range(self.n_columns)))
+        counts = list(in_threads(self._scan, blocks))
+        return list(in_threads(partial(self._joined, counts), range(self.n_columns)))
 
     def _bracket_ends(self, probability: float) -> tuple[Array, Array]:
-        """Return the lower and the upper end of the bracket of each column; of whole numbers no quantile is asked."""
+        """Return the lower and the upper end of the bracket of each column; whole numbers have none."""
         nothing = np.inf, np.inf
         pairs = [
             nothing if is_whole else _bracket(sample, probability)
@@ -156,10 +157,10 @@ class _Group:
         return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
     def _values(self, rows: slice | Indices) -> Array:
-        """Return some rows, a line for each column."""
+        """Return rows of the group, a line for each column."""
         return np.array(self.table[rows][:, self.where].T, dtype=float, order="C")
 
-    def _look(self, rows: slice) -> _Seen:
+    def _scan(self, rows: slice) -> _BlockCounts:
         values = self._values(rows)
         holes = np.isnan(values)
         n_holes = n_missing = [int(np.count_nonzero(line)) for line in holes]
@@ -171,17 +172,19 @@ class _Group:
             int(np.count_nonzero(line != np.floor(line))) - missing if is_whole else 0
             for line, missing, is_whole in zip(values, n_missing, self.may_be_whole, strict=True)
         ]
-        below, between = zip(*(self._sort_out(values, n_observed, *ends) for ends in self.brackets), strict=True)
+        below, between = zip(*(self._bracketed(values, n_observed, *ends) for ends in self.brackets), strict=True)
         least = np.fmin.reduce(values, axis=1, initial=np.inf)
         greatest = np.fmax.reduce(values, axis=1, initial=-np.inf)
-        return _Seen(n_holes, n_observed, n_fractions, least, greatest, below, between)
+        return _BlockCounts(n_holes, n_observed, n_fractions, least, greatest, below, between)
 
-    def _sort_out(self, values: Array, n_observed: list[int], low: Array, high: Array) -> tuple[list[int], list[Array]]:
-        """Return how many values of each line are below its bracket, and which are inside; all lines in one go."""
+    def _bracketed(
+        self, values: Array, n_observed: list[int], low: Array, high: Array
+    ) -> tuple[list[int], list[Array]]:
+        """Return how many values of each line are below its bracket, and which are inside."""
         is_between = values >= low[:, None]
         below = [n - int(np.count_nonzero(line)) for n, line in zip(n_observed, is_between, strict=True)]
         is_between &= values <= high[:, None]
-        # A bracket of one value takes no memory, as often as that may occur.
+        # A bracket of one value takes no memory, however often it occurs.
         single = {k: int(np.count_nonzero(is_between[k])) for k in np.flatnonzero(low == high).tolist()}
         is_between[list(single)] = False
         places = np.flatnonzero(is_between)
@@ -191,21 +194,23 @@ class _Group:
             kept[k] = np.broadcast_to(low[k], count)
         return below, kept
 
-    def _joined(self, seen: list[_Seen], k: int) -> Column | None:
-        """Join what the blocks say of a column."""
-        has_holes, n = any(part.n_holes[k] for part in seen), sum(part.n_observed[k] for part in seen)
-        least, greatest = min(float(part.least[k]) for part in seen), max(float(part.greatest[k]) for part in seen)
+    def _joined(self, counts: list[_BlockCounts], k: int) -> Column | None:
+        """Combine the counts of all blocks into the summary of a column."""
+        has_holes, n = any(part.n_holes[k] for part in counts), sum(part.n_observed[k] for part in counts)
+        least, greatest = min(float(part.least[k]) for part in counts), max(float(part.greatest[k]) for part in counts)
         sample = self.samples[k]
         if n == 0:
             return Column(has_holes, 0)
         if any(end in SENTINELS and not _is_no_sentinel(sample, end) for end in (least, greatest)):
             return None
-        if self.may_be_whole[k] and not any(part.n_fractions[k] for part in seen):
+        if self.may_be_whole[k] and not any(part.n_fractions[k] for part in counts):
             return Column(has_holes, n, least, greatest, is_coarse=True)
         if self.may_be_whole[k] or ((sample == least) | (sample == greatest)).all():
             return None
         quantiles = [
-            _quantile(n, probability, sum(part.below[end][k] for part in seen), [part.between[end][k] for part in seen])
+            _quantile(
+                n, probability, sum(part.below[end][k] for part in counts), [part.between[end][k] for part in counts]
+            )
             for end, probability in enumerate(self.probabilities)
         ]
         if np.isnan(quantiles).any():
@@ -214,7 +219,7 @@ class _Group:
 
 
 def _bracket(sample: Array, probability: float) -> tuple[float, float]:
-    """Return between which values the quantile of the column lies, by its sorted sample; (inf, inf) if that is open."""
+    """Return a bracket of the column's quantile by its sorted sample; (inf, inf) if there is no narrow one."""
     n = len(sample)
     margin = DEVIATIONS * np.sqrt(probability * (1.0 - probability) * n) + 2.0
     first, last = int(probability * (n - 1) - margin), int(np.ceil(probability * (n - 1) + margin))
@@ -236,12 +241,12 @@ def _quantile(n: int, probability: float, below: int, between: list[Array]) -> f
         return np.nan
     ranks = [previous - below, following - below]
     low, high = np.partition(kept, ranks)[ranks]
-    share = position - previous
-    return float(low + (high - low) * share if share < 0.5 else high - (high - low) * (1.0 - share))
+    fraction = position - previous
+    return float(low + (high - low) * fraction if fraction < 0.5 else high - (high - low) * (1.0 - fraction))
 
 
 def _is_no_sentinel(sample: Array, end: float) -> bool:
-    """Whether the end of a column is so clearly no exception in a sorted sample that `sentinel_in` need not look."""
+    """Whether a sorted sample proves that the end of a column is no sentinel, so that `sentinel_in` is not needed."""
     others = sample[sample != end]
     n = len(others)
     if np.count_nonzero(np.diff(others)) + 1 < FEWEST_OTHERS:

@@ -1,4 +1,4 @@
-"""DataFrames to arrays, for every library that narwhals knows (pandas, polars, PyArrow, ...)."""
+"""DataFrames to arrays, for every library that narwhals supports (pandas, polars, PyArrow, ...)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ipub.rounding import Array
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a DataFrame of a known library."""
+    """Whether X is a DataFrame of a supported library."""
     return bool(nw.dependencies.is_into_dataframe(X))
 
 
@@ -26,7 +26,7 @@ def frame_to_table(X: Any, text: str = "text") -> Array:
     ----------
     X : DataFrame
     text : str
-        Which sentence of `REFUSED` is said of text.
+        Which sentence of `REFUSED` an error for text has.
 
     Raises
     ------
@@ -102,16 +102,16 @@ REFUSED = {
     "ColumnTransformer, say), convert them if they hold numbers as text, or drop them.",
     "unexpected text": "held numbers in training, and hold text now: convert them; if a text stands for a missing "
     "value, {remedy}.",
-    "date": "hold dates or times: turn them into numbers, days since some day for example, or drop them.",
+    "date": "hold dates or times: turn them into numbers, days since a fixed day for example, or drop them.",
     "mixed": "mix text, numbers or other things. Make what stands for a missing value NaN or None, and the rest all "
     "numbers or all text.",
     "other": "hold neither numbers nor text: turn them into one of these, or drop them.",
 }
-"""What is said of columns that cannot be taken."""
+"""Error messages for columns that cannot be used, by kind."""
 
 
 def refuse_columns(frame: nw.DataFrame[Any], kinds: Sequence[str]) -> None:
-    """Refuse columns by what they hold, all of a kind at once."""
+    """Raise an error that names all columns of a kind that cannot be used."""
     for kind, sentence in REFUSED.items():
         wrong = [
             Message(
@@ -167,7 +167,7 @@ def column_labels(X: Any) -> list[Any]:
 
 
 def refuse_duplicate_names(X: Any) -> None:
-    """Refuse a frame in which two columns have the same name."""
+    """Raise an error if two columns have the same name."""
     names = [str(name) for name in column_labels(X)]
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
@@ -175,7 +175,7 @@ def refuse_duplicate_names(X: Any) -> None:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or a library's own sign of a missing value."""
+    """Whether a value is None, NaN or a library's own missing value."""
     if value is None:
         return True
     try:
@@ -195,7 +195,7 @@ def array_to_table(X: Any) -> Any:
     if hasattr(X, "collect") and hasattr(X, "lazy"):
         raise IpubError("X is a lazy frame: call its collect() first.")
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        raise IpubError("X holds dates or durations: turn them into numbers, days since some day for example.")
+        raise IpubError("X holds dates or durations: turn them into numbers, days since a fixed day for example.")
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(float), np.nan)
     values = np.array(X, dtype=object) if isinstance(X, (list, tuple)) and _holds_objects(X) else X
@@ -221,7 +221,7 @@ def array_to_table(X: Any) -> Any:
 
 
 def _holds_objects(X: Any) -> bool:
-    """Whether a list of lists would become an array of objects; what has no shape is left to others to refuse."""
+    """Whether a list of lists would become an array of objects; ragged lists raise an error elsewhere."""
     try:
         return np.asarray(X).dtype == object
     except ValueError:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ipub.data.columns import look_at_columns
+from ipub.data.columns import summarize_columns
 from ipub.data.sentinels import SentinelWarning
 from ipub.data.validation import column_label
 from ipub.errors import DropColumn, GiveRange, IpubError, IpubWarning, MakeMissing, Message
@@ -21,7 +21,7 @@ Intervals = Rule | Mapping[Any, Any] | ArrayLike
 
 
 class IntervalWarning(IpubWarning):
-    """An interval that a user should look at: it is a point, or not the one that was asked for."""
+    """An interval that a user should check: it is a point, or not the one that was requested."""
 
 
 def column_ranges(
@@ -43,7 +43,7 @@ def column_ranges(
         ``"observed"``: least to greatest observed value. A mapping gives (lower, upper), or one of the two
         words, for some columns, by name or number; the others take "quantile".
     level : float
-        The share of observed values inside a quantile interval (the paper's a).
+        The fraction of observed values inside a quantile interval (the paper's a).
     names : sequence, optional
         Column labels, for the mapping and for messages. Where they are not strings, keys of the mapping are
         labels and never numbers of columns.
@@ -68,10 +68,10 @@ def column_ranges(
     has_holes = np.zeros(n_columns, dtype=bool)
     collapsed: list[int] = []
     suspects: dict[int, float] = {}
-    # Of a range that was given, only one that is a point is looked at: it may deserve a warning.
+    # A given range is checked only if it is a point, which may need a warning.
     numbers = [j for j, rule in enumerate(rules) if rule is not None or given[j, 0] == given[j, 1]]
     probabilities = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-    for j, column in zip(numbers, look_at_columns(table, numbers, probabilities, counted), strict=True):
+    for j, column in zip(numbers, summarize_columns(table, numbers, probabilities, counted), strict=True):
         has_holes[j] = column.has_holes
         if rules[j] is None:
             continue
@@ -181,9 +181,12 @@ def _column_number(key: Any, n_columns: int, names: Sequence[Any] | None, what: 
     by_number = names is None or all(isinstance(name, str) for name in names)
     if by_number and isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < n_columns:
         return int(key)
-    known = f"columns are {', '.join(map(repr, names))}" if names is not None else f"there are {n_columns} columns"
+    available = f"columns are {', '.join(map(repr, names))}" if names is not None else f"there are {n_columns} columns"
     raise IpubError(
-        "{what} names the column {column}, which X does not have ({known}).", what=what, column=key, known=known
+        "{what} names the column {column}, which X does not have ({available}).",
+        what=what,
+        column=key,
+        available=available,
     )
 
 

@@ -1,4 +1,4 @@
-"""What is uncertain: a table of intervals, most of them points."""
+"""A table of intervals, most of them points."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class IntervalMatrix:
     """A table in which any cell may be an interval ``center ± radius``.
 
     The table itself is kept as it was given, never copied and never written; only the uncertain cells
-    are stored beside it, row by row. `center_rows` fills them into a small copy of some rows at a time.
+    are stored beside it, row by row. `center_rows` fills them into a copy of a few rows at a time.
 
     Parameters
     ----------
     table : array of shape (n_rows, n_columns)
-        The values. What stands in an uncertain cell (NaN, say) is never looked at.
+        The values. The entry of an uncertain cell (NaN, say) is never used.
     row_starts : array of shape (n_rows + 1,)
         The uncertain cells of row i are numbers ``row_starts[i]`` to ``row_starts[i + 1] - 1``.
     columns, centers, radii : arrays of shape (n_uncertain,)
@@ -92,7 +92,7 @@ class IntervalMatrix:
         return cls._from_cells(table, counts, columns, ranges[holes, 0], ranges[holes, 1])
 
     def take(self, rows: Indices) -> IntervalMatrix:
-        """Return some rows, in any order, each as often as asked for."""
+        """Return the given rows, in this order; a row may occur several times."""
         counts = np.diff(self.row_starts)[rows]
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
         cells = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.row_starts[rows], counts)
@@ -106,7 +106,7 @@ class IntervalMatrix:
         )
 
     def blurred(self, precision: Array) -> IntervalMatrix:
-        """Return the matrix with every certain cell at most the precision of its column off: ``value ± precision``."""
+        """Return the matrix with every certain cell an interval ``value ± precision`` of its column."""
         in_row, columns, centers, radii = self.cells(slice(0, self.shape[0]))
         table = np.array(self.table, dtype=float)
         all_centers, all_radii = table.copy(), np.broadcast_to(precision, self.shape).copy()
@@ -160,7 +160,7 @@ class IntervalMatrix:
         return csr_array((self.radii, self.columns, self.row_starts), shape=self.shape)
 
     def check(self) -> None:
-        """Refuse cells that are certain but not finite, and intervals without a finite end."""
+        """Raise an error for certain cells that are not finite, and for intervals without a finite end."""
         in_row = np.repeat(np.arange(self.shape[0]), np.diff(self.row_starts))
         if len(in_row) != len(self.columns) or not np.isin(self.columns, np.arange(self.shape[1])).all():
             raise IpubError("The uncertain cells do not match the table: row_starts or columns are wrong.")
@@ -205,7 +205,7 @@ class IntervalMatrix:
         return np.repeat(np.arange(self.shape[0]), np.diff(self.row_starts))
 
     def center_rows(self, rows: slice) -> Array:
-        """Return some rows of the center: a view where nothing is uncertain, else a filled copy."""
+        """Return a slice of the center: a view where nothing is uncertain, else a filled copy."""
         in_row, columns, centers, _ = self.cells(rows)
         if len(columns) == 0:
             return np.ascontiguousarray(self.table[rows], dtype=float)

@@ -1,4 +1,4 @@
-"""Scaling of columns, by one number for each column at a time, as scikit-learn's scalers do it."""
+"""Scaling of columns, operation by operation, as scikit-learn's scalers do it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPERATIONS = {
     "maximum": np.maximum,
     "minimum": np.minimum,
 }
-"""What may be done to a column: each is nondecreasing in the cell, if factors and divisors are positive."""
+"""Operations on a column: each is nondecreasing in the cell, if factors and divisors are positive."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Scaling:
         observed : array of shape (n_rows, n_columns)
             NaN where nothing was observed. A column of one value is only moved.
         ranges : array of shape (n_columns, 2)
-            What stands for the observed values of a column that has none.
+            Values used for a column without observed values.
         unscaled : array of bool of shape (n_columns,)
             Columns that stay as they are.
 
@@ -126,7 +126,7 @@ class Scaling:
         return scaled
 
     def _cells(self, values: Array, columns: Indices, rounded: Callable[[Array], Array]) -> Array:
-        """Scale the values of cells in some columns, rounded after each operation."""
+        """Scale the values of cells in the given columns, rounded after each operation."""
         with overflow_means_unbounded():
             for name, operand in self.operations:
                 values = rounded(OPERATIONS[name](values, operand[columns]))

@@ -8,21 +8,21 @@ from ipub.errors import IpubWarning
 from ipub.rounding import Array
 
 SENTINELS = (0.0, -1.0, *(sign * number for number in (9.0, 99.0, 999.0, 9999.0, 99999.0) for sign in (-1.0, 1.0)))
-"""What people write for "not known"."""
+"""Numbers often written for a missing value."""
 FEWEST = 2
-"""How often the number must occur."""
+"""How often the number must occur: fewer give more false warnings."""
 FEWEST_OTHERS = 10
 """How many different values there must be beside it."""
 FENCE = 1.5
 """How far from the middle half of the others it must lie, in lengths of that half (Tukey's fence)."""
 GAP = 0.5
 """How far from every other value it must lie, in the same lengths."""
-LOOKED_AT = 2000
-"""How many values of a column are looked at, about."""
+SAMPLE_SIZE = 2000
+"""Values of a column that its quartiles are computed from, about."""
 
 
 class SentinelWarning(IpubWarning):
-    """A number that occurs again and again, far from all others, may stand for a missing value."""
+    """A number that occurs repeatedly, far from all others, may stand for a missing value."""
 
 
 def sentinel_in(observed: Array) -> float | None:
@@ -41,10 +41,10 @@ def sentinel_in(observed: Array) -> float | None:
         count = len(observed) - len(others)
         if not FEWEST <= count <= len(others):  # most of a column is no exception
             continue
-        sample = others[:: 1 + len(others) // LOOKED_AT]
+        sample = others[:: 1 + len(others) // SAMPLE_SIZE]
         low, high = np.quantile(sample, [0.25, 0.75])
-        reach, gap = FENCE * (high - low), np.abs(others - value).min()
-        is_far = not low - reach <= value <= high + reach and gap >= GAP * (high - low)
+        distance, gap = FENCE * (high - low), np.abs(others - value).min()
+        is_far = not low - distance <= value <= high + distance and gap >= GAP * (high - low)
         if is_far and len(np.unique(sample)) >= FEWEST_OTHERS:
             return value
     return None

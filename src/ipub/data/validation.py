@@ -91,7 +91,7 @@ def _bad_value(what: str, row: int, column: Any, value: float, allow_nan: bool) 
 def find_holes(table: NDArray[np.generic], names: Sequence[Any] | None = None) -> tuple[list[Indices], list[Indices]]:
     """Return the NaN cells: how many in each row, and their columns row by row, as lists over row slices.
 
-    Infinite and huge values raise an error, as in `check_values`: one pass serves both.
+    Infinite and huge values raise an error, as in `check_values`, in the same pass.
     """
 
     def holes(rows: slice) -> tuple[Indices, Indices]:

@@ -1,4 +1,4 @@
-"""Real tables with genuine holes, to try things on."""
+"""Real tables with genuine holes, for examples."""
 
 from ipub.datasets.mammographic_masses import load_mammographic_masses
 

@@ -1,4 +1,4 @@
-"""Where the rows are: blocks of rows, sums over them, and views of them."""
+"""Engines: blocks of rows, sums over them, and views of them."""
 
 from ipub.engine.block import Block, Reads, reads
 from ipub.engine.memmap import MemmapRows

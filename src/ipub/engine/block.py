@@ -1,4 +1,4 @@
-"""A block of consecutive rows: all that a kernel sees."""
+"""A block of consecutive rows: the input of a kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some consecutive rows, with everything a kernel may need of them. Kernels never write to it."""
+    """Consecutive rows with their uncertain cells, labels and weights. Kernels never write to it."""
 
     center: Array
     """The rows with every uncertain cell at the middle of its interval, shape (b, d); (0, d) where it is not read."""
@@ -87,7 +87,7 @@ class Block:
 
 
 class Reads(IntEnum):
-    """What a kernel reads of a block. An engine may leave out the rest, so that less is read or computed."""
+    """What a kernel reads of a block. An engine may leave out everything else, so that less is read or computed."""
 
     LABELS = 0
     """Labels, weights and the uncertainty of labels."""

@@ -12,7 +12,7 @@ class BlockCache:
     """Values of one block that are computed once and reused in later passes.
 
     Only code in ``engine/`` writes here, and only what can be computed again from the block: an engine may drop a cache
-    at any time (`ipub.engine.rows.Rows.clear_cache`), and an engine whose blocks are elsewhere has none.
+    at any time (`ipub.engine.rows.Rows.clear_cache`), and an engine whose blocks are in other processes has none.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from ipub.parallel import row_slices
 from ipub.rounding import Array
 
 GRAM_ROWS = 1024
-"""Rows of one product in `weighted_gram`: what it multiplies stays in the nearest cache."""
+"""Rows of one product in `weighted_gram`: few enough for the processor's first-level cache."""
 
 
 def weighted_gram(rows: Array, values: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The training rows, wherever they are: all that algorithms may do with them is to sum, gather or map over blocks."""
+"""The interface of all engines: algorithms sum, gather or map kernels over blocks of training rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ipub.rounding import Array, overflow_means_unbounded
 
 Kernel = Callable[..., Any]
 """A pure function of a block and of arguments whose size does not grow with the rows; defined in a module, so that it
-can be sent elsewhere."""
+can be pickled."""
 
 Sums = tuple[Any, ...]
 
 MOST_GATHERED = 1 << 27
-"""Numbers that one pass may gather, unless a caller says otherwise (1 GiB)."""
+"""Numbers that one pass may gather by default (1 GiB)."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Labels(NamedTuple):
 
 
 class Rows(ABC):
-    """The training rows, wherever they are.
+    """The training rows of an engine.
 
-    An engine says how blocks are made and where kernels run (`results`), how deep its sum is (`depth`), and nothing
-    else. Blocks carry their own labels, weights and label uncertainty: no engine needs all labels in one place, nor
-    access by row number. The order of summation is fixed: the same input on the same engine gives the same bits.
+    An engine defines how blocks are made and where kernels run (`results`), and how deep its sum is (`depth`). Blocks
+    carry their own labels, weights and label uncertainty: no engine needs all labels in one place, nor access by row
+    number. The order of summation is fixed: the same input on the same engine gives the same bits.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Rows(ABC):
     uncertain_labels : bool
         Whether any label is uncertain.
     max_wrong_labels : int
-        At most so many labels of the whole table, whichever, are wrong.
+        At most so many labels of the whole table, in any rows, are wrong.
     """
 
     n_rows: int
@@ -79,13 +79,13 @@ class Rows(ABC):
         """
 
     def clear_cache(self) -> None:
-        """Drop what was kept from earlier passes, so that the table is read anew."""
+        """Drop cached values of earlier passes, so that the table is read again."""
         return
 
     def sample(self, n_rows: int) -> Rows | None:  # noqa: ARG002 (not every engine can)
-        """Return about so many rows, drawn at random from all over the table, in memory; None if that is not possible.
+        """Return about so many rows, drawn at random from the whole table, in memory; None if that is not possible.
 
-        What is computed from them is a suggestion, which only the whole table proves.
+        Results from them are suggestions only: proofs need the whole table.
         """
         return None
 
@@ -95,16 +95,16 @@ class Rows(ABC):
             return added(self.results(kernel, *args))
 
     def reduce_several(self, *calls: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Do several sums in one pass: each call is a kernel and its arguments, and has a result of its own."""
+        """Compute several sums in one pass: each call is a kernel with its arguments, and has its own result."""
         kernels = tuple(call[0] for call in calls)
         several = _Several(kernels, tuple(len(call) - 1 for call in calls))
         sums: tuple[Any, ...] = self.reduce(several, *(arg for call in calls for arg in call[1:]))
         return sums
 
     def gather(self, kernel: Kernel, *args: Any, most: int = MOST_GATHERED) -> Any:
-        """Join, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns of some of its rows.
+        """Join, in the order of the blocks, the arrays that ``kernel(block, *args)`` returns of part of its rows.
 
-        Returns None if they hold more than `most` numbers: the caller must do without.
+        Returns None if they hold more than `most` numbers: the caller must have a fallback.
         """
         return joined(self.results(kernel, *args), most)
 
@@ -122,7 +122,7 @@ class Rows(ABC):
         return total, joined(gathered, most)
 
     def map(self, kernel: Kernel, *args: Any) -> PerBlock:
-        """Return what the kernel makes of each block, for later passes."""
+        """Return the result of the kernel for each block, as an argument of later passes."""
         return PerBlock(tuple(self.results(kernel, *args)))
 
     def blocks(self) -> Iterator[Block]:
@@ -134,7 +134,7 @@ class Rows(ABC):
         return int(self.reduce(_count_uncertain)[0])
 
     def labels(self) -> Labels:
-        """Return all labels and weights, where they are few enough to be gathered."""
+        """Return all labels and weights; raises ValueError if they are too many to be gathered."""
         labels = self.gather(_labels)
         if labels is None:
             raise IpubError(f"The labels of {self.n_rows:,} rows are too many to be gathered in one place.")
@@ -143,7 +143,7 @@ class Rows(ABC):
 
 @dataclass(frozen=True)
 class _Several:
-    """Several kernels as one, whose arguments stand one after the other."""
+    """Several kernels as one; their arguments are concatenated."""
 
     kernels: tuple[Kernel, ...]
     n_args: tuple[int, ...]
@@ -164,7 +164,7 @@ def added(parts: Iterable[Any]) -> Any:
     """Add up (named) tuples field by field, in order; nested ones too."""
     total: Any = ()
     for number, part in enumerate(parts):
-        # What two blocks add up to belongs to nobody else: others are added to it in place.
+        # The sum of the first two blocks is a new array: later ones are added to it in place.
         total = _sum(total, part, in_place=number > 1) if number else part
     return total
 

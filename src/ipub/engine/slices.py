@@ -20,13 +20,13 @@ from ipub.parallel import in_threads, row_slices
 from ipub.rounding import LARGEST, Array, overflow_means_unbounded
 
 BLOCK_CELLS = 1 << 20
-"""Cells in one block, at most: 8 MiB of center values. A kernel's temporaries stay in the cache, its calls are few."""
+"""Cells in one block, at most (8 MiB): small enough for the processor's cache, large enough for few calls."""
 
 BLOCK_ROWS = 1 << 15
 """Rows in one block, at most: rounding errors grow with them (F2)."""
 
 KEPT_CELLS = 1 << 22
-"""A table of no more cells keeps its blocks, with their holes filled (32 MiB), and is not worth a second thread."""
+"""A table of at most so many cells keeps its blocks, with their holes filled (32 MiB), and uses one thread."""
 
 
 class SlicedRows(Rows):
@@ -64,7 +64,7 @@ class SlicedRows(Rows):
 
     @abstractmethod
     def read(self, rows: slice, what: Reads) -> Block:
-        """Return the block of these rows, at least with what is to be read, without uncertain labels."""
+        """Return the block of these rows with at least what is declared in `what`, without label uncertainty."""
 
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
         numbers = range(len(self._slices))
@@ -97,7 +97,7 @@ def own_parts(args: tuple[Any, ...], number: int) -> Iterator[Any]:
 
 
 def drawn_rows(weight: Array, n_rows: int) -> Indices:
-    """Draw one row of those that count from each of `n_rows` stretches of equal length, the same at every call."""
+    """Draw one row of those that count from each of `n_rows` slices of equal length, the same at every call."""
     n = len(weight)
     places = (np.arange(n_rows) + np.random.default_rng(0).random(n_rows)) * (n / n_rows)
     drawn = np.minimum(places.astype(np.intp), n - 1)
@@ -105,7 +105,7 @@ def drawn_rows(weight: Array, n_rows: int) -> Indices:
 
 
 def _block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Cut the rows into blocks of about the same size, an even number of them: half a block or less is not cut."""
+    """Cut the rows into blocks of about the same size, an even number of them: half a block or less stays whole."""
     most = max(1, BLOCK_CELLS // max(n_columns, BLOCK_CELLS // BLOCK_ROWS))
     n_blocks = 1 if 2 * n_rows <= most else 2 * -(-n_rows // (2 * most))
     return row_slices(n_rows, 1, -(-n_rows // n_blocks))

@@ -1,4 +1,4 @@
-"""Rows of any engine, seen differently: with an intercept, with other labels, completed. A view copies nothing."""
+"""Views of the rows of any engine: with an intercept, with other labels, completed. A view copies nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Transform = Callable[..., Block]
 
 @dataclass(frozen=True)
 class _ThroughView:
-    """A kernel that sees blocks through a transform, whose arguments come before its own."""
+    """A kernel applied to transformed blocks; the arguments of the transform come before its own."""
 
     transform: Transform
     n_args: int
@@ -30,17 +30,17 @@ class _ThroughView:
 
     @property
     def reads(self) -> Reads:
-        """What both read; norms are those of the block that the kernel sees."""
+        """What both read; norms are those of the transformed block."""
         return max(reads_of(self.transform), min(reads_of(self.kernel), Reads.ROWS))
 
     def __call__(self, block: Block, *args: Any) -> Any:
-        seen = self.transform(block, *args[: self.n_args])
-        seen = with_norms(seen) if reads_of(self.kernel) >= Reads.NORMS else seen
-        return self.kernel(seen, *args[self.n_args :])
+        transformed = self.transform(block, *args[: self.n_args])
+        transformed = with_norms(transformed) if reads_of(self.kernel) >= Reads.NORMS else transformed
+        return self.kernel(transformed, *args[self.n_args :])
 
 
 class View(Rows):
-    """Rows of any engine whose blocks a transform changes before a kernel sees them.
+    """Rows of any engine whose blocks are transformed before kernels are applied.
 
     Everything else (block boundaries, depth, weights, caches, where kernels run) is that of the engine.
 
@@ -49,11 +49,11 @@ class View(Rows):
     rows : Rows
     transform : callable
     *args
-        Handed to the transform after the block; of `PerBlock`, the part of the block.
+        Arguments of the transform after the block; of `PerBlock`, the part of the block.
     n_features : int, optional
         Columns of a transformed block, if not those of the rows.
     max_wrong_labels, categories : optional
-        What `Rows` says of them, if the transform changes it.
+        These attributes of `Rows`, if the transform changes them.
     certain_labels : bool
         Whether the transform makes labels certain.
     """

@@ -1,4 +1,4 @@
-"""What a user calls: scikit-learn estimators whose predictions come with certified bounds."""
+"""The public estimators: scikit-learn estimators whose predictions come with certified bounds."""
 
 from ipub.estimators.classifier import BoundedClassifier, probability_bounds
 from ipub.estimators.fitted_state import fitted_attributes, is_result, keep_training, restore_fitted

@@ -1,4 +1,4 @@
-"""What `fit` leaves in an estimator: all of it is put there at once, and it fits the parameters or is not used."""
+"""The fitted state of an estimator: set all at once, and used only while the parameters are those of `fit`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ipub.reading import Columns, LearntTable
 from ipub.training import Training
 
 FREE = frozenset({"handle_unknown", "max_iter", "random_state", "tol", "verbose"})
-"""Parameters that may change after `fit`: how rows are read, how far training goes and what is shown. All others say
-what the model and its bounds mean."""
+"""Parameters that may change after `fit`: how rows are read, how exact training is and what is shown. All others
+determine what the model and its bounds mean."""
 
 MODELS, FITTED_WITH = "_models", "_fitted_with"
 """Attributes that are no results: the problems with their training rows, and the parameters of `fit`."""

@@ -1,4 +1,4 @@
-"""What both estimators share: `fit` from parameters to certificate, and bounds of rows."""
+"""The base of both estimators: `fit` from parameters to certificate, and bounds of rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def loss_constraints(task: Task) -> dict[str, list[Any]]:
 
 
 class BoundedLinearModel(FrameOutput):
-    """Base of the estimators: training at the center and the certificate, whatever the loss."""
+    """Base of the estimators: training at the center and the certificate, for any loss."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"X_lower": True, "X_upper": True}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
@@ -64,7 +64,7 @@ class BoundedLinearModel(FrameOutput):
         return make_loss(self.loss, self.get_params(deep=False))
 
     def _fit(self, X: Any, y: Any, *arguments: Any) -> Self:
-        """Read, train and certify; the estimator changes at the very end, and not at all if anything fails."""
+        """Read, train and certify; the estimator changes only at the end, and not at all if anything fails."""
         parameters = parameters_of(self)
         keep_training(self, train_and_certify(parameters, read_training_data(parameters, X, y, *arguments)))
         return self
@@ -102,7 +102,7 @@ class BoundedLinearModel(FrameOutput):
         lies within the certified ones, and where the two are close, both are nearly exact. Holes of a row in X are
         filled as well, with the ends of their intervals that give its lowest and its highest score.
 
-        The search retrains many times. It needs the training table, and looks at the one given to `fit`, which must
+        The search retrains many times. It needs the training table, and uses the one given to `fit`, which must
         not be changed: no copy is kept. A model that was copied, unpickled or loaded from a file has none. With at most
         12 holes in a small table, every filling with each hole at an end of its interval is tried. Progress is shown
         if `verbose` is positive.

@@ -1,4 +1,4 @@
-"""What bounds come back as: arrays, or frames with the names of what is bounded."""
+"""Output of bounds: arrays, or frames with column names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = ("default", "pandas", "polars")
 
 
 class FrameOutput(BaseEstimator):
-    """Base of the estimators: bounds as frames, for those who ask for them."""
+    """Base of the estimators: bounds as arrays or frames."""
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what the methods for bounds and sets return, in the way of scikit-learn's transformers.
@@ -43,7 +43,7 @@ class FrameOutput(BaseEstimator):
         return self
 
     def _output(self, values: NDArray[Any], X: Any, columns: list[str] | None = None) -> Any:
-        """Return bounds, or an array with these columns, as was asked for."""
+        """Return bounds, or an array with these columns, in the output format that was set."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
         if kind == "default":
             return values

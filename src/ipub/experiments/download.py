@@ -18,12 +18,12 @@ from ipub.io.tables import TableError
 
 CHUNK = 1 << 20
 TIMEOUT = 60.0
-"""Seconds without an answer after which a server counts as silent."""
+"""Seconds without an answer after which a download fails."""
 CACHE_VARIABLE = "IPUB_CACHE"
 
 
 class DownloadError(TableError):
-    """A file that the network did not give; the message says why."""
+    """A file that could not be downloaded; the message says why."""
 
 
 def cache_folder() -> Path:

@@ -40,8 +40,8 @@ def check_matplotlib() -> None:
 def save_histograms(result: TableResult, path: Path) -> None:
     """Draw one panel for each setting of a table, and save them as a PNG.
 
-    Lengths are of the predicted probability, on a logarithmic axis; the histograms are normalised, since what is
-    attained is known for fewer rows.
+    Lengths are of the predicted probability, on a logarithmic axis; the histograms are normalised, since
+    attained ranges exist for fewer rows.
     """
     from matplotlib.figure import Figure
 
@@ -79,14 +79,14 @@ def _edges(result: TableResult) -> Array:
 def _draw(panel: Axes, each: SettingResult, edges: Array) -> None:
     for method, (colour, label) in STYLES.items():
         found = _drawn(each, method)
-        share = np.full(len(found), 1.0 / len(found))
-        panel.hist(found, edges, weights=share, color=colour, alpha=0.55, label=label)  # type: ignore[arg-type]
+        weights = np.full(len(found), 1.0 / len(found))
+        panel.hist(found, edges, weights=weights, color=colour, alpha=0.55, label=label)  # type: ignore[arg-type]
     found = _drawn(each, "attained")
-    share = np.full(len(found), 1.0 / len(found))
+    weights = np.full(len(found), 1.0 / len(found))
     panel.hist(
         found,
         edges,  # type: ignore[arg-type]
-        weights=share,
+        weights=weights,
         color=ATTAINED[0],
         histtype="step",
         linewidth=1.2,

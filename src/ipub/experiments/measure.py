@@ -27,15 +27,15 @@ from ipub.solvers import solve
 T = TypeVar("T")
 
 REPEATS = 3
-"""How often the methods are timed, in turn; medians count."""
-PATIENCE = 20.0
+"""How often the methods are timed, in turn; medians are reported."""
+MOST_SECONDS = 20.0
 """Seconds after which they are not timed again."""
 ATTAINED_SEED = 3
 POOLED = 1.96
 """Standard deviations on either side of a pooled prediction: 95 % of a normal distribution."""
 IMPUTATION_SEED = 4
 DRAWS_AT_ONCE = 5
-"""Imputations between two words of progress."""
+"""Imputations between two reports of progress."""
 
 
 def problem_of(table: Prepared, setting: Setting) -> Problem:
@@ -56,8 +56,8 @@ def tested_rows(table: Prepared, n_rows: int) -> Any:
 def measure_bounds(table: Prepared, setting: Setting) -> Measured:
     """Bound the scores of all test rows by the sphere (the paper's IPUB), by interval Newton and by `tight`.
 
-    Interval Newton comes in two forms: in the coordinates of the weights ("columns"), and in the strongest form known
-    to us, in whitened coordinates ("inewton").
+    Interval Newton comes in two forms: in the coordinates of the weights ("columns"), and in the strongest form we
+    found, in whitened coordinates ("inewton").
 
     Each is timed from the table of intervals to the bounds: training included, with a start of its own, and with
     nothing kept from the one before.
@@ -86,16 +86,16 @@ def measure_bounds(table: Prepared, setting: Setting) -> Measured:
     return Measured({"seconds": seconds, "notes": notes}, bounds)
 
 
-def measure_attained(table: Prepared, setting: Setting, n_rows: int, tell: Callable[[float], None]) -> Measured:
-    """Retrain on fillings that push the scores of some test rows down and up; `tell` hears the share that is done."""
+def measure_attained(table: Prepared, setting: Setting, n_rows: int, report: Callable[[float], None]) -> Measured:
+    """Retrain on fillings that move scores of test rows down and up; `report` is called with the fraction done."""
     problem, rows = problem_of(table, setting), tested_rows(table, n_rows)
     solution = solve(problem)
-    bounds, spent = _seconds(lambda: attained_bounds(problem, solution, table.X_test[rows], progress=tell).bounds)
+    bounds, spent = _seconds(lambda: attained_bounds(problem, solution, table.X_test[rows], progress=report).bounds)
     return Measured({"seconds": spent}, {"rows": rows, "bounds": bounds})
 
 
 def measure_imputation(
-    table: Prepared, setting: Setting, n_rows: int, repeats: Sequence[int], tell: Callable[[float], None]
+    table: Prepared, setting: Setting, n_rows: int, repeats: Sequence[int], report: Callable[[float], None]
 ) -> Measured:
     """Impute, train and predict the scores of the same test rows as `measure_attained`.
 
@@ -117,7 +117,7 @@ def measure_imputation(
             more, lasted = _seconds(partial(rivals.imputed_again, problem, X, n_draws, seed))
             scores, models = np.concatenate([scores, more.scores]), np.concatenate([models, more.models])
             spent += lasted
-            tell(len(scores) / max(repeats))
+            report(len(scores) / max(repeats))
         pooled = Imputation(scores, models)
         mean, spread = pooled.mean(), POOLED * pooled.spread()
         arrays[f"multiple{count}_range"] = pooled.range()
@@ -133,13 +133,13 @@ def _seconds(job: Callable[[], T]) -> tuple[T, float]:
 
 
 def _timed(jobs: dict[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, list[float]]]:
-    """Run some jobs in turn, several times if that does not take long; return results and seconds."""
+    """Run jobs in turn, several times if that does not take long; return results and seconds."""
     results: dict[str, Any] = {}
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(REPEATS):
         for name, job in jobs.items():
             results[name], spent = _seconds(job)
             seconds[name].append(spent)
-        if sum(map(sum, seconds.values())) > PATIENCE:
+        if sum(map(sum, seconds.values())) > MOST_SECONDS:
             break
     return results, seconds

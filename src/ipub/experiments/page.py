@@ -23,12 +23,12 @@ WORDS = {
 
 @dataclass(frozen=True)
 class About:
-    """What a reader must know of the run.
+    """Facts about the run that the page states.
 
     Attributes
     ----------
     command : str
-        What to type to have it again.
+        The command that repeats it.
     version : str
     machines, dates : tuple of str
         Of the measurements, some of which may be older than the page.
@@ -61,7 +61,7 @@ def write_page(results: Sequence[TableResult], about: About) -> str:
 
 LENGTHS = """\
 Median length of the interval of the predicted probability over all test rows, as in the paper's histograms. The last
-two lengths are medians over fewer, seeded, rows, for which fillings were searched that push the prediction down and
+two lengths are medians over fewer, seeded, rows, for which fillings were searched that move the prediction down and
 up and the model was retrained on them: what was *attained*, and *tight* on those same rows. *Narrower*: share of the
 test rows on which the interval of the score is narrower. *Over attained*: median, over the rows where both are known,
 of the length of the certified interval of the score over the length of the attained one. The exact range lies between
@@ -80,7 +80,7 @@ IMPUTATION = f"""\
 What is commonly done about holes, on the rows for which attained ranges are known, over all settings of the table.
 Multiple imputation draws the holes from regressions on the other columns (scikit-learn's IterativeImputer with
 sample_posterior), fitted for each table on {FIT_ROWS:,} rows drawn at random (all, if it has fewer); it
-knows nothing of the intervals.
+does not use the intervals.
 *Misses*: share of the rows for which retraining on some filling gave a score outside of what the method reports (for
 a single number: anything else than it). *Covered*: median share of the attained range that the reported interval
 covers; in brackets the lowest and the highest of the settings. A certificate must miss nothing and cover all. *Time*:
@@ -89,7 +89,7 @@ all test rows in this time, the others predict only those searched."""
 
 
 def _head(about: About) -> str:
-    quick = "**A quick run: two settings, on tables cut to a few rows; it says nothing of the paper's tables.**"
+    quick = "**A quick run: two settings, on tables cut to a few rows; it does not represent the paper's tables.**"
     return (
         "# The paper's experiments, reproduced\n\n"
         f"Written by `{about.command}` (ipub {about.version}); every number below was computed by that command, except "
@@ -99,7 +99,7 @@ def _head(about: About) -> str:
 
 
 def _summary(results: Sequence[TableResult]) -> str:
-    """Say in some lines what the tables say at length."""
+    """Summarize the tables in a few lines."""
     every = [each for result in results for each in result.settings]
     excess = {method: [each.excess(method) for each in every] for method in METHODS}
     paper = [ratio for result in results for each in result.settings if (ratio := each.paper_ratio(result.paper_name))]
@@ -131,7 +131,7 @@ def _wins(every: Sequence[SettingResult], method: str, other: str) -> str:
 
 
 def _data(results: Sequence[TableResult]) -> str:
-    header = ["table", "training rows", "test rows", "features", "rows and choices"]
+    header = ["table", "training rows", "test rows", "features", "rows and classes used"]
     rows = [[result.name, *(f"{size:,}" for size in result.shape), result.words] for result in results]
     return (
         "## Data\n\nPrepared as in the paper's Appendix B: values beyond the 0.5 and 99.5 percentiles of the training "
@@ -211,7 +211,7 @@ def _method_in_words(method: str) -> str:
 
 
 def _notes(results: Sequence[TableResult]) -> str:
-    """List what the methods had to say for themselves."""
+    """List the notes of the methods."""
     said: dict[str, list[str]] = {}
     for result in results:
         for each in result.settings:

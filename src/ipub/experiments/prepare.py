@@ -14,7 +14,7 @@ from ipub.experiments.synthetic import Copula
 from ipub.rounding import Array
 
 PERCENTILES = (0.5, 99.5)
-"""Beyond these of the training part, values are outliers."""
+"""Percentiles of the training part beyond which values are clipped."""
 ROWS_SEED, HOLES_SEED, COPULA_SEED = 0, 1, 2
 
 
@@ -52,7 +52,7 @@ class Prepared:
         return digest.hexdigest()
 
     def with_holes(self, setting: Setting) -> IntervalMatrix:
-        """Make a share b of the training cells missing at random, each with the interval of its column.
+        """Make a fraction b of the training cells missing at random, each with the interval of its column.
 
         As in the paper the interval goes between quantiles of all original values, for one-hot columns too, where it
         may be a point. The cells are the same for every a and lambda.

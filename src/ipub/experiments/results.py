@@ -1,4 +1,4 @@
-"""What the measurements of a table say: everything that the page and the figures show is derived here."""
+"""Quantities derived from the measurements of a table, for the page and the figures."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ipub.experiments.store import Measured
 from ipub.rounding import Array
 
 METHODS = ("sphere", "columns", "inewton", "tight")
-"""What certifies: the paper's method, interval Newton in two forms, and ours."""
+"""The certified methods: the paper's, interval Newton in two forms, and ours."""
 TOLERANCE = 1e-9
-"""An end of an attained range that lies so little beyond an interval counts as inside: retraining is no more exact."""
+"""An end of an attained range this little outside an interval counts as inside: the accuracy of retraining."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class SettingResult:
     bounds : Measured
         Score bounds of all test rows by each method, and seconds.
     attained : Measured
-        What retraining attained for some test rows.
+        Score ranges that retraining attained for part of the test rows.
     imputation : Measured
         Score intervals of these rows as imputation reports them, and seconds.
     """
@@ -48,24 +48,24 @@ class SettingResult:
 
     @property
     def rows(self) -> NDArray[np.intp]:
-        """The test rows for which attained ranges are known."""
+        """The test rows for which attained ranges were searched."""
         return np.asarray(self.attained.arrays["rows"], dtype=np.intp)
 
     def lengths(self, method: str, *, of_probability: bool = True) -> Array:
-        """Return the length of each test row's interval; "attained" knows only the rows `rows`."""
+        """Return the length of each test row's interval; "attained" has only the rows `rows`."""
         bounds = self.attained.arrays["bounds"] if method == "attained" else self.bounds.arrays[method]
         return np.asarray(np.ptp(expit(bounds) if of_probability else bounds, axis=1))
 
     def narrower(self, method: str, other: str) -> float:
-        """Return the share of test rows on which one method's interval of scores is narrower than another's."""
+        """Return the fraction of test rows on which one method's interval of scores is narrower than another's."""
         return float(np.mean(self.lengths(method, of_probability=False) < self.lengths(other, of_probability=False)))
 
     def excess(self, method: str) -> float:
-        """Return the median ratio of certified and attained length of a score, over the rows where both are known."""
+        """Return the median ratio of certified and attained length of a score, over rows where both are positive."""
         attained = self.lengths("attained", of_probability=False)
-        known = attained > 0.0
-        ratios = self.lengths(method, of_probability=False)[self.rows][known] / attained[known]
-        return float(np.median(ratios)) if known.any() else float("nan")
+        positive = attained > 0.0
+        ratios = self.lengths(method, of_probability=False)[self.rows][positive] / attained[positive]
+        return float(np.median(ratios)) if positive.any() else float("nan")
 
     def seconds(self, method: str) -> float:
         """Return the time of a method, from the table of intervals to the bounds of all test rows."""
@@ -114,5 +114,5 @@ class TableResult:
 
 
 def slug(name: str) -> str:
-    """Return a name without characters that files do not like."""
+    """Return a name that is safe for file names."""
     return "_".join("".join(c if c.isalnum() else " " for c in name.lower()).split())

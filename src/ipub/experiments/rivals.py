@@ -1,4 +1,4 @@
-"""The rivals, each as one call from the training problem to what it says of test rows."""
+"""The compared methods, each as one call from the training problem to its predictions of test rows."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def without_holed_rows(problem: Problem, X_test: Array) -> Imputation:
 
 
 def imputed_again(problem: Problem, X_test: Array, n_draws: int, seed: int) -> Imputation:
-    """Fill the holes at random, again and again, train and predict."""
+    """Fill the holes at random several times, train and predict."""
     return multiple_imputation(problem, X_test, n_draws, fit_rows=FIT_ROWS, random_state=seed)

@@ -1,4 +1,4 @@
-"""All experiments in one run, which can be interrupted and goes on where it stopped."""
+"""All experiments in one run, which can be interrupted and continued where it stopped."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from ipub.io.atomic import whole_file
 from ipub.io.tables import TableError
 
 FORMAT = 1
-"""Raised when a measurement changes its meaning, so that older ones are not taken for it."""
+"""Version of the measurements, increased when their meaning changes, so that older ones are not used."""
 LARGE = 500_000
-"""Training rows from which on fewer test rows are searched and imputation is repeated less often."""
+"""Training rows from which fewer test rows are searched and imputation is repeated less often."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def reproduce(names: Sequence[str], data_dir: Path | None, output: Path, *, quic
 
 
 def today() -> str:
-    """Return the date, as measurements are dated."""
+    """Return today's date, as it is stored with measurements."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
 
 
@@ -164,7 +164,7 @@ def machine(threads: str = "BLAS on one thread") -> str:
 
 
 def _tables(source: Source, data_dir: Path | None, plan: Plan, quick: bool) -> list[Callable[[], Prepared]]:
-    """Find the data of a source; return what makes its tables, one after the other, when their turn has come.
+    """Find the data of a source; return functions that prepare its tables, called one after the other.
 
     The paper's HIGGS is so large that part of it cannot stand for it: then a synthetic table of its size runs beside
     the part. A quick run does not download gigabytes: without a file, there is the synthetic table alone.
@@ -181,7 +181,7 @@ def _tables(source: Source, data_dir: Path | None, plan: Plan, quick: bool) -> l
 
 
 class _Run:
-    """The measurements of a run: those that are not finished yet are made, with progress."""
+    """The measurements of a run: unfinished ones are made, with progress."""
 
     def __init__(self, plan: Plan, store: Store, n_tables: int) -> None:
         self.plan, self.store = plan, store
@@ -199,11 +199,11 @@ class _Run:
         if kind is not None:
             note(
                 f"Stopped. {self.n_kept + self.n_made} finished measurements are kept in {self.store.folder}: the same "
-                "command goes on from there."
+                "command continues from there."
             )
 
     def tell(self) -> None:
-        """Say what was done, and what had been done before."""
+        """Say what was measured now, and what had been measured before."""
         say(f"{self.n_made} measurements made, {self.n_kept} taken from an earlier run ({self.store.folder})")
 
     def measure(self, table: Prepared) -> TableResult:

@@ -92,7 +92,7 @@ class Found:
         return bool(self.table.num_rows == self.source.n_rows)
 
     def rows(self, numbers: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Return features and labels -1/+1 of some rows."""
+        """Return features and labels -1/+1 of the given rows."""
         rows = self.table.take(numbers)
         return self.source.encode({name: rows[name].to_numpy().astype(float) for name in rows.column_names})
 

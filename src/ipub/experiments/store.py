@@ -1,4 +1,4 @@
-"""Finished measurements on disk: each is written whole or not at all, so that a run can go on where it stopped."""
+"""Finished measurements on disk: each is written whole or not at all, so that a run can be continued."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ipub.rounding import Array
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What one measurement gave: figures, and arrays with one value or more for each test row."""
+    """Results of one measurement: figures, and arrays with one value or more for each test row."""
 
     figures: Mapping[str, Any]
     arrays: Mapping[str, Array]

@@ -1,4 +1,4 @@
-"""Rows that look like those of a table: a Gaussian copula for each class."""
+"""Synthetic rows with the marginals and correlations of a table: a Gaussian copula for each class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STANDARD_ROWS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Copula:
-    """For each class: its share, the sorted values of every column, and the correlation of their normal scores.
+    """For each class: its proportion, the sorted values of every column, and the correlation of their normal scores.
 
     A row is drawn as correlated normal variables, each of which picks, by its rank, a value of its column. So every
     value is one that occurs, columns with few values keep them, and dependences beyond rank correlation are lost.
@@ -36,7 +36,7 @@ class Copula:
 
     @classmethod
     def of(cls, X: Array, y: Array) -> Copula:
-        """Take the shape of a table with labels -1 and +1."""
+        """Estimate it from a table with labels -1 and +1."""
         values, factors = {}, {}
         for sign in (-1.0, 1.0):
             rows = X[y == sign]
@@ -49,7 +49,7 @@ class Copula:
 
     @classmethod
     def standard(cls, n_columns: int) -> Copula:
-        """Return a shape made up: skewed columns, correlated by a few common causes, whose means differ by class."""
+        """Return an invented one: skewed columns, correlated by a few common causes, whose means differ by class."""
         rng = np.random.default_rng(0)
         y = np.where(rng.random(STANDARD_ROWS) < 0.53, 1.0, -1.0)
         causes = rng.normal(size=(STANDARD_ROWS, 4)) @ rng.normal(size=(4, n_columns))

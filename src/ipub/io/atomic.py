@@ -13,7 +13,7 @@ from ipub.errors import IpubError
 
 
 class FileError(IpubError):
-    """A file that cannot be read or written as asked; the message names it."""
+    """A file that cannot be read or written; the message names it."""
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:

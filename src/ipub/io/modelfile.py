@@ -3,7 +3,7 @@
 A model file is a zip archive: ``model.json`` names the class, its parameters, its fitted attributes and any
 metadata, and every array is a ``.npy`` member. Nothing in it is ever executed, so a file from a stranger can
 be loaded. Numbers are stored bit by bit. A file holds no training row unless that is asked for: without them its bounds
-are those of `Certificate.without_training_rows`, wider by some per cent. Its header says which.
+are those of `Certificate.without_training_rows`, wider by a few per cent. Its header says which.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ipub.losses import LOSSES
 
 FORMAT = "ipub model"
 VERSION = 4
-"""Raised whenever a file of the new kind would be misread by the code before."""
+"""Version of the format, increased whenever older code would misread a new file."""
 
 OLDEST = 4
 """Files of earlier versions have parts of certificates that are no longer there."""
@@ -39,7 +39,7 @@ ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClas
 RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (*PARTS, Scaling, TableEncoder, *map(type, LOSSES.values()))
 }
-"""Dataclasses that may stand in a model file."""
+"""Dataclasses that a model file may hold."""
 
 HEADER = "model.json"
 ARRAY_KINDS = "biufcUS"
@@ -68,7 +68,7 @@ def save(
 ) -> None:
     """Write a fitted `BoundedClassifier` or `BoundedRegressor` to a file.
 
-    The file appears under its name only when it is complete; whatever stood there before stays until then.
+    The file appears under its name only when it is complete; an older file of that name stays until then.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def save(
     training_rows : bool, default=False
         Whether the file may hold training rows, so that a loaded model has the bounds of this one: the rows with
         missing cells, those where the derivative of a hinge jumps, and with `max_label_errors` all. Without them
-        bounds are wider, by some per cent where the penalty is not weak, and the file holds sums over many rows
+        bounds are wider, by a few per cent where the penalty is not weak, and the file holds sums over many rows
         (never over fewer than five) in their place.
 
     Raises
@@ -151,7 +151,7 @@ def load_with_metadata(path: str | os.PathLike[str]) -> StoredModel:
                 return _read(archive, path)
         except ModelFileError:
             raise
-        # What is inside was written by anybody: whatever goes wrong in reading it is said in one way.
+        # The content is not trusted: every error in reading it becomes one kind of error.
         except Exception as error:
             raise ModelFileError(f"{path} is damaged and cannot be loaded ({error}). Save the model again.") from error
 
@@ -196,7 +196,7 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
 
 
 def _check_consistent(estimator: Any) -> None:
-    """Refuse a model whose parts do not fit each other, before it predicts nonsense."""
+    """Raise an error if the parts of a model do not fit each other."""
     encoder = estimator.encoder_
     d = estimator.n_features_in_ if encoder is None else len(encoder.names)
     certificates = estimator.certificate_ if isinstance(estimator.certificate_, tuple) else (estimator.certificate_,)
@@ -232,7 +232,7 @@ def _encode_items(items: Mapping[str, Any], arrays: dict[str, np.ndarray[Any, An
 
 
 def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    """Return what stands for a value in JSON; arrays go to `arrays`, and a dictionary names what it is."""
+    """Return a value as JSON; arrays are added to `arrays`, and a dictionary names the type."""
     if value is None or isinstance(value, bool | str) or type(value) is int:
         return value
     if type(value) is float:
@@ -286,5 +286,5 @@ def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> Any:
-    # All of it at once: only then is the checksum looked at.
+    # All of it at once: only then is the checksum verified.
     return np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)

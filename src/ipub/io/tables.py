@@ -41,11 +41,11 @@ NO_ROWS = np.zeros(0, dtype=np.intp)
 
 
 class TableError(FileError):
-    """A table that cannot be read, or lacks what was asked of it; the message names file and column."""
+    """A table that cannot be read, or lacks a column; the message names file and column."""
 
 
 class TableWarning(IpubWarning):
-    """Something in a file was left out that its owner may want to know of."""
+    """Something in a file was left out."""
 
 
 def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.Table:
@@ -97,13 +97,13 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> Non
 
 
 def check_table_path(path: str | os.PathLike[str]) -> None:
-    """Refuse, before any work is done, a path that `write_table` could not write to."""
+    """Raise an error, before any work is done, for a path that `write_table` could not write to."""
     _table_suffix(Path(path))
     check_folder(path)
 
 
 def check_not_overwritten(output: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
-    """Refuse an output that is one of the inputs, by whatever name."""
+    """Raise an error if the output is one of the inputs, under any name."""
     goal = Path(output)
     for path in inputs:
         if path is not None and goal.exists() and Path(path).exists() and goal.samefile(path):
@@ -219,7 +219,7 @@ def toml_key(name: str) -> str:
 
 
 def check_names(wanted: Sequence[str], known: Sequence[str], where: str) -> None:
-    """Refuse names that are not known, suggesting the closest that is."""
+    """Raise an error for unknown names that suggests the closest known one."""
     missing = [name for name in wanted if name not in known]
     if not missing:
         return
@@ -248,9 +248,9 @@ def _table_suffix(path: Path) -> str:
     if last in (*SEPARATORS, ".parquet"):
         return last
     raise TableError(
-        f"{path} has the suffix {last!r}; the format is told by the suffix: .csv, .tsv, .csv.gz, .tsv.gz or .parquet."
+        f"{path} has the suffix {last!r}; the suffix determines the format: .csv, .tsv, .csv.gz, .tsv.gz or .parquet."
         if last
-        else f"{path} has no suffix; the format is told by it: .csv, .tsv, .csv.gz, .tsv.gz or .parquet."
+        else f"{path} has no suffix, which determines the format: .csv, .tsv, .csv.gz, .tsv.gz or .parquet."
     )
 
 

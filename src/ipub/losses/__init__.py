@@ -1,4 +1,4 @@
-"""Losses: what one row costs, as a function of its score. One file for each loss; this file is the registry."""
+"""Losses of a row as functions of its score. One file for each loss; this file is the registry."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class Loss(ABC):
         """
         raise NotImplementedError(f"The derivative of {self.name} has no jump.")
 
-    def label_flip_upper(self, lower: Array, upper: Array) -> Array:
+    def wrong_label_upper(self, lower: Array, upper: Array) -> Array:
         """Bound ``Delta(t) = psi(t; -1) - psi(t; 1)``, never negative, over scores in [lower, upper] (section 13).
 
         psi is any (sub)derivative of a loss of classification: Delta is how much a wrong label changes it.

@@ -113,7 +113,7 @@ class Logistic(Loss):
         return np.nan_to_num(np.maximum(0.0, least), nan=0.0), np.minimum(0.25, np.nan_to_num(most, nan=0.25))
 
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
-        # The curvature is even and falls with |t|. The flattest secant starts at the score farthest from 0 and goes
+        # The curvature is even and falls with |t|. The flattest secant starts at the score most distant from 0 and goes
         # away from 0, the steepest starts at the score nearest to 0 and goes towards 0 (F4).
         slack = (ELEMENTARY_ULPS + 3) * EPS
         far = np.maximum(np.abs(lower), np.abs(upper))
@@ -126,14 +126,14 @@ class Logistic(Loss):
         with np.errstate(divide="ignore"):
             least = down(down(fall) / up(outer - far))
             most = np.where(inner >= 0.0, up(up(rise) / down(near - inner)), 0.25)
-        # Over a short way the difference cancels, and a NaN says nothing: there the range of curvatures is used.
+        # Over a short way the difference cancels, and a NaN gives no bound: there the range of curvatures is used.
         other = np.flatnonzero(~((move >= MIN_SECANT_LENGTH) & (least >= 0.0) & (most <= 0.25)))
         if len(other):
             flattest, steepest = super().secant_range(y[other], lower[other], upper[other], move[other])
             least[other], most[other] = np.fmax(least[other], flattest), np.fmin(most[other], steepest)
         return least, most
 
-    def label_flip_upper(self, lower: Array, upper: Array) -> Array:  # noqa: ARG002 (constant)
+    def wrong_label_upper(self, lower: Array, upper: Array) -> Array:  # noqa: ARG002 (constant)
         return np.ones_like(lower)
 
     def link(self, t: Array) -> Array:

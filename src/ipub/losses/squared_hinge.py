@@ -21,7 +21,7 @@ class SquaredHinge(ClippedLine):
     def _ends(self, y: Array) -> tuple[Array, Array]:
         return np.where(y > 0.0, -np.inf, 0.0), np.where(y > 0.0, 0.0, np.inf)
 
-    def label_flip_upper(self, lower: Array, upper: Array) -> Array:
+    def wrong_label_upper(self, lower: Array, upper: Array) -> Array:
         # 2 max(1 + t, 0) + 2 max(1 - t, 0) is convex: greatest at an end.
-        at_lower, at_upper = super().label_flip_upper(lower, lower), super().label_flip_upper(upper, upper)
+        at_lower, at_upper = super().wrong_label_upper(lower, lower), super().wrong_label_upper(upper, upper)
         return np.maximum(at_lower, at_upper)

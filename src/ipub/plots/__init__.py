@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CERTAIN = "#0072B2"
 UNCERTAIN = "#E69F00"
-"""Blue and orange of Okabe and Ito: they stay apart for colour-blind eyes, and in grey."""
+"""Blue and orange of Okabe and Ito: distinct for colour-blind readers, and in grey."""
 INK = "#333333"
 FIGURE_INCHES = (8.0, 4.2)
 
@@ -91,9 +91,9 @@ def plot_bounds(
 def plot_penalty_path(path: PenaltyPath, *, title: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw what each strength of the penalty gives: how good the model is, and how certain.
 
-    Of a classifier, in shares of the test rows: those that the model trained at the center predicts right, those whose
-    label is certain, and those that are both, which the model of every filling predicts right. The best alpha by
-    the last is marked. Of a regression, R2 of the model at the center and the R2 that every filling's model reaches
+    Of a classifier, as fractions of the test rows: those that the model trained at the center predicts right, those
+    whose label is certain, and those that are both, which the model of every filling predicts right. The best alpha by
+    the last is marked. Of a regression, R2 of the model at the center and the R2 that every filling's model attains
     (nothing below -0.1 is shown); without `y_test`, the median width of the bounds.
 
     Parameters
@@ -144,7 +144,7 @@ def plot_penalty_path(path: PenaltyPath, *, title: str | None = None, ax: Axes |
 
 
 def _set_path_limits(ax: Axes, path: PenaltyPath) -> None:
-    """Scale and name the vertical axis: shares from 0 to 1, R2 up to 1, widths by their logarithms."""
+    """Scale and name the vertical axis: fractions from 0 to 1, R2 up to 1, widths by their logarithms."""
     from matplotlib.ticker import PercentFormatter
 
     if path.certain is not None:
@@ -186,7 +186,7 @@ def _checked(bounds: ArrayLike, prediction: ArrayLike) -> tuple[Array, Array]:
 
 
 def _set_limits(ax: Axes, interval: Array, center: Array, threshold: float | None) -> None:
-    """Show every finite end with a margin; infinite ends run out of the picture."""
+    """Show every finite end with a margin; infinite ends leave the picture."""
     shown = np.concatenate([interval.ravel(), center, [] if threshold is None else [threshold]])
     shown = shown[np.isfinite(shown)]
     low, high = float(shown.min()), float(shown.max())

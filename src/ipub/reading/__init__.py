@@ -1,4 +1,4 @@
-"""What a user gives becomes rows of intervals with their labels and weights; pure functions that keep nothing."""
+"""Reading of tables, labels and weights into rows of intervals; pure functions without state."""
 
 from ipub.reading.labels import as_numbers, labels_of
 from ipub.reading.parameters import Parameters

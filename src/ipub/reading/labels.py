@@ -1,4 +1,4 @@
-"""Labels, targets and weights of the training rows: what is certain of them, and what is not."""
+"""Labels, targets and weights of the training rows, and how far they are uncertain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ipub.reading.parameters import Parameters
 from ipub.rounding import LARGEST, Array, midpoint_and_radius
 
 FOR, AGAINST = -1.0, -2.0
-"""In place of the number of a class, in either entry of a row of unknown class."""
+"""Codes of the two entries of a row of unknown class, in place of the number of a class."""
 
 NO_LABELS: Indices = np.zeros(0, dtype=np.intp)
 
@@ -47,16 +47,16 @@ def read_classes(parameters: Parameters, y: Any, n_rows: int, sample_weight: Arr
     """Read the labels of a classification."""
     unknown = _unknown(parameters, y, n_rows)
     advice = "Drop these rows, or set unknown_labels=True: bounds then hold for either class."
-    known = np.flatnonzero(~unknown)
-    given = np.array(labels_of(y)[known].tolist()) if unknown.any() else y
-    labels = _read_labels(parameters, given, len(known), advice)
+    labelled = np.flatnonzero(~unknown)
+    given = np.array(labels_of(y)[labelled].tolist()) if unknown.any() else y
+    labels = _read_labels(parameters, given, len(labelled), advice)
     weight = _read_weights(sample_weight, n_rows)
     if labels.dtype.kind == "f":
-        _refuse_infinite(labels, known)
+        _refuse_infinite(labels, labelled)
     classes, numbers = _classes(labels)
     if unknown.any():
-        of_known, numbers = numbers, np.zeros(n_rows, dtype=np.intp)
-        numbers[known] = of_known
+        of_labelled, numbers = numbers, np.zeros(n_rows, dtype=np.intp)
+        numbers[labelled] = of_labelled
     if parameters.class_weight is not None:
         weight = weight * class_factors(parameters.class_weight, classes, numbers, weight)[numbers]
     counts = np.bincount(numbers[(weight > 0.0) & ~unknown], minlength=len(classes))
@@ -94,7 +94,7 @@ def _check_label_errors(parameters: Parameters, n_classes: int, has_unknown: boo
         raise IpubError("With max_label_errors a row has no class to take a weight from: leave out class_weight.")
     if has_unknown:
         raise IpubError(
-            "max_label_errors and labels that are NaN or None do not go together: drop these rows, or set "
+            "max_label_errors cannot be combined with labels that are NaN or None: drop these rows, or set "
             "max_label_errors to 0."
         )
 
@@ -152,7 +152,7 @@ def read_targets(
 def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | None) -> tuple[Any, Array | None]:
     """Return the middle of each target's interval and its radius; y as it is, and None, without intervals."""
     if (y_lower is None) != (y_upper is None):
-        raise IpubError("y_lower and y_upper go together: give both or neither.")
+        raise IpubError("Give both y_lower and y_upper, or neither.")
     if y_lower is None or y_upper is None:
         return y, None
     low, high = (
@@ -197,12 +197,12 @@ def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | Non
 
 
 def labels_of(y: Any) -> NDArray[Any]:
-    """Return labels as an array; a list keeps each as it is: NumPy would turn NaN among words into a word.
+    """Return labels as an array; elements of a list stay as they are: NumPy would turn NaN among text into text.
 
     Raises
     ------
     ValueError
-        If words and numbers are mixed: they would become words.
+        If text and numbers are mixed: all would become text.
     """
     if not isinstance(y, (list, tuple)):
         return np.asarray(y)
@@ -215,11 +215,11 @@ def labels_of(y: Any) -> NDArray[Any]:
 def _read_labels(parameters: Parameters, y: Any, n_rows: int, advice: str = "Drop these rows.") -> NDArray[Any]:
     if y is None:
         raise IpubError(f"This {parameters.kind.__name__} estimator requires y to be passed, but the target y is None.")
-    # Before scikit-learn looks at them: it fails on None and NA in words of its own.
+    # Checked before scikit-learn does, whose errors for None and NA are less clear.
     values = labels_of(y)
     if values.ndim == 1 and values.dtype.kind in "fO":
-        is_known = values == values if values.dtype.kind == "f" else [not is_missing(value) for value in values]
-        missing = np.flatnonzero(~np.asarray(is_known, dtype=bool))
+        has_label = values == values if values.dtype.kind == "f" else [not is_missing(value) for value in values]
+        missing = np.flatnonzero(~np.asarray(has_label, dtype=bool))
         if len(missing):
             raise IpubError(
                 "Input y contains NaN: {row} has no label ({n} row(s) in all). {advice}",

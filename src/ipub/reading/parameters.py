@@ -11,7 +11,7 @@ from ipub.penalties import ElasticNet
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """What a training is asked to do. The fields are the parameters of the estimators, which document them.
+    """The parameters of a training. The fields are the parameters of the estimators, which document them.
 
     Attributes
     ----------

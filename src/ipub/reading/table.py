@@ -1,4 +1,4 @@
-"""Tables become rows of intervals: the table of `fit`, and the rows whose predictions are asked for."""
+"""Reading of tables as rows of intervals: the table of `fit`, and rows to predict or bound."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Columns:
     @classmethod
     def learn(cls, kind: type[Any], X: Any, *, is_checked_later: bool = False) -> tuple[Columns, Table]:
         """Learn the columns of a table; return its values too, as `values` does."""
-        # scikit-learn's checks write what they learn to an estimator: this one, which nobody else sees.
+        # scikit-learn's checks write what they learn to an estimator: this private stand-in.
         stand_in = object.__new__(kind)
         encoder = TableEncoder.learn(X) if is_frame(X) else None
         table = _values(stand_in, encoder, X, reset=True)
@@ -75,7 +75,7 @@ class Columns:
         X : array or DataFrame
             With these columns.
         any_level : bool
-            Whether a category that is not known may be any that is; else it raises an error.
+            Whether an unknown category may be any of the known ones; else it raises an error.
         text : str
             Which message a column of text gets; see `ipub.data.frames.frame_to_table`.
         is_checked_later : bool
@@ -160,7 +160,7 @@ def read_training_table(
     X : array, DataFrame or IntervalMatrix
     X_lower, X_upper : arrays, optional
     expected : Columns, optional
-        The columns that X must have, if they are known already.
+        The columns that X must have; else they are learnt from X.
     """
     _ = parameters.penalty  # names an alpha that is too small or too large
     _check_one_source_of_bounds(parameters, X, X_lower, X_upper)
@@ -190,11 +190,11 @@ def _check_one_source_of_bounds(
 ) -> None:
     has_bounds = X_lower is not None or isinstance(X, IntervalMatrix)
     if has_bounds and not (isinstance(parameters.intervals, str) and parameters.intervals == "quantile"):
-        raise IpubError("Bounds of the cells are given, so intervals has no say: leave it at its default.")
+        raise IpubError("Bounds of the cells are given, so intervals is not used: leave it at its default.")
     if has_bounds and parameters.precision is not None:
-        raise IpubError("Bounds of the cells are given, so precision has no say: leave it out.")
+        raise IpubError("Bounds of the cells are given, so precision is not used: leave it out.")
     if (X_lower is None) != (X_upper is None):
-        raise IpubError("X_lower and X_upper go together: give both or neither.")
+        raise IpubError("Give both X_lower and X_upper, or neither.")
     if isinstance(X, IntervalMatrix) and X_lower is not None:
         raise IpubError("X is an IntervalMatrix and has its own bounds: leave out X_lower and X_upper.")
 
@@ -230,7 +230,7 @@ def learn_table(
     weight : array of shape (n_rows,)
         Rows of weight 0 do not count in what is learnt.
     scaling : Scaling, optional
-        A scaling that is known already; else it is learnt as the parameter `scale` says.
+        The scaling to use; else it is learnt as the parameter `scale` says.
     """
     counted = None if (weight > 0.0).all() else weight > 0.0
     if isinstance(read.data, IntervalMatrix):
@@ -285,7 +285,7 @@ def center_sums(block: Block) -> tuple[Array]:
 
 @dataclass(frozen=True, eq=False)
 class LearntTable:
-    """What a training table tells of how later rows are read. Columns are those of numbers, after encoding.
+    """How later rows are read, learnt from a training table. Columns are those of numbers, after encoding.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What `fit` takes, read: the rows of each model to train, and what was learnt of the table."""
+"""The arguments of `fit`, read: the rows of each model to train, and how later rows are read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TrainingData:
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What is known of a training table before it is read: its columns, and how it is scaled."""
+    """Columns and scaling of a training table that are fixed before it is read."""
 
     columns: Columns
     scaling: Scaling | None
@@ -57,7 +57,7 @@ def read_training_data(
     *,
     expected: Expected | None = None,
 ) -> TrainingData:
-    """Read what `fit` takes, a function of its arguments that changes nothing.
+    """Read the arguments of `fit`; nothing is changed.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def read_training_data(
     X, y, sample_weight, X_lower, X_upper, y_lower, y_upper
         As in `BoundedRegressor.fit` and `BoundedClassifier.fit`.
     expected : Expected, optional
-        What is known of the table already; else it is learnt from X.
+        Columns and scaling that are fixed; else they are learnt from X.
     """
     y, radius = target_intervals(y, y_lower, y_upper)
     read = read_training_table(parameters, X, X_lower, X_upper, None if expected is None else expected.columns)

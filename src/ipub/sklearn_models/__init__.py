@@ -1,4 +1,4 @@
-"""What scikit-learn has trained, in the terms of this package: pipelines, their steps and models."""
+"""Models and pipelines that scikit-learn has trained, translated into the terms of this package."""
 
 from ipub.sklearn_models.classes import refuse, split
 from ipub.sklearn_models.models import FittedModel, read_model

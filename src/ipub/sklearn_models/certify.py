@@ -29,8 +29,8 @@ from ipub.solvers import Solution, solve
 from ipub.training import Training, certify_models, problem_of
 from ipub.user_warnings import warn_user
 
-FAR = 1e-3
-"""Relative duality gap beyond which a model is said to be badly trained."""
+LARGE_GAP = 1e-3
+"""Relative duality gap above which a warning says that a model is badly trained."""
 
 _DATA = ("model", "X", "y", "sample_weight", "X_lower", "X_upper")
 _OPTIONS = ("certificate", "intervals", "interval_level")
@@ -165,13 +165,13 @@ def _certified(parameters: Parameters, data: TrainingData, fitted: FittedModel, 
         trained = problem_of(parameters, filling)
         at = _evaluation(trained, w, _reference(trained, w))
     guessed = filling is None and rows.count_uncertain() > 0
-    if at.relative_gap > FAR and (not guessed or _is_outside(training)):
+    if at.relative_gap > LARGE_GAP and (not guessed or _is_outside(training)):
         _warn_far(problem, w, at, guessed)
     return training
 
 
 def _reference(problem: Problem, w: Array) -> Solution:
-    """Return a solution to certify from: w with its own dual point, if the loss has a derivative to tell it."""
+    """Return a solution to certify from: w with its own dual point, if the loss is smooth."""
     if not problem.loss.is_smooth:
         return solve(problem, start=w)
     with overflow_means_unbounded():
@@ -187,7 +187,7 @@ def _evaluation(problem: Problem, w: Array, solution: Solution) -> Evaluation:
 
 
 def _filling(table: LearntTable, steps: Steps, X: Any, rows: Rows) -> Rows | None:
-    """Return the rows that the model was trained on, if an imputer tells; warn of values outside their intervals."""
+    """Return the rows that the model was trained on, if an imputer fills the holes; warn if outside its interval."""
     if not steps.transformers or isinstance(X, IntervalMatrix) or not isinstance(rows, MemoryRows):
         return None
     try:
@@ -195,7 +195,7 @@ def _filling(table: LearntTable, steps: Steps, X: Any, rows: Rows) -> Rows | Non
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             read = table.columns.values(X) if steps.encoder is None else None
             filled = steps.transform(X if read is None else np.array(read, dtype=float))
-    except (TypeError, ValueError):  # the steps cannot take the table with its holes: they do not tell
+    except (TypeError, ValueError):  # the steps cannot take the table with its holes
         return None
     _compare(table, steps, filled, rows)
     if not steps.imputes:
@@ -207,8 +207,8 @@ def _filling(table: LearntTable, steps: Steps, X: Any, rows: Rows) -> Rows | Non
         warn_user(
             IntervalWarning(
                 "{n_outside} of {n} holes were filled in training with a value outside their interval (the first: "
-                "{row}, column {column}). The bounds speak of fillings inside the intervals, and this model is of none "
-                "of them: widen the intervals, or fill inside them.",
+                "{row}, column {column}). The bounds hold for fillings inside the intervals, and this model was "
+                "trained on none of them: widen the intervals, or fill inside them.",
                 n_outside=len(outside),
                 n=len(columns),
                 row=int(in_row[first]),
@@ -219,14 +219,14 @@ def _filling(table: LearntTable, steps: Steps, X: Any, rows: Rows) -> Rows | Non
 
 
 def _compare(table: LearntTable, steps: Steps, seen: Array, rows: MemoryRows) -> None:
-    """Refuse steps that do something else to what was observed than what was read of them."""
+    """Raise an error if the steps transform observed values in another way than was read from their parameters."""
     read = rows.matrix.center_rows(slice(0, rows.n_rows)).copy()
     in_row, columns, _, _ = rows.matrix.cells(slice(0, rows.n_rows))
     read[in_row, columns] = np.nan
     for which, levels in rows.matrix.missing_categories.by_category():
         read[np.ix_(rows.matrix.missing_categories.rows[which], levels.columns)] = np.nan
-    known = ~np.isnan(read) & ~np.isnan(seen)
-    wrong = known & ~np.isclose(np.where(known, seen, 0.0), np.where(known, read, 0.0), rtol=1e-3, atol=1e-4)
+    observed = ~np.isnan(read) & ~np.isnan(seen)
+    wrong = observed & ~np.isclose(np.where(observed, seen, 0.0), np.where(observed, read, 0.0), rtol=1e-3, atol=1e-4)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         refuse(
@@ -246,7 +246,7 @@ def _is_outside(training: Training) -> bool:
     weights = np.append(coef, training.intercept)
     low, high = np.concatenate([training.coef_bounds[0], training.intercept_bounds]).T
     beyond = np.maximum(weights - high, low - weights)
-    return bool(beyond.max() > FAR * np.linalg.norm(coef))
+    return bool(beyond.max() > LARGE_GAP * np.linalg.norm(coef))
 
 
 def _warn_far(problem: Problem, w: Array, at: Evaluation, guessed: bool) -> None:
@@ -255,7 +255,7 @@ def _warn_far(problem: Problem, w: Array, at: Evaluation, guessed: bool) -> None
     size = np.linalg.norm(w[~penalty.is_free(len(w))])
     effect = (
         f"Bounds start from its weights, so those of a row x may be wider by about {2.0 * distance:.1g} times the norm "
-        "of x than they need be."
+        "of x than necessary."
         if problem.loss.is_smooth
         else "Bounds start from a model trained here, and may not contain what this one predicts."
     )

@@ -1,4 +1,4 @@
-"""Models and steps are known by their class, exactly: a subclass may do something else."""
+"""Models and steps are identified by their exact class: a subclass may do something else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REFUSED = {
     "HuberRegressor": "it estimates the scale of the noise as well. Fit BoundedRegressor(loss='huber') instead.",
     "LinearSVR": "its loss, insensitive around the target, is not one of this package. Train Ridge.",
     "SVR": "its loss, insensitive around the target, is not one of this package. Train Ridge.",
-    "NuSVC": "nu says only indirectly how strong its penalty is. Train SVC(kernel='linear').",
+    "NuSVC": "nu determines the strength of its penalty only indirectly. Train SVC(kernel='linear').",
     "SGDClassifier": STOPS_EARLY.format("LogisticRegression or SVC(kernel='linear')"),
     "SGDRegressor": STOPS_EARLY.format("Ridge"),
     "Perceptron": STOPS_EARLY.format("LogisticRegression"),

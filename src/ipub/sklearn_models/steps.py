@@ -1,4 +1,4 @@
-"""What fitted steps before a model do to the columns of a table: scale them, fill holes, encode categories."""
+"""Fitted steps before a model: how they scale columns, fill holes and encode categories."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Steps:
     imputes : bool
         Whether they fill holes.
     encoder : TableEncoder or None
-        How the columns of a frame become numbers, if a ColumnTransformer says so.
+        How the columns of a frame become numbers, if there is a ColumnTransformer.
     order : array of int or None
         For each encoded column, the model's number of it.
     """
@@ -55,15 +55,15 @@ class Steps:
     order: Indices | None = None
 
     def transform(self, table: Any) -> Array:
-        """Return what the model sees of a table, in the order of the encoded columns."""
+        """Return the input of the model for a table, in the order of the encoded columns."""
         for step in self.transformers:
             table = step.transform(table)
             table = np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=float)
         return self.encoded(table)
 
-    def encoded(self, seen: Array) -> Array:
-        """Bring what the model has for each of its columns to the order of the encoded ones."""
-        return seen if self.order is None else seen[..., self.order]
+    def encoded(self, values: Array) -> Array:
+        """Reorder values for each column of the model to the order of the encoded columns."""
+        return values if self.order is None else values[..., self.order]
 
 
 def read_steps(steps: Sequence[Any]) -> Steps:
@@ -155,7 +155,7 @@ STEPS: dict[str, Callable[[Any], Iterable[tuple[str, Any]]]] = {
 }
 
 
-# --- columns that go different ways ------------------------------------------------------------------
+# --- columns with transformers of their own ----------------------------------------------------------
 
 
 @dataclass
@@ -203,7 +203,10 @@ def _read_columns(transformer: Any) -> _Columns:
     if not hasattr(transformer, "feature_names_in_"):
         refuse(transformer, "it was trained on an array. Train it on a DataFrame, whose columns have names.")
     if transformer.transformer_weights:
-        refuse(transformer, "its transformer_weights scale whole parts. Leave them out, or scale inside the parts.")
+        refuse(
+            transformer,
+            "its transformer_weights scale whole transformers. Leave them out, or scale inside these.",
+        )
     names = list(transformer.feature_names_in_)
     no_columns = np.zeros(0, dtype=np.intp)
     found = _Columns(names, [()] * len(names), [no_columns] * len(names))
@@ -220,9 +223,9 @@ def _read_columns(transformer: Any) -> _Columns:
         outputs = np.arange(made.start, made.stop)
         steps = [each for each in flat([step]) if not _passes(each)]
         if steps and type(steps[-1]) is OneHotEncoder:
-            known = _levels(steps, [names[j] for j in columns])
-            levels: list[tuple[Level, ...] | None] = [*known]
-            ends = np.cumsum([len(each) for each in known])
+            category_levels = _levels(steps, [names[j] for j in columns])
+            levels: list[tuple[Level, ...] | None] = [*category_levels]
+            ends = np.cumsum([len(each) for each in category_levels])
             found.imputes |= len(steps) > 1
         else:
             levels = [None] * len(columns)

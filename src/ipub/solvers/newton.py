@@ -19,31 +19,31 @@ from ipub.solvers.quadratic import minimise_quadratic
 from ipub.user_warnings import warn_user
 
 TRIAL_STEPS = np.concatenate([np.geomspace(2.0**-55, 2.0**-8, 6, endpoint=False), np.geomspace(2.0**-8, 1.0, 12)])
-"""Steps, as shares of the full one, whose slopes the line search computes in one pass. The shortest are for the first
-steps, which may be far too long where nothing curves yet."""
+"""Steps, as fractions of the full one, whose slopes the line search computes in one pass. The shortest are for the
+first steps, which may be far too long where the loss has no curvature yet."""
 INNER_STEPS, SEARCH_PASSES, FLAT_SLOPE = 8, 3, 0.05
 """A later pass of the search computes so many slopes, there are at most so many, and this share of the slope at the
 start is flat enough."""
 SHRINK = 0.2
 """Factor between the widths of successive smoothed losses."""
 LEAST_WIDTH = 1e-13
-"""A smoothed loss narrower than this would see nothing but the rounding of the scores."""
+"""Least width of a smoothed loss: below it, the rounding of the scores dominates."""
 SETTLED = 1e-3
-"""A smoothed problem is solved when this much of the gap is not due to the smoothing."""
+"""A smoothed problem is solved when at most this fraction of the gap is not due to the smoothing."""
 BALANCED = 1e-2
-"""Nor may the slope in an intercept, times the intercept, be more than this much of the gap."""
+"""... and the slope in an intercept, times the intercept, is at most this fraction of the gap."""
 FREE_STEP = 10.0
-"""Longest step of an intercept b where nothing curves, as a multiple of 1 + abs(b)."""
-PATIENCE = 30
-"""How many steps may pass at one width without a smaller gap or objective before rounding is taken to be the limit."""
+"""Longest step of an intercept b where the loss has no curvature, as a multiple of 1 + abs(b)."""
+MOST_STALLED = 30
+"""Steps at one width without a smaller gap or objective after which rounding is taken to be the limit."""
 PROGRESS = 1e-10
-"""A relative fall of the objective that counts as progress."""
+"""Relative decrease of the objective that counts as progress."""
 
 
 SAME_CURVATURE = 500
-"""Rows for each column from which on the curvature of the sample stands for that of the table."""
+"""Rows for each column from which the curvature of the sample is used for the table: fewer passes, more steps."""
 CONTRACTION = 0.05
-"""While a step makes the gap smaller than this share, the curvature it was made with is good enough."""
+"""While a step reduces the gap to less than this fraction, its Hessian is used again."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Solution:
     dual_w: Array | None = None
 
     def dual_point(self, block: Block, score: Array | None = None) -> Array:
-        """Return the dual coordinates of a block's rows, floats in the conjugate's domain; scores may be known."""
+        """Return the dual coordinates of a block's rows, floats in the conjugate's domain; `score` saves work."""
         if score is None or self.dual_w is not None:
             score = block.center @ (self.w if self.dual_w is None else self.dual_w)
         return -self.dual_loss.derivative(block.y, score)
@@ -80,8 +80,8 @@ def solve(
 ) -> Solution:
     """Minimise the problem until ``gap / max(|primal|, |dual|) <= tol``.
 
-    One more Newton step follows, for the price of a pass: it squares the error that is left (for the hinge
-    a few, which shrink the smoothing further). If `tol` is not reached a `ConvergenceWarning` says so; a
+    One more Newton step follows, at the cost of a pass: it squares the remaining error (for the hinge
+    three, which shrink the smoothing further). If `tol` is not reached a `ConvergenceWarning` says so; a
     certificate made from the result holds all the same.
 
     Parameters
@@ -101,17 +101,17 @@ def solve(
 
 
 def _solve(problem: Problem, tol: float, max_iter: int, start: Array | None, verbose: int) -> Solution:
-    w, known = _start(problem, tol, max_iter) if start is None else (np.array(start, dtype=float), None)
+    w, known_hessian = _start(problem, tol, max_iter) if start is None else (np.array(start, dtype=float), None)
     width, dual_loss = 1.0, problem.loss.smoothed(1.0)
     path: list[tuple[float, Array]] = []
-    here = problem.evaluate(w, dual_loss, hessian=known)
+    here = problem.evaluate(w, dual_loss, hessian=known_hessian)
     best, best_at_width = _Pair(w, dual_loss, None, here), here.penalty_gap
     lowest = problem.objective(w, here)
     stalled = n_iter = 0
     is_full = problem.loss.is_smooth
     polish = 1 if problem.loss.is_smooth else 3
-    while n_iter < max_iter and stalled < PATIENCE and polish > 0:
-        if known is not None and best.at.relative_gap <= tol:
+    while n_iter < max_iter and stalled < MOST_STALLED and polish > 0:
+        if known_hessian is not None and best.at.relative_gap <= tol:
             break
         polish -= best.at.relative_gap <= tol
         n_iter += 1
@@ -131,10 +131,12 @@ def _solve(problem: Problem, tol: float, max_iter: int, start: Array | None, ver
             best_at_width = lowest = np.inf
         else:
             last = here.penalty_gap
-            # Nobody asks for the curvature after the last step.
-            w, here, is_full = _step(problem, dual_loss, w, here, here.hessian if polish == 0 else known, is_full)
-            if known is not None and not here.penalty_gap <= CONTRACTION * last:
-                known = None
+            # The curvature after the last step is not needed.
+            w, here, is_full = _step(
+                problem, dual_loss, w, here, here.hessian if polish == 0 else known_hessian, is_full
+            )
+            if known_hessian is not None and not here.penalty_gap <= CONTRACTION * last:
+                known_hessian = None
                 here = problem.evaluate(w, dual_loss)
         objective = problem.objective(w, here)
         stalled = 0 if here.penalty_gap < best_at_width or objective < (1.0 - PROGRESS) * lowest else stalled + 1
@@ -147,7 +149,7 @@ def _solve(problem: Problem, tol: float, max_iter: int, start: Array | None, ver
     if not converged:
         warn_user(
             f"The relative duality gap is {at.relative_gap:.1e} after {n_iter} steps, above tol={tol:.1e}. Bounds "
-            "stay valid, but are wider than they need be. Rescale the columns, or increase alpha, tol or max_iter.",
+            "stay valid, but are wider than necessary. Rescale the columns, or increase alpha, tol or max_iter.",
             ConvergenceWarning,
         )
     return Solution(best.w, best.dual_loss, at.primal, at.dual, at.gap, at.relative_gap, n_iter, converged, best.dual_w)
@@ -168,7 +170,7 @@ class _Pair:
 
 
 def _is_settled(here: Evaluation, stalled: int) -> bool:
-    """Say whether the gap is due to the smoothing; an imbalance may be rounding, which no step makes smaller."""
+    """Whether the gap is due to the smoothing; an imbalance may be rounding, which no step makes smaller."""
     balanced = here.imbalance <= BALANCED * here.loss_gap or stalled >= 2
     return here.penalty_gap <= SETTLED * here.loss_gap and balanced
 
@@ -180,7 +182,7 @@ def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
 
 
 def _start(problem: Problem, tol: float, max_iter: int) -> tuple[Array, Array | None]:
-    """Return where to begin: the model of some rows if there are many, with its Hessian if that is good enough."""
+    """Return a start: the model of a sample if there are many rows, with its Hessian if that is accurate enough."""
     zero = np.zeros(problem.rows.n_features)
     part = problem.sample() if problem.loss.is_smooth else None
     if part is None:
@@ -201,8 +203,10 @@ class _Step(NamedTuple):
     is_full: bool
 
 
-def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation, known: Array | None, expect_full: bool) -> _Step:
-    """Take one Newton step, shortened where the full one goes too far; with a Hessian that is known already, if any.
+def _step(
+    problem: Problem, loss: Loss, w: Array, here: Evaluation, known_hessian: Array | None, expect_full: bool
+) -> _Step:
+    """Take one Newton step, shortened where the full one goes too far; a `known_hessian` is reused, not computed.
 
     Where a full step is not to be expected, the pass that evaluates it also computes the slopes of shorter ones.
     """
@@ -211,8 +215,8 @@ def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation, known: Array
     linear = hessian @ w - here.gradient
     direction = minimise_quadratic(hessian, linear, penalty.lam_vector(n), penalty.kappa_vector(n), w) - w
     slopes = None
-    if expect_full or known is not None:
-        there = problem.evaluate(w + direction, loss, hessian=known)
+    if expect_full or known_hessian is not None:
+        there = problem.evaluate(w + direction, loss, hessian=known_hessian)
     else:
         there, slopes = problem.evaluate_and_try(w + direction, loss, w, direction, TRIAL_STEPS)
     descends = problem.objective(w + direction, there) < problem.objective(w, here)
@@ -222,9 +226,9 @@ def _step(problem: Problem, loss: Loss, w: Array, here: Evaluation, known: Array
     bracket = _bracket(TRIAL_STEPS, slopes)
     if bracket is None:
         return _Step(w + direction, there, True)
-    if known is not None:
+    if known_hessian is not None:
         w = w + bracket.crossing * direction
-        return _Step(w, problem.evaluate(w, loss, hessian=known), False)
+        return _Step(w, problem.evaluate(w, loss, hessian=known_hessian), False)
     return _Step(*_search(problem, loss, w, here, direction, bracket, float(abs(slopes[0]))), False)
 
 
@@ -270,7 +274,7 @@ def _search(
 
 
 def _damping(free: NDArray[np.bool_], w: Array, here: Evaluation) -> Array:
-    """Return the curvature that stands in for none at all, so that a free coordinate takes a finite step."""
+    """Return the curvature used where there is none, so that a free coordinate takes a finite step."""
     flat = free & (np.diag(here.hessian) == 0.0)
     wanted = np.abs(here.gradient) / (FREE_STEP * (1.0 + np.abs(w)))
     return np.where(flat, np.where(wanted > 0.0, wanted, 1.0), 0.0)

@@ -8,15 +8,15 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from ipub.rounding import EPS, LARGEST, Array
 
 SWEEPS = 3
-"""Coordinate descent sweeps that make a first guess of the signs."""
+"""Coordinate descent sweeps for a first guess of the signs: more cost time and save active set steps."""
 
 
 def minimise_quadratic(hessian: Array, linear: Array, lam: float | Array, kappa: float | Array, start: Array) -> Array:
     """Minimise ``z.H z / 2 - linear.z + sum_j lam_j z_j^2 / 2 + kappa_j |z_j|``, exactly up to rounding.
 
-    For ``kappa = 0`` this is one Cholesky solve. Otherwise some sweeps of coordinate descent guess the signs,
-    and an active set (feature-sign) search settles them: it solves for the coordinates that are not zero,
-    walks to that solution as far as the objective falls, drops the coordinates that reach zero, and takes in
+    For ``kappa = 0`` this is one Cholesky solve. Otherwise sweeps of coordinate descent guess the signs,
+    and an active set (feature-sign) search finds them exactly: it solves for the coordinates that are not zero,
+    walks to that solution as far as the objective falls, drops the coordinates that become zero, and takes in
     the zero whose gradient exceeds `kappa` the most. The objective falls each time, so it ends.
     """
     lam, kappa = (np.broadcast_to(np.asarray(part, dtype=float), linear.shape) for part in (lam, kappa))
@@ -49,14 +49,14 @@ def minimise_quadratic(hessian: Array, linear: Array, lam: float | Array, kappa:
 
 def _coordinate_descent(matrix: Array, linear: Array, kappa: Array, start: Array) -> Array:
     z = np.array(start)
-    rest = linear - matrix @ z
+    residual = linear - matrix @ z
     diagonal = np.diag(matrix)
     for _ in range(SWEEPS):
         for j in np.flatnonzero(diagonal > 0.0):
-            pull = rest[j] + diagonal[j] * z[j]
-            new = np.sign(pull) * max(abs(pull) - kappa[j], 0.0) / diagonal[j]
+            target = residual[j] + diagonal[j] * z[j]
+            new = np.sign(target) * max(abs(target) - kappa[j], 0.0) / diagonal[j]
             if new != z[j]:
-                rest -= matrix[j] * (new - z[j])
+                residual -= matrix[j] * (new - z[j])
                 z[j] = new
     return z
 

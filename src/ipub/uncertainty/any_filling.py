@@ -1,4 +1,4 @@
-"""Any filling: every uncertain cell lies anywhere in its interval, whatever the others do (the box)."""
+"""Any filling: every uncertain cell lies anywhere in its interval, independently of the others (the box)."""
 
 from __future__ import annotations
 

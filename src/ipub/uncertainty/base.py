@@ -1,8 +1,8 @@
-"""What may vary in a training table: the one protocol by which certificates ask for it.
+"""What may vary in a training table: the protocol between uncertainty sets and certificates.
 
-A certificate never asks *what* varies. It asks each member for support functions: the greatest change that it can make
-to a score, to a sum over the rows, to a derivative. What a member does not vary it does not change, and two members
-add (`Together`), since a support function of a sum of sets is the sum of their support functions.
+A certificate does not depend on *what* varies. It uses the support functions of each set: the greatest change that the
+set can make to a score, to a sum over the rows, to a derivative. The support function of a sum of sets is the sum of
+their support functions (`Together`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ T = TypeVar("T")
 class CellMoves(Protocol):
     """A set of moves D of the uncertain cells, with every ``|D_k| <= 1``: cell k is at ``center + D_k radius``.
 
-    Its two support functions of non-negative values ``c_k``, one a cell. The set is symmetric (-D with every D), so
-    they bound signed sums too.
+    It has two support functions of non-negative values ``c_k``, one for each cell. The set is symmetric (-D with every
+    D), so they bound signed sums too.
     """
 
     def sums_by_row(self, rows: Indices, values: Array, n_rows: int) -> Array:
@@ -40,7 +40,7 @@ class CellMoves(Protocol):
 
 
 class Uncertainty:
-    """A member: something that may vary. The defaults are those of something that changes nothing.
+    """A set of possible changes of the training data. The defaults are those of a set that changes nothing.
 
     Values are as computed, without outward rounding, unless a method says otherwise: the caller knows how many
     roundings the whole sum has.
@@ -65,7 +65,7 @@ class Uncertainty:
 
 @dataclass(frozen=True)
 class Together(Uncertainty):
-    """Several members at once: their support functions add."""
+    """Several sets at once: their support functions add."""
 
     members: tuple[Uncertainty, ...]
 

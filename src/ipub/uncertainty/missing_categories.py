@@ -14,7 +14,7 @@ from ipub.uncertainty.base import Uncertainty
 
 @dataclass(frozen=True)
 class AnyLevel(Uncertainty):
-    """Every missing category of a block is any level of its column, whatever the others are."""
+    """Every missing category of a block is any level of its column, independently of the others."""
 
     def score_change(self, block: Block, w: Array) -> Array:
         missing = block.missing_categories

@@ -17,7 +17,7 @@ class UncertainLabels(Uncertainty):
     """Every target lies within its radius of y, and every weight within its relative radius (F14)."""
 
     def derivative_change(self, block: Block, loss: Loss, lower: Array, upper: Array) -> Array:
-        """Bound how far weight times derivative can be off, over the weight; what a row pays depends on ``t - y``."""
+        """Bound the change of weight times derivative, over the weight; that of a target depends on ``t - y``."""
         labels = block.label_uncertainty
         if labels is None:
             return np.zeros_like(lower)

@@ -1,4 +1,4 @@
-"""Wrong labels: at most k rows of two classes, whichever, have the other label (section 13 of the theory)."""
+"""Wrong labels: at most k of all labels, in any rows of two classes, are wrong (section 13 of the theory)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LargestValues:
 
     @classmethod
     def of(cls, values: Array, count: int) -> LargestValues:
-        """Keep the largest of some values; a NaN counts as large."""
+        """Keep the largest values; a NaN counts as large."""
         return cls(largest(values, count), count)
 
     def __add__(self, other: LargestValues) -> LargestValues:
@@ -43,5 +43,5 @@ class WrongLabels(Uncertainty):
     count: int
 
     def partial_sum(self, values: Array) -> LargestValues:
-        """Return what a block adds to the greatest sum of non-negative values, one a row, over the wrong labels."""
+        """Return what a block adds to the greatest sum, over the wrong labels, of non-negative values of the rows."""
         return LargestValues.of(values, self.count)

@@ -97,13 +97,13 @@ def attempt_slope_bounds(
     if rows.max_wrong_labels and rows.n_rows * d > MOST_NUMBERS:
         return SlopeAttempt(
             None,
-            f"{rows.n_rows * d:,} cells are too many for wrong labels to be looked at: the half-ball serves alone.",
+            f"{rows.n_rows * d:,} cells are too many to bound wrong labels by slopes: the half-ball is used alone.",
         )
     is_summed |= in_columns and _can_be_summed(problem)
     suggested = None if hint is None else hint.suggestion(problem)
     suggested = suggest_from_sample(problem, solution, is_summed) if suggested is None else suggested
     if is_summed and not _can_be_summed(problem):
-        reason = f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball serves alone."
+        reason = f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball is used alone."
         return SlopeAttempt(None, reason)
     tuning = choose_tuning(problem, solution, suggested) if is_summed else None
     if start is not None:
@@ -116,7 +116,7 @@ def attempt_slope_bounds(
         begin = _Start(proved.linear, proved.ellipsoid, proved.ellipsoid)
     best = _rounds(problem, solution, begin, tuning)
     if best is None:
-        return SlopeAttempt(None, "The curvature could not be enclosed: the half-ball serves alone.")
+        return SlopeAttempt(None, "The curvature could not be enclosed: the half-ball is used alone.")
     notes = []
     if is_summed and not in_columns:
         notes.append(
