@@ -17,6 +17,7 @@ from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
 from ipub.problem import Problem
 from support.cases import Case, train, vary_loss, with_intercept
+from support.certificates_once import parts_computed_once
 from support.exact_proofs import exact_completions
 from support.moves import row_model_module
 from support.oracles.exact import exact_model
@@ -77,7 +78,8 @@ def prove(rng: np.random.Generator, case: Case) -> tuple[int, list[str]]:
     case = replace(case, y=np.ldexp(np.round(np.ldexp(case.y, 10)), -10))
     problem, labels = doubtful(rng, case)
     solution = train(problem)
-    bounds = {name: make(problem, solution).score_bounds(case.X_test) for name, make in CERTIFIED.items()}
+    with parts_computed_once() as once:
+        bounds = {name: once(make)(problem, solution).score_bounds(case.X_test) for name, make in CERTIFIED.items()}
     minimise = exact_intercept_model if case.penalty.n_free else exact_model
     count, failures = 0, []
     for y in labels:
