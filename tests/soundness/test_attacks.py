@@ -10,6 +10,7 @@ from ipub.engine import slices as blocks
 from ipub.losses import LOSSES
 from support.attacks import ATTACKED, attack_family
 from support.cases import FAMILIES, MODELS, draw_case, draw_solution, with_intercept
+from support.certificates_once import parts_computed_once
 
 LOSS_NAMES = tuple(LOSSES)
 
@@ -44,13 +45,15 @@ def test_tight_is_finite_and_hardly_wider_than_its_parts_for_any_model(loss_name
         case = draw_case(rng, family, loss_name, rng.choice(["l2", "elastic net"]))
         case = with_intercept(case) if intercept else case
         solution = draw_solution(rng, case, model)
-        certificate = tight(case.problem, solution)
+        problem = case.problem
+        with parts_computed_once() as once:
+            certificate = tight(problem, solution)
+            parts = [once(make)(problem, solution).score_bounds(case.X_test) for make in ATTACKED.values()]
         slopes_alone = [region.name for region in certificate.parts_of(Region)] == ["origin"]
         bounds = certificate.score_bounds(case.X_test)
         assert np.isfinite(bounds).all()
         assert (bounds[:, 0] <= bounds[:, 1]).all()
-        for make in ATTACKED.values():
-            part = make(case.problem, solution).score_bounds(case.X_test)
+        for part in parts:
             # A product with more columns may be summed in another order: equal up to that rounding. The bracket
             # of an intercept is found to a hundredth of its width, from other trials.
             rounding = (0.03 if intercept else 1e-9) * (part[:, 1] - part[:, 0]) + 1e-70

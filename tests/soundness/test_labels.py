@@ -16,6 +16,7 @@ from ipub.losses import LOSSES
 from ipub.problem import Problem
 from ipub.uncertainty import UncertainLabels
 from support.cases import Case, train, vary_loss, with_intercept
+from support.certificates_once import parts_computed_once
 from support.exact_proofs import exact_completions
 from support.oracles.exact import exact_model
 from support.oracles.intercept import exact_intercept_model
@@ -74,7 +75,9 @@ def prove(rng: np.random.Generator, case: Case, names: Sequence[str] = ()) -> tu
     case = replace(case, y=np.ldexp(np.round(np.ldexp(case.y, 10)), -10))
     problem, labels = doubtful(rng, case)
     solution = train(problem)
-    bounds = {name: CERTIFIED[name](problem, solution).score_bounds(case.X_test) for name in names or CERTIFIED}
+    with parts_computed_once() as once:
+        made = {name: once(CERTIFIED[name])(problem, solution) for name in names or CERTIFIED}
+        bounds = {name: certificate.score_bounds(case.X_test) for name, certificate in made.items()}
     minimise = exact_intercept_model if case.penalty.n_free else exact_model
     count, failures = 0, []
     for y in labels:

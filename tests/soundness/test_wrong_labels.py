@@ -22,6 +22,7 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from support.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
+from support.certificates_once import parts_computed_once
 from support.exact_proofs import exact_completions
 from support.moves import linearize_module
 from support.oracles.exact import exact_model
@@ -62,7 +63,8 @@ def labels(case: Case, count: int) -> Iterator[np.ndarray]:
 def prove(case: Case, count: int, certified: dict[str, Callable] = CERTIFIED, model=None) -> tuple[int, list[str]]:
     problem = with_flips(case, count)
     solution = model or train(problem)
-    bounds = {name: make(problem, solution).score_bounds(case.X_test) for name, make in certified.items()}
+    with parts_computed_once() as once:
+        bounds = {name: once(make)(problem, solution).score_bounds(case.X_test) for name, make in certified.items()}
     minimise = exact_intercept_model if case.penalty.n_free else exact_model
     made, failures = 0, []
     for y in labels(case, count):

@@ -28,6 +28,7 @@ from support.cases import (
     vary_loss,
     with_intercept,
 )
+from support.certificates_once import parts_computed_once
 from support.oracles.active_set import HingePair, hinge_pair, hinge_pair_like
 from support.oracles.intercept import hinge_ends, intercept_ball, smooth_ends
 from support.oracles.losses import SmoothOracle, oracle_of
@@ -239,10 +240,12 @@ def attack(
     certificates: dict[str, Callable[[Problem, Solution], Certificate]] | None = None,
 ) -> None:
     """Attack every certificate of a solution: as many random completions as aimed ones, all rows checked."""
-    bounds = {
-        name: make(case.problem, solution).score_bounds(case.X_test)
-        for name, make in (certificates or ATTACKED).items()
-    }
+    problem = case.problem
+    with parts_computed_once() as once:
+        bounds = {
+            name: once(make)(problem, solution).score_bounds(case.X_test)
+            for name, make in (certificates or ATTACKED).items()
+        }
     for name, ends in bounds.items():
         if not (ends[:, 0] <= ends[:, 1]).all():
             tally.violations.append(f"{name}: lower above upper")

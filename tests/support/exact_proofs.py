@@ -11,6 +11,7 @@ from flint import fmpq
 from ipub import IntervalMatrix
 from support.attacks import ATTACKED
 from support.cases import Case
+from support.certificates_once import parts_computed_once
 from support.oracles.exact import exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.rationals import holds, rational, rational_rows
@@ -49,11 +50,13 @@ def _with_levels(table: list[list[fmpq]], rows, levels, chosen) -> list[list[fmp
 
 def prove(case: Case, solutions: list, inner: int, certificates: dict | None = None) -> tuple[int, list[str]]:
     """Compare every bound with every exact minimiser; return how many, and those that are not proven."""
-    bounds = {
-        (name, k): make(case.problem, solution).score_bounds(case.X_test)
-        for name, make in (certificates or ATTACKED).items()
-        for k, solution in enumerate(solutions)
-    }
+    problem = case.problem
+    with parts_computed_once() as once:
+        bounds = {
+            (name, k): once(make)(problem, solution).score_bounds(case.X_test)
+            for name, make in (certificates or ATTACKED).items()
+            for k, solution in enumerate(solutions)
+        }
     count, failures = 0, []
     for table in exact_completions(case.matrix, inner):
         minimise = exact_intercept_model if case.penalty.n_free else exact_model

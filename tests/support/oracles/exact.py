@@ -89,7 +89,7 @@ def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
     problem = Problem(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight), loss, penalty)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return solve(problem, tol=1e-14, max_iter=20).w
+        return solve(problem, tol=1e-8, max_iter=20).w
 
 
 def _sign_patterns(w: np.ndarray, kappa: fmpq) -> Iterator[tuple[int, ...]]:
@@ -205,7 +205,7 @@ def _hinge(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
 
 def _states_by_likelihood(margin: float) -> tuple[str, str, str]:
     side = ("one", "zero") if margin < 1.0 else ("zero", "one")
-    return ("free", *side) if abs(margin - 1.0) < 1e-5 else (side[0], "free", side[1])
+    return ("free", *side) if abs(margin - 1.0) < 1e-3 else (side[0], "free", side[1])
 
 
 def _hinge_candidate(margins, shares, lam, kappa, state, signs) -> list[fmpq] | None:

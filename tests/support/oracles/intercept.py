@@ -117,7 +117,7 @@ def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
     penalty = ElasticNet(as_float(lam), as_float(kappa), n_free=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return solve(Problem(data, loss, penalty), tol=1e-14, max_iter=100).w
+        return solve(Problem(data, loss, penalty), tol=1e-8, max_iter=100).w
 
 
 def _lines(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
@@ -144,7 +144,7 @@ def _states(margins, guess) -> Iterator[list[str]]:
     for row in margins:
         margin = as_float(exact_dot(row, rationals(guess)))
         side = ("one", "zero") if margin < 1.0 else ("zero", "one")
-        order.append(("free", *side) if abs(margin - 1.0) < 1e-5 else (side[0], "free", side[1]))
+        order.append(("free", *side) if abs(margin - 1.0) < 1e-3 else (side[0], "free", side[1]))
     for ranks in sorted(itertools.product(range(3), repeat=len(margins)), key=sum):
         state = [options[rank] for options, rank in zip(order, ranks, strict=True)]
         if 1 <= state.count("free") <= len(guess):
