@@ -360,3 +360,19 @@ def test_an_intercept_starts_where_nothing_curves(loss):
     rows = with_intercept_column(MemoryRows(IntervalMatrix.from_bounds(X, X), y))
     problem = Problem(rows, LOSSES[loss], dataclasses.replace(penalty_of(0.1, 0.0), n_free=1))
     assert solve(problem, start=np.array([5.0, 1e4])).converged
+
+
+@pytest.mark.parametrize("seed", [29, 182])
+def test_steps_of_a_hinge_do_not_take_turns_on_both_sides_of_a_kink(seed):
+    # Along a step the slope jumps between two trials, so that a line through both puts the minimum elsewhere.
+    rng = np.random.default_rng([5, seed])
+    n, d = int(rng.integers(8, 80)), int(rng.integers(1, 5))
+    X = rng.normal(size=(n, d))
+    y = np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0.0, 1.0, -1.0)
+    y[:4] = [-1.0, 1.0, -1.0, 1.0]
+    X[0, 0] = 0.5 * (X[1:, 0].min() + X[1:, 0].max())
+    alpha, l1_ratio = float(10.0 ** rng.uniform(-3, 0)), float(rng.choice([0.0, 0.3]))
+    rows = MemoryRows(IntervalMatrix.from_bounds(X, X), y)
+    penalty = Penalty(alpha * (1.0 - l1_ratio), alpha * l1_ratio, seed % 2)
+    problem = Problem(with_intercept_column(rows) if seed % 2 else rows, LOSSES["hinge"], penalty)
+    assert solve(problem).converged
