@@ -376,9 +376,3 @@ def test_steps_of_a_hinge_do_not_take_turns_on_both_sides_of_a_kink(seed):
     penalty = Penalty(alpha * (1.0 - l1_ratio), alpha * l1_ratio, seed % 2)
     problem = Problem(with_intercept_column(rows) if seed % 2 else rows, LOSSES["hinge"], penalty)
     assert solve(problem).converged
-
-
-def test_a_slope_that_is_no_number_makes_no_step_that_is_none():
-    slopes = np.linspace(-1.0, 1.0, len(newton.TRIAL_STEPS))
-    slopes[len(slopes) // 2 - 1] = np.nan
-    assert 0.0 < newton._falling_step(slopes) < 1.0

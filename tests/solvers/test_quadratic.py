@@ -1,9 +1,18 @@
 """The inner problem of a Newton step, against its optimality conditions and against SciPy."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
+from ipub import IntervalMatrix
+from ipub.engine import MemoryRows, with_intercept_column
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from ipub.solvers import solve
 from ipub.solvers.quadratic import minimise_quadratic, solve_shifted
 
 
@@ -112,3 +121,30 @@ def test_a_singular_matrix_with_a_free_coordinate_gives_a_finite_answer():
     z = solve_shifted(hessian, np.array([1e-30, 0.0]), np.ones(2))
     np.testing.assert_allclose(hessian @ z, 1.0, rtol=1e-10)
     assert np.isfinite(solve_shifted(np.zeros((2, 2)), np.array([1.0, 0.0]), np.array([1.0, 0.0]))).all()
+
+
+def test_what_overflowed_moves_nothing():
+    for right in (np.array([np.nan, 1.0]), np.array([np.inf, 1.0])):
+        assert np.array_equal(solve_shifted(np.eye(2), 0.1, right), np.zeros(2))
+    assert np.array_equal(solve_shifted(np.full((2, 2), np.inf), 0.1, np.ones(2)), np.zeros(2))
+
+
+@pytest.mark.parametrize("seed", [39, 373])
+def test_a_table_whose_steps_overflow_is_trained_as_far_as_possible(seed):
+    rng = np.random.default_rng([3, seed])
+    n, d = int(rng.integers(2, 12)), int(rng.integers(1, 4))
+    scale = 10.0 ** rng.choice([-150, -100, -30, 0, 0, 30, 75, 100, 140, 150], size=d)
+    X = np.clip(rng.normal(size=(n, d)) * scale, -1e150, 1e150)
+    if seed % 3 == 0:
+        X = np.clip(rng.integers(-2, 3, size=(n, d)) * scale, -1e150, 1e150)
+    y = np.concatenate([[1.0, -1.0], rng.choice([-1.0, 1.0], size=n)])[:n]
+    weight = rng.choice([1.0, 0.0, 1e-140, 1e-5], size=n)
+    weight[:2] = 1.0
+    is_free = int(rng.random() < 0.5)
+    lam, kappa = 10.0 ** rng.choice([-140, -20, -3, 0, 20, 140]), float(rng.choice([0, 1e-3, 1e10]))
+    rows = MemoryRows(IntervalMatrix.from_bounds(X, X), y, weight)
+    loss = LOSSES[list(LOSSES)[seed % len(LOSSES)]]
+    problem = Problem(with_intercept_column(rows) if is_free else rows, loss, ElasticNet(lam, kappa, is_free))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert np.isfinite(solve(problem, max_iter=300).w).all()

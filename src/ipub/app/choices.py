@@ -37,7 +37,7 @@ def choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
         _refuse_numbers_in_text(y, target)
         loss, reason = "log_loss", f"the target has {len(values)} classes, each is told from the others"
     else:
-        reason = "as asked"
+        reason = "as requested"
     if LOSSES[loss].task == "classification" and (
         len(values) > MOST_CLASSES or (y.dtype.kind == "f" and len(values) > 2)
     ):

@@ -65,7 +65,7 @@ def _label_sums(block: Block) -> tuple[float]:
 @reads(Reads.LABELS)
 def _origin_sums(block: Block, loss: Loss, constants: Array, wrong: WrongLabels) -> _OriginSums:
     more = wrong.partial_sum(np.zeros((0, len(constants))))
-    if block.label_uncertainty is None and loss.task == "classification":
+    if block.label_uncertainty is None and wrong.count == 0 and loss.task == "classification":
         # Rows of one class have the same loss.
         weights = np.array([block.weight @ (block.y == label) for label in (-1.0, 1.0)])
         labels = np.repeat([[-1.0], [1.0]], len(constants), axis=1)

@@ -95,7 +95,7 @@ class Completion:
 
     def completed(self) -> Rows:
         """Return the rows of this completion: no cell is uncertain any more."""
-        return View(self.rows, _completed, self.layout.per_block(self.positions), categories=())
+        return View(self.rows, _completed, self.layout.per_block(self.positions), categories=(), certain_labels=True)
 
     def targets(self) -> Array:
         """Return the labels (-1 and 1) or targets that go with the table, uncertain ones as they were chosen."""

@@ -74,8 +74,11 @@ def _walk(matrix: Array, linear: Array, kappa: Array, z: Array, target: Array) -
 
 
 def solve_shifted(hessian: Array, lam: float | Array, right: Array) -> Array:
-    """Solve ``(H + diag(lam)) z = right`` for H positive semidefinite, however close to singular."""
-    if not np.isfinite(hessian).all():
+    """Solve ``(H + diag(lam)) z = right`` for H positive semidefinite, however close to singular.
+
+    0 if either has overflowed.
+    """
+    if not (np.isfinite(hessian).all() and np.isfinite(right).all()):
         return np.zeros_like(right)
     matrix = hessian + np.diag(np.broadcast_to(lam, right.shape))
     try:

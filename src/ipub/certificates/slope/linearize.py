@@ -93,6 +93,25 @@ class Linearization:
         return hessian_upper(self.center, gained)
 
 
+@dataclass(frozen=True)
+class FewRows:
+    """Rows of the blocks seen so far, one by one, as long as they are no more than `most`; these add."""
+
+    rows: Array
+    count: int
+    most: int
+
+    @classmethod
+    def of(cls, rows: Array, most: int) -> FewRows:
+        """Keep the rows of a block, or none if they are too many."""
+        return cls(rows if len(rows) <= most else rows[:0], len(rows), most)
+
+    def __add__(self, other: FewRows) -> FewRows:
+        count = self.count + other.count
+        rows = np.concatenate([self.rows, other.rows]) if count <= self.most else self.rows[:0]
+        return FewRows(rows, count, self.most)
+
+
 class LineSums(NamedTuple):
     """What is added up over all rows of the table; weights are not yet divided by their total."""
 
@@ -110,6 +129,7 @@ class LineSums(NamedTuple):
     jump_count: float
     slope_count: float
     slope_radius_count: float
+    jump_rows: FewRows
     wrong_labels: WrongLabelSums
 
 
@@ -120,17 +140,10 @@ class SummedPass(NamedTuple):
     cells: CellSums
 
 
-class KeptLabels(NamedTuple):
-    """What a pass gathers, one by one: rows at a jump, and those of wrong labels."""
-
-    jump_rows: Array
-    wrong_labels: WrongLabelRows
-
-
 class KeptRows(NamedTuple):
     """What a pass gathers that keeps the incomplete rows."""
 
-    labels: KeptLabels
+    wrong_labels: WrongLabelRows
     incomplete: IncompleteRowArrays
 
 
@@ -169,13 +182,13 @@ def linearize(
     if tuning is None:
         lines, kept = rows.reduce_and_gather(_kept_cells_pass, task)
         incomplete = IncompleteRows.of(kept.incomplete, rows.categories, problem.cells)
-        cells, labels = cell_terms(incomplete, loss, w, move_limits), kept.labels
+        cells, wrong_labels = cell_terms(incomplete, loss, w, move_limits), kept.wrong_labels
         n_incomplete = len(incomplete.y)
     else:
-        summed, labels = rows.reduce_and_gather(_summed_cells_pass, task, tuning)
+        summed, wrong_labels = rows.reduce_and_gather(_summed_cells_pass, task, tuning)
         lines, cells = summed.lines, summed_cells(tuning, summed.cells)
         n_incomplete = cells.n_rows
-    return _linearization(problem, w, move_limits, lines, labels, incomplete, cells, n_incomplete)
+    return _linearization(problem, w, move_limits, lines, wrong_labels, incomplete, cells, n_incomplete)
 
 
 def _linearization(
@@ -183,7 +196,7 @@ def _linearization(
     w: Array,
     move_limits: Array,
     sums: LineSums,
-    labels: KeptLabels,
+    wrong_labels: WrongLabelRows,
     incomplete: IncompleteRows | None,
     cells: CellTerms | SummedCells,
     n_incomplete: int,
@@ -211,14 +224,14 @@ def _linearization(
         cell_move_form=float(sum_upper(sums.cell_move_form / total, roundings)),
         gradient=sums.gradient / total + lam * w,
         gradient_error=up(error + sum_upper(sums.derivative_error / total, roundings)),
-        jumps=_jumps(sums, labels.jump_rows / total, total, roundings, d),
+        jumps=_jumps(sums, total, roundings, d),
         incomplete=incomplete,
         cells=cells,
-        flips=WrongLabelTerms.of(sums.wrong_labels, labels.wrong_labels, rows.max_wrong_labels, total),
+        flips=WrongLabelTerms.of(sums.wrong_labels, wrong_labels, rows.max_wrong_labels, total),
     )
 
 
-def _jumps(sums: LineSums, jump_rows: Array, total: float, roundings: int, d: int) -> JumpRows:
+def _jumps(sums: LineSums, total: float, roundings: int, d: int) -> JumpRows:
     """Put together what there is of the rows at a jump; if they are too many, none is kept one by one."""
     count = int(sums.jump_count)
     if count == 0:
@@ -227,6 +240,7 @@ def _jumps(sums: LineSums, jump_rows: Array, total: float, roundings: int, d: in
     form = rounded_up(jump_sum * (sums.jump_form / total), roundings)
     if count > MOST_JUMP_ROWS:
         return JumpRows(count, form, np.zeros((0, d)), np.zeros(d))
+    jump_rows = sums.jump_rows.rows / total
     return JumpRows(count, form, jump_rows, sum_error(np.abs(jump_rows).sum(axis=0), 3 * d + count + 8))
 
 
@@ -306,8 +320,8 @@ def _lay_over_jumps(
     slope[jumps], slope_radius[jumps] = np.where(has_cells, 0.0, sloping), 0.0
 
 
-def _line_sums(block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels) -> tuple[LineSums, KeptLabels]:
-    """Return what a block adds to the sums over all rows, and its rows at a jump and of wrong labels."""
+def _line_sums(block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels) -> tuple[LineSums, WrongLabelRows]:
+    """Return what a block adds to the sums over all rows, and its rows of wrong labels."""
     X, weight = block.center, block.weight
     middle, half = loss.derivative_midpoint_and_radius(block.y, lines.at.score_lower, lines.at.score_upper)
     is_fixed = ~np.isnan(lines.fixed_derivative)
@@ -331,9 +345,10 @@ def _line_sums(block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels) -> t
         jump_count=float(len(at_jump)),
         slope_count=float(np.count_nonzero(slope)),
         slope_radius_count=float(np.count_nonzero(slope_radius)),
+        jump_rows=FewRows.of(jump_rows, MOST_JUMP_ROWS),
         wrong_labels=wrong_sums,
     )
-    return sums, KeptLabels(jump_rows if len(at_jump) <= MOST_JUMP_ROWS else jump_rows[:0], wrong_rows)
+    return sums, wrong_rows
 
 
 class _Task(NamedTuple):
@@ -360,18 +375,18 @@ class _Task(NamedTuple):
 def _kept_cells_pass(block: Block, task: _Task) -> tuple[LineSums, KeptRows]:
     """Sum over the rows of a block, and gather those with uncertain cells."""
     lines = task.lines(block)
-    sums, labels = _line_sums(block, task.loss, lines, task.wrong_labels)
-    return sums, KeptRows(labels, _incomplete_rows(block, lines, task.total_weight))
+    sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels)
+    return sums, KeptRows(wrong_labels, _incomplete_rows(block, lines, task.total_weight))
 
 
 @reads(Reads.NORMS)
-def _summed_cells_pass(block: Block, task: _Task, tuning: TuningChoices) -> tuple[SummedPass, KeptLabels]:
+def _summed_cells_pass(block: Block, task: _Task, tuning: TuningChoices) -> tuple[SummedPass, WrongLabelRows]:
     """Sum over the rows of a block and over its uncertain cells."""
     lines = task.lines(block)
-    sums, labels = _line_sums(block, task.loss, lines, task.wrong_labels)
+    sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels)
     incomplete = IncompleteRows.of(_incomplete_rows(block, lines, task.total_weight), (), task.cells)
     terms = cell_terms(incomplete, task.loss, task.solution.w, task.move_limits)
-    return SummedPass(sums, sums_of_cells(terms, tuning)), labels
+    return SummedPass(sums, sums_of_cells(terms, tuning)), wrong_labels
 
 
 def _incomplete_rows(block: Block, lines: _Lines, total: float) -> IncompleteRowArrays:
