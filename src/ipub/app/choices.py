@@ -35,14 +35,14 @@ def choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
         if is_number:
             return "squared_error", f"the target is a number with {len(values)} different values"
         _refuse_numbers_in_text(y, target)
-        loss, reason = "log_loss", f"the target has {len(values)} classes, each is told from the others"
+        loss, reason = "log_loss", f"the target has {len(values)} classes: one model for each class against the others"
     else:
         reason = "as requested"
     if LOSSES[loss].task == "classification" and (
         len(values) > MOST_CLASSES or (y.dtype.kind == "f" and len(values) > 2)
     ):
         raise TableError(
-            f"The target {target!r} has {len(values)} different values, and --loss {loss} tells classes apart: use "
+            f"The target {target!r} has {len(values)} different values, and --loss {loss} is for classes: use "
             f"squared_error or huber for numbers, or a target with at most {MOST_CLASSES} classes."
         )
     if LOSSES[loss].task == "regression" and not is_number:
