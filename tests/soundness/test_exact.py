@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from ipub import IntervalMatrix
+from ipub.certificates import ball
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
-from support.cases import MODELS, draw_solution, train, vary_loss, with_intercept
+from support.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import prove
 from support.tiny_cases import TABLES, tiny_case
 
@@ -94,4 +95,18 @@ def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, intercep
             made, failures = prove(case, [train(case.problem), draw_solution(rng, case, "noisy")], inner=1)
         assert failures == []
         count += made
+    report_proofs(count)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_rounding_of_a_gradient_that_cancels_is_counted(seed, report_proofs):
+    """From a model of zero, whose scores are exact, and with next to no curvature: the half-ball is attained."""
+    rng = np.random.default_rng(seed)
+    table, y = 1e-12 * rng.normal(size=(6, 1)), rng.normal(size=6)
+    y[-1] = -(table[:-1, 0] @ y[:-1]) / table[-1, 0]
+    matrix = intervals(table, np.full((6, 1), np.nan))
+    case = Case(matrix, y, None, LOSSES["squared_error"], ElasticNet(1.0), np.ones((1, 1)))
+    solution = replace(train(case.problem), w=np.zeros(1))
+    count, failures = prove(case, [solution], inner=0, certificates={"ball": ball})
+    assert failures == []
     report_proofs(count)

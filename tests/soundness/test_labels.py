@@ -15,8 +15,9 @@ from ipub.certificates.slope.prove_moves import slope
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.engine.rows import InterceptRows, MemoryRows
 from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
 from ipub.problem import Problem
-from support.cases import Case, train, vary_loss, with_intercept
+from support.cases import Case, intervals, train, vary_loss, with_intercept
 from support.certificates_once import parts_computed_once
 from support.exact_proofs import exact_completions
 from support.moves import row_model_module
@@ -122,3 +123,38 @@ def test_less_doubt_than_there_is_is_caught(factor, loss_name, part, monkeypatch
         if prove(rng, tiny_case(rng, "normal", loss_name, "l2", cells=0))[1]:
             return
     pytest.fail("no bound is violated")
+
+
+@pytest.mark.parametrize("trained", [True, False], ids=["trained", "zero"])
+@pytest.mark.parametrize("n", [1, 3])
+def test_every_region_of_the_ball_by_itself_holds_where_nothing_curves(n, trained):
+    """Far more penalty than curvature, and no cells: the spread of the rows is all there is, and is attained."""
+    rng = np.random.default_rng(n)
+    table, y = 1e-3 * np.outer(rng.normal(size=n), [0.6, -0.8]), rng.normal(size=n)
+    radius = rng.uniform(0.5, 1.0, size=n)
+    case = Case(intervals(table, np.full((n, 2), np.nan)), y, None, LOSSES["squared_error"], ElasticNet(1.0), table)
+    rows = MemoryRows(case.matrix, y).with_doubt(LabelUncertainty(radius, np.zeros(n)))
+    problem = Problem(rows, case.loss, case.penalty)
+    solution = train(problem)
+    solution = solution if trained else replace(solution, w=np.zeros(2))
+    regions, nearly_outside = ball(problem, solution).regions, 0
+    for signs in itertools.product((-1.0, 1.0), repeat=n):
+        target = y + np.array(signs) * radius
+        w = np.linalg.solve(2.0 * table.T @ table / n + np.eye(2), 2.0 * table.T @ target / n)
+        for region in regions:
+            beyond = np.linalg.norm(np.maximum(np.abs(w - region.center) - region.box, 0.0))
+            assert beyond <= region.radius * (1.0 + 1e-9)
+            nearly_outside += beyond > 0.999 * region.radius
+    assert nearly_outside > 0
+
+
+@pytest.mark.parametrize("loss_name", ["squared_error", "huber"])
+def test_the_ball_around_zero_counts_both_ends_of_a_target(loss_name):
+    rng = np.random.default_rng(5)
+    table, y, radius = rng.normal(size=(6, 2)), rng.normal(size=6), rng.uniform(0.0, 2.0, size=6)
+    rows = MemoryRows(intervals(table, np.full((6, 2), np.nan)), y).with_doubt(LabelUncertainty(radius, np.zeros(6)))
+    problem = Problem(rows, LOSSES[loss_name], ElasticNet(0.5))
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=6)))
+    at_zero = LOSSES[loss_name].value(y + signs * radius, np.zeros(6)).mean(axis=1).max()
+    (region,) = origin(problem, train(problem)).regions
+    np.testing.assert_allclose(0.5 * region.radius**2, at_zero, rtol=1e-12)
