@@ -158,3 +158,18 @@ def test_the_ball_around_zero_counts_both_ends_of_a_target(loss_name):
     at_zero = LOSSES[loss_name].value(y + signs * radius, np.zeros(6)).mean(axis=1).max()
     (region,) = origin(problem, train(problem)).regions
     np.testing.assert_allclose(0.5 * region.radius**2, at_zero, rtol=1e-12)
+
+
+def test_the_ball_around_zero_counts_both_classes_of_a_row():
+    """Most rows are of one class, so the best constant is far from zero, and bad for a heavy row of the other one."""
+    table, loss = np.random.default_rng(6).normal(size=(9, 2)), LOSSES["log_loss"]
+    y, weight = np.array([1.0, *-np.ones(7), 1.0]), np.array([*np.ones(8), 4.0])
+    twice, share = np.append(np.arange(9), 8), np.append(np.zeros(8), [1.0, 1.0])
+    matrix = intervals(table, np.full((9, 2), np.nan)).take(twice)
+    entered = MemoryRows(matrix, np.append(y, -1.0), weight[twice] * np.where(share > 0.0, 0.5, 1.0))
+    rows = InterceptRows(entered.with_doubt(LabelUncertainty(np.zeros(10), share)))
+    problem = Problem(rows, loss, ElasticNet(0.5, n_free=1))
+    (region,) = origin(problem, train(problem)).regions
+    for label in (-1.0, 1.0):
+        values = weight @ loss.value(np.append(y[:8], label)[:, None], np.linspace(-3.0, 3.0, 301)) / weight.sum()
+        assert 0.5 * region.radius**2 >= values.min()
