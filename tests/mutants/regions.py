@@ -24,6 +24,7 @@ EXACT_INTERCEPT = (
 )
 SPHERE = ("certificates/test_sphere.py", "soundness/test_sphere_oracle.py", *EXACT)
 BALL = (
+    "soundness/test_labels.py::test_every_region_of_the_ball_by_itself_holds_where_nothing_curves",
     "certificates/test_ball.py::test_every_region_by_itself_holds_the_models_of_all_vertices",
     "certificates/test_ball.py::test_one_uncertain_cell_is_bounded_exactly_where_nothing_curves",
     "certificates/test_ball.py::test_a_dual_point_of_other_weights_is_paid_for",
@@ -31,7 +32,12 @@ BALL = (
     *EXACT,
 )
 ORIGIN = ("certificates/test_origin.py", *EXACT)
-LABELS = ("soundness/test_labels.py", "soundness/test_terms.py")
+LABELS = (
+    "soundness/test_labels.py::test_the_ball_around_zero_counts_both_ends_of_a_target",
+    "soundness/test_labels.py::test_the_ball_around_zero_counts_both_classes_of_a_row",
+    "soundness/test_labels.py::test_bounds_hold_whatever_the_labels_are",
+    "soundness/test_terms.py",
+)
 WRONG_LABELS = ("soundness/test_wrong_labels.py",)
 
 MUTANTS = (
@@ -139,7 +145,11 @@ MUTANTS = (
         BALL,
     ),
     Mutant(
-        "the gradient without its rounding", "certificates/ball.py", "up(cell_box[k] + error[k])", "cell_box[k]", BALL
+        "the gradient without its rounding",
+        "certificates/ball.py",
+        "up(cell_box[k] + error[k])",
+        "cell_box[k]",
+        ("soundness/test_exact.py::test_the_rounding_of_a_gradient_that_loses_small_terms_is_counted",),
     ),
     Mutant(
         "the mirror image of the half-ball",

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from ipub import IntervalMatrix
+from ipub.certificates import ball
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
-from support.cases import MODELS, draw_solution, train, vary_loss, with_intercept
+from support.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import prove
 from support.tiny_cases import TABLES, tiny_case
 
@@ -94,4 +95,19 @@ def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, intercep
             made, failures = prove(case, [train(case.problem), draw_solution(rng, case, "noisy")], inner=1)
         assert failures == []
         count += made
+    report_proofs(count)
+
+
+def test_the_rounding_of_a_gradient_that_loses_small_terms_is_counted(report_proofs):
+    """From a model of zero, whose scores are exact, and with next to no curvature: the half-ball is attained.
+
+    Each of the small terms is lost when it is added to the large one, far more than a row's own slope is off by.
+    """
+    table = np.full((4096, 1), 0.9 * 2.0**-53)
+    table[0] = 1.0
+    matrix = intervals(1e-12 * table, np.full_like(table, np.nan))
+    case = Case(matrix, np.ones(4096), None, LOSSES["squared_error"], ElasticNet(1.0), np.ones((1, 1)))
+    solution = replace(train(case.problem), w=np.zeros(1))
+    count, failures = prove(case, [solution], inner=0, certificates={"ball": ball})
+    assert failures == []
     report_proofs(count)

@@ -13,9 +13,10 @@ from ipub.certificates import ball, origin, slope, sphere, tight
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.engine import MemoryRows, with_intercept_column, with_label_uncertainty
 from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.uncertainty import UncertainLabels
-from support.cases import Case, train, vary_loss, with_intercept
+from support.cases import Case, intervals, train, vary_loss, with_intercept
 from support.certificates_once import parts_computed_once
 from support.exact_proofs import exact_completions
 from support.oracles.exact import exact_model
@@ -120,3 +121,55 @@ def test_less_doubt_than_there_is_is_caught(factor, loss_name, part, monkeypatch
         if prove(rng, tiny_case(rng, "normal", loss_name, "l2", cells=0), [part])[1]:
             return
     pytest.fail("no bound is violated")
+
+
+@pytest.mark.parametrize("trained", [True, False], ids=["trained", "zero"])
+@pytest.mark.parametrize("n", [1, 3])
+def test_every_region_of_the_ball_by_itself_holds_where_nothing_curves(n, trained):
+    """Far more penalty than curvature, and no cells: the spread of the rows is all there is, and is attained."""
+    rng = np.random.default_rng(n)
+    table, y = 1e-3 * np.outer(rng.normal(size=n), [0.6, -0.8]), rng.normal(size=n)
+    radius = rng.uniform(0.5, 1.0, size=n)
+    case = Case(intervals(table, np.full((n, 2), np.nan)), y, None, LOSSES["squared_error"], ElasticNet(1.0), table)
+    rows = MemoryRows(case.matrix, y, label_uncertainty=LabelUncertainty(radius, np.zeros(n)))
+    problem = Problem(rows, case.loss, case.penalty)
+    solution = train(problem)
+    solution = solution if trained else replace(solution, w=np.zeros(2))
+    regions, nearly_outside = ball(problem, solution).parts, 0
+    for signs in itertools.product((-1.0, 1.0), repeat=n):
+        target = y + np.array(signs) * radius
+        w = np.linalg.solve(2.0 * table.T @ table / n + np.eye(2), 2.0 * table.T @ target / n)
+        for region in regions:
+            beyond = np.linalg.norm(np.maximum(np.abs(w - region.center) - region.box, 0.0))
+            assert beyond <= region.radius * (1.0 + 1e-9)
+            nearly_outside += beyond > 0.999 * region.radius
+    assert nearly_outside > 0
+
+
+@pytest.mark.parametrize("loss_name", ["squared_error", "huber"])
+def test_the_ball_around_zero_counts_both_ends_of_a_target(loss_name):
+    rng = np.random.default_rng(5)
+    table, y, radius = rng.normal(size=(6, 2)), rng.normal(size=6), rng.uniform(0.0, 2.0, size=6)
+    rows = MemoryRows(
+        intervals(table, np.full((6, 2), np.nan)), y, label_uncertainty=LabelUncertainty(radius, np.zeros(6))
+    )
+    problem = Problem(rows, LOSSES[loss_name], ElasticNet(0.5))
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=6)))
+    at_zero = LOSSES[loss_name].value(y + signs * radius, np.zeros(6)).mean(axis=1).max()
+    (region,) = origin(problem, train(problem)).parts
+    np.testing.assert_allclose(0.5 * region.radius**2, at_zero, rtol=1e-12)
+
+
+def test_the_ball_around_zero_counts_both_classes_of_a_row():
+    """Most rows are of one class, so the best constant is far from zero, and bad for a heavy row of the other one."""
+    table, loss = np.random.default_rng(6).normal(size=(9, 2)), LOSSES["log_loss"]
+    y, weight = np.array([1.0, *-np.ones(7), 1.0]), np.array([*np.ones(8), 4.0])
+    twice, share = np.append(np.arange(9), 8), np.append(np.zeros(8), [1.0, 1.0])
+    matrix = intervals(table, np.full((9, 2), np.nan)).take(twice)
+    entered = MemoryRows(matrix, np.append(y, -1.0), weight[twice] * np.where(share > 0.0, 0.5, 1.0))
+    rows = with_intercept_column(with_label_uncertainty(entered, LabelUncertainty(np.zeros(10), share)))
+    problem = Problem(rows, loss, ElasticNet(0.5, n_free=1))
+    (region,) = origin(problem, train(problem)).parts
+    for label in (-1.0, 1.0):
+        values = weight @ loss.value(np.append(y[:8], label)[:, None], np.linspace(-3.0, 3.0, 301)) / weight.sum()
+        assert 0.5 * region.radius**2 >= values.min()

@@ -99,9 +99,10 @@ def wrong_residuals_between(loss: Loss) -> Iterator[str]:
     The dual is the rounded derivative at a score nearby. Rows are given at once: all near, and near and far together.
     """
     rng = np.random.default_rng(10)
-    for y, widths in itertools.product(targets(rng, loss), ([1e-9, 1e-8, 1e-10], [0.0, 1e-12, 1e-9, 1e-3, 2.0])):
-        t = np.concatenate([rng.normal(size=30) * 2.0, kinks(loss, y), [y, 0.0]])
-        move, back = (rng.choice(widths, size=len(t)) for _ in range(2))
+    short, any_ = [1e-10, 1e-9, 3e-9], [0.0, 1e-12, 1e-9, 1e-3, 2.0]
+    for y, widths in itertools.product(targets(rng, loss), ((short, short), ([0.0], short), (any_, any_))):
+        t = np.concatenate([rng.normal(size=30), kinks(loss, y), [y, 0.0]])
+        back, move = (rng.choice(each, size=len(t)) for each in widths)
         lower, upper, label = t - back, t + move, np.full_like(t, y)
         a = -loss.derivative(label, t)
         bounds = loss.residual_upper_between(label, lower, upper, a)
