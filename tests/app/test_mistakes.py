@@ -154,5 +154,5 @@ def test_predict_says_what_is_wrong_and_where():
     ]:
         assert refused("predict", name, "t.csv", "-o", "out.csv").startswith(beginning)
     assert refused("predict", "m.ipub", "t.csv", "-o", "out.txt").startswith(
-        "out.txt has the suffix '.txt'; the format"
+        "out.txt has the suffix '.txt'; the suffix determines the format"
     )

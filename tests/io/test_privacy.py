@@ -57,7 +57,8 @@ def recovered(arrays, X, ranges):
             if not 0.0 < size < np.inf:
                 continue
             rows = np.where(np.isnan(X), middle, X)
-            for rows_seen, keep in ((rows, np.ones_like(X)), (np.nan_to_num(X), ~np.isnan(X))):
+            seen = (rows, np.ones_like(X)), (np.nan_to_num(X), ~np.isnan(X)), (np.abs(rows), np.ones_like(X))
+            for rows_seen, keep in seen:
                 here = vector * keep
                 norms = np.linalg.norm(rows_seen, axis=1) * np.linalg.norm(here, axis=1)
                 with np.errstate(divide="ignore", invalid="ignore"):

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ipub
-from ipub.certificates import PARTS, Certificate, keeps_training_rows, without_training_rows
+from ipub.certificates import PARTS, Certificate, keeps_training_rows
 from ipub.data.categories import TableEncoder
 from ipub.data.scaling import Scaling
 from ipub.estimators import BoundedClassifier, BoundedRegressor, fitted_attributes, is_result, restore_fitted
@@ -95,10 +95,8 @@ def save(
             f"Only {' and '.join(ESTIMATORS)} can be saved, not {kind}. Of a Pipeline, save the last step and keep "
             "the others with their own means."
         )
-    fitted = fitted_attributes(estimator)
+    fitted = fitted_attributes(estimator, training_rows)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    if not training_rows:
-        fitted["certificate_"] = without_training_rows(fitted["certificate_"])
     header = {
         "format": FORMAT,
         "version": VERSION,
