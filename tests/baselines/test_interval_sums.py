@@ -5,6 +5,7 @@ import pytest
 
 from ipub.baselines import interval_sums
 from ipub.baselines.interval_sums import IntervalSums, mean_slope
+from ipub.engine import MemoryRows
 from ipub.engine import slices as blocks
 from ipub.losses import LOSSES
 from ipub.rounding import down, up
@@ -50,7 +51,7 @@ def test_one_cell_of_a_squared_loss_is_exact():
     problem = make_problem("squared_error", n=3, d=1, holes=0.0)
     matrix = problem.rows.matrix
     cell = type(matrix)(matrix.table, np.array([0, 1, 1, 1]), np.array([0]), np.array([0.2]), np.array([1.0]))
-    problem = type(problem)(blocks.MemoryRows(cell, problem.rows.labels().y), problem.loss, problem.penalty)
+    problem = type(problem)(MemoryRows(cell, problem.rows.labels().y), problem.loss, problem.penalty)
     sums = IntervalSums.over(problem, np.array([0.7]), np.eye(1), np.zeros(1))
     found = []
     for position in np.linspace(-1.0, 1.0, 2001):

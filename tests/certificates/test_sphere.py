@@ -38,7 +38,7 @@ def test_the_radius_is_two_gaps_over_lambda_under_a_root_around_the_trained_mode
 def test_the_gap_bound_is_above_the_gap_of_many_completions_and_reached_apart(loss, l1_ratio):
     problem = make_problem(loss, l1_ratio, holes=0.1)
     solution, matrix = solve(problem), problem.rows.matrix
-    a = solution.dual_point(next(problem.rows.blocks()))
+    a = np.concatenate([solution.dual_point(block) for block in problem.rows.blocks()])
     rng = np.random.default_rng(0)
     primals, duals = [], []
     for _ in range(300):
@@ -54,7 +54,7 @@ def test_the_gap_bound_is_the_greatest_primal_minus_the_least_dual_value(loss, l
     weight = np.random.default_rng(3).choice([0.0, 1.0, 3.0], 120) if weighted else None
     problem = make_problem(loss, l1_ratio, holes=0.1, weight=weight)
     solution, matrix, y = solve(problem), problem.rows.matrix, problem.rows.labels().y
-    a = solution.dual_point(next(problem.rows.blocks()))
+    a = np.concatenate([solution.dual_point(block) for block in problem.rows.blocks()])
     in_row, columns, _, _ = matrix.cells(slice(0, 120))
     # The greatest loss of a row is at the least or the greatest score that its cells allow.
     scores = [matrix.completion(side * np.sign(solution.w[columns])) @ solution.w for side in (-1.0, 1.0)]

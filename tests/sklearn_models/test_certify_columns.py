@@ -218,7 +218,11 @@ REFUSED = [
         "uses the column 'grade' twice",
     ),
     (make_column_transformer((StandardScaler(), slice("grade", "grade"))), FRAME, "slice of names"),
-    (ColumnTransformer([("one", StandardScaler(), ["grade"])], transformer_weights={"one": 0.2}), FRAME, "whole transformers"),
+    (
+        ColumnTransformer([("one", StandardScaler(), ["grade"])], transformer_weights={"one": 0.2}),
+        FRAME,
+        "whole transformers",
+    ),
     (make_column_transformer((FunctionTransformer(np.exp), ["grade"])), FRAME, "FunctionTransformer cannot"),
     (
         make_pipeline(StandardScaler(), make_column_transformer((MinMaxScaler(), [0]))),

@@ -34,7 +34,7 @@ def problem_on(X, y, loss, l1_ratio=0.0, alpha=0.1, weight=None):
 
 def dual_point(problem, solution):
     """Return the dual coordinates of all rows."""
-    return solution.dual_point(next(problem.rows.blocks()))
+    return np.concatenate([solution.dual_point(block) for block in problem.rows.blocks()])
 
 
 @each_combination

@@ -138,7 +138,7 @@ def _retrain_hinge(case: Case, table: np.ndarray, start: Retrained | None) -> tu
     if penalty.n_free:
         problem = case.problem_on(IntervalMatrix.from_bounds(table, table))
         solution = train(problem, start=None if start is None else start.w)
-        b = np.clip(solution.dual_point(next(problem.rows.blocks())) * case.y, 0.0, 1.0)
+        b = np.clip(np.concatenate([solution.dual_point(block) for block in problem.rows.blocks()]) * case.y, 0.0, 1.0)
         pair = hinge_pair_like(table, case.y, weight / weight.sum(), penalty.lam, penalty.kappa, b, solution.w)
     else:
         pair = hinge_pair(table, case.y, weight / weight.sum(), penalty.lam, penalty.kappa, b)
@@ -146,7 +146,7 @@ def _retrain_hinge(case: Case, table: np.ndarray, start: Retrained | None) -> tu
     if error is None or not error < 1e-6 * max([1e-3, *(abs(float(value)) for value in pair.w)]):
         problem = case.problem_on(IntervalMatrix.from_bounds(table, table))
         solution = train(problem, tol=1e-10, start=None if start is None else start.w)
-        b = np.clip(solution.dual_point(next(problem.rows.blocks())) * case.y, 0.0, 1.0)
+        b = np.clip(np.concatenate([solution.dual_point(block) for block in problem.rows.blocks()]) * case.y, 0.0, 1.0)
         solved = HingePair([arb(value) for value in solution.w.tolist()], [arb(value) for value in b.tolist()])
         solved_error = certified_error(case, table, solved.w, solved.b)
         if error is None or solved_error < error:
