@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants.entry import Mutant
 
-WRONG_LABELS = ("soundness/test_wrong_labels.py",)
+WRONG_LABELS = ("certificates/test_label_noise.py", "soundness/test_wrong_labels.py")
 TEST_ROWS = ("soundness/test_test_rows.py", "soundness/test_terms.py")
 CATEGORIES = ("data/test_missing_category.py", "soundness/test_missing_categories.py")
 ROWS = ("engine/test_rows.py",)
