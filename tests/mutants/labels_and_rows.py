@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mutants.entry import Mutant
 
-WRONG_LABELS = ("soundness/test_wrong_labels.py",)
+WRONG_LABELS = ("certificates/test_label_noise.py", "soundness/test_wrong_labels.py")
 TEST_ROWS = ("soundness/test_test_rows.py", "soundness/test_terms.py")
-CATEGORIES = ("soundness/test_missing_categories.py",)
+CATEGORIES = ("data/test_missing_category.py", "soundness/test_missing_categories.py")
 ROWS = ("engine/test_rows.py",)
 
 MUTANTS = (
@@ -198,16 +198,13 @@ MUTANTS = (
         "engine",
         "self.center[self.weight > 0.0]",
         "self.center[self.weight <= 0.0]",
-        ("engine/test_rows.py", "soundness/test_number_types.py", "soundness/test_public_bounds.py"),
+        ("certificates/test_score_ranges.py",),
     ),
     Mutant(
         "the rounding of scores is not counted",
         "engine",
         "float(sum_error(sum_upper(self.column_norms @ np.abs(w), len(w) + 1), len(w) + 1))",
         "0.0 * len(w)",
-        (
-            "soundness/test_exact.py::test_without_missing_cells_the_bounds_contain_the_exact_optimum",
-            "soundness/test_terms.py",
-        ),
+        ("certificates/test_score_ranges.py",),
     ),
 )

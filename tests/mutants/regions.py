@@ -24,6 +24,7 @@ EXACT_INTERCEPT = (
 )
 SPHERE = ("certificates/test_sphere.py", "soundness/test_sphere_oracle.py", *EXACT)
 BALL = (
+    "certificates/test_score_ranges.py",
     "soundness/test_labels.py::test_every_region_of_the_ball_by_itself_holds_where_nothing_curves",
     "certificates/test_ball.py::test_every_region_by_itself_holds_the_models_of_all_vertices",
     "certificates/test_ball.py::test_one_uncertain_cell_is_bounded_exactly_where_nothing_curves",
@@ -285,7 +286,7 @@ MUTANTS = (
         "certificates/score_ranges.py",
         "down(score - error), up(score + error)",
         "score, score",
-        ("soundness/test_terms.py", *BALL),
+        ("certificates/test_score_ranges.py",),
     ),
     Mutant(
         "half of a doubtful weight",

@@ -13,6 +13,7 @@ import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.certificates import bounds_of_uncertain_rows
+from ipub.data.missing_category import Levels, MissingCategories
 from ipub.losses import LOSSES
 from support.attacks import ATTACKED, Tally, derivatives, place, retrain
 from support.bounded_tables import corner_models, draw_table
@@ -182,6 +183,35 @@ def test_the_end_of_a_cell_is_rounded_outward():
     )
     assert rational(bounds[0, 1]) >= rational(middle) + rational(radius)
     assert rational(bounds[0, 0]) <= rational(middle) - rational(radius)
+
+
+def test_the_end_of_a_cell_is_rounded_outward_where_the_score_cancels():
+    """All that is left of the score is what rounding would take from the end of the cell."""
+    cells = np.array([0]), np.array([0]), np.array([2.0**-60])
+    bounds = bounds_of_uncertain_rows(
+        lambda X: np.column_stack([X.sum(axis=1)] * 2), np.array([[1.0, -1.0]]), cells, np.ones((2, 2))
+    )
+    assert bounds[0, 1] >= 2.0**-60
+    assert bounds[0, 0] <= -(2.0**-60)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_more_combinations_of_levels_than_are_looked_at_lie_in_a_box_that_holds_them_all(seed, monkeypatch):
+    monkeypatch.setattr(module, "MOST_COMBINATIONS", 1)
+    models = np.random.default_rng(seed).normal([0.0, 3.0, -3.0, 0.5, -0.5], 1.0, size=(3, 5))
+    levels = [Levels(np.arange(3)), Levels(np.arange(3, 5))]
+    choices = MissingCategories.of(np.array([[True, True]]), levels)
+    center = np.zeros((1, 5))
+    choices.put(center)
+    coef_bounds = np.column_stack([models.min(axis=0), models.max(axis=0)])
+    none = np.zeros(0, dtype=np.intp)
+    bounds = bounds_of_uncertain_rows(partial(_exact, models), center, (none, none, np.zeros(0)), coef_bounds, choices)
+    for chosen in itertools.product(range(3), range(2)):
+        filled = center.copy()
+        choices.put(filled, np.array(chosen))
+        low, high = _exact(models, filled)[0]
+        assert bounds[0, 0] <= low + 1e-12
+        assert bounds[0, 1] >= high - 1e-12
 
 
 @pytest.mark.parametrize("coef", [(np.nan, np.nan), (-np.inf, np.inf), (-1e308, 1e308)])
