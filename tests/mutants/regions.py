@@ -210,7 +210,7 @@ MUTANTS = (
         "certificates/origin.py",
         "up(values + wrong_label_losses(sums, rows.total_weight))",
         "values",
-        WRONG_LABELS,
+        ("soundness/test_wrong_labels.py::test_the_origin_counts_the_wrong_labels",),
     ),
     # --- bracket of the intercept ------------------------------------------------------------------------------------
     Mutant(

@@ -328,5 +328,5 @@ def test_the_origin_counts_the_wrong_labels(monkeypatch):
     constants = np.array([0.0, y.mean(), solution.w[-1]])
     values = [case.loss.value(each[:, None], constants).mean(axis=0).min() for each in labels(case, 2)]
     assert 0.5 * origin(problem, solution).parts[0].radius ** 2 >= max(values) - 1e-12
-    monkeypatch.setattr(origin_module, "largest_sum", lambda *_: 0.0)
+    monkeypatch.setattr(origin_module, "wrong_label_losses", lambda *_: 0.0)
     assert 0.5 * origin(problem, solution).parts[0].radius ** 2 < max(values) - 1e-3
