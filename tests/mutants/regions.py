@@ -174,7 +174,7 @@ MUTANTS = (
         "certificates/ball.py",
         "up(cell_box + cells)",
         "cell_box",
-        WRONG_LABELS,
+        ("soundness/test_wrong_labels.py::test_the_ball_counts_the_cells_of_a_row_whose_right_label_is_flat",),
     ),
     # --- ball around zero --------------------------------------------------------------------------------------------
     Mutant(

@@ -163,10 +163,7 @@ MUTANTS = (
         "certificates/slope/hessian.py",
         "- flipped * curvature",
         "- 0.0 * flipped * curvature",
-        (
-            "soundness/test_wrong_labels.py::test_flipped_rows_curve_no_less_than_the_bound_of_the_hessian_says",
-            "soundness/test_wrong_labels.py",
-        ),
+        ("soundness/test_wrong_labels.py::test_flipped_rows_curve_no_less_than_the_bound_of_the_hessian_says",),
     ),
     # --- cells: Lemmas 6 and 7 ----------------------------------------------------------------------------------------
     Mutant(
@@ -606,10 +603,7 @@ MUTANTS = (
         "uncertainty/wrong_labels.py",
         "return cls(largest(values, count), count)",
         "return cls(largest(values, count - 1), count)",
-        (
-            "soundness/test_redrawn.py::test_the_largest_values_of_several_blocks_are_those_of_all",
-            "soundness/test_wrong_labels.py",
-        ),
+        ("soundness/test_redrawn.py::test_the_largest_values_of_several_blocks_are_those_of_all",),
     ),
     Mutant(
         "half of what cells do to a column",

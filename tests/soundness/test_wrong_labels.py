@@ -330,3 +330,13 @@ def test_the_origin_counts_the_wrong_labels(monkeypatch):
     assert 0.5 * origin(problem, solution).parts[0].radius ** 2 >= max(values) - 1e-12
     monkeypatch.setattr(origin_module, "wrong_label_losses", lambda *_: 0.0)
     assert 0.5 * origin(problem, solution).parts[0].radius ** 2 < max(values) - 1e-3
+
+
+def test_the_ball_counts_the_cells_of_a_row_whose_right_label_is_flat():
+    """With the right label the row adds nothing whatever its cell is, and with the other one all that it holds."""
+    table, radius = np.array([[1.0]]), np.array([[0.5]])
+    case = Case(intervals(table, radius), np.ones(1), None, LOSSES["hinge"], ElasticNet(4.0), table)
+    model = replace(train(with_flips(case, 1)), w=np.array([3.0]))
+    made, failures = prove(case, 1, {"ball": ball}, model)
+    assert made > 0
+    assert failures == []
