@@ -82,7 +82,7 @@ MUTANTS = (
         "certificates/slope/linearize.py",
         "up(row_move[incomplete] + cell_move[incomplete])",
         "up(row_move[incomplete])",
-        (*planted("no move of cells"), *FORCES),
+        (*planted("no move of cells"), *FORCES, *HESSIANS, *MODELS),
     ),
     Mutant(
         "incomplete rows of half their weight",
@@ -338,11 +338,11 @@ MUTANTS = (
     ),
     # --- missing categories: Lemma 11 ---------------------------------------------------------------------------------
     Mutant(
-        "a quarter of the products of levels",
+        "half the products of levels",
         "certificates/slope/categories.py",
         "largest_move = 2.0 * move_limits",
-        "largest_move = 0.5 * move_limits",
-        TERMS,
+        "largest_move = move_limits",
+        ("soundness/test_terms.py::test_products_of_two_levels_with_a_move_differ_by_no_more_than_is_kept",),
     ),
     Mutant(
         "a choice that does not meet the rest of its row",
@@ -383,9 +383,9 @@ MUTANTS = (
     Mutant(
         "zero up to twice the threshold",
         "certificates/slope/l1_signs.py",
-        "(upper < kappa)",
-        "(upper < 2.0 * kappa)",
-        planted("zeros at twice the threshold"),
+        "(lower > -kappa) & (upper < kappa)",
+        "(lower > -2.0 * kappa) & (upper < 2.0 * kappa)",
+        (*planted("zeros at twice the threshold"), *L1_MODELS),
     ),
     Mutant(
         "half the spread of a sign",
