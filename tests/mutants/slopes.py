@@ -24,6 +24,10 @@ L1_MODELS = tuple(
     f"{SLOPE}::test_every_claim_on_the_models_of_completions_holds_exactly[{loss}-elastic net-no intercept]"
     for loss in SMOOTH
 )
+JUMP_MODELS = tuple(
+    f"{SLOPE}::test_every_claim_on_the_models_of_completions_holds_exactly[hinge-{penalty}-no intercept]"
+    for penalty in ("l2", "elastic net")
+)
 CELLS = tuple(
     f"soundness/test_cell_terms.py::{test}"
     for test in (
@@ -449,7 +453,7 @@ MUTANTS = (
         "certificates/slope/move_sets.py",
         "np.maximum(up(bounds[:, 1] - low), up(high - bounds[:, 0]))",
         "np.minimum(up(bounds[:, 1] - low), up(high - bounds[:, 0]))",
-        (*planted("half the way", "half the moves of scores"), *MODELS),
+        (*JUMP_MODELS, *L1_MODELS),
     ),
     Mutant(
         "moves without their remainders",
