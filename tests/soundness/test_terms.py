@@ -265,6 +265,16 @@ def test_products_of_two_levels_with_a_move_differ_by_no_more_than_is_kept():
         assert n_pairs > 0
 
 
+@pytest.mark.parametrize("limits", [(0.5, 0.2, 0.4), (1.0, 0.0, 0.0), (0.0, 0.0, 3.0)])
+def test_no_level_moves_a_score_by_more_than_is_said_for_all_moves(limits):
+    levels = Levels(np.arange(1, 4))
+    missing_categories = MissingCategories.of(np.array([[True]]), [levels])
+    most = missing_categories.score_change_within(np.array([9.0, *limits]))
+    for sides in itertools.product((-1.0, 1.0), repeat=3):
+        moved = levels.changes(np.array([9.0, *np.multiply(sides, limits)]))
+        assert np.abs(moved).max() <= most[0] * (1.0 + 1e-12)
+
+
 @pytest.mark.parametrize("missing", [False, True], ids=["complete row", "row with a missing category"])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_where_one_class_is_flat_an_unknown_label_may_take_all_the_curvature_or_none(sign, missing):

@@ -340,3 +340,11 @@ def test_the_ball_counts_the_cells_of_a_row_whose_right_label_is_flat():
     made, failures = prove(case, 1, {"ball": ball}, model)
     assert made > 0
     assert failures == []
+
+
+def test_the_slope_counts_the_cells_of_a_row_far_on_the_right_side():
+    rng = np.random.default_rng(3)
+    for k in range(8):
+        made, failures = prove(confident(rng), 1 + k // 2 % 2, {"slope": slope})
+        assert made > 0
+        assert failures == []
