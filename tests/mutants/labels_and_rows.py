@@ -202,7 +202,7 @@ MUTANTS = (
         "engine",
         "block.center[block.weight > 0.0]",
         "block.center[block.weight <= 0.0]",
-        ("engine/test_rows.py", "soundness/test_number_types.py", "soundness/test_public_bounds.py"),
+        ("soundness/test_redrawn.py::test_norms_are_those_of_the_view_that_a_kernel_sees",),
     ),
     Mutant(
         "the rounding of scores is not counted",
