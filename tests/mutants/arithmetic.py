@@ -7,7 +7,14 @@ from mutants.entry import Mutant
 ROUNDING = ("test_rounding.py", "soundness/test_enclosures.py")
 LINALG = ("test_linalg.py",)
 PENALTIES = ("test_penalties.py", "soundness/test_enclosures.py::test_penalties_are_rounded_outward")
-LOSSES = ("test_losses.py", "soundness/test_enclosures.py")
+LOSS_TESTS = (
+    "losses/test_all_losses.py",
+    "losses/test_clipped.py",
+    "losses/test_hinge.py",
+    "losses/test_logistic.py",
+    "losses/test_oracles.py",
+)
+LOSSES = (*LOSS_TESTS, "soundness/test_enclosures.py")
 
 MUTANTS = (
     # --- rounding ----------------------------------------------------------------------------------------------------
@@ -135,8 +142,8 @@ MUTANTS = (
     Mutant(
         "a joint form without the weights of its parts",
         "linalg.py",
-        "shares = weights.sum() / weights",
-        "shares = np.ones_like(weights)",
+        "factors = weights.sum() / weights",
+        "factors = np.ones_like(weights)",
         ("test_linalg.py", "soundness/test_cell_terms.py"),
     ),
     Mutant(
@@ -264,8 +271,8 @@ MUTANTS = (
     Mutant(
         "a steepest curvature away from zero",
         "losses",
-        "nearest = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)",
-        "nearest = np.minimum(np.abs(lower), np.abs(upper))",
+        "smallest = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)",
+        "smallest = np.minimum(np.abs(lower), np.abs(upper))",
         LOSSES,
     ),
     Mutant("the flattest secant half as far out", "losses", "up(far + move)", "up(far + 0.5 * move)", LOSSES),
@@ -282,14 +289,14 @@ MUTANTS = (
         "losses",
         "return np.maximum(at_lower, at_upper)",
         "return np.minimum(at_lower, at_upper)",
-        ("test_losses.py", "soundness/test_wrong_labels.py"),
+        (*LOSS_TESTS, "soundness/test_wrong_labels.py"),
     ),
     Mutant(
         "half of what a flip does",
         "losses",
         "up(self.derivative_range(-one, lower, upper)[1] - self.derivative_range(one, lower, upper)[0])",
         "up(0.5 * (self.derivative_range(-one, lower, upper)[1] - self.derivative_range(one, lower, upper)[0]))",
-        ("test_losses.py", "soundness/test_wrong_labels.py"),
+        (*LOSS_TESTS, "soundness/test_wrong_labels.py"),
     ),
     Mutant(
         "a residual at one score stands for all rows",

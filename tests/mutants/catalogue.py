@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from mutants import arithmetic, labels_and_rows, regions
+from mutants import arithmetic, labels_and_rows, regions, slopes
 from mutants.entry import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*arithmetic.MUTANTS, *regions.MUTANTS, *labels_and_rows.MUTANTS)
+MUTANTS: tuple[Mutant, ...] = (
+    *arithmetic.MUTANTS,
+    *regions.MUTANTS,
+    *labels_and_rows.MUTANTS,
+    *slopes.MUTANTS,
+)

@@ -74,8 +74,8 @@ MUTANTS = (
     Mutant(
         "an unbalanced dual point that costs nothing",
         "certificates/sphere.py",
-        "up(np.maximum(*np.abs(ends)) * free_reach)",
-        "0.0 * up(np.maximum(*np.abs(ends)) * free_reach)",
+        "up(np.maximum(*np.abs(ends)) * intercept_distance)",
+        "0.0 * up(np.maximum(*np.abs(ends)) * intercept_distance)",
         EXACT_INTERCEPT,
     ),
     Mutant(
@@ -132,7 +132,7 @@ MUTANTS = (
     Mutant(
         "an unbalanced gradient that costs nothing",
         "certificates/ball.py",
-        "up(eps[k] + up(imbalance * free_reach).sum())",
+        "up(eps[k] + up(imbalance * intercept_distance).sum())",
         "up(eps[k])",
         EXACT_INTERCEPT,
     ),
@@ -166,16 +166,16 @@ MUTANTS = (
         "high",
         LABELS,
     ),
-    Mutant("flipped rows without their box", "certificates/ball.py", "up(row_box + flip_box)", "row_box", WRONG_LABELS),
     Mutant(
-        "flipped rows without their norm", "certificates/ball.py", "up(row_norm + flip_norm)", "row_norm", WRONG_LABELS
+        "flipped rows without their box", "certificates/ball.py", "up(row_box + coordinates)", "row_box", WRONG_LABELS
     ),
+    Mutant("flipped rows without their norm", "certificates/ball.py", "up(row_norm + norms)", "row_norm", WRONG_LABELS),
     Mutant(
         "flipped rows without their cells",
         "certificates/ball.py",
-        "up(cell_box + flip_cells)",
+        "up(cell_box + cells)",
         "cell_box",
-        WRONG_LABELS,
+        ("soundness/test_wrong_labels.py::test_the_ball_counts_the_cells_of_a_row_whose_right_label_is_flat",),
     ),
     # --- ball around zero --------------------------------------------------------------------------------------------
     Mutant(
@@ -195,19 +195,23 @@ MUTANTS = (
     Mutant(
         "one end of a doubtful target",
         "certificates/origin.py",
-        "farther = np.maximum(*(loss.value_upper(end, scores) for end in ends))",
-        "farther = loss.value_upper(ends[0], scores)",
+        "value_upper = np.maximum(*(loss.value_upper(end, scores) for end in ends))",
+        "value_upper = loss.value_upper(ends[0], scores)",
         LABELS,
     ),
     Mutant(
-        "a weight that is not doubled", "certificates/origin.py", "up(1.0 + share)", "up(1.0 + 0.0 * share)", LABELS
+        "a weight that is not doubled",
+        "certificates/origin.py",
+        "up(1.0 + weight_radius)",
+        "up(1.0 + 0.0 * weight_radius)",
+        LABELS,
     ),
     Mutant(
         "flipped rows left out",
         "certificates/origin.py",
-        "up(values + largest_sum(more, rows.doubt.flips, rows.total_weight))",
+        "up(values + wrong_label_losses(sums, rows.total_weight))",
         "values",
-        WRONG_LABELS,
+        ("soundness/test_wrong_labels.py::test_the_origin_counts_the_wrong_labels",),
     ),
     # --- bracket of the intercept ------------------------------------------------------------------------------------
     Mutant(
@@ -234,8 +238,8 @@ MUTANTS = (
     Mutant(
         "a trial that is above by being level",
         "certificates/intercept.py",
-        "highest < 0.0, lowest > 0.0",
-        "highest <= 0.0, lowest >= -0.1",
+        "upper = min([upper, *above[lowest > 0.0]])",
+        "upper = min([upper, *above[lowest >= -0.1]])",
         EXACT_INTERCEPT,
     ),
     Mutant(
@@ -248,21 +252,21 @@ MUTANTS = (
     Mutant(
         "a sum of slopes without its rounding",
         "certificates/intercept.py",
-        "up(highest + sum_error(high_size, problem.rows.depth + 5))",
-        "highest",
-        EXACT_INTERCEPT,
+        "up(sums.highest + sum_error(sums.highest_size, problem.rows.depth + 5))",
+        "sums.highest",
+        ("soundness/test_intercept.py::test_the_rounding_of_slopes_that_lose_small_terms_is_counted",),
     ),
     Mutant(
         "uncertain labels do not move the slopes",
         "certificates/intercept.py",
-        "up(most + label_doubt(block, loss, highest, highest))",
+        "up(most + uncertainty.derivative_change(block, loss, highest, highest))",
         "most",
         LABELS,
     ),
     Mutant(
         "flipped rows do not move the slopes",
         "certificates/intercept.py",
-        "up(highest + largest_sum(flipped[0], doubt.flips))",
+        "up(highest + rise)",
         "highest",
         WRONG_LABELS,
     ),
@@ -270,15 +274,15 @@ MUTANTS = (
     Mutant(
         "cells move a score down only",
         "certificates/score_ranges.py",
-        "up(upper[some] + spread)",
-        "up(upper[some])",
+        "up(upper[holed] + spread)",
+        "up(upper[holed])",
         BALL,
     ),
     Mutant(
         "half of what cells move a score by",
         "certificates/score_ranges.py",
-        "spread = sum_upper(block.row_spread(w)",
-        "spread = 0.5 * sum_upper(block.row_spread(w)",
+        "spread = sum_upper(uncertainty.score_change(block, w)",
+        "spread = 0.5 * sum_upper(uncertainty.score_change(block, w)",
         BALL,
     ),
     Mutant(
@@ -290,17 +294,17 @@ MUTANTS = (
     ),
     Mutant(
         "half of a doubtful weight",
-        "certificates/score_ranges.py",
-        "up(share * np.maximum(",
-        "up(0.5 * share * np.maximum(",
+        "uncertainty/uncertain_labels.py",
+        "up(weight_radius * np.maximum(",
+        "up(0.5 * weight_radius * np.maximum(",
         LABELS,
     ),
     Mutant(
         "half of a doubtful target",
-        "certificates/score_ranges.py",
+        "uncertainty/uncertain_labels.py",
         "steepest * radius",
         "0.5 * steepest * radius",
         LABELS,
     ),
-    Mutant("the slope at the target alone", "certificates/score_ranges.py", "up(upper + radius)", "upper", LABELS),
+    Mutant("the slope at the target alone", "uncertainty/uncertain_labels.py", "up(upper + radius)", "upper", LABELS),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -151,3 +152,18 @@ def test_every_best_intercept_is_inside_where_there_are_several(loss_name, certi
     assert low <= -best
     assert best <= high
     assert certificate == "origin" or high - low <= 2.0 * best + 0.05
+
+
+def test_the_rounding_of_slopes_that_lose_small_terms_is_counted():
+    """Between two large slopes that nearly cancel, each of many small ones is lost, and all of them decide the sign."""
+    small, shift = 1e-17, 3e-15
+    y = np.array([-1.0, *np.full(2000, -small), 1.0 + shift])
+    table = np.zeros((len(y), 1))
+    case = Case(intervals(table, table + np.nan), y, None, LOSSES["squared_error"], ElasticNet(1.0), table[:1])
+    case = with_intercept(case)
+    solution = replace(train(case.problem), w=np.zeros(2))
+    region = sys.modules["ipub.certificates.origin"].around_zero(case.problem, solution)
+    lower, upper = intercept.narrow(case.problem, solution, [region], intercept.EVERYTHING)
+    exact = sum(map(Fraction, y.tolist())) / len(y)
+    assert exact < 0
+    assert Fraction(lower) <= exact <= Fraction(upper)

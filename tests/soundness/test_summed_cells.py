@@ -132,7 +132,7 @@ def test_weights_so_large_that_they_enlarge_what_underflowed_make_no_form():
     d, columns = 2, np.arange(2)
     forms, vectors, numbers = (np.ones(shape) for shape in [(2, d, d), (2, d), (2,)])
     sums = FormSums(
-        n_cells=numbers,
+        row_counts=np.ones((2, 3)),
         weights=np.array([1.0, 1e101]),
         generator_rows=forms,
         generator_cross=vectors,

@@ -244,6 +244,37 @@ def test_a_choice_meets_the_moves_of_the_rest_of_its_row(own):
                 assert (rest <= high + 1e-9).all()
 
 
+def test_products_of_two_levels_with_a_move_differ_by_no_more_than_is_kept():
+    """Lemma 11 (c): the products of a row's levels with v, for moves to every corner of a box of equal sides."""
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        problem = draw_parts(rng, "squared_error", doubt=False, intercept=False).problem
+        solution, d = train(problem), problem.rows.n_features
+        model, n_pairs = linearize(problem, solution, Box(np.full(d, 0.5))), 0
+        for terms, sides in itertools.product(model.cells.choices, itertools.product((-0.5, 0.5), repeat=d)):
+            u, v = rng.normal(size=d), np.array(sides)
+            u[terms.levels.columns] *= rng.choice([0.0, 1.0])
+            z, along = terms.levels.changes(u), terms.levels.changes(v)
+            across, moved = (terms.rows @ u)[:, None], (terms.rows @ v)[:, None]
+            products = terms.weighted_slope[:, None] * ((across + z) * along + z * moved)
+            gap = np.abs(products[:, :, None] - products[:, None, :])
+            kept = terms.product_row[:, None, None] * (np.abs(across) + np.abs(z))[:, None, :]
+            kept = kept + terms.product_level[:, None, None] * np.abs(z[:, None] - z)
+            assert (gap <= kept * (1.0 + 1e-9) + 1e-12).all()
+            n_pairs += gap.size
+        assert n_pairs > 0
+
+
+@pytest.mark.parametrize("limits", [(0.5, 0.2, 0.4), (1.0, 0.0, 0.0), (0.0, 0.0, 3.0)])
+def test_no_level_moves_a_score_by_more_than_is_said_for_all_moves(limits):
+    levels = Levels(np.arange(1, 4))
+    missing_categories = MissingCategories.of(np.array([[True]]), [levels])
+    most = missing_categories.score_change_within(np.array([9.0, *limits]))
+    for sides in itertools.product((-1.0, 1.0), repeat=3):
+        moved = levels.changes(np.array([9.0, *np.multiply(sides, limits)]))
+        assert np.abs(moved).max() <= most[0] * (1.0 + 1e-12)
+
+
 @pytest.mark.parametrize("missing", [False, True], ids=["complete row", "row with a missing category"])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_where_one_class_is_flat_an_unknown_label_may_take_all_the_curvature_or_none(sign, missing):
@@ -327,7 +358,7 @@ def test_a_doubtful_target_may_take_the_curvature_of_a_row_near_the_kink():
     problem = Problem(rows, LOSSES["huber"], ElasticNet(0.1, 0.0))
     w, v = np.array([0.8]), np.array([0.1])
     model = linearize(problem, replace(train(problem), w=w), Box(v))
-    weight = rows.weight / rows.total_weight
+    weight = rows.labels().weight / rows.total_weight
     for target in (-0.5, 0.5):
         ends = (gradient(model, (table, np.array([target, 0.0]), weight), w + step) for step in (v, 0.0 * v))
         assert v @ model.hessian_lower() @ v <= v @ np.subtract(*ends) + 1e-9

@@ -328,5 +328,23 @@ def test_the_origin_counts_the_wrong_labels(monkeypatch):
     constants = np.array([0.0, y.mean(), solution.w[-1]])
     values = [case.loss.value(each[:, None], constants).mean(axis=0).min() for each in labels(case, 2)]
     assert 0.5 * origin(problem, solution).parts[0].radius ** 2 >= max(values) - 1e-12
-    monkeypatch.setattr(origin_module, "largest_sum", lambda *_: 0.0)
+    monkeypatch.setattr(origin_module, "wrong_label_losses", lambda *_: 0.0)
     assert 0.5 * origin(problem, solution).parts[0].radius ** 2 < max(values) - 1e-3
+
+
+def test_the_ball_counts_the_cells_of_a_row_whose_right_label_is_flat():
+    """With the right label the row adds nothing whatever its cell is, and with the other one all that it holds."""
+    table, radius = np.array([[1.0]]), np.array([[0.5]])
+    case = Case(intervals(table, radius), np.ones(1), None, LOSSES["hinge"], ElasticNet(4.0), table)
+    model = replace(train(with_flips(case, 1)), w=np.array([3.0]))
+    made, failures = prove(case, 1, {"ball": ball}, model)
+    assert made > 0
+    assert failures == []
+
+
+def test_the_slope_counts_the_cells_of_a_row_far_on_the_right_side():
+    rng = np.random.default_rng(3)
+    for k in range(8):
+        made, failures = prove(confident(rng), 1 + k // 2 % 2, {"slope": slope})
+        assert made > 0
+        assert failures == []

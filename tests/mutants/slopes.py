@@ -1,0 +1,633 @@
+"""Mutants of the slope certificate, of pointwise bounds, and of the blocks and sets that it adds up."""
+
+from __future__ import annotations
+
+from mutants.entry import Mutant
+
+SLOPE, SUMMED_CELLS = "soundness/test_slope.py", "soundness/test_summed_cells.py"
+SMOOTH = ("squared_error", "huber", "log_loss", "smoothed_hinge")
+FORCES = tuple(
+    f"{SLOPE}::test_forces_hold_for_every_move_of_a_set_exactly[{loss}-l2-{size}]"
+    for size in ("0.5", "1e-06")
+    for loss in SMOOTH
+)
+L1_FORCES = tuple(
+    f"{SLOPE}::test_forces_hold_for_every_move_of_a_set_exactly[{loss}-elastic net-0.5]" for loss in SMOOTH
+)
+JUMPS = tuple(f"{SLOPE}::test_forces_hold_for_every_move_of_a_set_exactly[hinge-l2-{size}]" for size in ("0.5", "0.02"))
+HESSIANS = tuple(f"{SLOPE}::test_hessians_and_norms_of_gradients_hold_exactly[{loss}-l2]" for loss in SMOOTH)
+NORMS = HESSIANS
+MODELS = tuple(
+    f"{SLOPE}::test_every_claim_on_the_models_of_completions_holds_exactly[{loss}-l2-no intercept]" for loss in SMOOTH
+)
+L1_MODELS = tuple(
+    f"{SLOPE}::test_every_claim_on_the_models_of_completions_holds_exactly[{loss}-elastic net-no intercept]"
+    for loss in SMOOTH
+)
+JUMP_MODELS = tuple(
+    f"{SLOPE}::test_every_claim_on_the_models_of_completions_holds_exactly[hinge-{penalty}-no intercept]"
+    for penalty in ("l2", "elastic net")
+)
+CELLS = tuple(
+    f"soundness/test_cell_terms.py::{test}"
+    for test in (
+        "test_each_cell_has_what_the_lemmas_say",
+        "test_bounds_of_forces_are_attained",
+        "test_cells_add_what_lemma_7_says_whether_looked_at_or_not",
+    )
+)
+SUMMED = tuple(
+    f"{SUMMED_CELLS}::test_forces_hold_whatever_was_chosen[{loss}-l2-{size}]"
+    for size in ("0.5", "0.0", "0.02")
+    for loss in SMOOTH
+)
+SUMMED_NORMS = tuple(f"{SUMMED_CELLS}::test_hessians_and_norms_hold_whatever_was_chosen[{loss}-l2]" for loss in SMOOTH)
+TERMS = (
+    "soundness/test_terms.py",
+    "soundness/test_missing_categories.py::test_bounds_hold_for_every_level_exactly",
+)
+LABELS = ("soundness/test_terms.py", "soundness/test_labels.py::test_bounds_hold_whatever_the_labels_are")
+FEW_ROWS = (
+    "soundness/test_redrawn.py::test_forms_without_training_rows_lose_nothing",
+    "soundness/test_redrawn.py::test_bounds_without_training_rows_hold_however_few_rows_are_incomplete",
+)
+
+
+def planted(*names: str) -> tuple[str, ...]:
+    """Return tests of planted errors: they hold on the unchanged source first, where such an error is noticed."""
+    return tuple(f"{SLOPE}::test_a_planted_error_is_caught[{name}]" for name in names)
+
+
+MUTANTS = (
+    # --- lines --------------------------------------------------------------------------------------------------------
+    Mutant(
+        "an uncertain label that does not widen a line",
+        "certificates/slope/linearize.py",
+        "up(radius + doubt)",
+        "up(radius + 0.0 * doubt)",
+        LABELS,
+    ),
+    Mutant(
+        "half a jump of a derivative",
+        "certificates/slope/linearize.py",
+        "derivative_radius = weight * lines.derivative_radius",
+        "derivative_radius = 0.5 * weight * lines.derivative_radius",
+        planted("half a jump", "no rows at a jump"),
+    ),
+    Mutant(
+        "slope radii with the square of the weights",
+        "certificates/slope/linearize.py",
+        "weight * lines.slope_radius",
+        "weight**2 * lines.slope_radius",
+        (*planted("no radius of slopes"), *HESSIANS, *FORCES),
+    ),
+    Mutant(
+        "cells do not move a score under another model",
+        "certificates/slope/linearize.py",
+        "up(row_move[incomplete] + cell_move[incomplete])",
+        "up(row_move[incomplete])",
+        (*planted("no move of cells"), *FORCES, *HESSIANS, *MODELS),
+    ),
+    Mutant(
+        "incomplete rows of half their weight",
+        "certificates/slope/linearize.py",
+        "weight=block.weight[which] / total",
+        "weight=0.5 * block.weight[which] / total",
+        (*planted("half the generators"), *FORCES),
+    ),
+    Mutant(
+        "a gradient without its rounding",
+        "certificates/slope/linearize.py",
+        "gradient_error=up(error + sum_upper(sums.derivative_error / total, roundings))",
+        "gradient_error=0.0 * error",
+        planted("no rounding of the gradient"),
+    ),
+    Mutant(
+        "curvatures between scores that are too near",
+        "certificates/slope/linearize.py",
+        "down(lower - move), up(upper + move))\n    else",
+        "down(lower), up(upper))\n    else",
+        planted("only slopes from the trained model"),
+    ),
+    Mutant(
+        "half of a level line over a jump",
+        "certificates/slope/linearize.py",
+        "np.where(has_cells, level_half,",
+        "np.where(has_cells, 0.5 * level_half,",
+        (*planted("half a jump", "no rows at a jump"), *JUMPS),
+    ),
+    Mutant(
+        "the curvature of a row that may have no weight",
+        "certificates/slope/linearize.py",
+        "weight_radius > 0.0, 0.0, least)",
+        "weight_radius > 0.0, least, least)",
+        (
+            "soundness/test_terms.py::test_where_one_class_is_flat_an_unknown_label_may_take_all_the_curvature_or_none",
+            *LABELS,
+        ),
+    ),
+    # --- Hessians: Lemma 4 --------------------------------------------------------------------------------------------
+    Mutant(
+        "a row keeps what its cells take",
+        "certificates/slope/hessian.py",
+        "down(least - up(greatest * paid_share))",
+        "least",
+        HESSIANS,
+    ),
+    Mutant(
+        "half of what cells are paid along themselves",
+        "certificates/slope/hessian.py",
+        "np.diag(center.lam - lost.diagonal - slack)",
+        "np.diag(center.lam - 0.5 * lost.diagonal - slack)",
+        HESSIANS,
+    ),
+    Mutant(
+        "a lower Hessian with the slopes of the lines",
+        "certificates/slope/hessian.py",
+        "center.gram - center.slope_radius_form - lost.form",
+        "center.gram - lost.form",
+        HESSIANS,
+    ),
+    Mutant(
+        "an upper Hessian without what cells add to rows",
+        "certificates/slope/hessian.py",
+        "up(greatest * up(1.0 + paid_share))",
+        "greatest",
+        (*planted("no gain of the Hessian"), *HESSIANS),
+    ),
+    Mutant(
+        "the rows of a Hessian without their loss",
+        "certificates/slope/hessian.py",
+        "- lost.form - flipped",
+        "- flipped",
+        (*planted("no loss of the Hessian"), *HESSIANS),
+    ),
+    Mutant(
+        "a Hessian that wrong labels do not touch",
+        "certificates/slope/hessian.py",
+        "- flipped * curvature",
+        "- 0.0 * flipped * curvature",
+        ("soundness/test_wrong_labels.py::test_flipped_rows_curve_no_less_than_the_bound_of_the_hessian_says",),
+    ),
+    # --- cells: Lemmas 6 and 7 ----------------------------------------------------------------------------------------
+    Mutant(
+        "half the curvature along cells",
+        "certificates/slope/cell_terms.py",
+        "up(3.0 * steepest - flattest)[i]",
+        "0.5 * up(3.0 * steepest - flattest)[i]",
+        CELLS,
+    ),
+    Mutant(
+        "half the curvature along rows",
+        "certificates/slope/cell_terms.py",
+        "row=up(weight * up(score_change * change[i]))",
+        "row=up(0.5 * weight * up(score_change * change[i]))",
+        CELLS,
+    ),
+    Mutant(
+        "cells of one row that do not meet",
+        "certificates/slope/cell_terms.py",
+        "crossing=up(m * np.where(several, up(change * row_change), 0.0))",
+        "crossing=0.0 * m",
+        (*planted("no crossing"), *FORCES),
+    ),
+    Mutant(
+        "cells of one row that do not meet along a cell",
+        "certificates/slope/cell_terms.py",
+        "crossing_cells=np.where(several[i], others, 0.0)",
+        "crossing_cells=0.0 * others",
+        (*planted("no slack of cells", "no crossing"), *FORCES),
+    ),
+    Mutant(
+        "products along cells dropped",
+        "certificates/slope/cell_terms.py",
+        "cell=up(R * up(weighted_slope[i] * incomplete.row_move[i]))",
+        "cell=0.0 * R",
+        ("soundness/test_cell_terms.py::test_each_cell_has_what_the_lemmas_say",),
+    ),
+    Mutant(
+        "generators with the wrong sign along rows",
+        "certificates/slope/cell_terms.py",
+        "rise, level = 0.5 * above - 0.5 * below,",
+        "rise, level = 0.5 * below - 0.5 * above,",
+        (*planted("half the generators", "a shift with the wrong sign"), *FORCES),
+    ),
+    Mutant(
+        "a shift along rows with the wrong sign",
+        "certificates/slope/cell_terms.py",
+        "row_shift=weight * (level - center)",
+        "row_shift=weight * (center - level)",
+        (*planted("a shift with the wrong sign"), *FORCES),
+    ),
+    Mutant(
+        "products of two cells dropped",
+        "certificates/slope/cell_terms.py",
+        "at_cells = incomplete.slope * incomplete.cell_move",
+        "at_cells = 0.0 * incomplete.slope * incomplete.cell_move",
+        (*planted("no slack of cells", "no move of cells"), *FORCES),
+    ),
+    Mutant(
+        "a force without the second order of cells",
+        "certificates/slope/cell_terms.py",
+        "0.5 * curvatures.row, curvatures.crossing_cells + second_order",
+        "0.0 * curvatures.row, 0.0 * second_order",
+        (*planted("no slack of the force"), *NORMS),
+    ),
+    Mutant(
+        "three parts of a row make several",
+        "certificates/slope/incomplete_rows.py",
+        "self.cell_counts + self.choice_counts > 1",
+        "self.cell_counts + self.choice_counts > 2",
+        (*planted("no crossing"), *FORCES),
+    ),
+    Mutant(
+        "a cell whose sign is certain too early",
+        "certificates/slope/cell_groups.py",
+        "near = np.abs(self.generator_cell) - (self.product_cell + self.curvature_cell)",
+        "near = np.abs(self.generator_cell)",
+        ("soundness/test_cell_terms.py::test_cells_add_what_lemma_7_says_whether_looked_at_or_not",),
+    ),
+    # --- columns: Lemma 8 ---------------------------------------------------------------------------------------------
+    Mutant(
+        "a form without 1/eps",
+        "certificates/slope/column_bounds.py",
+        "np.sqrt(2.0 * (1.0 + 1.0 / moving_shares[j]))",
+        "np.sqrt(2.0)",
+        SUMMED,
+    ),
+    Mutant(
+        "a form without 1 + eps",
+        "certificates/slope/column_bounds.py",
+        "factor = (1.0 + moving_shares[self.columns])",
+        "factor = (1.0 + 0.0 * moving_shares[self.columns])",
+        SUMMED,
+    ),
+    Mutant(
+        "weights of a column that are too small",
+        "certificates/slope/column_bounds.py",
+        "weights=cells.total(weights)",
+        "weights=0.8 * cells.total(weights)",
+        SUMMED,
+    ),
+    Mutant(
+        "half the slack of signs",
+        "certificates/slope/column_bounds.py",
+        "sign_slack=cells.total(up(beta - near))",
+        "sign_slack=0.5 * cells.total(up(beta - near))",
+        SUMMED,
+    ),
+    Mutant(
+        "signed generators without their own part",
+        "certificates/slope/column_bounds.py",
+        "+= sums.generator_cells\n    forms = np.array",
+        "+= 0.0 * sums.generator_cells\n    forms = np.array",
+        SUMMED,
+    ),
+    Mutant(
+        "half the products of row and cell",
+        "certificates/slope/column_bounds.py",
+        "    forms[numbers, :, columns] += sums.generator_cross\n",
+        "",
+        SUMMED,
+    ),
+    Mutant(
+        "groups of cells without their own part",
+        "certificates/slope/column_bounds.py",
+        "generators[np.arange(len(columns)), columns] += own",
+        "generators[np.arange(len(columns)), columns] += 0.0 * own",
+        (*planted("half the generators"), *FORCES),
+    ),
+    Mutant(
+        "signs that a row does not take away",
+        "certificates/slope/column_bounds.py",
+        "up(up(terms.product_row[which] + terms.curvature_row[which]) + np.abs(row))",
+        "up(terms.product_row[which] + terms.curvature_row[which])",
+        SUMMED,
+    ),
+    Mutant(
+        "curvatures left out of a column",
+        "certificates/slope/column_bounds.py",
+        "across = (product * terms.product_cell[which]) ** 2 + (curvature * terms.curvature_cell[which]) ** 2",
+        "across = 0.0 * product",
+        SUMMED,
+    ),
+    # --- summed cells -------------------------------------------------------------------------------------------------
+    Mutant(
+        "half the slack of all blocks",
+        "certificates/slope/summed_cells.py",
+        "slack=up(sum_upper(slack, n_blocks + 1)",
+        "slack=up(0.5 * sum_upper(slack, n_blocks + 1)",
+        SUMMED,
+    ),
+    Mutant(
+        "a zonotope with a box that has no weight",
+        "certificates/slope/summed_cells.py",
+        "self.columns.weights.sum() + sides.sum()",
+        "self.columns.weights.sum()",
+        SUMMED_NORMS,
+    ),
+    Mutant(
+        "cells of one row that do not meet in a sum",
+        "certificates/slope/summed_cells.py",
+        "crossing = float(sum_upper(sums.crossing_sum, roundings))",
+        "crossing = 0.0 * float(sum_upper(sums.crossing_sum, roundings))",
+        SUMMED,
+    ),
+    Mutant(
+        "a force without the slack of its cells in a sum",
+        "certificates/slope/summed_cells.py",
+        "force_slack=up(sum_upper(force_slack, n_blocks + 1)",
+        "force_slack=up(0.0 * sum_upper(force_slack, n_blocks + 1)",
+        SUMMED_NORMS,
+    ),
+    # --- missing categories: Lemma 11 ---------------------------------------------------------------------------------
+    Mutant(
+        "half the products of levels",
+        "certificates/slope/categories.py",
+        "largest_move = 2.0 * move_limits",
+        "largest_move = move_limits",
+        ("soundness/test_terms.py::test_products_of_two_levels_with_a_move_differ_by_no_more_than_is_kept",),
+    ),
+    Mutant(
+        "a choice that does not meet the rest of its row",
+        "certificates/slope/categories.py",
+        "up(other_parts + line_error)",
+        "up(0.0 * other_parts + line_error)",
+        ("soundness/test_terms.py::test_a_choice_meets_the_moves_of_the_rest_of_its_row", *TERMS),
+    ),
+    Mutant(
+        "levels of the wrong end",
+        "certificates/slope/categories.py",
+        "(-values, values)",
+        "(values, -values)",
+        TERMS,
+    ),
+    Mutant(
+        "a level that does not deviate in its own column",
+        "certificates/slope/categories.py",
+        "            deviation[:, column] += self.generator_level[:, k]\n",
+        "",
+        ("soundness/test_terms.py::test_the_force_is_that_of_the_levels_and_not_of_their_mean", *TERMS),
+    ),
+    Mutant(
+        "the mean of the levels dropped from the middle",
+        "certificates/slope/categories.py",
+        "levels.center_value * beyond_mean.sum(axis=0)",
+        "0.0 * beyond_mean.sum(axis=0)",
+        TERMS,
+    ),
+    # --- signs: Lemma 9 -----------------------------------------------------------------------------------------------
+    Mutant(
+        "a sign decided by the wrong end",
+        "certificates/slope/l1_signs.py",
+        "np.where(low > 0.0, 1.0, self.lower)",
+        "np.where(high > 0.0, 1.0, self.lower)",
+        (*planted("signs that trust half the way"), *L1_MODELS),
+    ),
+    Mutant(
+        "zero up to twice the threshold",
+        "certificates/slope/l1_signs.py",
+        "(lower > -kappa) & (upper < kappa)",
+        "(lower > -2.0 * kappa) & (upper < 2.0 * kappa)",
+        (*planted("zeros at twice the threshold"), *L1_MODELS),
+    ),
+    Mutant(
+        "half the spread of a sign",
+        "certificates/slope/l1_signs.py",
+        "0.5 * kappa * width",
+        "0.25 * kappa * width",
+        (*planted("no spread of the l1 part"), *L1_FORCES),
+    ),
+    Mutant(
+        "an isolated weight with the wrong end of its force",
+        "certificates/slope/l1_signs.py",
+        "upper = up(-(low + spread)",
+        "upper = up(-(high + spread)",
+        L1_MODELS,
+    ),
+    # --- sets of moves: Theorem 4 (b) ---------------------------------------------------------------------------------
+    Mutant(
+        "a set that need not close",
+        "certificates/slope/prove_moves.py",
+        "is_proved = closes(within, around)",
+        "is_proved = True",
+        planted("a set that need not close"),
+    ),
+    Mutant(
+        "a box that need not close",
+        "certificates/slope/prove_moves.py",
+        "(box < limits).all()",
+        "(box >= 0.0).all()",
+        ("soundness/test_summed_cells.py::test_a_bad_suggestion_does_no_harm",),
+    ),
+    Mutant(
+        "a set that closes at four times its size",
+        "certificates/slope/prove_moves.py",
+        "share = up(up(inside.radius / around.radius) ** 2)",
+        "share = 0.0625 * up(up(inside.radius / around.radius) ** 2)",
+        (*planted("a set that need not close"), *MODELS),
+    ),
+    Mutant(
+        "a force without its shift",
+        "certificates/slope/prove_moves.py",
+        "fixed = up(norms[0] + norms[1])",
+        "fixed = up(norms[0])",
+        (*planted("no shift of the force"), *NORMS),
+    ),
+    Mutant(
+        "half the force of a zonotope",
+        "certificates/slope/force.py",
+        "weights = weights / weights.sum()",
+        "weights = 4.0 * weights / weights.sum()",
+        (*planted("half the zonotope"), *NORMS),
+    ),
+    Mutant(
+        "half the moves in an ellipsoid",
+        "certificates/slope/move_sets.py",
+        "up(self.inverse.norm_upper(block.center, block.column_norms) * self.radius)",
+        "up(0.5 * self.inverse.norm_upper(block.center, block.column_norms) * self.radius)",
+        (*planted("half the way", "half the moves of scores"), *MODELS),
+    ),
+    Mutant(
+        "the nearer end of a certificate",
+        "certificates/slope/move_sets.py",
+        "np.maximum(up(bounds[:, 1] - low), up(high - bounds[:, 0]))",
+        "np.minimum(up(bounds[:, 1] - low), up(high - bounds[:, 0]))",
+        (*JUMP_MODELS, *L1_MODELS),
+    ),
+    Mutant(
+        "moves without their remainders",
+        "certificates/slope/move_sets.py",
+        "up(np.maximum(np.abs(low), np.abs(high)) + half)",
+        "up(np.maximum(np.abs(low), np.abs(high)) + 0.0 * half)",
+        (*planted("half the way", "half the moves of scores"), *MODELS),
+    ),
+    Mutant(
+        "one wrong label fewer above",
+        "certificates/slope/move_sets.py",
+        "products[:, n - count :]",
+        "products[:, n - count + 1 :]",
+        ("soundness/test_wrong_labels.py",),
+    ),
+    # --- mean value: Theorem 4 (c) ------------------------------------------------------------------------------------
+    Mutant(
+        "the mean value without the spread of the Hessians",
+        "certificates/slope/bounds.py",
+        "half = up(half + up(root_form_upper(mean.spread, X) * mean.force))",
+        "half = up(half)",
+        planted("no spread of the mean value"),
+    ),
+    Mutant(
+        "a force at the center alone",
+        "certificates/slope/mean_value.py",
+        "[0] + up(np.sqrt(form)))",
+        "[0])",
+        planted("half the force of the mean value", "no spread of the mean value"),
+    ),
+    Mutant(
+        "a mean value without the slack of cells",
+        "certificates/slope/mean_value.py",
+        "up(linear.gradient_error + cells.gradient_slack)",
+        "up(linear.gradient_error)",
+        planted("no slack of the mean value"),
+    ),
+    # --- bounds: Theorem 6 --------------------------------------------------------------------------------------------
+    Mutant(
+        "forces without their slack",
+        "certificates/slope/bounds.py",
+        "half = sum_upper(np.abs(U) @ self.slack, U.shape[1] + 1)",
+        "half = 0.0 * sum_upper(np.abs(U) @ self.slack, U.shape[1] + 1)",
+        planted("no slack"),
+    ),
+    Mutant(
+        "an inverse taken for exact",
+        "certificates/slope/bounds.py",
+        "error = self.inverse_error.upper(np.abs(X))",
+        "error = 0.0 * self.inverse_error.upper(np.abs(X))",
+        (
+            *planted("nothing missed by the inverse"),
+            "soundness/test_cell_terms.py::test_what_an_inexact_inverse_leaves_is_bounded_exactly",
+        ),
+    ),
+    Mutant(
+        "scores of the wrong end of forces",
+        "certificates/slope/bounds.py",
+        "return down(score_low - high), up(score_high - low)",
+        "return down(score_low - low), up(score_high - high)",
+        MODELS,
+    ),
+    Mutant(
+        "half of what uncertain signs cost",
+        "certificates/slope/bounds.py",
+        "up(2.0 * size * signed.sign_slack)",
+        "up(size * signed.sign_slack)",
+        SUMMED,
+    ),
+    Mutant(
+        "an excess without its curvature",
+        "certificates/slope/bounds.py",
+        "np.maximum(rest, 0.5 * (rest + F))",
+        "rest",
+        (*planted("no curvature", "no curvature along cells"), *CELLS),
+    ),
+    Mutant(
+        "products of whole groups dropped",
+        "certificates/slope/bounds.py",
+        "total = up(sum_upper(total, len(groups.columns) + 2) + with_v)",
+        "total = up(sum_upper(total, len(groups.columns) + 2) + 0.0 * with_v)",
+        planted("no product vectors of groups"),
+    ),
+    Mutant(
+        "half of the rows at a jump",
+        "certificates/slope/bounds.py",
+        "rows = np.abs(U @ self.jump_rows.T).sum(axis=1)",
+        "rows = 0.5 * np.abs(U @ self.jump_rows.T).sum(axis=1)",
+        (*planted("half a jump", "no rows at a jump"), *JUMPS),
+    ),
+    Mutant(
+        "slack without the l1 part",
+        "certificates/slope/assemble.py",
+        "linear.jumps.slack + line.spread + rounding",
+        "linear.jumps.slack + rounding",
+        planted("no spread of the l1 part"),
+    ),
+    Mutant(
+        "a form without the moves of cells",
+        "certificates/slope/assemble.py",
+        "up(np.sqrt(move_form) + up(np.sqrt(linear.cell_move_form)))",
+        "up(np.sqrt(move_form))",
+        (*planted("no form of the moves of cells"), *CELLS),
+    ),
+    # --- bounds without training rows ---------------------------------------------------------------------------------
+    Mutant(
+        "half of a multiple of the curvature",
+        "certificates/slope/few_rows.py",
+        "rounded_up(greatest_ratio_upper(joint, curvature) * curvature, 8)",
+        "rounded_up(0.5 * greatest_ratio_upper(joint, curvature) * curvature, 8)",
+        FEW_ROWS,
+    ),
+    Mutant(
+        "a gradient that is part of no form",
+        "certificates/slope/few_rows.py",
+        "pool.append(rounded_up(np.outer(gradient, gradient), 8))",
+        "pool.append(rounded_up(np.outer(gradient, 0.0 * gradient), 8))",
+        FEW_ROWS,
+    ),
+    Mutant(
+        "a form that is dropped with its rows",
+        "certificates/slope/few_rows.py",
+        "pool = [*forms[few], *groups.forms[few_groups]]",
+        "pool = [*forms[few]]",
+        FEW_ROWS,
+    ),
+    # --- pointwise bounds, rows to predict, uncertainty and blocks ----------------------------------------------------
+    Mutant(
+        "a trend with the wrong sign",
+        "certificates/pointwise.py",
+        "np.where(lowest > 0.0, -side, np.where(highest < 0.0, side, 0.0))",
+        "np.where(lowest > 0.0, side, np.where(highest < 0.0, -side, 0.0))",
+        planted("trends reversed"),
+    ),
+    Mutant(
+        "a trend without the derivative's product",
+        "certificates/pointwise.py",
+        "return Trend(down(first[0] + second[0]), up(first[1] + second[1]))",
+        "return Trend(second[0], second[1])",
+        planted("trends reversed", "trends without doubt"),
+    ),
+    Mutant(
+        "the last of the ends that were tried",
+        "certificates/test_rows.py",
+        "np.maximum(bounds[tries, 1], above[:, 1])",
+        "above[:, 1]",
+        ("soundness/test_test_rows.py::test_trying_ends_holds_at_all_corners_and_is_exact_if_it_tries_all",),
+    ),
+    Mutant(
+        "one value fewer than the largest",
+        "uncertainty/wrong_labels.py",
+        "return cls(largest(values, count), count)",
+        "return cls(largest(values, count - 1), count)",
+        ("soundness/test_redrawn.py::test_the_largest_values_of_several_blocks_are_those_of_all",),
+    ),
+    Mutant(
+        "half of what cells do to a column",
+        "uncertainty/any_filling.py",
+        "values = block.cell_radii * np.abs(coefficients)[block.cell_rows]",
+        "values = 0.5 * block.cell_radii * np.abs(coefficients)[block.cell_rows]",
+        ("engine/test_rows.py::test_spreads_of_a_block_equal_dense_products", "certificates/test_sphere.py"),
+    ),
+    Mutant(
+        "the part of another block",
+        "engine/slices.py",
+        "arg.parts[number]",
+        "arg.parts[number - 1]",
+        ("engine/test_rows.py::test_a_kernel_receives_its_own_part_of_what_is_given_per_block",),
+    ),
+    Mutant(
+        "a depth without the rows of a block",
+        "engine/slices.py",
+        "longest: int = max(rows.stop - rows.start for rows in self._slices)",
+        "longest: int = 0",
+        ("engine/test_rows.py::test_depth_bounds_the_height_of_the_summation_tree",),
+    ),
+)
