@@ -23,6 +23,7 @@ from ipub.engine import (
     without_intercept_column,
 )
 from ipub.engine import slices as blocks
+from ipub.engine.block import Block, with_norms
 from ipub.engine.views import per_block
 from ipub.uncertainty import AnyFilling, LargestValues
 
@@ -306,3 +307,12 @@ def test_no_kernel_of_the_package_is_local_and_every_view_can_be_sent_elsewhere(
     view = with_intercept_column(with_wrong_labels(rows, 1))
     again = pickle.loads(pickle.dumps(view))
     np.testing.assert_array_equal(again.reduce(center_sum)[0], view.reduce(center_sum)[0])
+
+
+def test_scores_of_a_block_are_off_by_no_more_than_its_bound():
+    center, w = np.array([[1e16, 1.0, -1e16], [0.1, 0.2, 0.3], [1.0, 1e-17, -1.0]]), np.array([1.0, 1.0, 1.0])
+    nowhere = np.zeros(0, dtype=np.intp)
+    block = with_norms(Block.of(center, (nowhere, nowhere), np.zeros(0), np.zeros(3), np.ones(3)))
+    exact = [sum(map(Fraction, row)) for row in center.tolist()]
+    off = [abs(Fraction(score) - true) for score, true in zip((center @ w).tolist(), exact, strict=True)]
+    assert 0 < max(off) <= Fraction(block.score_error(w)) < 100

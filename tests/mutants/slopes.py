@@ -86,7 +86,7 @@ MUTANTS = (
         "certificates/slope/linearize.py",
         "up(row_move[incomplete] + cell_move[incomplete])",
         "up(row_move[incomplete])",
-        (*planted("no move of cells"), *FORCES, *HESSIANS, *MODELS),
+        ("soundness/test_terms.py::test_a_line_reaches_as_far_as_a_cell_moves_the_score",),
     ),
     Mutant(
         "incomplete rows of half their weight",
@@ -385,10 +385,17 @@ MUTANTS = (
         (*planted("signs that trust half the way"), *L1_MODELS),
     ),
     Mutant(
-        "zero up to twice the threshold",
+        "zero although the trained weight is not",
         "certificates/slope/l1_signs.py",
-        "(lower > -kappa) & (upper < kappa)",
-        "(lower > -2.0 * kappa) & (upper < 2.0 * kappa)",
+        "is_zero = is_valid & (w == 0.0) & ",
+        "is_zero = is_valid & ",
+        (*planted("zeros at twice the threshold"), *L1_MODELS),
+    ),
+    Mutant(
+        "half of the highest sign",
+        "certificates/slope/l1_signs.py",
+        "np.clip(up(upper / kappa), -1.0, 1.0)",
+        "np.clip(up(upper / (2.0 * kappa)), -1.0, 1.0)",
         (*planted("zeros at twice the threshold"), *L1_MODELS),
     ),
     Mutant(

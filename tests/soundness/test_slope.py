@@ -136,7 +136,7 @@ def zeros_at_twice_the_threshold(monkeypatch):
 
 def only_slopes_from_the_trained_model(monkeypatch):
     honest = linearize_module.row_lines
-    plant_function(monkeypatch, linearize_module, "row_lines", lambda *args: honest(*args[:-1], False))
+    plant_function(monkeypatch, linearize_module, "row_lines", lambda *args: honest(*args[:-2], False, args[-1]))
 
 
 def trends_reversed(monkeypatch):

@@ -275,6 +275,19 @@ def test_no_level_moves_a_score_by_more_than_is_said_for_all_moves(limits):
         assert np.abs(moved).max() <= most[0] * (1.0 + 1e-12)
 
 
+@pytest.mark.parametrize("cell", [-1.0, 0.5, 1.0])
+def test_a_line_reaches_as_far_as_a_cell_moves_the_score(cell):
+    """The weight of the cell is 0 in w' and not in w'': the center of the row does not move at all."""
+    table, radius = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    rows = MemoryRows(IntervalMatrix.from_bounds(table - radius, table + radius), np.ones(1))
+    problem = Problem(rows, LOSSES["log_loss"], ElasticNet(1.0, 0.0))
+    w, v = np.zeros(2), np.array([0.0, 2.0])
+    lines = linearize(problem, replace(train(problem), w=w), Box(v)).incomplete
+    scores = np.array([0.0, cell * v[1]])
+    slope = np.subtract(*problem.loss.derivative(np.ones(2), scores)) / np.subtract(*scores)
+    assert lines.least_slope[0] <= slope <= lines.greatest_slope[0]
+
+
 @pytest.mark.parametrize("missing", [False, True], ids=["complete row", "row with a missing category"])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_where_one_class_is_flat_an_unknown_label_may_take_all_the_curvature_or_none(sign, missing):
