@@ -7,9 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from ipub.certificates.label_noise import WrongLabels, cell_parts, largest_sum
+from ipub.certificates.label_noise import WrongLabelTerms, cell_changes
 from ipub.data.missing_category import Levels, MissingCategories
-from ipub.engine.rows import Block
+from ipub.engine import Block
+from ipub.uncertainty import largest_sum
 
 
 def draw_block(rng: np.random.Generator) -> Block:
@@ -18,7 +19,7 @@ def draw_block(rng: np.random.Generator) -> Block:
     center = np.column_stack([rng.normal(size=4), np.eye(3)[rng.integers(0, 3, size=4)]])
     choices.put(center)
     cells = np.array([0, 1]), np.array([0, 0]), rng.uniform(0.1, 1.0, size=2)
-    return Block(center, *cells, np.ones(4), np.ones(4), choices=choices)
+    return Block(center, *cells, np.ones(4), np.ones(4), missing_categories=choices)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -26,11 +27,11 @@ def draw_block(rng: np.random.Generator) -> Block:
 def test_cells_and_levels_of_flipped_rows_move_no_column_farther(seed, count):
     rng = np.random.default_rng(seed)
     block, factors = draw_block(rng), rng.uniform(0.1, 1.0, size=4)
-    bound = largest_sum(cell_parts(block, factors, count), count)
+    bound = largest_sum(cell_changes(block, factors), count)
     radius = np.zeros((4, 4))
     radius[block.cell_rows, block.cell_columns] = block.cell_radii
     # The farthest that a level is from the mean of three.
-    radius[np.ix_(block.choices.rows, [1, 2, 3])] = 2.0 / 3.0
+    radius[np.ix_(block.missing_categories.rows, [1, 2, 3])] = 2.0 / 3.0
     for some in itertools.combinations(range(4), count):
         assert (bound >= (factors[:, None] * radius)[list(some)].sum(axis=0) * (1.0 - 1e-12)).all()
 
@@ -47,7 +48,7 @@ def draw_rows(rng: np.random.Generator, flat: bool) -> np.ndarray:
 def test_the_form_holds_the_sum_of_the_largest_products(seed, flat, count):
     rng = np.random.default_rng(seed)
     rows = draw_rows(rng, flat)
-    form = WrongLabels(count, rows, np.zeros(3), np.zeros((0, 3)), True).form()
+    form = WrongLabelTerms(count, rows, np.zeros(3), np.zeros((0, 3)), True).form()
     aimed = [np.sign(signs) @ rows for signs in itertools.product((-1.0, 1.0), repeat=6)]
     for u in (*rng.normal(size=(50, 3)), *rows, *aimed):
         exact = np.sort(np.abs(rows @ u))[-count:].sum()
@@ -56,11 +57,11 @@ def test_the_form_holds_the_sum_of_the_largest_products(seed, flat, count):
 
 def test_the_form_for_rows_without_an_inverse_is_attained_where_all_rows_are_alike():
     rows = np.tile([0.5, 0.0, -2.0], (3, 1))
-    form = WrongLabels(3, rows, np.zeros(3), np.zeros((0, 3)), True).form()
+    form = WrongLabelTerms(3, rows, np.zeros(3), np.zeros((0, 3)), True).form()
     assert np.sqrt(rows[0] @ form @ rows[0]) >= 3.0 * (rows[0] @ rows[0]) * (1.0 - 1e-12)
 
 
 def test_what_cells_add_is_part_of_the_slack():
     cells = np.array([0.1, 0.0, 3.0])
-    slack = WrongLabels(2, draw_rows(np.random.default_rng(0), False), cells, np.zeros((0, 3)), True).slack
+    slack = WrongLabelTerms(2, draw_rows(np.random.default_rng(0), False), cells, np.zeros((0, 3)), True).slack
     assert (slack > cells).all()

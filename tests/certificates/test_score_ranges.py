@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from ipub.certificates.score_ranges import margins
-from ipub.engine.rows import MemoryRows
+from ipub.certificates.score_ranges import score_ranges
+from ipub.engine import MemoryRows
+from ipub.uncertainty import AnyFilling
 from support.cases import intervals
 from support.oracles.rationals import exact_dot, rational, rational_rows, rationals
 
@@ -25,7 +25,7 @@ def test_scores_lie_between_their_bounds_exactly(seed, scale):
     radius[0, :2], radius[3, 1] = units[:2] * [1.0, 1e-9], 1e-14 * units[1]
     table[2] *= 1e-30
     rows = MemoryRows(intervals(table, radius), np.ones(5), np.array([1.0, 0.5, 0.0, 1.0, 0.1]))
-    at = margins(rows.block(slice(0, 5)), SimpleNamespace(w=w))
+    at = score_ranges(next(rows.blocks()), w, AnyFilling())
     cells = np.argwhere(~np.isnan(radius))
     for k, row in enumerate(rational_rows(table)):
         if rows.weight[k] == 0.0:

@@ -16,8 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
 from ipub.certificates import SlopeBounds, sphere, tight
+from ipub.certificates.slope import column_bounds
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows, with_intercept_column
+from ipub.engine import MemoryRows, engine_of, with_intercept_column
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -136,7 +137,7 @@ def test_wide_tables_have_one_form_for_each_column_and_the_same_exact_bounds(mon
     X[rng.random(X.shape) < 0.02] = np.nan
     X_test = rng.normal(size=(20, 8))
     whole = BoundedClassifier(alpha=0.3).fit(X, y)
-    monkeypatch.setattr("ipub.certificates.slope.column_bounds.MOST_SIGNED", 500)
+    monkeypatch.setattr(column_bounds, "MOST_SIGNED", 500)
     wide = BoundedClassifier(alpha=0.3).fit(X, y)
     wide_groups, whole_groups = (fitted.certificate_.part(SlopeBounds).groups for fitted in (wide, whole))
     assert whole_groups.signed is not None
@@ -159,8 +160,7 @@ def test_a_fitted_model_keeps_no_copy_of_its_table(certificate):
     y = X[:, 0] > rng.normal(size=500)
     X[:30, 1] = np.nan
     fitted = BoundedClassifier(certificate=certificate).fit(X, y)
-    rows = fitted.training_.models[0].problem.rows.rows
+    rows = engine_of(fitted.training_.models[0].problem.rows)
     assert rows.matrix.table is X
-    assert not rows._kept
-    assert not rows._memory
+    assert not any(cache._values for cache in rows._caches)
     assert np.isfinite(fitted.attained_bounds(X[40:41])).all()

@@ -12,7 +12,10 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from unittest import mock
+
+from ipub.certificates import Recipe
 
 PARTS = ("origin", "sphere", "ball", "slope", "attempt_slope_bounds")
 """Functions of `ipub.certificates` that other certificates call."""
@@ -34,7 +37,13 @@ def parts_computed_once() -> Iterator[Callable[[Callable], Callable]]:
                         remembering[value] = _once(value)
                     stack.enter_context(mock.patch.object(module, name, remembering[value]))
         assert len(remembering) >= len(PARTS), "a part of the certificates has another name"
-        yield lambda make: remembering.get(make, make)
+
+        def once(make: Callable) -> Callable:
+            if isinstance(make, Recipe):
+                return replace(make, make=remembering.get(make.make, make.make))
+            return remembering.get(make, make)
+
+        yield once
 
 
 def _once(function: Callable) -> Callable:
