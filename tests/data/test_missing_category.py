@@ -27,14 +27,14 @@ def changes(levels: Levels) -> list[list]:
 def test_no_level_moves_a_score_farther_than_its_spread(seed):
     rng = np.random.default_rng(seed)
     w = rng.normal(size=6) * 10.0 ** rng.uniform(-8.0, 8.0, size=6)
-    for spread, category in zip(CHOICES.spread(w), CHOICES.categories, strict=True):
+    for spread, category in zip(CHOICES.score_change(w), CHOICES.categories, strict=True):
         assert rational(spread) >= max(abs(exact_dot(d, rationals(w))) for d in changes(LEVELS[category]))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_level_moves_a_score_farther_than_its_reach_whatever_the_move(seed):
     farthest = np.random.default_rng(seed).uniform(0.0, 1.0, size=6)
-    for reach, category in zip(CHOICES.reach(farthest), CHOICES.categories, strict=True):
+    for reach, category in zip(CHOICES.score_change_within(farthest), CHOICES.categories, strict=True):
         for signs in itertools.product((-1, 1), repeat=6):
             v = [sign * rational(size) for sign, size in zip(signs, farthest, strict=True)]
             # Who adds these up rounds the sum.
@@ -43,7 +43,7 @@ def test_no_level_moves_a_score_farther_than_its_reach_whatever_the_move(seed):
 
 def test_a_column_moves_by_no_more_than_its_sum():
     values = np.array([0.5, 2.0, 3.0])
-    sums = CHOICES.column_sums(values, 6)
+    sums = CHOICES.column_change(values, 6)
     for column in range(6):
         most = sum(
             rational(value) * max(abs(d[column]) for d in changes(LEVELS[category]))
