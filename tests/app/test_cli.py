@@ -486,7 +486,7 @@ def test_a_dictionary_in_a_parquet_file_declares_levels(table):
     table = table.drop(columns=["label", "id"])
     table["site"] = pd.Categorical([*["a", "b"] * 59, None, None], categories=["b", "a", "c"])
     table.to_parquet("t.parquet")
-    done = run("fit", "t.parquet", "--target", "amount")
+    done = run("fit", "t.parquet", "--target", "amount", "--keep-training-rows")
     assert re.search(r"site +2 +any +category", done.stdout)
     model = load("model.ipub")
     assert model.encoder_.levels[-1] == ("a", "b", "c")

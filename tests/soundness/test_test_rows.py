@@ -128,9 +128,9 @@ def test_published_bounds_of_rows_with_holes_hold_at_every_corner_exactly(loss_n
 ERRORS = {
     "the wrong end": ("rises, falls = low >= 0.0, high <= 0.0", "rises, falls = high <= 0.0, low >= 0.0"),
     "signs of the middle": ("rises, falls = low >= 0.0, high <= 0.0", "rises, falls = low + high > 0, low + high <= 0"),
-    "nothing added for undecided signs": ("bounds[uncertain, 1] + loose[uncertain]", "bounds[uncertain, 1]"),
-    "one end tried": ("for choice in range(n_choices.max())", "for choice in range(1)"),
-    "the same end for all that are tried": ("choice >> place & 1", "choice > 0"),
+    "nothing added for undecided signs": ("bounds[uncertain, 1] + left_open[uncertain]", "bounds[uncertain, 1]"),
+    "one end tried": ("for combination in range(n_combinations.max())", "for combination in range(1)"),
+    "the same end for all that are tried": ("combination >> place & 1", "combination > 0"),
     "too little added": ("rest[tried] = 0.0", "rest[~(rises | falls)] = 0.0"),
     "the least weight": ("np.maximum(np.abs(low), np.abs(high))", "np.minimum(np.abs(low), np.abs(high))"),
 }  # fmt: skip
