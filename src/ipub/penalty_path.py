@@ -91,7 +91,7 @@ def penalty_path(
     A stronger penalty gives narrower bounds and a less accurate model. The path shows both, so that an alpha can be
     chosen. The training table is read once, and training starts from the models of stronger penalties, so a path is
     faster than as many fits. Bounds are guaranteed as those of `fit` are. With many missing cells and test rows they
-    are in the grouped form, which keeps no training rows: wider by a few per cent, and up to several times where the
+    are in the grouped form, column by column: wider by a few per cent, and up to several times where the
     penalty is weak. Fit again with the alpha that you choose for the narrowest bounds.
 
     Parameters

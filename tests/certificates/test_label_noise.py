@@ -30,7 +30,7 @@ def test_cells_and_levels_of_flipped_rows_move_no_column_farther(seed, count):
     bound = largest_sum(cell_changes(block, factors), count)
     radius = np.zeros((4, 4))
     radius[block.cell_rows, block.cell_columns] = block.cell_radii
-    # The farthest that a level is from the mean of three.
+    # The largest distance of a level from the mean of three.
     radius[np.ix_(block.missing_categories.rows, [1, 2, 3])] = 2.0 / 3.0
     for some in itertools.combinations(range(4), count):
         assert (bound >= (factors[:, None] * radius)[list(some)].sum(axis=0) * (1.0 - 1e-12)).all()

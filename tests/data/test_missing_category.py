@@ -32,13 +32,13 @@ def test_no_level_moves_a_score_farther_than_its_spread(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_level_moves_a_score_farther_than_its_reach_whatever_the_move(seed):
-    farthest = np.random.default_rng(seed).uniform(0.0, 1.0, size=6)
-    for reach, category in zip(CHOICES.score_change_within(farthest), CHOICES.categories, strict=True):
+def test_no_level_changes_a_score_by_more_than_is_said_whatever_the_move(seed):
+    limits = np.random.default_rng(seed).uniform(0.0, 1.0, size=6)
+    for change, category in zip(CHOICES.score_change_within(limits), CHOICES.categories, strict=True):
         for signs in itertools.product((-1, 1), repeat=6):
-            v = [sign * rational(size) for sign, size in zip(signs, farthest, strict=True)]
+            v = [sign * rational(size) for sign, size in zip(signs, limits, strict=True)]
             # Who adds these up rounds the sum.
-            assert rational(reach * (1.0 + 1e-15)) >= max(abs(exact_dot(d, v)) for d in changes(LEVELS[category]))
+            assert rational(change * (1.0 + 1e-15)) >= max(abs(exact_dot(d, v)) for d in changes(LEVELS[category]))
 
 
 def test_a_column_moves_by_no_more_than_its_sum():

@@ -32,7 +32,7 @@ SMOOTH = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
 
 @dataclass(frozen=True)
 class Box(MoveSet):
-    """All moves v with ``|v_j| <= farthest_j``."""
+    """All moves v with ``|v_j| <= limits_j``."""
 
     limits: np.ndarray
 

@@ -187,7 +187,7 @@ def _say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
     if has_rows and is_kept:
         note("The model file holds training rows, as requested: anyone who has the file can read them.")
     else:
-        wider = "; its bounds are slightly wider than with --keep-training-rows" if has_rows else ""
+        wider = "; its bounds are wider than with --keep-training-rows" if has_rows else ""
         say(f"The model file holds no training rows{wider}")
 
 

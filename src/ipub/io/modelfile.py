@@ -3,7 +3,7 @@
 A model file is a zip archive: ``model.json`` names the class, its parameters, its fitted attributes and any
 metadata, and every array is a ``.npy`` member. Nothing in it is ever executed, so a file from a stranger can
 be loaded. Numbers are stored bit by bit. A file holds no training row unless that is asked for: without them its bounds
-are those of `Certificate.without_training_rows`, wider by a few per cent. Its header says which.
+are those of `Certificate.without_training_rows`, which are wider. Its header says which.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def save(
     training_rows : bool, default=False
         Whether the file may hold training rows, so that a loaded model has the bounds of this one: the rows with
         missing cells, those where the derivative of a hinge jumps, and with `max_label_errors` all. Without them
-        bounds are wider, by a few per cent where the penalty is not weak, and the file holds sums over many rows
+        bounds are wider, several times if fewer than five rows are incomplete, and the file holds sums over many rows
         (never over fewer than five) in their place.
 
     Raises
