@@ -392,6 +392,20 @@ MUTANTS = (
         (*planted("zeros at twice the threshold"), *L1_MODELS),
     ),
     Mutant(
+        "zero up to twice the threshold",
+        "certificates/slope/l1_signs.py",
+        "(lower > -kappa) & (upper < kappa)",
+        "(lower > -2.0 * kappa) & (upper < 2.0 * kappa)",
+        ("soundness/test_slope.py::test_a_weight_that_is_zero_at_the_center_alone_is_not_taken_for_zero",),
+    ),
+    Mutant(
+        "zero whatever the upper end says",
+        "certificates/slope/l1_signs.py",
+        "(lower > -kappa) & (upper < kappa)",
+        "(lower > -kappa)",
+        ("soundness/test_slope.py::test_a_weight_that_is_zero_at_the_center_alone_is_not_taken_for_zero",),
+    ),
+    Mutant(
         "half of the highest sign",
         "certificates/slope/l1_signs.py",
         "np.clip(up(upper / kappa), -1.0, 1.0)",

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ipub import BoundedRegressor
 from ipub.certificates.pointwise import Trend
 from ipub.certificates.slope import cell_terms as cell_terms_module
 from ipub.certificates.slope import column_bounds as column_bounds_module
@@ -556,3 +557,22 @@ def test_a_form_that_hides_few_rows_and_is_too_small_is_caught(monkeypatch, name
 def test_moves_of_the_weights_without_training_rows_hold_exactly(report_proofs):
     keys = [Key(loss, "l2", kind, bool(number % 2)) for loss in SMOOTH for number, kind in enumerate(KINDS[:4])]
     assert_proven([wrong_models(key) for key in keys], report_proofs)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("kappa", [1.05, 1.1, 1.2, 1.5])
+@pytest.mark.parametrize("third", [0.0, 0.5])
+def test_a_weight_that_is_zero_at_the_center_alone_is_not_taken_for_zero(third, kappa, sign):
+    """Another completion's model has it: the threshold of Lemma 9 is kappa, from both sides."""
+    alpha, radius = kappa + 0.5, 0.3
+    X, y = np.array([[np.nan, 1.0], [1.0, -1.0], [third, 3.0], [0.0, -3.0]]), np.array([1.0, 1.0, 9.0, -9.0])
+    X[:, 0] *= sign
+    lower, upper = X.copy(), X.copy()
+    lower[0, 0], upper[0, 0] = sign - radius, sign + radius
+    options = {"alpha": alpha, "l1_ratio": kappa / alpha, "fit_intercept": False, "tol": 1e-13}
+    model = BoundedRegressor(certificate="slope", **options).fit(X, y, X_lower=lower, X_upper=upper)
+    at_end = BoundedRegressor(**options).fit(np.where(np.isnan(X), sign * (1.0 - radius), X), y)
+    low, high = model.coef_bounds_[0]
+    assert low - 1e-9 <= at_end.coef_[0] <= high + 1e-9
+    if third == 0.0 and kappa < 1.5:
+        assert model.coef_[0] == 0.0 and abs(at_end.coef_[0]) > 0.01
