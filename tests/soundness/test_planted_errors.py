@@ -231,23 +231,23 @@ def test_forgetting_the_radii_in_rows_or_in_columns_alone_is_caught(monkeypatch,
 
 
 def test_a_half_ball_on_the_wrong_side_is_caught(monkeypatch):
-    honest = ball_module._half_ball
+    honest = ball_module._half_balls
 
     def mirrored(problem, w, *args):
-        center, *rest = honest(problem, w, *args)
-        return 2.0 * w - center, *rest
+        found = honest(problem, w, *args)
+        return found._replace(centers=2.0 * w - found.centers)
 
     assert_caught(
-        lambda: violations(ball, [flat_case()]), lambda: monkeypatch.setattr(ball_module, "_half_ball", mirrored)
+        lambda: violations(ball, [flat_case()]), lambda: monkeypatch.setattr(ball_module, "_half_balls", mirrored)
     )
 
 
 @pytest.mark.parametrize("loss_name", LOSSES)
 def test_a_half_ball_without_eps_is_caught(monkeypatch, loss_name):
-    honest = ball_module._root
+    honest = ball_module._roots
     assert_caught(
         lambda: violations(ball, [fitted_case(loss_name)], "trained"),
-        lambda: monkeypatch.setattr(ball_module, "_root", lambda norm, eps, lam: honest(norm, 0.0, lam)),
+        lambda: monkeypatch.setattr(ball_module, "_roots", lambda norms, eps, lam: honest(norms, 0.0 * eps, lam)),
     )
 
 

@@ -76,17 +76,17 @@ def _regions(problem: Problem, solution: Solution, intercept_distance: float) ->
     if problem.wrong_labels.count:
         norms, coordinates, cells = wrong_label_moves(sums.wrong_labels, total)
         cell_box, row_box, row_norm = up(cell_box + cells), up(row_box + coordinates), up(row_norm + norms)
+    cells = up(cell_box + error)
+    everything = up(cells + row_box)
+    # The change of the rows as a box, or as a ball: both are valid.
+    as_box = _half_balls(problem, w, gradient, everything, np.zeros(len(prices)))
+    as_ball = _half_balls(problem, w, gradient, cells, row_norm)
+    imbalance = up(np.abs(gradient) + everything)[:, penalty.is_free(len(w))]
+    eps = up(eps + up(imbalance * intercept_distance).sum(axis=1))
+    roots = _roots(np.minimum(as_box.norms, as_ball.norms), eps, penalty.lam)
     regions = []
-    for k in range(len(prices)):
-        cells = up(cell_box[k] + error[k])
-        everything = up(cells + row_box[k])
-        # The change of the rows as a box, or as a ball: both are valid.
-        as_box = _half_ball(problem, w, gradient[k], everything, 0.0)
-        as_ball = _half_ball(problem, w, gradient[k], cells, float(row_norm[k]))
-        norm = min(as_box[2], as_ball[2])
-        imbalance = up(np.abs(gradient[k]) + everything)[penalty.is_free(len(w))]
-        root = _root(norm, float(up(eps[k] + up(imbalance * intercept_distance).sum())), penalty.lam)
-        for center, box, _, extra in (as_box, as_ball):
+    for k, root in enumerate(roots):
+        for center, box, _, extra in (_HalfBalls(*(part[k] for part in each)) for each in (as_box, as_ball)):
             regions.append(Region("ball", center, box, float(up(root + extra)), n_rows=int(sums.n_adapting[k])))
     return regions
 
@@ -96,27 +96,34 @@ def wrong_label_moves(moves: GradientMoves, total: float) -> tuple[Array, Array,
     return moves.norms.sum_upper(total), moves.coordinates.sum_upper(total), moves.cells.sum_upper(total)
 
 
-def _half_ball(
-    problem: Problem, w: Array, gradient: Array, box: Array, ball: float
-) -> tuple[Array, Array, float, float]:
-    """Place ``w - g / (2 lambda)`` for all g in gradient ± box plus a ball, penalty included.
+class _HalfBalls(NamedTuple):
+    """Where ``w - g / (2 lambda)`` is, for each of several sets of g."""
 
-    Returns its center, its box, a bound of abs(g), and the radius that the ball adds. Adding a vector to
-    the gradient moves g by at most its norm, since soft-thresholding is non-expansive.
+    centers: Array
+    boxes: Array
+    norms: Array
+    """Bounds of ``|g|``."""
+    extra: Array
+    """The radius that the ball adds."""
+
+
+def _half_balls(problem: Problem, w: Array, gradients: Array, boxes: Array, balls: Array) -> _HalfBalls:
+    """Place ``w - g / (2 lambda)`` for all g in gradient ± box plus a ball, penalty included; a row for each set.
+
+    Adding a vector to the gradient moves g by at most its norm, since soft-thresholding is non-expansive.
     """
     lam = problem.penalty.lam
-    low, high = problem.penalty.subgradient_range(w, down(gradient - box), up(gradient + box))
+    low, high = problem.penalty.subgradient_range(w, down(gradients - boxes), up(gradients + boxes))
     # A free coordinate is bounded elsewhere.
     low, high = (np.where(problem.penalty.is_free(len(w)), 0.0, end) for end in (low, high))
-    norm = up(norm_upper(np.maximum(np.abs(low), np.abs(high))) + ball)
+    norms = up(norm_upper(np.maximum(np.abs(low), np.abs(high))) + balls)
     start, stop = down(w - up(high / (2.0 * lam))), up(w - down(low / (2.0 * lam)))
-    center, half = midpoint_and_radius(start, stop)
-    return center, half, float(norm), float(up(ball / (2.0 * lam)))
+    return _HalfBalls(*midpoint_and_radius(start, stop), norms, up(balls / (2.0 * lam)))
 
 
-def _root(norm: float, eps: float, lam: float) -> float:
-    half = up(norm / (2.0 * lam))
-    return float(up(np.sqrt(up(up(half * half) + up(eps / lam)))))
+def _roots(norms: Array, eps: Array, lam: float) -> Array:
+    half = up(norms / (2.0 * lam))
+    return up(np.sqrt(up(up(half * half) + up(eps / lam))))
 
 
 def _finite_regions(regions: list[Region]) -> list[Region]:
