@@ -20,16 +20,23 @@ from support.tiny_cases import TABLES, tiny_case
 
 LOSS_NAMES = tuple(LOSSES)
 
+each_extent = pytest.mark.parametrize(
+    "every", [2, pytest.param(1, marks=pytest.mark.long)], ids=["every second problem", "every problem"]
+)
+"""Each combination looks at every second of its problems, and neighbours at others; the long run looks at all."""
 
+
+@each_extent
 @pytest.mark.parametrize("table_kind", TABLES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
-def test_bounds_hold_at_every_vertex_and_on_a_grid_exactly(loss_name, penalty, table_kind, report_proofs):
-    rng = np.random.default_rng([TABLES.index(table_kind), LOSS_NAMES.index(loss_name), len(penalty)])
+def test_bounds_hold_at_every_vertex_and_on_a_grid_exactly(loss_name, penalty, table_kind, every, report_proofs):
+    number = TABLES.index(table_kind), LOSS_NAMES.index(loss_name), len(penalty)
+    rng = np.random.default_rng(number)
     count = 0
-    for cells in (1, 2, 3, 4):
+    for cells in (1, 2, 3, 4)[sum(number) % every :: every]:
         case = vary_loss(rng, tiny_case(rng, table_kind, loss_name, penalty, cells))
-        models = rng.choice(MODELS, size=3, replace=False)
+        models = rng.choice(MODELS, size=4 - every, replace=False)
         solutions = [train(case.problem), *(draw_solution(rng, case, model) for model in models)]
         made, failures = prove(case, solutions, inner={1: 7, 2: 3, 3: 1, 4: 0}[cells])
         assert failures == []
@@ -37,15 +44,17 @@ def test_bounds_hold_at_every_vertex_and_on_a_grid_exactly(loss_name, penalty, t
     report_proofs(count)
 
 
+@each_extent
 @pytest.mark.parametrize("table_kind", TABLES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
-def test_bounds_with_an_intercept_hold_exactly(loss_name, penalty, table_kind, report_proofs):
-    rng = np.random.default_rng([5, TABLES.index(table_kind), LOSS_NAMES.index(loss_name), len(penalty)])
+def test_bounds_with_an_intercept_hold_exactly(loss_name, penalty, table_kind, every, report_proofs):
+    number = TABLES.index(table_kind), LOSS_NAMES.index(loss_name), len(penalty)
+    rng = np.random.default_rng([5, *number])
     count = 0
-    for cells in (0, 0, 1, 2, 3):
+    for cells in (0, 0, 1, 2, 3)[sum(number) % every :: every]:
         case = with_intercept(tiny_case(rng, table_kind, loss_name, penalty, cells))
-        models = rng.choice(MODELS, size=3, replace=False)
+        models = rng.choice(MODELS, size=4 - every, replace=False)
         solutions = [train(case.problem), *(draw_solution(rng, case, model) for model in models)]
         made, failures = prove(case, solutions, inner={0: 0, 1: 5, 2: 1, 3: 0}[cells])
         assert failures == []
@@ -53,14 +62,15 @@ def test_bounds_with_an_intercept_hold_exactly(loss_name, penalty, table_kind, r
     report_proofs(count)
 
 
+@each_extent
 @pytest.mark.parametrize("table_kind", TABLES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
-def test_without_missing_cells_the_bounds_contain_the_exact_optimum(loss_name, penalty, table_kind, report_proofs):
+def test_without_missing_cells_bounds_contain_the_exact_optimum(loss_name, penalty, table_kind, every, report_proofs):
     # Here the width is all gap and rounding: a missing ulp shows.
     rng = np.random.default_rng([9, TABLES.index(table_kind), LOSS_NAMES.index(loss_name), len(penalty)])
     count = 0
-    for _ in range(8):
+    for _ in range(8 // every):
         case = vary_loss(rng, tiny_case(rng, table_kind, loss_name, penalty, cells=0))
         made, failures = prove(case, [train(case.problem), train(case.problem, tol=1e-6)], inner=0)
         assert failures == []
@@ -68,14 +78,15 @@ def test_without_missing_cells_the_bounds_contain_the_exact_optimum(loss_name, p
     report_proofs(count)
 
 
+@each_extent
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("kind", ["table", "targets", "weights", "penalty"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", [name for name in LOSS_NAMES if name != "log_loss"])
-def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, intercept, report_proofs):
+def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, intercept, every, report_proofs):
     rng = np.random.default_rng([len(kind), LOSS_NAMES.index(loss_name), len(penalty)])
     count = 0
-    for _ in range(12):
+    for _ in range(12 // every):
         case = tiny_case(rng, "normal", loss_name, penalty, cells=1)
         matrix, d = case.matrix, case.X_test.shape[1]
         if kind == "table":
