@@ -13,6 +13,7 @@ from ipub.certificates.certificate import (
 )
 from ipub.certificates.curvature import curvature
 from ipub.certificates.curvature import unsupported_reason as no_curvature
+from ipub.certificates.draws import DrawBounds
 from ipub.certificates.origin import origin
 from ipub.certificates.pointwise import PointwiseBounds, pointwise
 from ipub.certificates.pointwise import unsupported_reason as no_pointwise
@@ -54,6 +55,7 @@ __all__ = [
     "MOST_TRIED",
     "PARTS",
     "Certificate",
+    "DrawBounds",
     "Needs",
     "Neighbour",
     "PointwiseBounds",

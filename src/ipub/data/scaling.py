@@ -112,18 +112,18 @@ class Scaling:
                     "its 0 and 1 something else: scale the columns of numbers alone.",
                     column=int(levels.columns[0]),
                 )
-        centers, radii, columns = matrix.centers, matrix.radii, matrix.columns
+        centers, radii = self.cells(matrix.centers, matrix.radii, matrix.columns)
+        scaled = replace(matrix, table=self.rows(matrix.table), centers=centers, radii=radii)
+        scaled.check()
+        return scaled
+
+    def cells(self, centers: Array, radii: Array, columns: Indices) -> tuple[Array, Array]:
+        """Scale the intervals of cells in the given columns, rounded outward; points are scaled in floats."""
         lower, upper = self._cells(down(centers - radii), columns, down), self._cells(up(centers + radii), columns, up)
         middles, halves = midpoint_and_radius(lower, upper)
         is_point = radii == 0.0
-        scaled = replace(
-            matrix,
-            table=self.rows(matrix.table),
-            centers=np.where(is_point, self._cells(centers, columns, np.positive), middles),
-            radii=np.where(is_point, 0.0, halves),
-        )
-        scaled.check()
-        return scaled
+        points = self._cells(centers, columns, np.positive)
+        return np.where(is_point, points, middles), np.where(is_point, 0.0, halves)
 
     def _cells(self, values: Array, columns: Indices, rounded: Callable[[Array], Array]) -> Array:
         """Scale the values of cells in the given columns, rounded after each operation."""

@@ -8,6 +8,7 @@ from ipub.engine.slices import SlicedRows
 from ipub.engine.views import (
     View,
     engine_of,
+    on_engine,
     one_class_against_rest,
     with_intercept_column,
     with_label_uncertainty,
@@ -27,6 +28,7 @@ __all__ = [
     "SlicedRows",
     "View",
     "engine_of",
+    "on_engine",
     "one_class_against_rest",
     "reads",
     "with_intercept_column",

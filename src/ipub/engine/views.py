@@ -114,6 +114,15 @@ def engine_of(rows: Rows) -> Rows:
     return rows
 
 
+def on_engine(rows: Rows, engine: Rows) -> Rows:
+    """Return the same views of another engine with as many rows and columns, in blocks of the same rows."""
+    if not isinstance(rows, View):
+        return engine
+    view = rows.over(on_engine(rows.rows, engine))
+    view.categories = view.rows.categories
+    return view
+
+
 def with_intercept_column(rows: Rows) -> Rows:
     """Return the rows with one more column, the last: ones, which are certain. Its weight is the intercept."""
     return View(rows, _append_ones, n_features=rows.n_features + 1)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ipub.certificates import Region, without_training_rows
+from ipub.certificates import without_training_rows
 from ipub.losses import Loss
 from ipub.reading import Columns, LearntTable
 from ipub.training import Training
@@ -155,17 +155,16 @@ def fitted_attributes(estimator: Any, training_rows: bool) -> dict[str, Any]:
     """
     check_unchanged(estimator)
     attributes = {name: value for name, value in vars(estimator).items() if is_result(name)}
-    return attributes if training_rows else without_rows(attributes)
+    return attributes if training_rows else without_rows(attributes, fitted_parameter(estimator, "fit_intercept"))
 
 
-def without_rows(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str, Any]:
     """Return fitted attributes with certificates that keep no training rows, and the bounds of weights from these."""
     certificates, d = without_training_rows(attributes["certificate_"]), len(attributes["fill_values_"])
     several = certificates if isinstance(certificates, tuple) else (certificates,)
-    n_columns = len(several[0].parts_of(Region)[0].center)
-    bounds = np.stack([certificate.score_bounds(np.eye(n_columns)) for certificate in several])
+    bounds = np.stack([certificate.score_bounds(np.eye(d + has_intercept)) for certificate in several])
     coef_bounds = bounds[:, :d]
-    intercept_bounds = bounds[:, d] if n_columns > d else np.zeros((len(several), 2))
+    intercept_bounds = bounds[:, d] if has_intercept else np.zeros((len(several), 2))
     if not isinstance(certificates, tuple):
         coef_bounds, intercept_bounds = coef_bounds[0], intercept_bounds[0]
     weights = {"coef_bounds_": coef_bounds, "intercept_bounds_": intercept_bounds}

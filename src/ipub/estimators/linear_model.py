@@ -14,7 +14,14 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.certificates import CERTIFICATES, Certificate
-from ipub.estimators.fitted_state import MODELS, check_unchanged, keep_training, training_from, without_rows
+from ipub.estimators.fitted_state import (
+    MODELS,
+    check_unchanged,
+    fitted_parameter,
+    keep_training,
+    training_from,
+    without_rows,
+)
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.reading import Parameters, read_training_data
@@ -158,7 +165,7 @@ class BoundedLinearModel(FrameOutput):
         state: dict[str, Any] = super().__getstate__()
         if MODELS not in state:
             return state
-        return without_rows({**state, MODELS: ()})
+        return without_rows({**state, MODELS: ()}, fitted_parameter(self, "fit_intercept"))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy with the same bounds; the training table, which is not copied, is not part of it."""

@@ -2,6 +2,7 @@
 
 from ipub.uncertainty.any_filling import AnyFilling
 from ipub.uncertainty.base import CellMoves, Together, Uncertainty
+from ipub.uncertainty.draws import Draws
 from ipub.uncertainty.missing_categories import AnyLevel
 from ipub.uncertainty.uncertain_labels import UncertainLabels
 from ipub.uncertainty.wrong_labels import LargestValues, WrongLabels, largest_sum
@@ -10,6 +11,7 @@ __all__ = [
     "AnyFilling",
     "AnyLevel",
     "CellMoves",
+    "Draws",
     "LargestValues",
     "Together",
     "UncertainLabels",

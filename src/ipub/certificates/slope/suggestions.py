@@ -51,6 +51,11 @@ class Neighbour:
     growth: Array
     radius_growth: float
 
+    @classmethod
+    def of_same_penalty(cls, bounds: SlopeBounds, lam: float) -> Neighbour:
+        """Take the bounds of a problem with the same penalty and a similar table, as another draw of its holes is."""
+        return cls(bounds, lam, np.ones(len(bounds.w)), 1.0)
+
     @overflow_means_unbounded()
     def suggestion(self, problem: Problem) -> Suggestion | None:
         """Return its set of moves, with the other penalty, and larger."""

@@ -1,0 +1,204 @@
+"""Training and certificates on draws of an imputer: certified multiple imputation (Theorem C)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from ipub.certificates import CERTIFICATES, Certificate, DrawBounds, Neighbour, Recipe, SlopeBounds
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine import MemoryRows, Rows, engine_of, on_engine
+from ipub.errors import IpubError
+from ipub.imputing import DrawnTables, Filling, Holes, Sampler, check_not_deterministic, sampler_of
+from ipub.parallel import single_threaded_blas
+from ipub.progress import progress
+from ipub.reading import Parameters, TrainingData
+from ipub.rounding import Array, check_arithmetic
+from ipub.training import Training, train
+from ipub.uncertainty import Draws
+
+SEEDS = np.iinfo(np.int32).max
+"""The seed of all draws is below this."""
+
+MOST_KEPT = 1 << 26
+"""Numbers that the certificates of all draws may keep of the training rows (512 MiB). Beyond them cells are bounded
+column by column, which is wider by some per cent."""
+
+
+def train_and_certify_draws(
+    parameters: Parameters,
+    data: TrainingData,
+    draws: Draws,
+    X: Any,
+    X_lower: ArrayLike | None = None,
+    X_upper: ArrayLike | None = None,
+) -> Training:
+    """Train and certify on every draw of an imputer.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    data : TrainingData
+        X as it was read.
+    draws : Draws
+    X : array, DataFrame or IntervalMatrix
+        The table that was read: the imputer fills it.
+    X_lower, X_upper : arrays, optional
+        Bounds of its cells, if these were given.
+
+    Returns
+    -------
+    Training
+        Its certificates are the ranges over all draws, its weights the means over the draws. Its models are those of
+        the middle of every interval.
+    """
+    draws.check()
+    check_arithmetic()
+    engine = engine_of(data.rows[0])
+    if not isinstance(engine, MemoryRows):
+        raise IpubError("Draws fill the table in memory, and X is a memory-mapped file: load it with numpy.array(X).")
+    bounds = None
+    if X_lower is not None and X_upper is not None:
+        table = np.asarray(data.table.columns.values(X))
+        bounds = IntervalMatrix.from_table_and_bounds(table, np.asarray(X_lower), np.asarray(X_upper), data.table.names)
+    holes = Holes.of(data.table, X, bounds, data.weight > 0.0)
+    sampler = sampler_of(draws, holes)
+    seeds = _seeds(draws)
+    if len(holes):
+        check_not_deterministic(sampler, draws.name, [np.random.default_rng(seed) for seed in seeds])
+    tables = DrawnTables.of(holes, engine.matrix, _source(engine, len(data.weight)), draws.radius)
+    middle = train(parameters, data.rows)
+    is_in_columns = draws.n_draws * len(tables.columns) * data.rows[0].n_features > MOST_KEPT
+    task = _Task(parameters, data.rows, engine, sampler, tables, is_in_columns, tuple(m.solution.w for m in middle))
+    with single_threaded_blas(middle[0].problem.rows.n_features):
+        members = _all_draws(task, seeds, draws, parameters.verbose)
+    for model in middle:
+        model.problem.rows.clear_cache()
+    certificates = tuple(_certificate(parameters.certificate, each, draws) for each in zip(*members, strict=True))
+    training = Training.of(parameters, data, middle, certificates)
+    weights = np.stack([certificate.parts[0].weights.mean(axis=0) for certificate in certificates])  # type: ignore[attr-defined]
+    d = training.coef.shape[1]
+    intercept = weights[:, d] if parameters.fit_intercept else training.intercept
+    return replace(training, coef=weights[:, :d], intercept=intercept)
+
+
+def _seeds(draws: Draws) -> list[np.random.SeedSequence]:
+    """Return a seed for each draw: independent of each other, and of how draws are shared out to processes."""
+    state = draws.random_state
+    seed = None if state is None else int(check_random_state(state).randint(SEEDS))
+    return np.random.SeedSequence(seed).spawn(draws.n_draws)
+
+
+def _source(engine: MemoryRows, n_rows: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return for each training row the row of X that it is: those of unknown class are there twice."""
+    source = np.arange(engine.n_rows)
+    if engine.n_rows > n_rows:
+        uncertainty = engine.label_uncertainty
+        assert uncertainty is not None
+        assert uncertainty.pairs is not None
+        source[uncertainty.pairs[:, 1]] = uncertainty.pairs[:, 0]
+    return source
+
+
+class _Member(NamedTuple):
+    """One model of one draw."""
+
+    w: Array
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What the training of a draw needs, in whichever process."""
+
+    parameters: Parameters
+    rows: tuple[Rows, ...]
+    engine: MemoryRows
+    sampler: Sampler
+    tables: DrawnTables
+    is_in_columns: bool
+    starts: tuple[Array, ...]
+    hints: tuple[Neighbour | None, ...] | None = None
+
+    @property
+    def recipe(self) -> Recipe:
+        """How draws are certified: retraining for each row of each draw would take too long."""
+        recipe = CERTIFICATES[self.parameters.certificate]
+        return CERTIFICATES["tight"] if recipe.needs.training else recipe
+
+    def members(self, seed: np.random.SeedSequence) -> tuple[_Member, ...]:
+        """Draw a filling, train on it and certify; one for each model."""
+        return self.trained(self.sampler.draw(np.random.default_rng(seed)))
+
+    def trained(self, filling: Filling) -> tuple[_Member, ...]:
+        """Train on a filling and certify its neighbourhood."""
+        engine = self.engine
+        drawn = MemoryRows(self.tables.matrix(filling), engine.y, engine.weight, engine.label_uncertainty)
+        models = train(replace(self.parameters, verbose=0), [on_engine(rows, drawn) for rows in self.rows], self.starts)
+        hints = self.hints or [None] * len(models)
+        return tuple(
+            _Member(model.solution.w, self.recipe(*model, hint=hint, in_columns=self.is_in_columns))
+            for model, hint in zip(models, hints, strict=True)
+        )
+
+
+def _all_draws(
+    task: _Task, seeds: Sequence[np.random.SeedSequence], draws: Draws, verbose: int
+) -> list[tuple[_Member, ...]]:
+    """Train and certify every draw; the first one suggests to the others where their models are."""
+    with progress("Draws", draws.n_draws, bool(verbose)) as report:
+        members = [task.members(seeds[0])]
+        report(1)
+        starts = tuple(member.w for member in members[0])
+        task = replace(
+            task, starts=starts, hints=tuple(_hint(member, task.parameters.penalty.lam) for member in members[0])
+        )
+        for done in _in_processes(task, seeds[1:], draws.n_jobs):
+            members.append(done)
+            report(len(members))
+    return members
+
+
+def _hint(member: _Member, lam: float) -> Neighbour | None:
+    """Return the set of moves of a draw as a suggestion for another one, which is much the same."""
+    bounds = member.certificate.part(SlopeBounds)
+    if bounds is None:
+        return None
+    return Neighbour.of_same_penalty(bounds, lam)
+
+
+def _in_processes(
+    task: _Task, seeds: Sequence[np.random.SeedSequence], n_jobs: int | None
+) -> Iterator[tuple[_Member, ...]]:
+    """Yield the results of all draws in order."""
+    n_processes = min(effective_n_jobs(n_jobs), len(seeds))
+    if n_processes < 2:
+        yield from map(task.members, seeds)
+        return
+    chunks = np.array_split(np.arange(len(seeds)), 4 * n_processes)
+    calls = (delayed(_chunk)(task, [seeds[k] for k in chunk]) for chunk in chunks if len(chunk))
+    for done in Parallel(n_jobs=n_processes, return_as="generator")(calls):
+        yield from done
+
+
+def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_Member, ...]]:
+    with single_threaded_blas(task.rows[0].n_features):
+        return [task.members(seed) for seed in seeds]
+
+
+def _certificate(name: str, members: tuple[_Member, ...], draws: Draws) -> Certificate:
+    """Return the range over all draws of one model as a certificate."""
+    bounds = DrawBounds(
+        tuple(member.certificate for member in members), np.stack([member.w for member in members]), draws.promise
+    )
+    notes = dict.fromkeys(member.certificate.note for member in members if member.certificate.note)
+    if CERTIFICATES[name].needs.training:
+        notes["Draws are certified by 'tight': retraining for each row of each draw would take too long."] = None
+    gap = max(member.certificate.gap for member in members)
+    return Certificate(name, (bounds,), gap, " ".join(notes))

@@ -1,0 +1,132 @@
+"""Estimators fitted to draws: all that a fitted model does, reproducible in any number of processes."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from ipub import BoundedClassifier, BoundedRegressor, IpubError
+from ipub.io.modelfile import load, save
+from ipub.uncertainty import Draws
+from support.draws import fit_draws
+
+
+def table(n=60, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = (X[:, 0] + X[:, 1] > 0.3 * rng.normal(size=n)).astype(int)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+DRAWS = Draws(n_draws=6, random_state=0)
+T = np.random.default_rng(9).normal(size=(8, 3))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit_draws(BoundedClassifier(alpha=0.02, scale="standard"), *table(), DRAWS)
+
+
+def test_the_model_is_the_mean_of_the_draws_and_inside_their_range(fitted):
+    bounds = fitted.certificate_.parts[0]
+    assert np.allclose(np.append(fitted.coef_[0], fitted.intercept_), bounds.weights.mean(axis=0))
+    scores, ends = fitted.decision_function(T), fitted.decision_bounds(T)
+    plain = bounds.plain(np.column_stack([fitted.scaling_.rows(T), np.ones(len(T))]))
+    for low, high in (ends.T, plain.T):
+        assert (low <= scores).all()
+        assert (scores <= high).all()
+    assert (ends[:, 0] <= plain[:, 0]).all()
+    assert (ends[:, 1] >= plain[:, 1]).all()
+    assert (fitted.coef_bounds_[:, 0] <= fitted.coef_[0]).all()
+    assert (fitted.coef_[0] <= fitted.coef_bounds_[:, 1]).all()
+    assert fitted.predict_set(T).shape == (8, 2)
+    assert "99" not in bounds.promise
+    assert "probability 71.43 %" in bounds.promise
+
+
+def test_the_bounds_are_narrower_than_those_of_any_filling(fitted):
+    worst = BoundedClassifier(alpha=0.02, scale="standard").fit(*table())
+    assert (np.ptp(fitted.decision_bounds(T), axis=1) < 0.5 * np.ptp(worst.decision_bounds(T), axis=1)).all()
+
+
+def test_holes_of_test_rows_stay_the_worst_case(fitted):
+    row = T[:1].copy()
+    row[0, 1] = np.nan
+    low, high = fitted.decision_bounds(row)[0]
+    for value in np.linspace(*fitted.hole_ranges_[1], 5):
+        filled = row.copy()
+        filled[0, 1] = value
+        ends = fitted.decision_bounds(filled)[0]
+        assert low <= ends[0]
+        assert ends[1] <= high
+
+
+def test_the_same_seed_gives_the_same_bounds_in_any_number_of_processes(fitted):
+    again, in_two, other = (
+        fit_draws(BoundedClassifier(alpha=0.02, scale="standard"), *table(), Draws(n_draws=6, **changed))
+        for changed in ({"random_state": 0}, {"random_state": 0, "n_jobs": 2}, {"random_state": 1})
+    )
+    assert np.array_equal(again.decision_bounds(T), fitted.decision_bounds(T))
+    assert np.array_equal(in_two.decision_bounds(T), fitted.decision_bounds(T))
+    assert not np.array_equal(other.decision_bounds(T), fitted.decision_bounds(T))
+
+
+@pytest.mark.parametrize("training_rows", [False, True])
+def test_a_model_file_holds_the_bounds_of_all_draws(fitted, tmp_path, training_rows):
+    save(fitted, tmp_path / "model.ipub", training_rows=training_rows)
+    loaded, here = load(tmp_path / "model.ipub").decision_bounds(T), fitted.decision_bounds(T)
+    if training_rows:
+        assert np.array_equal(loaded, here)
+    else:
+        assert (loaded[:, 0] <= here[:, 0] + 1e-9).all()
+        assert (loaded[:, 1] >= here[:, 1] - 1e-9).all()
+        assert np.array_equal(pickle.loads(pickle.dumps(fitted)).decision_bounds(T), loaded)
+
+
+def test_more_than_two_classes_have_a_range_each():
+    X, _ = table(90)
+    y = np.arange(90) % 3
+    model = fit_draws(BoundedClassifier(alpha=0.1), X, y, Draws(n_draws=3, random_state=0))
+    ends = model.decision_bounds(T)
+    assert ends.shape == (8, 3, 2)
+    assert (ends[..., 0] <= model.decision_function(T)).all()
+    assert (model.decision_function(T) <= ends[..., 1]).all()
+
+
+@pytest.mark.parametrize("certificate", ["sphere", "ball", "slope", "curvature", "pointwise"])
+def test_every_certificate_certifies_draws(certificate):
+    X, y = table()
+    model = fit_draws(BoundedClassifier(alpha=0.2, certificate=certificate), X, y, Draws(n_draws=2, random_state=0))
+    assert np.isfinite(model.decision_bounds(T)).all()
+    assert ("'tight'" in model.certificate_.note) == (certificate == "pointwise")
+
+
+def test_uncertain_labels_stay_uncertain_in_every_draw():
+    X, y = table()
+    certain = fit_draws(BoundedClassifier(alpha=0.5), X, y, DRAWS)
+    wrong = fit_draws(BoundedClassifier(alpha=0.5, max_label_errors=2), X, y, DRAWS)
+    assert (np.ptp(wrong.decision_bounds(T), axis=1) > np.ptp(certain.decision_bounds(T), axis=1)).all()
+    known = fit_draws(BoundedRegressor(alpha=0.5), X, 1.0 * y, DRAWS)
+    between = fit_draws(BoundedRegressor(alpha=0.5), X, None, DRAWS, y_lower=y - 0.2, y_upper=y + 0.2)
+    assert (np.ptp(between.predict_bounds(T), axis=1) > 0.1 + np.ptp(known.predict_bounds(T), axis=1)).all()
+
+
+def test_many_cells_are_bounded_by_columns(monkeypatch, fitted):
+    monkeypatch.setattr("ipub.draws_training.MOST_KEPT", 1)
+    model = fit_draws(BoundedClassifier(alpha=0.02, scale="standard"), *table(), DRAWS)
+    assert not model.certificate_.needs.training_rows
+    assert np.ptp(model.decision_bounds(T), axis=1).max() < 1.5 * np.ptp(fitted.decision_bounds(T), axis=1).max()
+
+
+def test_progress_is_shown_if_asked_for(capfd):
+    fit_draws(BoundedClassifier(verbose=1), *table(), Draws(n_draws=2))
+    assert "Draws" in "".join(capfd.readouterr())
+
+
+def test_a_file_in_memory_is_refused(tmp_path):
+    X, y = table()
+    mapped = np.memmap(tmp_path / "X", dtype=float, mode="w+", shape=X.shape)
+    mapped[:] = X
+    with pytest.raises(IpubError, match=r"numpy.array\(X\)"):
+        fit_draws(BoundedClassifier(), mapped, y, DRAWS)
