@@ -30,6 +30,9 @@ from ipub.rounding import (
 CHUNK_NUMBERS = 1 << 21
 """Numbers of one array of a chunk of test rows: fewer calls against memory."""
 
+MOST_FORM_NUMBERS = 1 << 24
+"""With more rows times columns squared, sums of squares over all rows are not taken as forms: wider bounds."""
+
 MOST_TENSOR_COLUMNS = 128
 """With more columns the signed form of the third derivative, a tensor of columns cubed, is left out."""
 
@@ -81,6 +84,13 @@ class Remainders(NamedTuple):
     """Of each row ``m_i (c3_i far_i^2 / 2 + error of the curvature times far_i)``."""
     third_order: Array
     """Of each row ``m_i (c5_i far_i^3 / 6 + errors)``."""
+    slope: Array
+    """Of each row ``m_i c3_i / 2``."""
+    bend: Array
+    """Of each row ``m_i c5_i far_i / 6``."""
+    doubt: Array
+    third_doubt: Array
+    """Of each row what errors of the curvature, and of its derivative as well, add to second and third order."""
     form: Array
     """Of each row ``m_i c3_i far_i / 2``."""
     form_root: float
@@ -236,30 +246,45 @@ class FilledBounds(ScoreBounds):
         bend = table.loss.curvature_bend_upper(table.y, lower, upper)
         inflate = 1.0 + 32.0 * EPS
         doubt = table.m * table.at.second_error * far
-        second = up((table.m * 0.5 * slope * far**2 + doubt) * inflate)
-        third = table.m * (bend * far**3 / 6.0 + 0.5 * table.at.third_error * far**2) + doubt
-        form = up(table.m * 0.5 * slope * far * inflate)
-        root = up(np.sqrt(self._greatest_squares(form))) * radius
-        return Remainders(option_move, unit_move, row_move, second, up(third * inflate), form, float(up(root)))
+        third_doubt = doubt + 0.5 * table.m * table.at.third_error * far**2
+        half, sixth = 0.5 * table.m * slope, table.m * bend * far / 6.0
+        rows = (half * far**2 + doubt, sixth * far**2 + third_doubt, half, sixth, doubt, third_doubt, half * far)
+        rows = tuple(up(values * inflate) for values in rows)
+        root = up(np.sqrt(self._greatest_squares(rows[-1][None])[0]) * radius) if self._has_forms else np.inf
+        return Remainders(option_move, unit_move, row_move, *rows, float(up(root)))
 
-    def _greatest_squares(self, weights: Array) -> float:
-        """Bound ``sum_i weights_i (x''_i.v)^2`` over all moves and all v with ``|v|_W <= 1``."""
+    def _greatest_squares(self, weights: Array) -> Array:
+        """Bound ``sum_i weights_i (x''_i.v)^2`` over all moves and ``|v|_W <= 1``, for each row of weights >= 0."""
         table, movable, metric = self.table, self.table.movable, self.metric
-        plain = metric.rows.largest_form(weights)
+        a, d = metric.rows, len(table.w)
+        plain = largest_eigenvalue_upper((weights @ self._row_pairs).reshape(-1, d, d))
+        plain = up(plain + a.form_errors(weights))
         if movable.n_units == 0:
             return plain
         of = movable.unit_row
-        more = weights[movable.rows][of] * metric.unit_norm
-        more = more * (2.0 * metric.movable_rows.norm[of] + metric.row_change[of])
-        return float(up(plain + table.moves.total(movable, up(more * (1.0 + 16.0 * EPS)))))
+        more = metric.unit_norm * (2.0 * metric.movable_rows.norm[of] + metric.row_change[of])
+        more = weights[:, movable.rows[of]] * more
+        return up(plain + table.moves.total(movable, up(more * (1.0 + 16.0 * EPS))))
+
+    @cached_property
+    def _row_pairs(self) -> Array:
+        """The entries of ``a_i a_i^T`` of each row, shape (n_rows, d^2)."""
+        a = self.metric.rows.vectors
+        return np.asarray((a[:, :, None] * a[:, None, :]).reshape(len(a), -1))
 
     def _second_order(self, far: Array) -> Array:
-        """Bound ``|u.N v|``, row by row or by Cauchy and Schwarz, curvatures' own errors included (Lemma 17)."""
+        """Bound ``|u.N v|``, row by row, by Cauchy and Schwarz or as a form, curvatures' own errors included (Lemma 17)."""
         terms, roundings = self._remainders, self.table.roundings
         by_row = sum_upper(far @ terms.second_order, roundings)
-        doubt = sum_upper(far @ (self.table.m * self.table.at.second_error * self._far_rows), roundings)
         root = up(np.sqrt(sum_upper((far * far) @ terms.form, roundings)))
-        return np.asarray(np.fmin(by_row, up(up(root * terms.form_root) + doubt)))
+        least = up(root * terms.form_root)
+        if self._has_forms:
+            least = np.fmin(least, up(self._greatest_squares(far * terms.slope) * up(self.proved.radius**2)))
+        return np.asarray(np.fmin(by_row, up(least + sum_upper(far @ terms.doubt, roundings))))
+
+    @property
+    def _has_forms(self) -> bool:
+        return self.table.X.size * len(self.table.w) <= MOST_FORM_NUMBERS
 
     @cached_property
     def _far_rows(self) -> Array:
@@ -273,12 +298,15 @@ class FilledBounds(ScoreBounds):
         """Bound it by the signed form of the filled-in table and third derivatives; units are in `UnitTerms.signed`."""
         if U.shape[1] > MOST_TENSOR_COLUMNS:
             return np.full(len(U), np.inf)
-        rest = sum_upper(far @ self._remainders.third_order, self.table.roundings)
-        d = U.shape[1]
+        terms, d, square = self._remainders, U.shape[1], up(self.proved.radius**2)
+        rest = sum_upper(far @ terms.third_order, self.table.roundings)
+        if self._has_forms:
+            form = up(self._greatest_squares(far * terms.bend) * square)
+            rest = np.fmin(rest, up(form + sum_upper(far @ terms.third_doubt, self.table.roundings)))
         tensor, error = self._tensor
         forms = (U @ tensor).reshape(len(U), d, d)
         largest = up(largest_eigenvalue_upper(forms) + up(norm_upper(U) * error))
-        return up(up(largest * up(self.proved.radius**2)) + rest)
+        return up(up(largest * square) + rest)
 
     @cached_property
     def _tensor(self) -> tuple[Array, float]:

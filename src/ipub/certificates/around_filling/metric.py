@@ -37,10 +37,14 @@ class Whitened(NamedTuple):
 
     def form_error(self, weights: Array) -> float:
         """Bound the norm of the rounding error of the computed ``sum_i weights_i a_i a_i^T`` (F7)."""
-        n = len(weights)
-        size = float(sum_upper(weights @ (self.norm * self.norm), n + 2))
-        doubt = float(sum_upper(weights @ (2.0 * self.norm * self.error), n + 4))
-        return float(up(up((n + 8) * EPS * size) + doubt)) + UNDERFLOW
+        return float(self.form_errors(weights[None])[0])
+
+    def form_errors(self, weights: Array) -> Array:
+        """Bound it for each of several rows of weights."""
+        n = weights.shape[1]
+        size = sum_upper(weights @ (self.norm * self.norm), n + 2)
+        doubt = sum_upper(weights @ (2.0 * self.norm * self.error), n + 4)
+        return up(up(up((n + 8) * EPS * size) + doubt) + UNDERFLOW)
 
 
 def largest_eigenvalue_upper(forms: Array) -> Array:
