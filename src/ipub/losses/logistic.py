@@ -16,6 +16,12 @@ MIN_SECANT_LENGTH = 1e-3
 NEGLIGIBLE_RESIDUAL = 1e-14
 """A residual bound this small is not computed more closely."""
 
+STEEPEST_LOWER, STEEPEST_UPPER = 1.316957896924, 1.316957896925
+"""``log(2 + sqrt(3))`` lies between these: the curvature falls fastest there."""
+
+GREATEST_SLOPE = 0.0962250448650
+"""A little more than ``1 / (6 sqrt(3))``, the greatest derivative of the curvature."""
+
 
 @dataclass(frozen=True)
 class Logistic(Loss):
@@ -25,6 +31,7 @@ class Logistic(Loss):
     task = "classification"
     has_probability = True
     twice_differentiable = True
+    has_bounded_third_derivative = True
 
     def value(self, y: Array, t: Array) -> Array:
         m = y * t
@@ -132,6 +139,43 @@ class Logistic(Loss):
             flattest, steepest = super().secant_range(y[other], lower[other], upper[other], move[other])
             least[other], most[other] = np.fmax(least[other], flattest), np.fmin(most[other], steepest)
         return least, most
+
+    def curvature_slope_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (odd)
+        # psi'' = -psi' tanh(t / 2) is odd, rises up to -STEEPEST, falls up to STEEPEST and rises again.
+        low_at_lower, high_at_lower = self._curvature_slope(lower)
+        low_at_upper, high_at_upper = self._curvature_slope(upper)
+        has_top = ~((lower > -STEEPEST_LOWER) | (upper < -STEEPEST_UPPER))  # also for a NaN
+        has_bottom = ~((lower > STEEPEST_UPPER) | (upper < STEEPEST_LOWER))
+        return (
+            np.where(has_bottom, -GREATEST_SLOPE, np.minimum(low_at_lower, low_at_upper)),
+            np.where(has_top, GREATEST_SLOPE, np.maximum(high_at_lower, high_at_upper)),
+        )
+
+    def _curvature_slope(self, t: Array) -> tuple[Array, Array]:
+        """Bound psi'' at t: a product of two sigmoids and their difference, which is at most 1 (F4)."""
+        low, high = sigmoid(t), sigmoid(-t)
+        size = low * high
+        error = up(up((4 * (ELEMENTARY_ULPS + 3) + 4) * EPS * size) + UNDERFLOW)
+        value = size * (high - low)
+        return down(value - error), up(value + error)
+
+    def curvature_bend_upper(self, y: Array, lower: Array, upper: Array) -> Array:
+        # psi''' = h (1 - 6 h) with h = psi' rises up to h = 1/12, where it is 1/24, and falls.
+        least, most = self.curvature_range(y, lower, upper)
+        ends = np.maximum(least * np.abs(1.0 - 6.0 * least), most * np.abs(1.0 - 6.0 * most))
+        ends = up(ends + 8.0 * EPS * most)
+        return np.where((least > 0.0834) | (most < 0.0833), ends, np.maximum(ends, up(1.0 / 24.0)))
+
+    def secant_ratio_lower(self, y: Array, lower: Array, upper: Array, move: Array) -> Array:  # noqa: ARG002 (even)
+        # The flattest secant starts at the score most distant from 0 and goes away from it (Lemma 19).
+        far = np.maximum(np.abs(lower), np.abs(upper))
+        slack = (4 * ELEMENTARY_ULPS + 12) * EPS
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_exp = down(down(1.0 - np.exp(-move)) - 8.0 * EPS) / move
+            mean = np.where(move >= MIN_SECANT_LENGTH, by_exp, 1.0 - 0.5 * move)
+            ratio = mean * (1.0 + np.exp(-far)) / (1.0 + np.exp(-up(far + move)))
+            ratio = down(ratio * (1.0 - slack))
+        return np.where(ratio > 0.0, np.minimum(ratio, 1.0), 0.0)
 
     def wrong_label_upper(self, lower: Array, upper: Array) -> Array:  # noqa: ARG002 (constant)
         return np.ones_like(lower)

@@ -17,6 +17,7 @@ class Squared(Loss):
     name = "squared_error"
     task = "regression"
     twice_differentiable = True
+    has_bounded_third_derivative = True
 
     def value(self, y: Array, t: Array) -> Array:
         return (y - t) ** 2
@@ -49,3 +50,12 @@ class Squared(Loss):
 
     def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (constant)
         return np.full_like(lower, 2.0), np.full_like(upper, 2.0)
+
+    def curvature_slope_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (zero)
+        return np.zeros_like(lower), np.zeros_like(upper)
+
+    def curvature_bend_upper(self, y: Array, lower: Array, upper: Array) -> Array:  # noqa: ARG002 (zero)
+        return np.zeros_like(lower)
+
+    def secant_ratio_lower(self, y: Array, lower: Array, upper: Array, move: Array) -> Array:  # noqa: ARG002 (constant)
+        return np.ones_like(lower)

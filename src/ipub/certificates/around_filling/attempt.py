@@ -1,0 +1,79 @@
+"""The certificate around a filled-in table: bounds, or the reason why there are none (Theorem 9)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ipub.certificates.around_filling.bounds import FilledBounds
+from ipub.certificates.around_filling.filled_table import MOST_NUMBERS, FilledTable
+from ipub.certificates.around_filling.moves import BudgetMoves
+from ipub.certificates.around_filling.prove_move import prove_move
+from ipub.certificates.around_filling.units import MovableRows
+from ipub.problem import Problem
+from ipub.rounding import overflow_means_unbounded
+from ipub.solvers import Solution
+
+ROUNDS = 4
+"""How often bounds of the training rows are put back in, at most."""
+
+WORTHWHILE = 0.97
+"""Another round is made if the last one shrank the reach of the training rows to less than this."""
+
+MOST_PAIRS = 1 << 25
+"""Rounds are made where rows times options times columns are at most this: each row looks at each option."""
+
+
+class AroundAttempt(NamedTuple):
+    """The bounds of Theorem 9, or None and the reason."""
+
+    bounds: FilledBounds | None
+    note: str
+
+
+@overflow_means_unbounded()
+def certify_around(
+    problem: Problem, solution: Solution, movable: MovableRows, moves: BudgetMoves, rounds: int = ROUNDS
+) -> AroundAttempt:
+    """Bound the scores of the models of all tables that differ from a filled-in one as `moves` allows (Theorem 9).
+
+    Parameters
+    ----------
+    problem : Problem
+        The filled-in table, without uncertain cells, categories or labels.
+    solution : Solution
+        Any vector of weights: the model of the filled-in table makes the bounds narrow.
+    movable : MovableRows
+        What may differ from the table.
+    moves : BudgetMoves
+        How much of it, together.
+    rounds : int
+        How often the bounds of the training rows are put back in.
+    """
+    reason = _unsupported_reason(problem)
+    if reason:
+        return AroundAttempt(None, reason)
+    table = FilledTable.of(problem, solution.w, movable, moves)
+    if table is None:
+        return AroundAttempt(None, f"A table of more than {MOST_NUMBERS:,} numbers is not looked at row by row.")
+    proved = prove_move(table)
+    if proved is None:
+        return AroundAttempt(None, "No set of models around the filled-in table could be proved.")
+    bounds = FilledBounds.of(table, proved)
+    n, d = table.X.shape
+    if n * len(movable.option_unit) > MOST_PAIRS:
+        return AroundAttempt(bounds, "")
+    for _ in range(rounds):
+        before, bounds = bounds, bounds.narrowed()
+        if not (bounds.reach.rows.sum() < WORTHWHILE * before.reach.rows.sum()):
+            break
+    return AroundAttempt(bounds, "")
+
+
+def _unsupported_reason(problem: Problem) -> str:
+    if problem.penalty.kappa > 0.0:
+        return "Bounds around a filled-in table are for the L2 penalty alone."
+    if not problem.loss.has_bounded_third_derivative:
+        return f"Bounds around a filled-in table are not there for the loss {problem.loss.name!r}: its curvature jumps."
+    return ""
