@@ -8,17 +8,21 @@ from ipub.errors import IpubError, IpubWarning
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.penalty_path import PenaltyPath, penalty_path
 from ipub.sklearn_models.certify import certify
+from ipub.uncertainty import Budget, Draws, RandomHoles
 
 __version__ = "0.1.0"
 __all__ = [
     "BoundedClassifier",
     "BoundedRegressor",
+    "Budget",
     "CategoryWarning",
+    "Draws",
     "IntervalMatrix",
     "IntervalWarning",
     "IpubError",
     "IpubWarning",
     "PenaltyPath",
+    "RandomHoles",
     "SentinelWarning",
     "__version__",
     "certify",

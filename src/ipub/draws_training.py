@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from ipub.certificates import CERTIFICATES, Certificate, DrawBounds, Neighbour, Recipe, SlopeBounds
-from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
-from ipub.imputing import DrawnTables, Filling, Holes, Sampler, check_not_deterministic, sampler_of
+from ipub.imputing import DrawnTables, Filling, Sampler, check_not_deterministic, holes_of, sampler_of
 from ipub.parallel import single_threaded_blas
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData
@@ -63,11 +62,7 @@ def train_and_certify_draws(
     engine = engine_of(data.rows[0])
     if not isinstance(engine, MemoryRows):
         raise IpubError("Draws fill the table in memory, and X is a memory-mapped file: load it with numpy.array(X).")
-    bounds = None
-    if X_lower is not None and X_upper is not None:
-        table = np.asarray(data.table.columns.values(X))
-        bounds = IntervalMatrix.from_table_and_bounds(table, np.asarray(X_lower), np.asarray(X_upper), data.table.names)
-    holes = Holes.of(data.table, X, bounds, data.weight > 0.0)
+    holes = holes_of(data, X, X_lower, X_upper)
     sampler = sampler_of(draws, holes)
     seeds = _seeds(draws)
     if len(holes):
@@ -195,10 +190,10 @@ def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_
 def _certificate(name: str, members: tuple[_Member, ...], draws: Draws) -> Certificate:
     """Return the range over all draws of one model as a certificate."""
     bounds = DrawBounds(
-        tuple(member.certificate for member in members), np.stack([member.w for member in members]), draws.promise
+        tuple(member.certificate for member in members), np.stack([member.w for member in members])
     )
     notes = dict.fromkeys(member.certificate.note for member in members if member.certificate.note)
     if CERTIFICATES[name].needs.training:
         notes["Draws are certified by 'tight': retraining for each row of each draw would take too long."] = None
     gap = max(member.certificate.gap for member in members)
-    return Certificate(name, (bounds,), gap, " ".join(notes))
+    return Certificate(name, (bounds,), gap, " ".join(notes), draws.promise)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ipub.certificates import CERTIFICATES, Certificate, TrainedModel
-from ipub.certificates.around_filling import HOLES, WRONG_CELLS, BudgetMoves, MovableRows, certify_around
+from ipub.certificates.around_filling import HOLES, WRONG_CELLS, BudgetMoves, MovableRows, RandomMoves, certify_around
 from ipub.data.holes import column_precision
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.missing_category import Levels
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
-from ipub.imputing import DrawnTables, Holes, filling_of
+from ipub.imputing import DrawnTables, Holes, filling_of, holes_of
 from ipub.parallel import single_threaded_blas
 from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic, down, midpoint_and_radius, up
@@ -29,8 +29,8 @@ class FilledTraining:
 
     Attributes
     ----------
-    matrix : IntervalMatrix
-        The filled-in table, as the models see it.
+    table : array of shape (n_rows, n_columns)
+        The filled-in table, as the models see it, without a column for the intercept.
     models : tuple of TrainedModel
         Trained on it.
     movable : MovableRows
@@ -39,10 +39,21 @@ class FilledTraining:
         Number of missing values; a missing category counts as one.
     """
 
-    matrix: IntervalMatrix
+    table: Array
     models: tuple[TrainedModel, ...]
     movable: MovableRows
     n_holes: int
+
+    def boxes(self) -> IntervalMatrix:
+        """Return the smallest table of intervals that contains all tables in which anything differs."""
+        movable = self.movable
+        lower, upper = self.table.copy(), self.table.copy()
+        rows = movable.rows[movable.option_row]
+        for columns, amounts in zip(movable.option_columns.T, movable.option_amounts.T, strict=True):
+            ends = self.table[rows, columns] + amounts
+            np.minimum.at(lower, (rows, columns), np.where(amounts < 0.0, down(ends), np.inf))
+            np.maximum.at(upper, (rows, columns), np.where(amounts > 0.0, up(ends), -np.inf))
+        return IntervalMatrix.from_bounds(lower, upper)
 
 
 def train_and_certify_filled(
@@ -68,10 +79,198 @@ def train_and_certify_filled(
     """
     uncertainty.check()
     check_arithmetic()
+    _refuse_other_uncertainty(parameters)
     filled = train_filled(parameters, data, uncertainty, X, X_lower, X_upper)
     with single_threaded_blas(data.rows[0].n_features):
         certificates = certify_filled(parameters, data, filled, uncertainty)
-    training = Training.of(parameters, data, filled.models, certificates)
+        training = Training.of(parameters, data, filled.models, certificates)
     for model in filled.models:
         model.problem.rows.clear_cache()
-    return replace(training, models=train_nothing(parameters, data, filled))
+    return replace(training, movable=filled.movable)
+
+
+def _refuse_other_uncertainty(parameters: Parameters) -> None:
+    """Raise an error for what the bounds around a filled-in table do not speak of."""
+    if parameters.precision is not None:
+        raise IpubError(
+            "The estimator's precision makes every observed cell uncertain, and a budget speaks of single ones: leave "
+            "it out, and say Budget(wrong_cells=..., precision=...)."
+        )
+    if parameters.unknown_labels or parameters.max_label_errors:
+        raise IpubError(
+            "Budgets and random holes speak of the cells of X: use them without unknown_labels and max_label_errors, "
+            "or uncertainty='worst' with them."
+        )
+
+
+# --- the filled-in table ---------------------------------------------------------------------------
+
+
+def train_filled(
+    parameters: Parameters,
+    data: TrainingData,
+    uncertainty: Budget | RandomHoles,
+    X: Any,
+    X_lower: ArrayLike | None = None,
+    X_upper: ArrayLike | None = None,
+) -> FilledTraining:
+    """Fill the table, train on it, and find what may differ from it; nothing is certified."""
+    engine = engine_of(data.rows[0])
+    if not isinstance(engine, MemoryRows):
+        raise IpubError("The table is filled in memory, and X is a memory-mapped file: load it with numpy.array(X).")
+    holes = holes_of(data, X, X_lower, X_upper)
+    tables = DrawnTables.of(holes, engine.matrix, np.arange(engine.n_rows), 0.0)
+    matrix = tables.matrix(filling_of(uncertainty.filling, holes))
+    table = matrix.center_rows(slice(0, matrix.shape[0]))
+    rows = MemoryRows(IntervalMatrix.from_bounds(table, table), engine.y, engine.weight)
+    models = train(parameters, [on_engine(each, rows) for each in data.rows])
+    movable = movable_holes(engine.matrix, table)
+    if isinstance(uncertainty, Budget) and uncertainty.wrong_cells:
+        movable = movable.joined_to(movable_cells(data, holes, table, uncertainty.precision))
+    n_holes = int(np.count_nonzero(movable.unit_group == HOLES))
+    return FilledTraining(table, models, movable, n_holes)
+
+
+def movable_holes(matrix: IntervalMatrix, table: Array) -> MovableRows:
+    """Return the missing values as units: numbers inside their intervals, categories at any level.
+
+    Parameters
+    ----------
+    matrix : IntervalMatrix
+        The training table with its intervals.
+    table : array of the same shape
+        The filled-in one.
+    """
+    in_row, columns, centers, radii = matrix.cells(slice(0, matrix.shape[0]))
+    movable = _movable_numbers(in_row, columns, table[in_row, columns], centers, radii, HOLES)
+    missing = matrix.missing_categories
+    for which, levels in missing.by_category():
+        if len(which):
+            movable = movable.joined_to(_movable_categories(missing.rows[which], levels, table, HOLES))
+    return movable
+
+
+def movable_cells(data: TrainingData, holes: Holes, table: Array, precision: Any) -> MovableRows:
+    """Return the observed cells as units: numbers that may be off by their precision, categories at any level.
+
+    Parameters
+    ----------
+    data : TrainingData
+    holes : Holes
+    table : array of shape (n_rows, n_columns)
+        The filled-in table, scaled.
+    precision : number, mapping or None
+        As in `Budget`.
+    """
+    learnt, encoder = data.table, data.table.columns.encoder
+    is_cell = ~np.isnan(holes.table) & learnt.is_number & (data.weight > 0.0)[:, None]
+    in_row, columns = (index.astype(np.intp) for index in np.nonzero(is_cell))
+    values = holes.table[in_row, columns]
+    if precision is None:
+        low, high = learnt.hole_ranges[columns].T
+        low, high = np.minimum(low, values), np.maximum(high, values)
+    else:
+        widths = _precisions(data, precision)[columns]
+        low, high = down(values - widths), up(values + widths)
+    centers, radii = midpoint_and_radius(low, high)
+    if learnt.scaling is not None:
+        centers, radii = learnt.scaling.cells(centers, radii, columns)
+    movable = _movable_numbers(in_row, columns, table[in_row, columns], centers, radii, WRONG_CELLS)
+    if encoder is None:
+        return movable
+    for first, width in zip(encoder.starts, encoder.widths, strict=True):
+        levels = Levels(np.arange(first, first + width))
+        observed = np.flatnonzero(~np.isnan(holes.table[:, first]) & (data.weight > 0.0))
+        if width > 1 and len(observed):
+            movable = movable.joined_to(_movable_categories(observed, levels, table, WRONG_CELLS))
+    return movable
+
+
+def _precisions(data: TrainingData, precision: Any) -> Array:
+    """Return by how much a wrong number of each column may be off, in the units of X."""
+    learnt, encoder = data.table, data.table.columns.encoder
+    if encoder is None:
+        names = learnt.columns.feature_names_in
+        return column_precision(precision, len(learnt.fill_values), None if names is None else list(names))
+    widths = np.zeros(len(learnt.fill_values))
+    given = encoder.by_name(precision, "precision")
+    widths[encoder.numbers] = column_precision(given, len(encoder.numbers), encoder.names_of_numbers)
+    return widths
+
+
+def _movable_numbers(
+    rows: Array, columns: Array, values: Array, centers: Array, radii: Array, group: int
+) -> MovableRows:
+    """Return numbers as units: from their values to the ends of their intervals, rounded outward."""
+    below = np.maximum(up(values - down(centers - radii)), 0.0)
+    above = np.maximum(up(up(centers + radii) - values), 0.0)
+    is_point = radii == 0.0
+    return MovableRows.of_numbers(
+        rows, columns, np.where(is_point, 0.0, below), np.where(is_point, 0.0, above), group
+    )
+
+
+def _movable_categories(rows: Array, levels: Levels, table: Array, group: int) -> MovableRows:
+    """Return categories as units: from the level that the table has to any other."""
+    filled = levels.columns[table[np.ix_(rows, levels.columns)].argmax(axis=1)]
+    return MovableRows.of_categories(rows, filled, [levels.columns] * len(rows), group)
+
+
+# --- certificates ----------------------------------------------------------------------------------
+
+
+def certify_filled(
+    parameters: Parameters, data: TrainingData, filled: FilledTraining, uncertainty: Budget | RandomHoles
+) -> tuple[Certificate, ...]:
+    """Certify the tables around a filled-in one, for each model.
+
+    Where observed cells cannot be wrong, the bounds of any filling hold as well, and are intersected.
+    """
+    moves = moves_of(uncertainty, filled.n_holes)
+    attempts = [certify_around(*model, filled.movable, moves) for model in filled.models]
+    wrong_cells = uncertainty.wrong_cells if isinstance(uncertainty, Budget) else 0
+    missing = any(attempt.bounds is None for attempt in attempts)
+    others = _any_filling(parameters, data, filled, bool(wrong_cells)) if missing or not wrong_cells else None
+    certificates = []
+    for k, attempt in enumerate(attempts):
+        parts = () if attempt.bounds is None else (attempt.bounds,)
+        note = attempt.note
+        if others is not None:
+            parts += others[k].parts
+            note = " ".join(each for each in (note, others[k].note) if each)
+        if attempt.bounds is None:
+            note = f"{attempt.note} The bounds are those of {'all cells' if wrong_cells else 'any filling'}."
+        gap = filled.models[k].solution.gap
+        certificates.append(Certificate(parameters.certificate, parts, gap, note, promise_of(uncertainty, filled)))
+    return tuple(certificates)
+
+
+def moves_of(uncertainty: Budget | RandomHoles, n_holes: int) -> BudgetMoves | RandomMoves:
+    """Return the set of moves that certificates use."""
+    if isinstance(uncertainty, Budget):
+        return BudgetMoves((uncertainty.count(n_holes), int(uncertainty.wrong_cells)))
+    return RandomMoves(uncertainty.bias, uncertainty.delta, uncertainty.blocks, uncertainty.claim)
+
+
+def promise_of(uncertainty: Budget | RandomHoles, filled: FilledTraining) -> str:
+    """Return the sentence that says what is promised."""
+    return uncertainty.promise(filled.n_holes) if isinstance(uncertainty, Budget) else uncertainty.promise
+
+
+def _any_filling(
+    parameters: Parameters, data: TrainingData, filled: FilledTraining, with_wrong_cells: bool
+) -> tuple[Certificate, ...]:
+    """Certify any filling of the same table; `with_wrong_cells`, any table in which every cell is in its interval."""
+    recipe = CERTIFICATES[parameters.certificate]
+    recipe = CERTIFICATES["tight"] if recipe.needs.training else recipe
+    rows: tuple[Rows, ...] = data.rows
+    if with_wrong_cells:
+        boxes = filled.boxes()
+        engine = engine_of(rows[0])
+        assert isinstance(engine, MemoryRows)
+        rows = tuple(on_engine(each, MemoryRows(boxes, engine.y, engine.weight)) for each in rows)
+    models = train(replace(parameters, verbose=0), rows, [model.solution.w for model in filled.models])
+    certificates = tuple(recipe(*model) for model in models)
+    for model in models:
+        model.problem.rows.clear_cache()
+    return certificates

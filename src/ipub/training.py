@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from ipub.attained import attained_bounds
 from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, TrainedModel, bounds_of_uncertain_rows
+from ipub.certificates.around_filling import MovableRows
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, with_intercept_column
@@ -106,6 +107,8 @@ class Training:
     models : tuple of K TrainedModel
         The training problems, with their rows, and their solutions. Empty in a model that was
         loaded from a file, unpickled or copied: it has no training rows.
+    movable : MovableRows or None
+        What may differ from a filled-in table, on which the models were trained, if that is what the bounds are about.
     """
 
     table: LearntTable
@@ -120,6 +123,7 @@ class Training:
     n_iter: int
     dual_gap: float
     models: tuple[TrainedModel, ...] = ()
+    movable: MovableRows | None = None
 
     @classmethod
     def of(

@@ -23,6 +23,9 @@ sum. (A sum over one row is that row up to a factor.)"""
 Progress = Callable[[int, int], None]
 """Called with the number of rows done and their total."""
 
+ANY_FILLING = "Always: the bounds hold for every filling of the missing values inside their intervals."
+"""What a certificate promises if nothing else is said."""
+
 P = TypeVar("P", bound="ScoreBounds")
 
 
@@ -104,12 +107,15 @@ class Certificate:
         Duality gap of the trained model at the center.
     note : str
         What could not be certified as requested, and which certificate is used instead.
+    promise : str
+        One sentence: for which tables the bounds hold, and whether always or with which probability.
     """
 
     name: str
     parts: tuple[ScoreBounds, ...]
     gap: float
     note: str = ""
+    promise: str = ANY_FILLING
 
     def score_bounds(self, X: Array, training: TrainedModel | None = None, progress: Progress | None = None) -> Array:
         """Return (m, 2): the lowest and highest score that any completion's model may give each row.

@@ -22,13 +22,10 @@ class DrawBounds(ScoreBounds):
         One for each draw, of the models of all tables in the neighbourhood of what was drawn.
     weights : array of shape (n_draws, n_features)
         The models trained on the draws.
-    promise : str
-        What is promised, with which probability.
     """
 
     members: tuple[Certificate, ...]
     weights: Array
-    promise: str = ""
     name: str = "draws"
 
     @property

@@ -72,6 +72,10 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     handle_unknown : {"error", "any"}, default="error"
         What to do with a category in a test row that was neither there in training nor declared by the column's type:
         raise an error, or let it be any of those that were.
+    uncertainty : "worst", Budget, RandomHoles or Draws, default="worst"
+        What the bounds are about: every filling of the holes (the worst case); tables that differ from a filled-in one
+        in few cells (`ipub.Budget`); missing values that are independent from row to row (`ipub.RandomHoles`); or those
+        that an imputer draws (`ipub.Draws`). The last two hold with a probability. ``certificate_.promise`` says which.
     class_weight : "balanced", mapping or None, default=None
         Factors of the weights of each class's rows: ``{class: factor}``, or such that all classes weigh the same.
     unknown_labels : bool, default=False
@@ -174,6 +178,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         scale: str | None = None,
         precision: Any = None,
         handle_unknown: str = "error",
+        uncertainty: Any = "worst",
         class_weight: Any = None,
         unknown_labels: bool = False,
         max_label_errors: int = 0,
@@ -193,6 +198,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.scale = scale
         self.precision = precision
         self.handle_unknown = handle_unknown
+        self.uncertainty = uncertainty
         self.class_weight = class_weight
         self.unknown_labels = unknown_labels
         self.max_label_errors = max_label_errors

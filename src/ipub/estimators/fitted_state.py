@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,8 +22,12 @@ FREE = frozenset({"handle_unknown", "max_iter", "random_state", "tol", "verbose"
 """Parameters that may change after `fit`: how rows are read, how exact training is and what is shown. All others
 determine what the model and its bounds mean."""
 
-MODELS, FITTED_WITH = "_models", "_fitted_with"
-"""Attributes that are no results: the problems with their training rows, and the parameters of `fit`."""
+MODELS, MOVABLE, FITTED_WITH = "_models", "_movable", "_fitted_with"
+"""Attributes that are no results: the problems with their training rows, what may differ from a filled-in table, and
+the parameters of `fit`."""
+
+WITHOUT_ROWS: dict[str, Any] = {MODELS: (), MOVABLE: None}
+"""These attributes of an estimator that has no training rows."""
 
 SHOWN = 60
 """Characters of a parameter's value in an error message, at most."""
@@ -53,16 +60,16 @@ def keep_training(estimator: Any, training: Training) -> None:
         attributes["coef_"], attributes["intercept_"] = training.coef[0], float(training.intercept[0])
     else:
         attributes["classes_"] = training.classes
-    _assign(estimator, attributes, training.models)
+    _assign(estimator, attributes, {MODELS: training.models, MOVABLE: training.movable})
 
 
-def _assign(estimator: Any, attributes: Mapping[str, Any], models: tuple[Any, ...]) -> None:
+def _assign(estimator: Any, attributes: Mapping[str, Any], rows: Mapping[str, Any]) -> None:
     others = {name: value for name, value in vars(estimator).items() if name != "feature_names_in_"}
     parameters = estimator.get_params(deep=False)
     # Copies, so that a mapping or an array that is changed in place is noticed.
     meaning = {name: copy.deepcopy(value) for name, value in parameters.items() if name not in FREE}
     # One assignment: an interrupt comes before it or after it.
-    estimator.__dict__ = {**others, **attributes, MODELS: models, FITTED_WITH: meaning}
+    estimator.__dict__ = {**others, **attributes, **rows, FITTED_WITH: meaning}
 
 
 def is_result(name: str) -> bool:
@@ -93,6 +100,7 @@ def training_from(estimator: Any, loss: Loss) -> Training:
         n_iter=estimator.n_iter_,
         dual_gap=estimator.dual_gap_,
         models=getattr(estimator, MODELS),
+        movable=getattr(estimator, MOVABLE),
     )
 
 
@@ -122,12 +130,25 @@ def fitted_parameter(estimator: Any, name: str) -> Any:
     return getattr(estimator, FITTED_WITH, {}).get(name, getattr(estimator, name))
 
 
+def stored_parameter(value: Any) -> Any:
+    """Return the value of a parameter as files and pickles hold it: without fillings and imputers."""
+    return value.stored() if hasattr(value, "stored") else value
+
+
 def _is_same(before: Any, now: Any) -> bool:
     """Whether two values of a parameter are equal; arrays and sequences value by value, mappings key by key."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         return before.keys() == now.keys() and all(_is_same(value, now[key]) for key, value in before.items())
     if before is now and isinstance(now, bool | float | int | str | None):
         return True
+    if is_dataclass(before) or is_dataclass(now):
+        return type(before) is type(now) and all(
+            _is_same(getattr(before, field.name), getattr(now, field.name)) for field in fields(before)
+        )
+    if isinstance(before, BaseEstimator) or isinstance(now, BaseEstimator):
+        return type(before) is type(now) and _is_same(before.get_params(), now.get_params())
+    if callable(before) or callable(now):
+        return before is now or type(before) is type(now) is not FunctionType
     if before is None or now is None:
         return before is now
     if isinstance(before, str) or isinstance(now, str):
@@ -173,4 +194,4 @@ def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str
 
 def restore_fitted(estimator: Any, attributes: Mapping[str, Any]) -> None:
     """Make an estimator with its parameters the fitted one of which `fitted_attributes` were stored."""
-    _assign(estimator, {"encoder_": None, "scaling_": None, **attributes}, ())
+    _assign(estimator, {"encoder_": None, "scaling_": None, **attributes}, WITHOUT_ROWS)

@@ -15,18 +15,23 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.certificates import CERTIFICATES, Certificate
 from ipub.estimators.fitted_state import (
+    FITTED_WITH,
     MODELS,
+    WITHOUT_ROWS,
     check_unchanged,
     fitted_parameter,
     keep_training,
+    stored_parameter,
     training_from,
     without_rows,
 )
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
-from ipub.reading import Parameters, read_training_data
+from ipub.fitting import fit_training
+from ipub.reading import Parameters
 from ipub.rounding import Array
-from ipub.training import Training, train_and_certify
+from ipub.training import Training
+from ipub.uncertainty import Budget, Draws, RandomHoles
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -38,6 +43,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "scale": [StrOptions({"standard", "minmax"}), None],
     "precision": [Interval(Real, 0, None, closed="left"), Mapping, None],
     "handle_unknown": [StrOptions({"error", "any"})],
+    "uncertainty": [StrOptions({"worst"}), Budget, RandomHoles, Draws],
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "random_state": ["random_state"],
@@ -60,6 +66,7 @@ class BoundedLinearModel(FrameOutput):
 
     loss: str
     handle_unknown: str
+    uncertainty: Any
     verbose: int
 
     certificate_: Certificate | tuple[Certificate, ...]
@@ -73,7 +80,7 @@ class BoundedLinearModel(FrameOutput):
     def _fit(self, X: Any, y: Any, *arguments: Any) -> Self:
         """Read, train and certify; the estimator changes only at the end, and not at all if anything fails."""
         parameters = parameters_of(self)
-        keep_training(self, train_and_certify(parameters, read_training_data(parameters, X, y, *arguments)))
+        keep_training(self, fit_training(parameters, X, y, *arguments))
         return self
 
     @property
@@ -165,12 +172,15 @@ class BoundedLinearModel(FrameOutput):
         state: dict[str, Any] = super().__getstate__()
         if MODELS not in state:
             return state
-        return without_rows({**state, MODELS: ()}, fitted_parameter(self, "fit_intercept"))
+        # A filling or an imputer may hold training rows too.
+        fitted_with = {name: stored_parameter(value) for name, value in state[FITTED_WITH].items()}
+        state = {**state, **WITHOUT_ROWS, FITTED_WITH: fitted_with, "uncertainty": stored_parameter(self.uncertainty)}
+        return without_rows(state, fitted_parameter(self, "fit_intercept"))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy with the same bounds; the training table, which is not copied, is not part of it."""
         other = type(self).__new__(type(self))
-        shared = {**self.__dict__, MODELS: ()} if MODELS in self.__dict__ else self.__dict__
+        shared = {**self.__dict__, **WITHOUT_ROWS} if MODELS in self.__dict__ else self.__dict__
         other.__dict__ = copy.deepcopy(shared, memo)
         return other
 

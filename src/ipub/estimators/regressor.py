@@ -32,8 +32,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         Strength of the penalty. A stronger penalty gives narrower bounds and a less accurate model. The same model as
         ``Ridge(alpha=a)`` on n rows has ``alpha = 2 a / n``, the same as ``ElasticNet(alpha=a)`` has ``alpha = 2 a``
         and its `l1_ratio`. ``HuberRegressor`` also estimates a scale of the noise, so it is another model.
-    l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, precision, handle_unknown, tol, max_iter,
-    random_state, verbose
+    l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, precision, handle_unknown, uncertainty, tol,
+    max_iter, random_state, verbose
         As in `BoundedClassifier`.
     huber_delta : float, default=1.0
         Residual at which ``loss="huber"`` turns from quadratic to linear, in units of y. Other losses do not use it.
@@ -88,6 +88,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         scale: str | None = None,
         precision: Any = None,
         handle_unknown: str = "error",
+        uncertainty: Any = "worst",
         tol: float = 1e-8,
         max_iter: int = 1000,
         huber_delta: float = 1.0,
@@ -104,6 +105,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         self.scale = scale
         self.precision = precision
         self.handle_unknown = handle_unknown
+        self.uncertainty = uncertainty
         self.tol = tol
         self.max_iter = max_iter
         self.huber_delta = huber_delta

@@ -1,7 +1,17 @@
 """Fillings drawn at random: the samplers behind `ipub.Draws`."""
 
 from ipub.imputing.drawn_tables import DrawnTables, check_not_deterministic
-from ipub.imputing.holes import Filling, Holes
+from ipub.imputing.fillings import filling_of
+from ipub.imputing.holes import Filling, Holes, holes_of
 from ipub.imputing.samplers import Sampler, sampler_of
 
-__all__ = ["DrawnTables", "Filling", "Holes", "Sampler", "check_not_deterministic", "sampler_of"]
+__all__ = [
+    "DrawnTables",
+    "Filling",
+    "Holes",
+    "Sampler",
+    "check_not_deterministic",
+    "filling_of",
+    "holes_of",
+    "sampler_of",
+]

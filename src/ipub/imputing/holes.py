@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import MissingCategories
 from ipub.data.validation import column_label
-from ipub.reading import LearntTable
+from ipub.reading import LearntTable, TrainingData
 from ipub.rounding import Array
 
 
@@ -105,3 +105,12 @@ class Holes:
             names = self.learnt.columns.feature_names_in
             return column_label(column, None if names is None else list(names))
         return encoder.columns[int(np.searchsorted(encoder.starts, column, side="right")) - 1]
+
+
+def holes_of(data: TrainingData, X: Any, X_lower: ArrayLike | None, X_upper: ArrayLike | None) -> Holes:
+    """Find the holes of a training table that was read; the other arguments are those of `fit`."""
+    bounds = None
+    if X_lower is not None and X_upper is not None:
+        table = np.asarray(data.table.columns.values(X))
+        bounds = IntervalMatrix.from_table_and_bounds(table, np.asarray(X_lower), np.asarray(X_upper), data.table.names)
+    return Holes.of(data.table, X, bounds, data.weight > 0.0)

@@ -38,6 +38,7 @@ class Parameters:
     class_weight: Any = None
     unknown_labels: bool = False
     max_label_errors: int = 0
+    uncertainty: Any = "worst"
 
     @property
     def penalty(self) -> ElasticNet:

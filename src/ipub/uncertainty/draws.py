@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -103,6 +103,10 @@ class Draws:
         if isinstance(self.imputer, str):
             return repr(self.imputer)
         return str(getattr(self.imputer, "__name__", type(self.imputer).__name__))
+
+    def stored(self) -> Draws:
+        """Return what a model file holds: an imputer by its name."""
+        return self if isinstance(self.imputer, str) else replace(self, imputer=self.name, random_state=None)
 
     @property
     def promise(self) -> str:

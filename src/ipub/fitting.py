@@ -1,0 +1,46 @@
+"""From the arguments of `fit` to a training: reading, training and certifying, as the parameter `uncertainty` says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ipub.draws_training import train_and_certify_draws
+from ipub.filled_training import train_and_certify_filled
+from ipub.reading import Parameters, TrainingData, read_training_data
+from ipub.training import Training, train_and_certify
+from ipub.uncertainty import Budget, Draws, RandomHoles
+
+
+def fit_training(
+    parameters: Parameters,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    X_lower: ArrayLike | None = None,
+    X_upper: ArrayLike | None = None,
+    *target_bounds: ArrayLike | None,
+) -> Training:
+    """Read the arguments of `fit`, train and certify; nothing is changed."""
+    if not isinstance(parameters.uncertainty, str):
+        parameters.uncertainty.check()
+    data = read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds)
+    return certify_as_promised(parameters, data, X, X_lower, X_upper)
+
+
+def certify_as_promised(
+    parameters: Parameters,
+    data: TrainingData,
+    X: Any,
+    X_lower: ArrayLike | None = None,
+    X_upper: ArrayLike | None = None,
+) -> Training:
+    """Train on what was read, and certify what the parameter `uncertainty` asks for."""
+    match parameters.uncertainty:
+        case Draws() as draws:
+            return train_and_certify_draws(parameters, data, draws, X, X_lower, X_upper)
+        case Budget() | RandomHoles() as uncertainty:
+            return train_and_certify_filled(parameters, data, uncertainty, X, X_lower, X_upper)
+        case _:
+            return train_and_certify(parameters, data)
