@@ -1,15 +1,14 @@
-"""The certificate around a filled-in table: bounds, or the reason why there are none (Theorem 9)."""
+"""The certificate around a filled-in table: bounds, or the reason why there are none (Theorems 9 and 10)."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from ipub.certificates.around_filling.bounds import FilledBounds
+from ipub.certificates.around_filling.bounds import FilledBounds, FilledEllipsoid
 from ipub.certificates.around_filling.filled_table import MOST_NUMBERS, FilledTable
 from ipub.certificates.around_filling.moves import BudgetMoves
 from ipub.certificates.around_filling.prove_move import prove_move
+from ipub.certificates.around_filling.random_moves import RandomMoves
 from ipub.certificates.around_filling.units import MovableRows
 from ipub.problem import Problem
 from ipub.rounding import overflow_means_unbounded
@@ -21,22 +20,29 @@ ROUNDS = 4
 WORTHWHILE = 0.97
 """Another round is made if the last one shrank the reach of the training rows to less than this."""
 
-MOST_PAIRS = 1 << 25
-"""Rounds are made where rows times options times columns are at most this: each row looks at each option."""
+MOST_PAIRS = 1 << 24
+"""Rounds are made where rows times options are at most this: each row looks at each option (about 10 s a round)."""
 
 
 class AroundAttempt(NamedTuple):
-    """The bounds of Theorem 9, or None and the reason."""
+    """The bounds of Theorem 9 or 10, or None and the reason."""
 
-    bounds: FilledBounds | None
+    bounds: FilledBounds | FilledEllipsoid | None
     note: str
 
 
 @overflow_means_unbounded()
 def certify_around(
-    problem: Problem, solution: Solution, movable: MovableRows, moves: BudgetMoves, rounds: int = ROUNDS
+    problem: Problem,
+    solution: Solution,
+    movable: MovableRows,
+    moves: BudgetMoves | RandomMoves,
+    rounds: int = ROUNDS,
 ) -> AroundAttempt:
-    """Bound the scores of the models of all tables that differ from a filled-in one as `moves` allows (Theorem 9).
+    """Bound the scores of the models of all tables that differ from a filled-in one as `moves` allows.
+
+    For losses with `has_bounded_third_derivative` and the L2 penalty. With `BudgetMoves` bounds hold for certain
+    (Theorem 9), with `RandomMoves` with probability ``1 - delta`` (Theorem 10).
 
     Parameters
     ----------
@@ -46,10 +52,11 @@ def certify_around(
         Any vector of weights: the model of the filled-in table makes the bounds narrow.
     movable : MovableRows
         What may differ from the table.
-    moves : BudgetMoves
+    moves : BudgetMoves or RandomMoves
         How much of it, together.
     rounds : int
-        How often the bounds of the training rows are put back in.
+        How often the bounds of the training rows are put back in: each costs about n_rows times n_units, and makes the
+        bounds narrower.
     """
     reason = _unsupported_reason(problem)
     if reason:
@@ -60,11 +67,10 @@ def certify_around(
     proved = prove_move(table)
     if proved is None:
         return AroundAttempt(None, "No set of models around the filled-in table could be proved.")
-    bounds = FilledBounds.of(table, proved)
-    n, d = table.X.shape
-    if n * len(movable.option_unit) > MOST_PAIRS:
-        return AroundAttempt(bounds, "")
-    for _ in range(rounds):
+    bounds = FilledBounds.of(proved)
+    if table.chance is not None and table.chance.claim == "all":
+        return AroundAttempt(bounds.ellipsoid, "")
+    for _ in range(rounds if len(table.X) * len(movable.option_unit) <= MOST_PAIRS else 0):
         before, bounds = bounds, bounds.narrowed()
         if not (bounds.reach.rows.sum() < WORTHWHILE * before.reach.rows.sum()):
             break

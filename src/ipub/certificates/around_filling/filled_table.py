@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.around_filling.moves import BudgetMoves, row_sums
+from ipub.certificates.around_filling.random_moves import RandomMoves
 from ipub.certificates.around_filling.units import MovableRows
 from ipub.engine import Block
 from ipub.losses import Loss
@@ -53,8 +54,9 @@ class RowDerivatives(NamedTuple):
 class ScoreSpread(NamedTuple):
     """Over all moves of each movable row, at w': bounds of its derivatives' derivatives."""
 
+    least_curvature: Array
     curvature: Array
-    """b_i: the greatest curvature."""
+    """b_i: the greatest curvature; and the least."""
     slope_lower: Array
     slope_upper: Array
     """The derivative of the curvature lies between these."""
@@ -89,16 +91,21 @@ class FilledTable:
     m: Array
     movable: MovableRows
     moves: BudgetMoves
+    chance: RandomMoves | None = None
 
     @classmethod
-    def of(cls, problem: Problem, w: Array, movable: MovableRows, moves: BudgetMoves) -> FilledTable | None:
+    def of(
+        cls, problem: Problem, w: Array, movable: MovableRows, moves: BudgetMoves | RandomMoves
+    ) -> FilledTable | None:
         """Gather the rows of a problem; None if they are too many."""
         gathered = problem.rows.gather(_table_rows, most=MOST_NUMBERS)
         if gathered is None:
             return None
         rows, d = TableRows(*gathered), len(w)
         m = rows.weight / problem.rows.total_weight
-        return cls(problem.loss, w, problem.penalty.lam_vector(d), rows.X, rows.y, m, movable, moves)
+        chance = moves if isinstance(moves, RandomMoves) else None
+        certain = moves if isinstance(moves, BudgetMoves) else BudgetMoves((movable.n_units, movable.n_units))
+        return cls(problem.loss, w, problem.penalty.lam_vector(d), rows.X, rows.y, m, movable, certain, chance)
 
     @property
     def n_features(self) -> int:
@@ -181,7 +188,7 @@ class FilledTable:
         y = self.y[self.movable.rows]
         slope_lower, slope_upper = self.loss.curvature_slope_range(y, lower, upper)
         return ScoreSpread(
-            self.loss.curvature_range(y, lower, upper)[1],
+            *self.loss.curvature_range(y, lower, upper),
             slope_lower,
             slope_upper,
             np.maximum(np.abs(slope_lower), np.abs(slope_upper)),

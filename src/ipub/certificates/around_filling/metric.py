@@ -1,4 +1,4 @@
-"""Norms in a metric that a float matrix defines, and largest eigenvalues, both rounded up (section F)."""
+"""Norms in a metric that a float matrix defines, and eigenvalues, both rounded up (F15)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,12 @@ class Whitened(NamedTuple):
         """Return some of the vectors."""
         return Whitened(self.vectors[chosen], self.error[chosen], self.norm[chosen])
 
-    def largest_form(self, weights: Array) -> float:
-        """Bound the largest eigenvalue of ``sum_i weights_i a_i a_i^T``, for weights that are not negative."""
-        form = (self.vectors * weights[:, None]).T @ self.vectors
-        return float(up(largest_eigenvalue_upper(form[None])[0] + self.form_error(weights)))
-
-    def form_error(self, weights: Array) -> float:
-        """Bound the norm of the rounding error of the computed ``sum_i weights_i a_i a_i^T`` (F7)."""
-        return float(self.form_errors(weights[None])[0])
+    def form(self, weights: Array) -> Array:
+        """Return ``sum_i weights_i a_i a_i^T`` as computed; see `form_errors`."""
+        return np.asarray((self.vectors * weights[:, None]).T @ self.vectors)
 
     def form_errors(self, weights: Array) -> Array:
-        """Bound it for each of several rows of weights."""
+        """Bound the norm of its rounding error for each of several rows of weights that are not negative (F15)."""
         n = weights.shape[1]
         size = sum_upper(weights @ (self.norm * self.norm), n + 2)
         doubt = sum_upper(weights @ (2.0 * self.norm * self.error), n + 4)
@@ -48,13 +43,19 @@ class Whitened(NamedTuple):
 
 
 def largest_eigenvalue_upper(forms: Array) -> Array:
-    """Bound the largest absolute eigenvalue of each of several symmetric float matrices from above.
+    """Bound the largest absolute eigenvalue of each of several symmetric float matrices from above (F15)."""
+    return np.asarray(eigenvalues_upper(forms).max(axis=1, initial=0.0))
 
-    With ``F = Q diag(l) Q^T + R`` it is at most ``max |l| |Q|^2 + |R|``, for any Q and l: here the computed ones, with
-    ``|Q|^2 <= 1 + |Q^T Q - I|`` and Frobenius' norm of what is left (F7). Infinite where nothing is found.
+
+def eigenvalues_upper(forms: Array) -> Array:
+    """Bound the absolute eigenvalues of each of several symmetric float matrices from above, in some order (F15).
+
+    With ``F = Q diag(l) Q^T + R`` the k-th largest is at most that of ``|l|`` times ``|Q|^2``, plus ``|R|``, for any Q
+    and l: here the computed ones, with ``|Q|^2 <= 1 + |Q^T Q - I|`` and Frobenius' norm of what is left. Infinite where
+    nothing is found.
     """
     d = forms.shape[-1]
-    result = np.full(len(forms), np.inf)
+    result = np.full(forms.shape[:2], np.inf)
     finite = np.flatnonzero(np.isfinite(forms).all(axis=(1, 2)))
     forms = 0.5 * (forms[finite] + forms[finite].transpose(0, 2, 1))
     try:
@@ -64,10 +65,12 @@ def largest_eigenvalue_upper(forms: Array) -> Array:
     transposed = vectors.transpose(0, 2, 1)
     left = forms - (vectors * values[:, None, :]) @ transposed
     skew = transposed @ vectors - np.eye(d)
-    largest = np.abs(values).max(axis=1, initial=0.0)
+    values = np.abs(values)
+    largest = values.max(axis=1, initial=0.0)
     rounding = (2 * d + 8) * d * EPS
-    # Entries of |Q| |l| |Q|^T are at most (1 + skew) max |l| on the diagonal, which bounds them all.
+    # Entries of |Q| |l| |Q|^T are at most (1 + skew) max |l|.
     skew_size = up(norm_upper(skew.reshape(len(forms), -1)) + 2.0 * rounding)
     left_size = up(norm_upper(left.reshape(len(forms), -1)) + up(2.0 * rounding * up(largest * (1.0 + skew_size))))
-    result[finite] = up(up(largest * up(1.0 + skew_size)) + left_size)
-    return np.where(np.isnan(result), np.inf, result)
+    found = up(up(values * up(1.0 + skew_size)[:, None]) + left_size[:, None])
+    result[finite] = np.where(np.isnan(found), np.inf, found)
+    return result

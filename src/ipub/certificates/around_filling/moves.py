@@ -6,24 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipub.certificates.around_filling.units import MovableRows, RowSlots
-from ipub.rounding import Array, sum_upper, up
-
-
-def largest_sum_upper(values: Array, count: int) -> Array:
-    """Bound the sum of the `count` largest of non-negative values along the last axis; all if there are no more.
-
-    Examples
-    --------
-    >>> bool(5.0 <= largest_sum_upper(np.array([1.0, 3.0, 2.0]), 2) < 5.0 + 1e-14)
-    True
-    """
-    n = values.shape[-1]
-    if count <= 0 or n == 0:
-        return np.zeros(values.shape[:-1])
-    if count < n:
-        values = np.partition(values, n - count, axis=-1)[..., n - count :]
-    return np.asarray(sum_upper(values.sum(axis=-1), min(count, n) + 1))
+from ipub.certificates.around_filling.largest_sums import largest_sum_upper
+from ipub.certificates.around_filling.unit_norms import sum_norm_upper
+from ipub.certificates.around_filling.units import MovableRows
+from ipub.data.interval_matrix import Indices
+from ipub.rounding import Array, up
 
 
 @dataclass(frozen=True)
@@ -62,12 +49,19 @@ class BudgetMoves:
                 total = up(total + largest_sum_upper(in_rows(part, slots), self.count(group)))
         return total
 
+    def norm_upper(self, movable: MovableRows, Z: Array, error: Array, rounds: int = 3) -> Array:
+        """Bound ``|sum_k t_k z_k|``, one vector for each generator that is off by `error` (Lemma 20 (ii)).
+
+        For each of several sets of vectors, shape (n_sets, n_generators, d); weights are chosen `rounds` times.
+        """
+        return sum_norm_upper(movable, self.count, Z, error, rounds)
+
     def has_limit(self, movable: MovableRows) -> bool:
         """Whether some units must stay where they are."""
         return any(self.count(group) < len(units) for group, (units, _) in enumerate(movable.groups))
 
 
-def in_rows(values: Array, slots: np.ndarray) -> Array:
+def in_rows(values: Array, slots: Indices) -> Array:
     """Lay values of units out row by row, with zeros where a row has fewer units than others."""
     padded = np.concatenate([values, np.zeros((*values.shape[:-1], 1))], axis=-1)
     return padded[..., slots]
@@ -80,6 +74,3 @@ def row_sums(movable: MovableRows, values: Array) -> Array:
         if len(units):
             total = up(total + largest_sum_upper(in_rows(values[..., units], slots), slots.shape[1]))
     return total
-
-
-__all__ = ["BudgetMoves", "RowSlots", "in_rows", "largest_sum_upper", "row_sums"]

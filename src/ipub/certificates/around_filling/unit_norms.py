@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from ipub.certificates.around_filling.largest_sums import largest_sum_upper
 from ipub.certificates.around_filling.metric import largest_eigenvalue_upper
-from ipub.certificates.around_filling.moves import BudgetMoves, largest_sum_upper
 from ipub.certificates.around_filling.units import MovableRows
 from ipub.data.interval_matrix import Indices
 from ipub.rounding import EPS, UNDERFLOW, Array, norm_upper, sum_upper, up
@@ -14,11 +16,16 @@ LEADING = 0.6
 """Eigenvectors with at least this share of the largest eigenvalue count in the choice of weights."""
 
 
-def unit_norm_upper(movable: MovableRows, moves: BudgetMoves, Z: Array, error: Array, rounds: int = 3) -> Array:
+def sum_norm_upper(
+    movable: MovableRows, count_of: Callable[[int], int], Z: Array, error: Array, rounds: int
+) -> Array:
     """Bound ``|sum_k t_k z_k|`` over all moves, z_k being a generator of unit k, for each of several sets of generators.
 
     Parameters
     ----------
+    movable : MovableRows
+    count_of : callable
+        How many units of a group may move.
     Z : array of shape (n_sets, n_generators, d)
         One vector for each of `movable.generators`.
     error : array of shape (n_sets, n_generators)
@@ -29,14 +36,14 @@ def unit_norm_upper(movable: MovableRows, moves: BudgetMoves, Z: Array, error: A
     total = np.zeros(len(Z))
     unit = movable.option_unit[movable.generators]
     for group, (units, _) in enumerate(movable.groups):
-        if len(units) == 0 or moves.count(group) == 0:
+        if len(units) == 0 or count_of(group) == 0:
             continue
         position = np.full(movable.n_units, -1)
         position[units] = np.arange(len(units))
         chosen = np.flatnonzero(position[unit] >= 0)
         part = Z if len(chosen) == Z.shape[1] else Z[:, chosen]
         doubt = error if len(chosen) == Z.shape[1] else error[:, chosen]
-        total = up(total + _norm_upper(part, doubt, position[unit[chosen]], len(units), moves.count(group), rounds))
+        total = up(total + _norm_upper(part, doubt, position[unit[chosen]], len(units), count_of(group), rounds))
     return total
 
 

@@ -138,6 +138,11 @@ class MovableRows:
         return np.flatnonzero(self.is_generator)
 
     @cached_property
+    def is_number(self) -> NDArray[np.bool_]:
+        """Whether a unit is a number: all its options change the same column."""
+        return np.bincount(self.option_unit, self.option_amounts[:, 1] != 0.0, self.n_units) == 0
+
+    @cached_property
     def option_size(self) -> Array:
         """Sum of the absolute amounts of each option, rounded up."""
         return up(np.abs(self.option_amounts).sum(axis=1))
@@ -174,6 +179,8 @@ class MovableRows:
 
     def greatest(self, values: Array) -> Array:
         """Return for each unit the greatest of its options' values, along the last axis."""
+        if self.n_units == 0:
+            return np.zeros((*values.shape[:-1], 0))
         return np.asarray(np.maximum.reduceat(values, self.option_starts, axis=-1))
 
 
