@@ -189,9 +189,7 @@ def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_
 
 def _certificate(name: str, members: tuple[_Member, ...], draws: Draws) -> Certificate:
     """Return the range over all draws of one model as a certificate."""
-    bounds = DrawBounds(
-        tuple(member.certificate for member in members), np.stack([member.w for member in members])
-    )
+    bounds = DrawBounds(tuple(member.certificate for member in members), np.stack([member.w for member in members]))
     notes = dict.fromkeys(member.certificate.note for member in members if member.certificate.note)
     if CERTIFICATES[name].needs.training:
         notes["Draws are certified by 'tight': retraining for each row of each draw would take too long."] = None

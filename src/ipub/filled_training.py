@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ipub.certificates import CERTIFICATES, Certificate, TrainedModel
+from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, TrainedModel
 from ipub.certificates.around_filling import HOLES, WRONG_CELLS, BudgetMoves, MovableRows, RandomMoves, certify_around
 from ipub.data.holes import column_precision
 from ipub.data.interval_matrix import IntervalMatrix
@@ -19,7 +19,7 @@ from ipub.imputing import DrawnTables, Holes, filling_of, holes_of
 from ipub.parallel import single_threaded_blas
 from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic, down, midpoint_and_radius, up
-from ipub.training import Training, train
+from ipub.training import Around, Training, train
 from ipub.uncertainty import Budget, RandomHoles
 
 
@@ -86,7 +86,7 @@ def train_and_certify_filled(
         training = Training.of(parameters, data, filled.models, certificates)
     for model in filled.models:
         model.problem.rows.clear_cache()
-    return replace(training, movable=filled.movable)
+    return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled.n_holes)))
 
 
 def _refuse_other_uncertainty(parameters: Parameters) -> None:
@@ -205,9 +205,7 @@ def _movable_numbers(
     below = np.maximum(up(values - down(centers - radii)), 0.0)
     above = np.maximum(up(up(centers + radii) - values), 0.0)
     is_point = radii == 0.0
-    return MovableRows.of_numbers(
-        rows, columns, np.where(is_point, 0.0, below), np.where(is_point, 0.0, above), group
-    )
+    return MovableRows.of_numbers(rows, columns, np.where(is_point, 0.0, below), np.where(is_point, 0.0, above), group)
 
 
 def _movable_categories(rows: Array, levels: Levels, table: Array, group: int) -> MovableRows:
@@ -240,8 +238,11 @@ def certify_filled(
             note = " ".join(each for each in (note, others[k].note) if each)
         if attempt.bounds is None:
             note = f"{attempt.note} The bounds are those of {'all cells' if wrong_cells else 'any filling'}."
+        promise = promise_of(uncertainty, filled)
+        if attempt.bounds is None and not wrong_cells:
+            promise = ANY_FILLING
         gap = filled.models[k].solution.gap
-        certificates.append(Certificate(parameters.certificate, parts, gap, note, promise_of(uncertainty, filled)))
+        certificates.append(Certificate(parameters.certificate, parts, gap, note, promise))
     return tuple(certificates)
 
 

@@ -6,18 +6,25 @@ function that changes none of its arguments, so a step that fails leaves everyth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from ipub.attained import attained_bounds
-from ipub.certificates import CERTIFICATES, MOST_TRIED, Certificate, TrainedModel, bounds_of_uncertain_rows
-from ipub.certificates.around_filling import MovableRows
+from ipub.attained import Attained, attained_bounds, attained_within_budget
+from ipub.certificates import (
+    CERTIFICATES,
+    MOST_TRIED,
+    Certificate,
+    DrawBounds,
+    TrainedModel,
+    bounds_of_uncertain_rows,
+)
+from ipub.certificates.around_filling import BudgetMoves, MovableRows, RandomMoves
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, with_intercept_column
@@ -81,6 +88,15 @@ def certify_models(parameters: Parameters, data: TrainingData, models: tuple[Tra
     return training
 
 
+class Around(NamedTuple):
+    """What may differ from a filled-in table."""
+
+    movable: MovableRows
+    """Its holes and observed cells, each with the ways in which it may differ."""
+    moves: BudgetMoves | RandomMoves
+    """How many of them may, or with which law."""
+
+
 @dataclass(frozen=True, eq=False)
 class Training:
     """What was read, trained and certified. There are K models: one, or one for each of more than two classes.
@@ -107,7 +123,7 @@ class Training:
     models : tuple of K TrainedModel
         The training problems, with their rows, and their solutions. Empty in a model that was
         loaded from a file, unpickled or copied: it has no training rows.
-    movable : MovableRows or None
+    around : Around or None
         What may differ from a filled-in table, on which the models were trained, if that is what the bounds are about.
     """
 
@@ -123,7 +139,7 @@ class Training:
     n_iter: int
     dual_gap: float
     models: tuple[TrainedModel, ...] = ()
-    movable: MovableRows | None = None
+    around: Around | None = None
 
     @classmethod
     def of(
@@ -266,12 +282,32 @@ class Training:
         radius = np.zeros_like(center)
         radius[cells[0], cells[1]] = cells[2]
         with progress("Retraining on fillings", 1.0, bool(verbose)) as report:
-            attained = attained_bounds(problem, solution, center, radius=radius, keep_completions=keep, progress=report)
+            attained = self._search(k, center, radius, keep, report)
         # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
         certified = bounds_of_uncertain_rows(self.certificates[k].score_bounds, center, cells, self.coef_bounds[k])
         inside = np.clip(attained.bounds, certified[:, :1], certified[:, 1:])
         is_rounding = np.abs(attained.bounds - inside) <= RETRAINING_ERROR * (1.0 + np.abs(inside))
         return np.where(is_rounding, inside, attained.bounds), attained.completions
+
+    def _search(self, k: int, center: Array, radius: Array, keep: bool, report: Callable[[float], None]) -> Attained:
+        """Search for the ends of rows among what model k may be trained on."""
+        problem, solution = self.models[k]
+        draws = self.certificates[k].part(DrawBounds)
+        if self.around is None and draws is None:
+            return attained_bounds(problem, solution, center, radius=radius, keep_completions=keep, progress=report)
+        if keep:
+            raise IpubError("Fillings are returned for uncertainty='worst' alone: leave out return_completions.")
+        if draws is not None:
+            return Attained(draws.plain(center, radius), [])
+        assert self.around is not None
+        movable, moves = self.around
+        if not isinstance(moves, BudgetMoves):
+            raise IpubError(
+                "With RandomHoles every filling is attained, with whatever probability: attained_bounds is for "
+                "uncertainty='worst', a Budget or Draws."
+            )
+        bounds = attained_within_budget(problem, solution, movable, moves, center, radius=radius, progress=report)
+        return Attained(bounds, [])
 
     def unchanged_models(self) -> tuple[TrainedModel, ...]:
         """Return the training problems and their solutions, if the training table is unchanged.

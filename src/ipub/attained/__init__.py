@@ -5,5 +5,6 @@ widths says by how much a certificate can be too wide.
 """
 
 from ipub.attained.bounds import Attained, attained_bounds
+from ipub.attained.within_budget import BudgetSearch, attained_within_budget
 
-__all__ = ["Attained", "attained_bounds"]
+__all__ = ["Attained", "BudgetSearch", "attained_bounds", "attained_within_budget"]

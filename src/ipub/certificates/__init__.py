@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipub.certificates.ball import ball
 from ipub.certificates.certificate import (
+    ANY_FILLING,
     Certificate,
     Needs,
     ScoreBounds,
@@ -51,6 +52,7 @@ CERTIFICATES: dict[str, Recipe] = {
 }
 
 __all__ = [
+    "ANY_FILLING",
     "CERTIFICATES",
     "MOST_TRIED",
     "PARTS",

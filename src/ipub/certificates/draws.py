@@ -39,10 +39,14 @@ class DrawBounds(ScoreBounds):
             low, high = np.minimum(low, bounds[:, 0]), np.maximum(high, bounds[:, 1])
         return low, high
 
-    def plain(self, X: Array) -> Array:
-        """Return (m, 2): the range of the scores of the models trained on the draws themselves; it proves nothing."""
+    def plain(self, X: Array, radius: Array | None = None) -> Array:
+        """Return (m, 2): the range of the scores of the models trained on the draws themselves; it proves nothing.
+
+        Cells of X may move by a radius; each model takes the row inside that suits it.
+        """
         scores = np.asarray(X, dtype=float) @ self.weights.T
-        return np.column_stack([scores.min(axis=1), scores.max(axis=1)])
+        moved = 0.0 if radius is None else radius @ np.abs(self.weights.T)
+        return np.column_stack([(scores - moved).min(axis=1), (scores + moved).max(axis=1)])
 
     def in_columns(self) -> DrawBounds:
         return replace(self, members=tuple(member.in_columns() for member in self.members))

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from ipub.certainty import possible_labels
 from ipub.estimators.fitted_state import fitted_parameter
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
+from ipub.flips import flip_distance
 from ipub.losses import LOSSES, Loss
 from ipub.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 
@@ -299,6 +300,40 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         scores rule it out; `ipub.certainty.possible_labels` states the rule.
         """
         return self._output(possible_labels(self._score_bounds(X)), X, [str(label) for label in self.classes_])
+
+    def flip_distance(self, X: Any, of: str = "holes") -> Any:
+        """Return (m, 2): how many cells or labels must differ before the class of a row can change, as a bracket.
+
+        The first column is proved: if fewer differ, wherever they are, the class is that of `predict`. (It is infinite
+        if all of them together cannot change it.) The second was found by a search that retrains: so many do change it.
+        (It is infinite if none was found.) The truth is between the two.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (m, n_features)
+            Rows without holes.
+        of : {"holes", "wrong_cells", "labels"}, default="holes"
+            Missing values of the training table that differ from the filled-in ones: those of the `Budget` or
+            `RandomHoles` of `fit`, or the middle of every interval and the commonest level. Or observed cells that are
+            wrong, by up to the precision of the `Budget` of `fit`. Or labels that are wrong, with the cells as filled in.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ipub import BoundedClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(200, 3))
+        >>> y = X[:, 0] + X[:, 1] > 0
+        >>> X[rng.random(X.shape) < 0.1] = np.nan
+        >>> clf = BoundedClassifier(alpha=0.1).fit(X, y)
+        >>> certified, found = clf.flip_distance([[0.2, 0.1, 0.0]])[0]
+        >>> bool(1 < certified <= found)
+        True
+        """
+        training = self.training_
+        rows = training.table.uncertain_rows(X, self.handle_unknown == "any")
+        distance = flip_distance(training, rows, of, self.verbose)
+        return self._output(np.column_stack(distance), X, ["certified", "found"])
 
 
 def probability_bounds(loss: Loss, scores: Array) -> Array:

@@ -22,11 +22,11 @@ FREE = frozenset({"handle_unknown", "max_iter", "random_state", "tol", "verbose"
 """Parameters that may change after `fit`: how rows are read, how exact training is and what is shown. All others
 determine what the model and its bounds mean."""
 
-MODELS, MOVABLE, FITTED_WITH = "_models", "_movable", "_fitted_with"
+MODELS, AROUND, FITTED_WITH = "_models", "_around", "_fitted_with"
 """Attributes that are no results: the problems with their training rows, what may differ from a filled-in table, and
 the parameters of `fit`."""
 
-WITHOUT_ROWS: dict[str, Any] = {MODELS: (), MOVABLE: None}
+WITHOUT_ROWS: dict[str, Any] = {MODELS: (), AROUND: None}
 """These attributes of an estimator that has no training rows."""
 
 SHOWN = 60
@@ -60,7 +60,7 @@ def keep_training(estimator: Any, training: Training) -> None:
         attributes["coef_"], attributes["intercept_"] = training.coef[0], float(training.intercept[0])
     else:
         attributes["classes_"] = training.classes
-    _assign(estimator, attributes, {MODELS: training.models, MOVABLE: training.movable})
+    _assign(estimator, attributes, {MODELS: training.models, AROUND: training.around})
 
 
 def _assign(estimator: Any, attributes: Mapping[str, Any], rows: Mapping[str, Any]) -> None:
@@ -100,7 +100,7 @@ def training_from(estimator: Any, loss: Loss) -> Training:
         n_iter=estimator.n_iter_,
         dual_gap=estimator.dual_gap_,
         models=getattr(estimator, MODELS),
-        movable=getattr(estimator, MOVABLE),
+        around=getattr(estimator, AROUND),
     )
 
 

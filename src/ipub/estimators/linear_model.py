@@ -26,8 +26,8 @@ from ipub.estimators.fitted_state import (
     without_rows,
 )
 from ipub.estimators.outputs import FrameOutput
-from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.fitting import fit_training
+from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.reading import Parameters
 from ipub.rounding import Array
 from ipub.training import Training

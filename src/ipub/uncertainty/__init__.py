@@ -1,8 +1,8 @@
 """What may vary: one protocol, one file for each set."""
 
 from ipub.uncertainty.any_filling import AnyFilling
-from ipub.uncertainty.budget import Budget
 from ipub.uncertainty.base import CellMoves, Together, Uncertainty
+from ipub.uncertainty.budget import Budget
 from ipub.uncertainty.draws import Draws
 from ipub.uncertainty.missing_categories import AnyLevel
 from ipub.uncertainty.random_holes import RandomHoles

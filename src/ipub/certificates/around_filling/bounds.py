@@ -165,7 +165,9 @@ class FilledBounds(ScoreBounds):
         error = sum_error(np.abs(U) @ np.abs(table.gradient), len(table.w) + 1)
         error = up(error + sum_upper(np.abs(U) @ table.gradient_error, len(table.w) + 1))
         products = U @ table.X.T
-        far = up(np.abs(products) + up((2 * U.shape[1] + 32) * EPS * norm_upper(U)[:, None] * table.row_norm)) + UNDERFLOW
+        far = (
+            up(np.abs(products) + up((2 * U.shape[1] + 32) * EPS * norm_upper(U)[:, None] * table.row_norm)) + UNDERFLOW
+        )
         if movable.n_units == 0:
             half = up(np.fmin(remainder.second_order(far), remainder.third_order(U, far)) + error)
             return down(center - half), up(center + half), np.zeros(len(U))

@@ -125,9 +125,7 @@ class RandomMoves:
             result = up(result + certain.norm_upper(movable, moved, slack, rounds=2))
         return result
 
-    def sum_upper(
-        self, movable: MovableRows, upper: Array, lower: Array, mean: Array, events: RowEvents
-    ) -> Array:
+    def sum_upper(self, movable: MovableRows, upper: Array, lower: Array, mean: Array, events: RowEvents) -> Array:
         """Bound ``sum_b Y_b`` over independent blocks with probability ``1 - events.end``, row by row (Lemma 21).
 
         The units of a block add up to between ``-lower`` and `upper`, in the mean to at most `mean`.

@@ -16,9 +16,7 @@ LEADING = 0.6
 """Eigenvectors with at least this share of the largest eigenvalue count in the choice of weights."""
 
 
-def sum_norm_upper(
-    movable: MovableRows, count_of: Callable[[int], int], Z: Array, error: Array, rounds: int
-) -> Array:
+def sum_norm_upper(movable: MovableRows, count_of: Callable[[int], int], Z: Array, error: Array, rounds: int) -> Array:
     """Bound ``|sum_k t_k z_k|`` over all moves, z_k being a generator of unit k, for each of several sets of generators.
 
     Parameters

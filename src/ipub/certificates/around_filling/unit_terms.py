@@ -193,7 +193,9 @@ def second_norm(metric: Metric, at_u: Directions) -> Array:
         return np.full(len(at_u.U), np.inf)
     of, spread, m, Q = movable.unit_row, table.spread, table.m[movable.rows], table.row_score
     S, q, along = at_u.row_change[:, of], table.unit_score, at_u.along
-    rho = (0.5 * m * spread.bend * Q)[of] * q * along[:, of] + (0.5 * m * spread.slope)[of] * (q * S + at_u.units * Q[of])
+    rho = (0.5 * m * spread.bend * Q)[of] * q * along[:, of] + (0.5 * m * spread.slope)[of] * (
+        q * S + at_u.units * Q[of]
+    )
     rho = up(rho * INFLATE)
     rows = sum_upper(rho @ adding_matrix(of, len(m)).T, movable.n_units + 1)
     largest = largest_eigenvalue_upper((rows @ row_pairs).reshape(-1, d, d))

@@ -58,9 +58,7 @@ class MovableRows:
     is_generator: NDArray[np.bool_]
 
     @classmethod
-    def of_numbers(
-        cls, rows: Indices, columns: Indices, below: Array, above: Array, group: int = HOLES
-    ) -> MovableRows:
+    def of_numbers(cls, rows: Indices, columns: Indices, below: Array, above: Array, group: int = HOLES) -> MovableRows:
         """Make a unit of each number that may lie up to `below` below and `above` above its filled-in value.
 
         Examples

@@ -1,0 +1,240 @@
+"""How many cells, or labels, would have to differ before a prediction changes its class: a bracket for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.attained import BudgetSearch, attained_bounds
+from ipub.certainty import is_certain
+from ipub.certificates import Certificate, TrainedModel, tight
+from ipub.certificates.around_filling import HOLES, WRONG_CELLS, BudgetMoves, MovableRows, certify_around
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine import MemoryRows, engine_of, on_engine, with_wrong_labels
+from ipub.errors import IpubError
+from ipub.filled_training import movable_holes
+from ipub.progress import progress
+from ipub.rounding import Array
+from ipub.solvers import solve
+from ipub.training import Training
+
+KINDS = ("holes", "wrong_cells", "labels")
+
+MOST_CERTIFICATES = 40
+"""Budgets that are certified, at most, for all rows together: what is not settled by then stays a bracket."""
+
+Bounds = Callable[[int], Array]
+"""Returns (m, 2): bounds of the scores if so many differ."""
+
+
+class FlipDistance(NamedTuple):
+    """For each row, how many cells or labels must differ from what they are before the class can change."""
+
+    certified: Array
+    """No fewer can change it: proved. Infinite if all of them together cannot."""
+    found: Array
+    """So many do: a table was found and retrained. Infinite if none was found."""
+
+
+class Candidates(NamedTuple):
+    """What may differ, and how to bound and to search."""
+
+    count: int
+    """How many there are."""
+    bounds: Bounds
+    attained: Callable[[int, int, float], float]
+    """Returns the score of a row, by number, on a side, that some table attains if so many differ."""
+    scores: Array
+    """Of the rows if nothing differs."""
+
+
+def flip_distance(training: Training, rows: IntervalMatrix, of: str, verbose: int = 0) -> FlipDistance:
+    """Bracket for each row the number of cells or labels that would have to differ to change its class.
+
+    Parameters
+    ----------
+    training : Training
+        Of two classes, with its training rows.
+    rows : IntervalMatrix
+        As `Training.table` reads them, without holes of their own.
+    of : {"holes", "wrong_cells", "labels"}
+        Missing values that differ from the filled-in ones; observed cells that are wrong; or labels that are.
+    verbose : int
+        Whether progress is shown.
+    """
+    if of not in KINDS:
+        raise IpubError(f"of is {of!r}: use {', '.join(map(repr, KINDS))}.")
+    if training.classes is None or len(training.classes) != 2:
+        raise IpubError("flip_distance is for two classes: with more, or in a regression, look at the bounds.")
+    model = training.unchanged_models()[0]
+    if rows.n_uncertain or len(rows.missing_categories):
+        raise IpubError("flip_distance is for rows without missing values: fill them in, or leave these rows out.")
+    candidates = _labels(training, model, rows) if of == "labels" else _cells(training, model, rows, of)
+    with progress("Certifying budgets", MOST_CERTIFICATES, bool(verbose)) as report:
+        certified = _certified(candidates, report)
+    with progress("Searching for tables that flip", len(certified), bool(verbose)) as report:
+        found = _found(candidates, certified, report)
+    return FlipDistance(certified, found)
+
+
+def _certified(candidates: Candidates, report: Callable[[float], None]) -> Array:
+    """Return for each row one more than the greatest number for which its class is proved."""
+    m = len(candidates.scores)
+    lowest, highest = np.full(m, -1), np.full(m, candidates.count + 1)
+    evaluated = 0
+
+    def try_number(k: int) -> None:
+        certain = is_certain(candidates.bounds(k))
+        lowest[certain] = np.maximum(lowest[certain], k)
+        highest[~certain] = np.minimum(highest[~certain], k)
+
+    for k in dict.fromkeys((0, candidates.count)):
+        try_number(k)
+    while evaluated < MOST_CERTIFICATES:
+        is_open = highest - lowest > 1
+        if not is_open.any():
+            break
+        # The geometric middle of the row that is least settled: small numbers matter most.
+        ratio = np.where(is_open, (highest + 1.0) / (lowest + 1.0 + (lowest < 0)), 0.0)
+        row = int(np.argmax(ratio))
+        middle = int(np.sqrt((lowest[row] + 1.0) * max(highest[row], 1)))
+        try_number(int(np.clip(middle, lowest[row] + 1, highest[row] - 1)))
+        evaluated += 1
+        report(evaluated)
+    report(MOST_CERTIFICATES)
+    return np.where(lowest >= candidates.count, np.inf, lowest + 1.0)
+
+
+def _found(candidates: Candidates, certified: Array, report: Callable[[float], None]) -> Array:
+    """Return for each row the smallest number for which the search found a table with the other class."""
+    found = np.full(len(certified), np.inf)
+    for row, score in enumerate(candidates.scores):
+        if np.isfinite(certified[row]):
+            found[row] = _smallest_flip(candidates, row, float(score), max(1, int(certified[row])))
+        report(row + 1)
+    return found
+
+
+def _smallest_flip(candidates: Candidates, row: int, score: float, least: int) -> float:
+    """Double a number until a table with the other class is found, then halve the distance to one that failed."""
+    side = -1.0 if score > 0.0 else 1.0
+
+    def flips(k: int) -> bool:
+        return bool((candidates.attained(row, k, side) > 0.0) != (score > 0.0))
+
+    failed, k = least - 1, least
+    while not flips(k):
+        if k >= candidates.count:
+            return np.inf
+        failed, k = k, min(2 * k, candidates.count)
+    while k - failed > 1:
+        middle = (k + failed) // 2
+        failed, k = (failed, middle) if flips(middle) else (middle, k)
+    return float(k)
+
+
+# --- cells -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """A model of a filled-in table, and the units that may differ from it."""
+
+    model: TrainedModel
+    movable: MovableRows
+    group: int
+
+    def moves(self, k: int) -> BudgetMoves:
+        """Return the budget of k units of the group, and none of the others."""
+        return BudgetMoves((k, 0) if self.group == HOLES else (0, k))
+
+
+def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: str) -> Candidates:
+    group = HOLES if of == "holes" else WRONG_CELLS
+    filled = _filled(training, model, group)
+    count = int(np.count_nonzero(filled.movable.unit_group == group))
+    X = _extended(training, rows)
+    search = BudgetSearch(*filled.model, filled.movable)
+
+    def bounds(k: int) -> Array:
+        attempt = certify_around(*filled.model, filled.movable, filled.moves(k))
+        proved = np.tile([-np.inf, np.inf], (len(X), 1))
+        if attempt.bounds is not None:
+            proved = Certificate("filling", (attempt.bounds,), 0.0).score_bounds(X)
+        if group == HOLES and training.around is None:
+            worst = training.score_bounds(rows)
+            proved = np.column_stack([np.maximum(proved[:, 0], worst[:, 0]), np.minimum(proved[:, 1], worst[:, 1])])
+        return proved
+
+    def attained(row: int, k: int, side: float) -> float:
+        return search.best(X[row], np.zeros(X.shape[1]), side, filled.moves(k)).score
+
+    return Candidates(count, bounds, attained, X @ search.w)
+
+
+def _filled(training: Training, model: TrainedModel, group: int) -> _Filled:
+    """Return the filled-in table of a training; if it has none, the middle of every interval."""
+    if training.around is not None:
+        movable = training.around.movable
+        if group == WRONG_CELLS and not (movable.unit_group == WRONG_CELLS).any():
+            raise IpubError(_NO_WRONG_CELLS)
+        return _Filled(model, movable, group)
+    if group == WRONG_CELLS:
+        raise IpubError(_NO_WRONG_CELLS)
+    problem, solution = model
+    engine = engine_of(problem.rows)
+    if not isinstance(engine, MemoryRows):
+        raise IpubError("flip_distance needs the training table in memory: fit numpy.array(X).")
+    if problem.rows.uncertain_labels or any(part.name == "draws" for part in training.certificates[0].parts):
+        raise IpubError(
+            "flip_distance starts from labels that are certain, and from a filled-in table: fit without unknown_labels "
+            "and max_label_errors, with uncertainty='worst' or a Budget."
+        )
+    table = _middle(engine.matrix)
+    rows = on_engine(problem.rows, MemoryRows(IntervalMatrix.from_bounds(table, table), engine.y, engine.weight))
+    filled = replace(problem, rows=rows)
+    return _Filled(TrainedModel(filled, solve(filled, start=solution.w)), movable_holes(engine.matrix, table), group)
+
+
+_NO_WRONG_CELLS = (
+    "How wrong an observed cell may be is not known: fit with uncertainty=Budget(wrong_cells=1, precision=...)."
+)
+
+
+def _middle(matrix: IntervalMatrix) -> Array:
+    """Return the table with every hole at the middle of its interval, and missing categories at the commonest level."""
+    table = np.array(matrix.center_rows(slice(0, matrix.shape[0])), dtype=float)
+    missing = matrix.missing_categories
+    chosen: NDArray[np.intp] = np.zeros(len(missing), dtype=np.intp)
+    for which, levels in missing.by_category():
+        chosen[which] = int(np.argmax(table[:, levels.columns].sum(axis=0)))
+    missing.put(table, chosen)
+    return table
+
+
+def _extended(training: Training, rows: IntervalMatrix) -> Array:
+    center = rows.center_rows(slice(0, rows.shape[0]))
+    return np.column_stack([center, np.ones(len(center))]) if training.fit_intercept else center
+
+
+# --- labels ----------------------------------------------------------------------------------------
+
+
+def _labels(training: Training, model: TrainedModel, rows: IntervalMatrix) -> Candidates:
+    (problem, solution), X = _filled(training, model, HOLES).model, _extended(training, rows)
+
+    def with_errors(k: int) -> TrainedModel:
+        return TrainedModel(replace(problem, rows=with_wrong_labels(problem.rows, k)) if k else problem, solution)
+
+    def bounds(k: int) -> Array:
+        return tight(*with_errors(k)).score_bounds(X)
+
+    def attained(row: int, k: int, side: float) -> float:
+        low, high = attained_bounds(*with_errors(k), X[row : row + 1]).bounds[0]
+        return float(high if side > 0.0 else low)
+
+    return Candidates(problem.rows.n_rows, bounds, attained, X @ solution.w)
