@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, TrainedModel
+from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, ScoreBounds, TrainedModel
 from ipub.certificates.around_filling import HOLES, WRONG_CELLS, BudgetMoves, MovableRows, RandomMoves, certify_around
 from ipub.data.holes import column_precision
-from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import Levels
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
@@ -199,7 +199,7 @@ def _precisions(data: TrainingData, precision: Any) -> Array:
 
 
 def _movable_numbers(
-    rows: Array, columns: Array, values: Array, centers: Array, radii: Array, group: int
+    rows: Indices, columns: Indices, values: Array, centers: Array, radii: Array, group: int
 ) -> MovableRows:
     """Return numbers as units: from their values to the ends of their intervals, rounded outward."""
     below = np.maximum(up(values - down(centers - radii)), 0.0)
@@ -208,7 +208,7 @@ def _movable_numbers(
     return MovableRows.of_numbers(rows, columns, np.where(is_point, 0.0, below), np.where(is_point, 0.0, above), group)
 
 
-def _movable_categories(rows: Array, levels: Levels, table: Array, group: int) -> MovableRows:
+def _movable_categories(rows: Indices, levels: Levels, table: Array, group: int) -> MovableRows:
     """Return categories as units: from the level that the table has to any other."""
     filled = levels.columns[table[np.ix_(rows, levels.columns)].argmax(axis=1)]
     return MovableRows.of_categories(rows, filled, [levels.columns] * len(rows), group)
@@ -231,7 +231,7 @@ def certify_filled(
     others = _any_filling(parameters, data, filled, bool(wrong_cells)) if missing or not wrong_cells else None
     certificates = []
     for k, attempt in enumerate(attempts):
-        parts = () if attempt.bounds is None else (attempt.bounds,)
+        parts: tuple[ScoreBounds, ...] = () if attempt.bounds is None else (attempt.bounds,)
         note = attempt.note
         if others is not None:
             parts += others[k].parts

@@ -43,7 +43,7 @@ class FlipDistance(NamedTuple):
 class Candidates(NamedTuple):
     """What may differ, and how to bound and to search."""
 
-    count: int
+    n_candidates: int
     """How many there are."""
     bounds: Bounds
     attained: Callable[[int, int, float], float]
@@ -84,7 +84,7 @@ def flip_distance(training: Training, rows: IntervalMatrix, of: str, verbose: in
 def _certified(candidates: Candidates, report: Callable[[float], None]) -> Array:
     """Return for each row one more than the greatest number for which its class is proved."""
     m = len(candidates.scores)
-    lowest, highest = np.full(m, -1), np.full(m, candidates.count + 1)
+    lowest, highest = np.full(m, -1), np.full(m, candidates.n_candidates + 1)
     evaluated = 0
 
     def try_number(k: int) -> None:
@@ -92,7 +92,7 @@ def _certified(candidates: Candidates, report: Callable[[float], None]) -> Array
         lowest[certain] = np.maximum(lowest[certain], k)
         highest[~certain] = np.minimum(highest[~certain], k)
 
-    for k in dict.fromkeys((0, candidates.count)):
+    for k in dict.fromkeys((0, candidates.n_candidates)):
         try_number(k)
     while evaluated < MOST_CERTIFICATES:
         is_open = highest - lowest > 1
@@ -106,7 +106,7 @@ def _certified(candidates: Candidates, report: Callable[[float], None]) -> Array
         evaluated += 1
         report(evaluated)
     report(MOST_CERTIFICATES)
-    return np.where(lowest >= candidates.count, np.inf, lowest + 1.0)
+    return np.where(lowest >= candidates.n_candidates, np.inf, lowest + 1.0)
 
 
 def _found(candidates: Candidates, certified: Array, report: Callable[[float], None]) -> Array:
@@ -128,9 +128,9 @@ def _smallest_flip(candidates: Candidates, row: int, score: float, least: int) -
 
     failed, k = least - 1, least
     while not flips(k):
-        if k >= candidates.count:
+        if k >= candidates.n_candidates:
             return np.inf
-        failed, k = k, min(2 * k, candidates.count)
+        failed, k = k, min(2 * k, candidates.n_candidates)
     while k - failed > 1:
         middle = (k + failed) // 2
         failed, k = (failed, middle) if flips(middle) else (middle, k)

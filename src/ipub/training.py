@@ -265,7 +265,7 @@ class Training:
 
         Missing categories of the rows take the levels to which the trained model gives the lowest, or highest, weight.
         """
-        problem, solution = self.unchanged_models()[k]
+        solution = self.unchanged_models()[k].solution
         if len(missing_categories):
             ends, pairs = [], []
             for side in (-1.0, 1.0):

@@ -1,8 +1,8 @@
 """The inner bound of a budget: tables that differ from a filled-in one in few cells, chosen for a row and retrained.
 
-To first order in the change of the model, with ``u = H^-1 x`` and H the Hessian of the objective, row i moves ``x.w`` by
-``-m_i (psi(x''_i.w) x''_i.u - psi(x_i.w) x_i.u)``. Each cell is looked at by itself, the best ones within the budget are
-moved, and the model is retrained there; again from that model, as long as something is gained.
+To first order in the change of the model, with ``u = H^-1 x`` and H the Hessian of the objective, row i moves ``x.w``
+by ``-m_i (psi(x''_i.w) x''_i.u - psi(x_i.w) x_i.u)``. Each cell is looked at by itself, the best ones within the budget
+are moved, and the model is retrained there; again from that model, as long as something is gained.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class BudgetSearch:
         """Return about how much each option, by itself, moves ``x.w`` up."""
         movable = self.movable
         hessian = self._hessian(w, table)
-        u = np.linalg.lstsq(hessian, x, rcond=None)[0]
+        u = np.asarray(np.linalg.lstsq(hessian, x, rcond=None)[0], dtype=float)
         scores, products = self.X @ w, self.X @ u
         i = movable.rows[movable.option_row]
         moved_score = scores[i] + movable.changes(w)
@@ -92,7 +92,8 @@ class BudgetSearch:
 
     def _hessian(self, w: Array, table: Array) -> Array:
         curvature = self.weight * self.loss.curvature(self.y, table @ w) / self.weight.sum()
-        return (table * curvature[:, None]).T @ table + np.diag(self.problem.penalty.lam_vector(len(w)))
+        hessian = (table * curvature[:, None]).T @ table + np.diag(self.problem.penalty.lam_vector(len(w)))
+        return np.asarray(hessian)
 
     def order(self, gains: Array) -> Indices:
         """Return the best option of each unit that gains anything, the best first."""

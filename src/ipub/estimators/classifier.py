@@ -315,7 +315,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         of : {"holes", "wrong_cells", "labels"}, default="holes"
             Missing values of the training table that differ from the filled-in ones: those of the `Budget` or
             `RandomHoles` of `fit`, or the middle of every interval and the commonest level. Or observed cells that are
-            wrong, by up to the precision of the `Budget` of `fit`. Or labels that are wrong, with the cells as filled in.
+            wrong, by up to the precision of the `Budget` of `fit`. Or labels that are wrong, with all cells as filled
+            in.
 
         Examples
         --------

@@ -43,8 +43,9 @@ class FilledTableReader:
         found = np.shape(filled)
         if found != shape:
             raise IpubError(
-                f"{self.what} gives a table of shape {found} for X of shape {shape}: it must keep rows and columns. (An imputer of scikit-learn drops columns without an observed value: drop them "
-                "before, or set keep_empty_features.)"
+                f"{self.what} gives a table of shape {found} for X of shape {shape}: it must keep rows and columns. "
+                "(An imputer of scikit-learn drops columns without an observed value: drop them before, or set "
+                "keep_empty_features.)"
             )
         if columns.encoder is not None:
             if not is_frame(filled):
@@ -84,8 +85,8 @@ class FilledTableReader:
             k = int(outside[0])
             column = holes.label(int(holes.columns[k]))
             raise IpubError(
-                "{what} has {value:g} for column {column} in {row}, outside its interval from {low:g} to {high:g}. Give "
-                "a wider range, {remedy}{or_clip}.",
+                "{what} has {value:g} for column {column} in {row}, outside its interval from {low:g} to {high:g}. "
+                "Give a wider range, {remedy}{or_clip}.",
                 what=self.what,
                 value=float(numbers[k]),
                 column=column,

@@ -1,10 +1,10 @@
-"""Random holes: missing values that are independent from row to row, with means near the filled-in ones (Theorem 10)."""
+"""Random holes: missing values, independent from row to row, with means near the filled-in ones (Theorem 10)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 from ipub.errors import IpubError
 from ipub.uncertainty.budget import GIVEN
@@ -45,8 +45,8 @@ class RandomHoles:
 
     bias: float = 0.1
     delta: float = 0.01
-    blocks: str = "rows"
-    claim: str = "row"
+    blocks: Literal["rows", "cells"] = "rows"
+    claim: Literal["row", "rows", "all"] = "row"
     filling: Any = None
 
     def check(self) -> None:
