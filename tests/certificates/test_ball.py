@@ -111,7 +111,7 @@ def distance(region, w):
 @pytest.mark.parametrize("model", ["trained", "other"])
 def test_every_region_by_itself_holds_the_models_of_all_vertices(loss, l1_ratio, model):
     rng = np.random.default_rng(11)
-    for _ in range(12):
+    for _ in range(6):
         X, radius = rng.normal(size=(4, 2)), np.zeros((4, 2))
         radius[rng.permutation(4)[:3], rng.integers(0, 2, 3)] = rng.uniform(0.1, 3.0, 3)
         y = np.where(rng.random(4) < 0.5, 1.0, -1.0) * (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
-from ipub.certificates import CERTIFICATES
+from ipub.certificates import CERTIFICATES, TrainedModel
 from ipub.data.holes import column_ranges
 from ipub.engine import MemoryRows, Reads
 from ipub.engine import slices as blocks
@@ -70,9 +70,13 @@ def test_solutions_and_bounds_are_the_same_bits(both, loss, l1_ratio):
     assert np.array_equal(solutions[0].w, solutions[1].w)
     assert solutions[0].gap == solutions[1].gap
     X_test = np.random.default_rng(3).normal(size=(20, D))
-    for name in CERTIFICATES:
-        bounds = [CERTIFICATES[name](*pair).score_bounds(X_test) for pair in zip(problems, solutions, strict=True)]
-        assert np.array_equal(*bounds)
+    for recipe in CERTIFICATES.values():
+        certificates = [recipe(*pair) for pair in zip(problems, solutions, strict=True)]
+        assert np.array_equal(*(certificate.score_bounds(X_test) for certificate in certificates))
+        if recipe.needs.training:  # for each row anew: two are enough
+            models = [TrainedModel(*pair) for pair in zip(problems, solutions, strict=True)]
+            pairs = zip(certificates, models, strict=True)
+            assert np.array_equal(*(certificate.score_bounds(X_test[:2], model) for certificate, model in pairs))
 
 
 def test_a_block_is_no_view_of_the_file_and_no_longer_than_its_rows(path):

@@ -149,8 +149,9 @@ def test_holes_of_a_test_row_take_the_middle_of_the_columns_interval(model, data
         np.testing.assert_array_equal(getattr(clf, method)(holed), getattr(clf, method)(filled))
 
 
-@pytest.mark.parametrize("certificate", ["tight", "ball", "pointwise"])
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(
+    ("certificate", "named"), [("tight", False), ("tight", True), ("ball", False), ("pointwise", True)]
+)
 def test_bounds_of_a_row_with_holes_hold_for_every_filling_of_it(certificate, named, data, X_test):
     X, y = data
     X_test = X_test[:6]
