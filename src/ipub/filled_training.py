@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +18,16 @@ from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
 from ipub.imputing import DrawnTables, Holes, filling_of, holes_of
 from ipub.parallel import single_threaded_blas
+from ipub.problem import Problem
 from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic, down, midpoint_and_radius, up
-from ipub.training import Around, Training, train
+from ipub.solvers import Solution
+from ipub.training import Around, Training, problem_of, train
 from ipub.uncertainty import Budget, RandomHoles
+
+
+Source = tuple[Any, ArrayLike | None, ArrayLike | None]
+"""The training table as it was given to `fit`, and the bounds of its cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +85,36 @@ def train_and_certify_filled(
         Bounds of its cells, if these were given.
     """
     uncertainty.check()
+    return certify_filled(parameters, data, uncertainty, (X, X_lower, X_upper))
+
+
+def certify_filled(
+    parameters: Parameters,
+    data: TrainingData,
+    uncertainty: Budget | RandomHoles,
+    source: Source,
+    table: Array | None = None,
+    reference: Callable[[Problem], Solution] | None = None,
+) -> Training:
+    """Certify all tables that differ from a filled-in one.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    data : TrainingData
+    uncertainty : Budget or RandomHoles
+    source : Source
+        The arguments of `fit`.
+    table : array of shape (n_rows, n_columns), optional
+        The filled-in table as the models see it; else it is filled here.
+    reference : callable, optional
+        Returns the solution of a problem that is certified from; else models are trained.
+    """
     check_arithmetic()
     _refuse_other_uncertainty(parameters)
-    filled = train_filled(parameters, data, uncertainty, X, X_lower, X_upper)
+    filled = _filled(parameters, data, uncertainty, source, table, reference)
     with single_threaded_blas(data.rows[0].n_features):
-        certificates = certify_filled(parameters, data, filled, uncertainty)
+        certificates = _certificates(parameters, data, filled, uncertainty)
         training = Training.of(parameters, data, filled.models, certificates)
     for model in filled.models:
         model.problem.rows.clear_cache()
@@ -106,29 +138,35 @@ def _refuse_other_uncertainty(parameters: Parameters) -> None:
 # --- the filled-in table ---------------------------------------------------------------------------
 
 
-def train_filled(
+def _filled(
     parameters: Parameters,
     data: TrainingData,
     uncertainty: Budget | RandomHoles,
-    X: Any,
-    X_lower: ArrayLike | None = None,
-    X_upper: ArrayLike | None = None,
+    source: Source,
+    table: Array | None,
+    reference: Callable[[Problem], Solution] | None,
 ) -> FilledTraining:
     """Fill the table, train on it, and find what may differ from it; nothing is certified."""
     engine = engine_of(data.rows[0])
     if not isinstance(engine, MemoryRows):
         raise IpubError("The table is filled in memory, and X is a memory-mapped file: load it with numpy.array(X).")
-    holes = holes_of(data, X, X_lower, X_upper)
-    tables = DrawnTables.of(holes, engine.matrix, np.arange(engine.n_rows), 0.0)
-    matrix = tables.matrix(filling_of(uncertainty.filling, holes))
-    table = matrix.center_rows(slice(0, matrix.shape[0]))
+    holes = holes_of(data, *source)
+    if table is None or uncertainty.filling is not None:
+        tables = DrawnTables.of(holes, engine.matrix, np.arange(engine.n_rows), 0.0)
+        matrix = tables.matrix(filling_of(uncertainty.filling, holes))
+        table = matrix.center_rows(slice(0, matrix.shape[0]))
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), engine.y, engine.weight)
-    models = train(parameters, [on_engine(each, rows) for each in data.rows])
+    models = [on_engine(each, rows) for each in data.rows]
+    if reference is None:
+        trained = train(parameters, models)
+    else:
+        problems = [problem_of(parameters, each) for each in models]
+        trained = tuple(TrainedModel(problem, reference(problem)) for problem in problems)
     movable = movable_holes(engine.matrix, table)
     if isinstance(uncertainty, Budget) and uncertainty.wrong_cells:
         movable = movable.joined_to(movable_cells(data, holes, table, uncertainty.precision))
     n_holes = int(np.count_nonzero(movable.unit_group == HOLES))
-    return FilledTraining(table, models, movable, n_holes)
+    return FilledTraining(table, trained, movable, n_holes)
 
 
 def movable_holes(matrix: IntervalMatrix, table: Array) -> MovableRows:
@@ -217,7 +255,7 @@ def _movable_categories(rows: Indices, levels: Levels, table: Array, group: int)
 # --- certificates ----------------------------------------------------------------------------------
 
 
-def certify_filled(
+def _certificates(
     parameters: Parameters, data: TrainingData, filled: FilledTraining, uncertainty: Budget | RandomHoles
 ) -> tuple[Certificate, ...]:
     """Certify the tables around a filled-in one, for each model.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,7 @@ from ipub.certificates import CERTIFICATES, Certificate, Neighbour, SlopeBounds,
 from ipub.engine import Block, Rows
 from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
+from ipub.fitting import certify_as_promised
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData, as_numbers, center_sums, labels_of, read_training_data
 from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
@@ -31,6 +33,9 @@ MOST_LOOKS = 2_000_000
 USUAL_GROWTH, STEEPEST_GROWTH = -1.5, -3.0
 """Powers of the penalty with which the distance of models is assumed to grow: the likely one, and the greatest. They
 give a start for the proof, so a wrong one costs time or width, never validity."""
+
+PAGE_WIDTH = 100
+"""Characters of a line of the sentence below a printed table."""
 
 SPAN = 1e3
 """Quotient of the greatest and the least alpha that are chosen here."""
@@ -72,8 +77,14 @@ class PenaltyPath:
     def __repr__(self) -> str:
         columns = [[name, *(f"{value:.4g}" for value in part)] for name, part in self.columns().items()]
         sizes = [max(map(len, column)) for column in columns]
-        lines = zip(*columns, strict=True)
-        return "\n".join("  ".join(map(str.rjust, line, sizes)) for line in lines)
+        lines = ["  ".join(map(str.rjust, line, sizes)) for line in zip(*columns, strict=True)]
+        return "\n".join([*lines, *textwrap.wrap(self.promise, PAGE_WIDTH)])
+
+    @property
+    def promise(self) -> str:
+        """What the bounds promise, in one sentence."""
+        certificate = self.estimators[0].certificate_
+        return str((certificate[0] if isinstance(certificate, tuple) else certificate).promise)
 
 
 def penalty_path(
@@ -130,6 +141,7 @@ def penalty_path(
         1   0.72              0.54     0.67   0.1955
       0.1   0.78              0.61     0.69    1.018
      0.01   0.79              0.04     0.04    5.848
+    Always: the bounds hold for every filling of the missing values inside their intervals.
 
     With alpha = 0.1 the model of every filling of the 40 holes predicts at least 61 % of these rows right.
 
@@ -150,7 +162,8 @@ def penalty_path(
     # From strong to weak, whatever the order: a model is near that of its stronger neighbour.
     order = np.argsort(-chosen).tolist()
     in_groups = sum(rows.count_uncertain() for rows in data.rows) * _num_samples(X_test) > MOST_LOOKS
-    path = _Path(parameters, data, _Starts(), _Neighbours(in_groups))
+    source = _Source(X, fit_arguments.get("X_lower"), fit_arguments.get("X_upper"))
+    path = _Path(parameters, data, source, _Starts(), _Neighbours(in_groups))
     found: dict[int, _Point] = {}
     check_arithmetic()
     with progress("Penalties", len(order), bool(template.verbose)) as report:
@@ -171,18 +184,29 @@ def penalty_path(
     return PenaltyPath(chosen, bounds, score, guaranteed, certain, width, tuple(point.estimator for point in points))
 
 
+class _Source(NamedTuple):
+    """The training table as it was given."""
+
+    X: Any
+    X_lower: ArrayLike | None
+    X_upper: ArrayLike | None
+
+
 @dataclass(frozen=True)
 class _Path:
     """The trainings of one path: each starts from the results of stronger penalties."""
 
     parameters: Parameters
     data: TrainingData
+    source: _Source
     starts: _Starts
     neighbours: _Neighbours
 
     def at(self, alpha: float) -> Training:
         """Train and certify with one penalty."""
         parameters = replace(self.parameters, alpha=alpha)
+        if parameters.uncertainty != "worst":
+            return certify_as_promised(parameters, self.data, *self.source)
         models = train(parameters, self.data.rows, self.starts.at(alpha, len(self.data.rows)))
         self.starts.add(alpha, [model.solution.w for model in models])
         certificates = self.neighbours.certify(parameters.certificate, models)

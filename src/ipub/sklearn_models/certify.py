@@ -20,6 +20,8 @@ from ipub.data.validation import column_label
 from ipub.engine import MemoryRows, Rows
 from ipub.errors import IpubError
 from ipub.estimators import CONSTRAINTS, BoundedClassifier, BoundedRegressor, keep_training, parameters_of
+from ipub.filled_training import Source, certify_filled
+from ipub.fitting import certify_as_promised
 from ipub.losses import LOSSES
 from ipub.problem import Evaluation, Problem
 from ipub.reading import Columns, Expected, LearntTable, Parameters, TrainingData, read_training_data
@@ -27,13 +29,14 @@ from ipub.rounding import Array, overflow_means_unbounded, up
 from ipub.sklearn_models import FittedModel, Steps, read_model, read_steps, refuse, split
 from ipub.solvers import Solution, solve
 from ipub.training import Training, certify_models, problem_of
+from ipub.uncertainty import Budget, Draws, RandomHoles
 from ipub.user_warnings import warn_user
 
 LARGE_GAP = 1e-3
 """Relative duality gap above which a warning says that a model is badly trained."""
 
 _DATA = ("model", "X", "y", "sample_weight", "X_lower", "X_upper")
-_OPTIONS = ("certificate", "intervals", "interval_level")
+_OPTIONS = ("certificate", "intervals", "interval_level", "uncertainty")
 
 
 @validate_params(
@@ -52,6 +55,7 @@ def certify(
     certificate: str = "tight",
     intervals: Any = "quantile",
     interval_level: float = 0.9,
+    uncertainty: Any = "worst",
     X_lower: ArrayLike | None = None,
     X_upper: ArrayLike | None = None,
 ) -> BoundedClassifier | BoundedRegressor:
@@ -80,8 +84,9 @@ def certify(
         The labels or targets that the model was trained on.
     sample_weight : array of shape (n_rows,), optional
         The weights that the model was trained with. Class weights are read from the model.
-    certificate, intervals, interval_level
-        As in `BoundedClassifier`; `intervals` in the units of X.
+    certificate, intervals, interval_level, uncertainty
+        As in `BoundedClassifier`; `intervals` in the units of X. A `Budget` or `RandomHoles` without a filling of its
+        own starts from what the imputer of the pipeline fills in. `Draws` trains a model of the same kind on each draw.
     X_lower, X_upper : arrays of shape (n_rows, n_features), optional
         Bounds of each cell in the units of X, equal to X where X is observed.
 
@@ -131,8 +136,11 @@ def certify(
         certificate=certificate,
         intervals=intervals,
         interval_level=interval_level,
+        uncertainty=uncertainty,
         **({} if fitted.class_weight is None else {"class_weight": fitted.class_weight}),
     )
+    if not isinstance(uncertainty, str):
+        uncertainty.check()
     if isinstance(X, np.memmap) and before:
         X = np.asarray(X)
     expected = _expected(kind, [*before, last][0], steps)
@@ -140,7 +148,8 @@ def certify(
     if data.classes is not None and not np.array_equal(data.classes, fitted.classes):
         refuse(last, f"it was trained on the classes {fitted.classes}, but y has {data.classes}.")
     estimator.set_params(alpha=fitted.alpha_of(math.fsum(data.weight)))
-    keep_training(estimator, _certified(parameters_of(estimator), data, fitted, steps, X))
+    source = (X, X_lower, X_upper)
+    keep_training(estimator, _certified(parameters_of(estimator), data, fitted, steps, source))
     return estimator  # type: ignore[no-any-return]
 
 
@@ -150,17 +159,19 @@ def _expected(kind: type[Any], first: Any, steps: Steps) -> Expected:
     return Expected(Columns(kind, first.n_features_in_, names, steps.encoder), steps.scaling)
 
 
-def _certified(parameters: Parameters, data: TrainingData, fitted: FittedModel, steps: Steps, X: Any) -> Training:
+def _certified(
+    parameters: Parameters, data: TrainingData, fitted: FittedModel, steps: Steps, source: Source
+) -> Training:
     """Certify a model from its own weights; warn if they are far from the optimum."""
     coef = steps.encoded(fitted.coef)
     w = np.append(coef, fitted.intercept) if fitted.fit_intercept else coef
     (rows,) = data.rows
     problem = problem_of(parameters, rows)
     solution = _reference(problem, w)
-    training = certify_models(parameters, data, (TrainedModel(problem, solution),))
+    filling = _filling(data.table, steps, source[0], rows)
+    training = _training(parameters, data, TrainedModel(problem, solution), filling, source)
     at = _evaluation(problem, w, solution)
     training = replace(training, coef=coef[None], intercept=np.array([fitted.intercept]), dual_gap=at.gap)
-    filling = _filling(data.table, steps, X, rows)
     if filling is not None:
         trained = problem_of(parameters, filling)
         at = _evaluation(trained, w, _reference(trained, w))
@@ -168,6 +179,20 @@ def _certified(parameters: Parameters, data: TrainingData, fitted: FittedModel, 
     if at.relative_gap > LARGE_GAP and (not guessed or _is_outside(training)):
         _warn_far(problem, w, at, guessed)
     return training
+
+
+def _training(
+    parameters: Parameters, data: TrainingData, model: TrainedModel, filling: MemoryRows | None, source: Source
+) -> Training:
+    """Certify a model, or what the parameter `uncertainty` asks for around it."""
+    uncertainty = parameters.uncertainty
+    if isinstance(uncertainty, Budget | RandomHoles):
+        table = None if filling is None else np.asarray(filling.matrix.table, dtype=float)
+        w = model.solution.w
+        return certify_filled(parameters, data, uncertainty, source, table, lambda problem: _reference(problem, w))
+    if isinstance(uncertainty, Draws):
+        return certify_as_promised(parameters, data, *source)
+    return certify_models(parameters, data, (model,))
 
 
 def _reference(problem: Problem, w: Array) -> Solution:
@@ -186,7 +211,7 @@ def _evaluation(problem: Problem, w: Array, solution: Solution) -> Evaluation:
         return problem.evaluate(w, solution.dual_loss, dual_w)
 
 
-def _filling(table: LearntTable, steps: Steps, X: Any, rows: Rows) -> Rows | None:
+def _filling(table: LearntTable, steps: Steps, X: Any, rows: Rows) -> MemoryRows | None:
     """Return the rows that the model was trained on, if an imputer fills the holes; warn if outside its interval."""
     if not steps.transformers or isinstance(X, IntervalMatrix) or not isinstance(rows, MemoryRows):
         return None
