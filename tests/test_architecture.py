@@ -35,6 +35,7 @@ LAYERS = [
     {"fitting", "flips"},
     {"estimators"},
     {"sklearn_models", "penalty_path"},
+    {"imputation_check"},
     {"io", "plots", "datasets"},
     {"experiments", "app"},
 ]

@@ -6,6 +6,7 @@ from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.sentinels import SentinelWarning
 from ipub.errors import IpubError, IpubWarning
 from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.imputation_check import ImputationReport, imputation_report
 from ipub.penalty_path import PenaltyPath, penalty_path
 from ipub.sklearn_models.certify import certify
 from ipub.uncertainty import Budget, Draws, RandomHoles
@@ -17,6 +18,7 @@ __all__ = [
     "Budget",
     "CategoryWarning",
     "Draws",
+    "ImputationReport",
     "IntervalMatrix",
     "IntervalWarning",
     "IpubError",
@@ -26,5 +28,6 @@ __all__ = [
     "SentinelWarning",
     "__version__",
     "certify",
+    "imputation_report",
     "penalty_path",
 ]
