@@ -11,11 +11,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from ipub.certificates import CERTIFICATES, Certificate, DrawBounds, Neighbour, Recipe, SlopeBounds
+from ipub.certificates import CERTIFICATES, Certificate, DrawBounds, Neighbour, Recipe, SlopeBounds, TrainedModel
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
-from ipub.imputing import DrawnTables, Filling, Holes, Sampler, check_not_deterministic, sampler_of
+from ipub.imputing import DrawnTables, Holes, Sampler, check_not_deterministic, sampler_of
 from ipub.parallel import single_threaded_blas
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData
@@ -109,6 +109,27 @@ def _source(engine: MemoryRows, n_rows: int) -> np.ndarray[tuple[int], np.dtype[
 class _Member(NamedTuple):
     """One model of one draw."""
 
+    model: TrainedModel
+    certificate: Certificate
+
+    def without_rows(self) -> _Weights:
+        """Return what is kept of it."""
+        return _Weights(self.model.solution.w, self.certificate)
+
+    def hint(self) -> Neighbour | None:
+        """Return its set of moves as a suggestion for another draw, whose problem is nearly the same."""
+        bounds = self.certificate.part(SlopeBounds)
+        return None if bounds is None else Neighbour.of_another_draw(bounds, self.model.problem.penalty.lam)
+
+    def hessian(self) -> Array:
+        """Return the Hessian of the mean loss."""
+        problem, solution = self.model
+        return problem.evaluate(solution.w, solution.dual_loss).hessian
+
+
+class _Weights(NamedTuple):
+    """What is kept of one model of one draw."""
+
     w: Array
     certificate: Certificate
 
@@ -124,6 +145,7 @@ class _Task:
     tables: DrawnTables
     is_in_columns: bool
     starts: tuple[Array, ...]
+    hessians: tuple[Array, ...] | None = None
     hints: tuple[Neighbour | None, ...] | None = None
 
     @property
@@ -132,54 +154,50 @@ class _Task:
         recipe = CERTIFICATES[self.parameters.certificate]
         return CERTIFICATES["tight"] if recipe.needs.training else recipe
 
-    def members(self, seed: np.random.SeedSequence) -> tuple[_Member, ...]:
-        """Draw a filling, train on it and certify; one for each model."""
-        return self.trained(self.sampler.draw(np.random.default_rng(seed)))
+    def weights(self, seed: np.random.SeedSequence) -> tuple[_Weights, ...]:
+        """Draw a filling, train on it and certify; return what is kept of each model."""
+        return tuple(member.without_rows() for member in self.members(seed))
 
-    def trained(self, filling: Filling) -> tuple[_Member, ...]:
-        """Train on a filling and certify its neighbourhood."""
-        engine = self.engine
+    def members(self, seed: np.random.SeedSequence) -> tuple[_Member, ...]:
+        """Draw a filling, train on it and certify its neighbourhood; one for each model."""
+        engine, filling = self.engine, self.sampler.draw(np.random.default_rng(seed))
         drawn = MemoryRows(self.tables.matrix(filling), engine.y, engine.weight, engine.label_uncertainty)
-        models = train(replace(self.parameters, verbose=0), [on_engine(rows, drawn) for rows in self.rows], self.starts)
+        rows = [on_engine(each, drawn) for each in self.rows]
+        models = train(replace(self.parameters, verbose=0), rows, self.starts, self.hessians)
         hints = self.hints or [None] * len(models)
         return tuple(
-            _Member(model.solution.w, self.recipe(*model, hint=hint, in_columns=self.is_in_columns))
+            _Member(model, self.recipe(*model, hint=hint, in_columns=self.is_in_columns))
             for model, hint in zip(models, hints, strict=True)
         )
 
 
 def _all_draws(
     task: _Task, seeds: Sequence[np.random.SeedSequence], draws: Draws, verbose: int
-) -> list[tuple[_Member, ...]]:
+) -> list[tuple[_Weights, ...]]:
     """Train and certify every draw; the first one suggests to the others where their models are."""
     with progress("Draws", draws.n_draws, bool(verbose)) as report:
-        members = [task.members(seeds[0])]
+        first = task.members(seeds[0])
+        done = [tuple(member.without_rows() for member in first)]
         report(1)
-        starts = tuple(member.w for member in members[0])
         task = replace(
-            task, starts=starts, hints=tuple(_hint(member, task.parameters.penalty.lam) for member in members[0])
+            task,
+            starts=tuple(member.model.solution.w for member in first),
+            hessians=tuple(member.hessian() for member in first),
+            hints=tuple(member.hint() for member in first),
         )
-        for done in _in_processes(task, seeds[1:], draws.n_jobs):
-            members.append(done)
-            report(len(members))
-    return members
-
-
-def _hint(member: _Member, lam: float) -> Neighbour | None:
-    """Return the set of moves of a draw as a suggestion for another one, which is much the same."""
-    bounds = member.certificate.part(SlopeBounds)
-    if bounds is None:
-        return None
-    return Neighbour.of_same_penalty(bounds, lam)
+        for weights in _in_processes(task, seeds[1:], draws.n_jobs):
+            done.append(weights)
+            report(len(done))
+    return done
 
 
 def _in_processes(
     task: _Task, seeds: Sequence[np.random.SeedSequence], n_jobs: int | None
-) -> Iterator[tuple[_Member, ...]]:
+) -> Iterator[tuple[_Weights, ...]]:
     """Yield the results of all draws in order."""
     n_processes = min(effective_n_jobs(n_jobs), len(seeds))
     if n_processes < 2:
-        yield from map(task.members, seeds)
+        yield from map(task.weights, seeds)
         return
     chunks = np.array_split(np.arange(len(seeds)), 4 * n_processes)
     calls = (delayed(_chunk)(task, [seeds[k] for k in chunk]) for chunk in chunks if len(chunk))
@@ -187,12 +205,12 @@ def _in_processes(
         yield from done
 
 
-def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_Member, ...]]:
+def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_Weights, ...]]:
     with single_threaded_blas(task.rows[0].n_features):
-        return [task.members(seed) for seed in seeds]
+        return [task.weights(seed) for seed in seeds]
 
 
-def _certificate(name: str, members: tuple[_Member, ...], draws: Draws) -> Certificate:
+def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws) -> Certificate:
     """Return the range over all draws of one model as a certificate."""
     bounds = DrawBounds(
         tuple(member.certificate for member in members), np.stack([member.w for member in members]), draws.promise

@@ -114,7 +114,10 @@ def attempt_slope_bounds(
         if proved is None:
             return SlopeAttempt(None, "No set of moves could be proved.")
         begin = _Start(proved.linear, proved.ellipsoid, proved.ellipsoid)
-    best = _rounds(problem, solution, begin, tuning)
+    best = None
+    if hint is not None and hint.is_nearly_exact and problem.penalty.kappa == 0.0:
+        best = _one_round(begin, hint)
+    best = _rounds(problem, solution, begin, tuning, hint) if best is None else best
     if best is None:
         return SlopeAttempt(None, "The curvature could not be enclosed: the half-ball is used alone.")
     notes = []
@@ -138,9 +141,22 @@ def _can_be_summed(problem: Problem) -> bool:
     )
 
 
-def _rounds(problem: Problem, solution: Solution, start: _Start, tuning: TuningChoices | None) -> SlopeBounds | None:
+def _one_round(start: _Start, hint: Neighbour) -> SlopeBounds | None:
+    """Make bounds once, as much as the bounds of a similar problem show to be worth the time; None if that fails."""
+    if start.ellipsoid is None:
+        return None
+    has_mean_value = hint.bounds.mean_value is not None
+    signs = L1Signs.undecided(start.linear.w).within(start.linear.w, start.linear.move_limits)
+    bounds = slope_bounds(start.linear, signs, start.ellipsoid, with_mean_value=has_mean_value)
+    return None if bounds is None else replace(bounds, excess=hint.bounds.excess, first=hint.bounds.first)
+
+
+def _rounds(
+    problem: Problem, solution: Solution, start: _Start, tuning: TuningChoices | None, hint: Neighbour | None
+) -> SlopeBounds | None:
     """Make bounds from what is known of the moves, and again from these bounds, while that narrows them."""
     linear, ellipsoid, w = start.linear, start.ellipsoid, solution.w
+    with_mean_value = hint is None or not hint.is_alike or hint.bounds.mean_value is not None
     signs, best = L1Signs.undecided(w), None
     for _ in range(ROUNDS if tuning is None else SUMMED_ROUNDS):
         if best is not None:
@@ -149,7 +165,7 @@ def _rounds(problem: Problem, solution: Solution, start: _Start, tuning: TuningC
             linear = linearize(problem, solution, moves, tuning=tuning)
             ellipsoid = ellipsoid and (ellipsoid_of_moves(linear) or ellipsoid)
         signs = signs.within(w, linear.move_limits)
-        bounds = slope_bounds(linear, signs, ellipsoid)
+        bounds = slope_bounds(linear, signs, ellipsoid, with_mean_value=with_mean_value)
         if bounds is None:
             break
         signs, limits = decide_signs(signs, bounds, problem.penalty)

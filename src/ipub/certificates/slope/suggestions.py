@@ -24,6 +24,9 @@ MOVING_SHARE = 0.1
 NEAR_MARGIN = 0.15
 """By which share that of a neighbouring problem is, beyond what it is thought to grow, times its excess."""
 
+NEARLY_EXACT = 1.1
+"""Up to so many times the first-order change, bounds of similar problems are made in one round, without a box."""
+
 SAMPLE_TOL = 1e-6
 """Relative duality gap of the sample's model."""
 
@@ -44,17 +47,26 @@ class Neighbour:
         How many times as far weights are thought to move here.
     radius_growth : float
         The same for the radius of the ellipsoid.
+    is_alike : bool
+        Whether this problem is so similar that what was not worth the time there is not tried here.
     """
 
     bounds: SlopeBounds
     lam: float
     growth: Array
     radius_growth: float
+    is_alike: bool = False
 
     @classmethod
-    def of_same_penalty(cls, bounds: SlopeBounds, lam: float) -> Neighbour:
-        """Take the bounds of a problem with the same penalty and a similar table, as another draw of its holes is."""
-        return cls(bounds, lam, np.ones(len(bounds.w)), 1.0)
+    def of_another_draw(cls, bounds: SlopeBounds, lam: float) -> Neighbour:
+        """Take the bounds of the same problem with other values drawn for its holes."""
+        return cls(bounds, lam, np.ones(len(bounds.w)), 1.0, is_alike=True)
+
+    @property
+    def is_nearly_exact(self) -> bool:
+        """Whether a similar problem needs no more than its first bounds, from an ellipsoid alone."""
+        first = self.bounds.first
+        return self.is_alike and first is not None and first.excess <= NEARLY_EXACT
 
     @overflow_means_unbounded()
     def suggestion(self, problem: Problem) -> Suggestion | None:
@@ -69,7 +81,8 @@ class Neighbour:
         # A remainder of (excess - 1) times the first order grows with the set: so the margin grows with the excess.
         larger = 1.0 + NEAR_MARGIN * first.excess
         size = larger / GROWTH * self.radius_growth
-        limits = larger * self.growth * first.move_limits if penalty.kappa == 0.0 else None
+        has_limits = penalty.kappa == 0.0 and not self.is_nearly_exact
+        limits = larger * self.growth * first.move_limits if has_limits else None
         tuning = None if bounds.moving_shares is None else TuningChoices(inverse.center, bounds.moving_shares)
         return Suggestion(Ellipsoid(matrix, inverse, size * first.radius), limits, tuning)
 
