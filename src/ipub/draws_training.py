@@ -11,7 +11,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from ipub.certificates import CERTIFICATES, Certificate, DrawBounds, Neighbour, Recipe, SlopeBounds, TrainedModel
+from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, TrainedModel
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
@@ -26,9 +26,15 @@ from ipub.uncertainty import Draws
 SEEDS = np.iinfo(np.int32).max
 """The seed of all draws is below this."""
 
-MOST_KEPT = 1 << 26
-"""Numbers that the certificates of all draws may keep of the training rows (512 MiB). Beyond them cells are bounded
-column by column, which is wider by some per cent."""
+PROBED = 50
+"""So many training rows show which parts of the certificate of the first draw are worth making for the others."""
+
+MANY_KEPT, MOST_KEPT = 1 << 23, 1 << 27
+"""Numbers that the certificates of all draws may keep of the training rows (64 MiB, 1 GiB). Beyond the first, cells are
+bounded column by column if that is nearly as narrow; beyond the second, they always are."""
+
+NEARLY_AS_NARROW = 1.2
+"""Bounds by columns may be so many times as wide over the rows that are probed."""
 
 
 def train_and_certify_draws(
@@ -74,8 +80,9 @@ def train_and_certify_draws(
         check_not_deterministic(sampler, draws.name, [np.random.default_rng(seed) for seed in seeds])
     tables = DrawnTables.of(holes, engine.matrix, _source(engine, len(data.weight)), draws.radius)
     middle = train(parameters, data.rows)
-    is_in_columns = draws.n_draws * len(tables.columns) * data.rows[0].n_features > MOST_KEPT
-    task = _Task(parameters, data.rows, engine, sampler, tables, is_in_columns, tuple(m.solution.w for m in middle))
+    starts = tuple(model.solution.w for model in middle)
+    n_kept = draws.n_draws * len(tables.columns) * data.rows[0].n_features
+    task = _Task(parameters, data.rows, engine, sampler, tables, n_kept, n_kept > MOST_KEPT, starts)
     with single_threaded_blas(middle[0].problem.rows.n_features):
         members = _all_draws(task, seeds, draws, parameters.verbose)
     for model in middle:
@@ -116,10 +123,18 @@ class _Member(NamedTuple):
         """Return what is kept of it."""
         return _Weights(self.model.solution.w, self.certificate)
 
-    def hint(self) -> Neighbour | None:
+    def hint(self) -> AnotherDraw | None:
         """Return its set of moves as a suggestion for another draw, whose problem is nearly the same."""
-        bounds = self.certificate.part(SlopeBounds)
-        return None if bounds is None else Neighbour.of_another_draw(bounds, self.model.problem.penalty.lam)
+        return AnotherDraw.of(self.certificate, self._probed_rows())
+
+    def is_nearly_as_narrow_in_columns(self) -> bool:
+        """Whether bounds that take the cells of a column together are nearly as narrow."""
+        certificates, rows = (self.certificate, self.certificate.in_columns()), self._probed_rows()
+        cells, columns = (np.ptp(certificate.score_bounds(rows), axis=1).sum() for certificate in certificates)
+        return bool(columns <= NEARLY_AS_NARROW * cells)
+
+    def _probed_rows(self) -> Array:
+        return next(self.model.problem.rows.blocks()).center[:PROBED]
 
     def hessian(self) -> Array:
         """Return the Hessian of the mean loss."""
@@ -143,10 +158,11 @@ class _Task:
     engine: MemoryRows
     sampler: Sampler
     tables: DrawnTables
+    n_kept: int
     is_in_columns: bool
     starts: tuple[Array, ...]
     hessians: tuple[Array, ...] | None = None
-    hints: tuple[Neighbour | None, ...] | None = None
+    hints: tuple[AnotherDraw | None, ...] | None = None
 
     @property
     def recipe(self) -> Recipe:
@@ -177,6 +193,9 @@ def _all_draws(
     """Train and certify every draw; the first one suggests to the others where their models are."""
     with progress("Draws", draws.n_draws, bool(verbose)) as report:
         first = task.members(seeds[0])
+        if MANY_KEPT < task.n_kept <= MOST_KEPT and all(member.is_nearly_as_narrow_in_columns() for member in first):
+            task = replace(task, is_in_columns=True)
+            first = task.members(seeds[0])
         done = [tuple(member.without_rows() for member in first)]
         report(1)
         task = replace(
