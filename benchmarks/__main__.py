@@ -18,6 +18,7 @@ from ipub.experiments.run import machine
 QUICK = ("tightness", "cost", "sphere_cost")
 ALL = (
     "speed",
+    "adversaries_draws",
     "memory",
     "growth",
     "quantiles",

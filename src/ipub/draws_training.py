@@ -11,10 +11,10 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from ipub.certificates import CERTIFICATES, Certificate, DrawBounds, Neighbour, Recipe, SlopeBounds
+from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, TrainedModel
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
-from ipub.imputing import DrawnTables, Filling, Sampler, check_not_deterministic, holes_of, sampler_of
+from ipub.imputing import DrawnTables, Sampler, check_not_deterministic, holes_of, sampler_of
 from ipub.parallel import single_threaded_blas
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData
@@ -25,9 +25,15 @@ from ipub.uncertainty import Draws
 SEEDS = np.iinfo(np.int32).max
 """The seed of all draws is below this."""
 
-MOST_KEPT = 1 << 26
-"""Numbers that the certificates of all draws may keep of the training rows (512 MiB). Beyond them cells are bounded
-column by column, which is wider by some per cent."""
+PROBED = 50
+"""So many training rows show which parts of the certificate of the first draw are worth making for the others."""
+
+MANY_KEPT, MOST_KEPT = 1 << 23, 1 << 27
+"""Numbers that the certificates of all draws may keep of the training rows (64 MiB, 1 GiB). Beyond the first, cells are
+bounded column by column if that is nearly as narrow; beyond the second, they always are."""
+
+NEARLY_AS_NARROW = 1.2
+"""Bounds by columns may be so many times as wide over the rows that are probed."""
 
 
 def train_and_certify_draws(
@@ -69,8 +75,9 @@ def train_and_certify_draws(
         check_not_deterministic(sampler, draws.name, [np.random.default_rng(seed) for seed in seeds])
     tables = DrawnTables.of(holes, engine.matrix, _source(engine, len(data.weight)), draws.radius)
     middle = train(parameters, data.rows)
-    is_in_columns = draws.n_draws * len(tables.columns) * data.rows[0].n_features > MOST_KEPT
-    task = _Task(parameters, data.rows, engine, sampler, tables, is_in_columns, tuple(m.solution.w for m in middle))
+    starts = tuple(model.solution.w for model in middle)
+    n_kept = draws.n_draws * len(tables.columns) * data.rows[0].n_features
+    task = _Task(parameters, data.rows, engine, sampler, tables, n_kept, n_kept > MOST_KEPT, starts)
     with single_threaded_blas(middle[0].problem.rows.n_features):
         members = _all_draws(task, seeds, draws, parameters.verbose)
     for model in middle:
@@ -84,10 +91,10 @@ def train_and_certify_draws(
 
 
 def _seeds(draws: Draws) -> list[np.random.SeedSequence]:
-    """Return a seed for each draw: independent of each other, and of how draws are shared out to processes."""
+    """Return a seed for the pilot and one for each draw: independent of each other, and of the number of processes."""
     state = draws.random_state
     seed = None if state is None else int(check_random_state(state).randint(SEEDS))
-    return np.random.SeedSequence(seed).spawn(draws.n_draws)
+    return np.random.SeedSequence(seed).spawn(draws.n_draws + 1)
 
 
 def _source(engine: MemoryRows, n_rows: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
@@ -104,6 +111,35 @@ def _source(engine: MemoryRows, n_rows: int) -> np.ndarray[tuple[int], np.dtype[
 class _Member(NamedTuple):
     """One model of one draw."""
 
+    model: TrainedModel
+    certificate: Certificate
+
+    def without_rows(self) -> _Weights:
+        """Return what is kept of it."""
+        return _Weights(self.model.solution.w, self.certificate)
+
+    def hint(self) -> AnotherDraw | None:
+        """Return its set of moves as a suggestion for another draw, whose problem is nearly the same."""
+        return AnotherDraw.of(self.certificate, self._probed_rows())
+
+    def is_nearly_as_narrow_in_columns(self) -> bool:
+        """Whether bounds that take the cells of a column together are nearly as narrow."""
+        certificates, rows = (self.certificate, self.certificate.in_columns()), self._probed_rows()
+        cells, columns = (np.ptp(certificate.score_bounds(rows), axis=1).sum() for certificate in certificates)
+        return bool(columns <= NEARLY_AS_NARROW * cells)
+
+    def _probed_rows(self) -> Array:
+        return next(self.model.problem.rows.blocks()).center[:PROBED]
+
+    def hessian(self) -> Array:
+        """Return the Hessian of the mean loss."""
+        problem, solution = self.model
+        return problem.evaluate(solution.w, solution.dual_loss).hessian
+
+
+class _Weights(NamedTuple):
+    """What is kept of one model of one draw."""
+
     w: Array
     certificate: Certificate
 
@@ -117,9 +153,11 @@ class _Task:
     engine: MemoryRows
     sampler: Sampler
     tables: DrawnTables
+    n_kept: int
     is_in_columns: bool
     starts: tuple[Array, ...]
-    hints: tuple[Neighbour | None, ...] | None = None
+    hessians: tuple[Array, ...] | None = None
+    hints: tuple[AnotherDraw | None, ...] | None = None
 
     @property
     def recipe(self) -> Recipe:
@@ -127,54 +165,55 @@ class _Task:
         recipe = CERTIFICATES[self.parameters.certificate]
         return CERTIFICATES["tight"] if recipe.needs.training else recipe
 
-    def members(self, seed: np.random.SeedSequence) -> tuple[_Member, ...]:
-        """Draw a filling, train on it and certify; one for each model."""
-        return self.trained(self.sampler.draw(np.random.default_rng(seed)))
+    def weights(self, seed: np.random.SeedSequence) -> tuple[_Weights, ...]:
+        """Draw a filling, train on it and certify; return what is kept of each model."""
+        return tuple(member.without_rows() for member in self.members(seed))
 
-    def trained(self, filling: Filling) -> tuple[_Member, ...]:
-        """Train on a filling and certify its neighbourhood."""
-        engine = self.engine
+    def members(self, seed: np.random.SeedSequence) -> tuple[_Member, ...]:
+        """Draw a filling, train on it and certify its neighbourhood; one for each model."""
+        engine, filling = self.engine, self.sampler.draw(np.random.default_rng(seed))
         drawn = MemoryRows(self.tables.matrix(filling), engine.y, engine.weight, engine.label_uncertainty)
-        models = train(replace(self.parameters, verbose=0), [on_engine(rows, drawn) for rows in self.rows], self.starts)
+        rows = [on_engine(each, drawn) for each in self.rows]
+        models = train(replace(self.parameters, verbose=0), rows, self.starts, self.hessians)
         hints = self.hints or [None] * len(models)
         return tuple(
-            _Member(model.solution.w, self.recipe(*model, hint=hint, in_columns=self.is_in_columns))
+            _Member(model, self.recipe(*model, hint=hint, in_columns=self.is_in_columns))
             for model, hint in zip(models, hints, strict=True)
         )
 
 
 def _all_draws(
     task: _Task, seeds: Sequence[np.random.SeedSequence], draws: Draws, verbose: int
-) -> list[tuple[_Member, ...]]:
-    """Train and certify every draw; the first one suggests to the others where their models are."""
+) -> list[tuple[_Weights, ...]]:
+    """Train and certify every draw. One more, the pilot, suggests to them where their models are.
+
+    The pilot is no part of the range: given it, the draws and the truth are alike, which Theorem C needs.
+    """
     with progress("Draws", draws.n_draws, bool(verbose)) as report:
-        members = [task.members(seeds[0])]
-        report(1)
-        starts = tuple(member.w for member in members[0])
+        pilot = task.members(seeds[0])
+        if MANY_KEPT < task.n_kept <= MOST_KEPT and all(member.is_nearly_as_narrow_in_columns() for member in pilot):
+            task = replace(task, is_in_columns=True)
+            pilot = task.members(seeds[0])
         task = replace(
-            task, starts=starts, hints=tuple(_hint(member, task.parameters.penalty.lam) for member in members[0])
+            task,
+            starts=tuple(member.model.solution.w for member in pilot),
+            hessians=tuple(member.hessian() for member in pilot),
+            hints=tuple(member.hint() for member in pilot),
         )
-        for done in _in_processes(task, seeds[1:], draws.n_jobs):
-            members.append(done)
-            report(len(members))
-    return members
-
-
-def _hint(member: _Member, lam: float) -> Neighbour | None:
-    """Return the set of moves of a draw as a suggestion for another one, which is much the same."""
-    bounds = member.certificate.part(SlopeBounds)
-    if bounds is None:
-        return None
-    return Neighbour.of_same_penalty(bounds, lam)
+        done = []
+        for weights in _in_processes(task, seeds[1:], draws.n_jobs):
+            done.append(weights)
+            report(len(done))
+    return done
 
 
 def _in_processes(
     task: _Task, seeds: Sequence[np.random.SeedSequence], n_jobs: int | None
-) -> Iterator[tuple[_Member, ...]]:
+) -> Iterator[tuple[_Weights, ...]]:
     """Yield the results of all draws in order."""
     n_processes = min(effective_n_jobs(n_jobs), len(seeds))
     if n_processes < 2:
-        yield from map(task.members, seeds)
+        yield from map(task.weights, seeds)
         return
     chunks = np.array_split(np.arange(len(seeds)), 4 * n_processes)
     calls = (delayed(_chunk)(task, [seeds[k] for k in chunk]) for chunk in chunks if len(chunk))
@@ -182,12 +221,12 @@ def _in_processes(
         yield from done
 
 
-def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_Member, ...]]:
+def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_Weights, ...]]:
     with single_threaded_blas(task.rows[0].n_features):
-        return [task.members(seed) for seed in seeds]
+        return [task.weights(seed) for seed in seeds]
 
 
-def _certificate(name: str, members: tuple[_Member, ...], draws: Draws) -> Certificate:
+def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws) -> Certificate:
     """Return the range over all draws of one model as a certificate."""
     bounds = DrawBounds(tuple(member.certificate for member in members), np.stack([member.w for member in members]))
     notes = dict.fromkeys(member.certificate.note for member in members if member.certificate.note)

@@ -50,7 +50,10 @@ def problem_of(parameters: Parameters, rows: Rows) -> Problem:
 
 
 def train(
-    parameters: Parameters, models: Sequence[Rows], starts: Sequence[Array | None] | None = None
+    parameters: Parameters,
+    models: Sequence[Rows],
+    starts: Sequence[Array | None] | None = None,
+    hessians: Sequence[Array | None] | None = None,
 ) -> tuple[TrainedModel, ...]:
     """Train each model at the center of its rows.
 
@@ -61,12 +64,19 @@ def train(
         One for each model.
     starts : sequence of arrays, optional
         Weights to start from, for each model; None starts at zero.
+    hessians : sequence of arrays, optional
+        About the Hessian of the mean loss at each start, if these are near the optimum.
     """
-    trained = []
-    for rows, start in zip(models, starts or [None] * len(models), strict=True):
+    trained, unknown = [], [None] * len(models)
+    for rows, start, hessian in zip(models, starts or unknown, hessians or unknown, strict=True):
         problem = problem_of(parameters, rows)
         solution = solve(
-            problem, tol=parameters.tol, max_iter=parameters.max_iter, start=start, verbose=parameters.verbose
+            problem,
+            tol=parameters.tol,
+            max_iter=parameters.max_iter,
+            start=start,
+            verbose=parameters.verbose,
+            hessian=hessian,
         )
         trained.append(TrainedModel(problem, solution))
     return tuple(trained)

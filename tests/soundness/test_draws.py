@@ -272,7 +272,7 @@ of its truths, binomial. Four deviations of the mean over all ranges beyond the 
 @pytest.mark.parametrize("law", LAWS)
 def test_misses_are_no_more_than_claimed(law, seed, record_property):
     shares = misses(law, seed)
-    record_property("misses", shares.mean())
+    record_property("misses", float(shares.mean()))
     assert (shares.mean(axis=0) <= ALLOWED).all(), shares.mean(axis=0)
 
 

@@ -22,7 +22,7 @@ from ipub.certificates.recipe import Recipe
 from ipub.certificates.region import Region
 from ipub.certificates.slope.attempt import slope
 from ipub.certificates.slope.bounds import SlopeBounds
-from ipub.certificates.slope.suggestions import Neighbour
+from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
 from ipub.certificates.sphere import sphere
 from ipub.certificates.sphere import unsupported_reason as no_sphere
 from ipub.certificates.stored import PARTS
@@ -56,6 +56,7 @@ __all__ = [
     "CERTIFICATES",
     "MOST_TRIED",
     "PARTS",
+    "AnotherDraw",
     "Certificate",
     "DrawBounds",
     "Needs",

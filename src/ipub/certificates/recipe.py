@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ipub.certificates.certificate import Certificate, Needs
-from ipub.certificates.slope.suggestions import Neighbour
+from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
 from ipub.problem import Problem
 from ipub.solvers import Solution
 
@@ -43,7 +43,7 @@ class Recipe:
         problem: Problem,
         solution: Solution,
         *,
-        hint: Neighbour | None = None,
+        hint: Neighbour | AnotherDraw | None = None,
         in_columns: bool = False,
     ) -> Certificate:
         """Certify; where the problem is not supported another certificate is used, and the note says so.
@@ -52,8 +52,8 @@ class Recipe:
         ----------
         problem : Problem
         solution : Solution
-        hint : Neighbour, optional
-            Results for the same table with another penalty, which save time.
+        hint : Neighbour or AnotherDraw, optional
+            Results for the same table with another penalty or with other values of its holes, which save time.
         in_columns : bool
             Whether uncertain cells are to be bounded column by column and not one by one; see `Certificate.in_columns`.
         """

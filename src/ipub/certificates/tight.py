@@ -11,10 +11,11 @@ from ipub.certificates.origin import around_zero, origin
 from ipub.certificates.region import Region
 from ipub.certificates.slope.attempt import attempt_slope_bounds
 from ipub.certificates.slope.bounds import SlopeBounds
-from ipub.certificates.slope.suggestions import Neighbour
+from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
 from ipub.certificates.sphere import sphere
 from ipub.certificates.sphere import unsupported_reason as no_sphere
 from ipub.problem import Problem
+from ipub.rounding import down, up
 from ipub.solvers import Solution
 
 NEARLY_EXACT = 1.5
@@ -22,7 +23,7 @@ NEARLY_EXACT = 1.5
 
 
 def tight(
-    problem: Problem, solution: Solution, *, hint: Neighbour | None = None, in_columns: bool = False
+    problem: Problem, solution: Solution, *, hint: Neighbour | AnotherDraw | None = None, in_columns: bool = False
 ) -> Certificate:
     """Use slopes where they are nearly exact, else intersect all theorems that need no retraining; always finite.
 
@@ -33,8 +34,8 @@ def tight(
     ----------
     problem : Problem
     solution : Solution
-    hint : Neighbour, optional
-        Results for the same table with another penalty: it saves time.
+    hint : Neighbour or AnotherDraw, optional
+        Results for the same table with another penalty, or with other values of its holes: they save time.
     in_columns : bool
         Whether uncertain cells are to be taken column by column. Then slopes are enough, however wide they are: it
         saves time as well.
@@ -42,8 +43,9 @@ def tight(
     attempt = attempt_slope_bounds(problem, solution, hint=hint, in_columns=in_columns)
     if attempt.bounds is None and (hint is not None or in_columns):
         attempt = attempt_slope_bounds(problem, solution)
-    if attempt.bounds is not None and (attempt.bounds.excess <= NEARLY_EXACT or in_columns):
-        region = _around_zero(problem, solution, attempt.bounds)
+    is_alone = in_columns or (isinstance(hint, AnotherDraw) and hint.is_alone)
+    if attempt.bounds is not None and (attempt.bounds.excess <= NEARLY_EXACT or is_alone):
+        region = _around_zero(problem, solution, attempt.bounds, is_fast=is_alone)
         if region is not None:
             return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)
     at_zero = origin(problem, solution)
@@ -60,13 +62,15 @@ def tight(
     return Certificate("tight", parts, solution.gap, attempt.note)
 
 
-def _around_zero(problem: Problem, solution: Solution, bounds: SlopeBounds) -> Region | None:
+def _around_zero(problem: Problem, solution: Solution, bounds: SlopeBounds, is_fast: bool) -> Region | None:
     """Return the ball around zero, for rows so far away that the slopes' numbers overflow.
 
-    An intercept is in the bracket that the slopes give; None if that is not finite.
+    An intercept is in the bracket that the slopes give, or, if that is to be fast, within the limits of its moves; None
+    if that is not finite.
     """
     region = around_zero(problem, solution)
     if not problem.penalty.n_free:
         return region
-    (low,), (high,) = bounds.ends(np.eye(len(solution.w))[-1:])
+    b, limit = solution.w[-1:], bounds.move_limits[-1:]
+    (low,), (high,) = (down(b - limit), up(b + limit)) if is_fast else bounds.ends(np.eye(len(solution.w))[-1:])
     return with_bracket(region, (low, high)) if np.isfinite([low, high]).all() else None

@@ -22,11 +22,17 @@ from ipub.rounding import EPS, LARGEST, Array, sum_upper, up
 
 
 def slope_bounds(
-    linear: Linearization, signs: L1Signs, ellipsoid: Ellipsoid | None, *, for_ends_alone: bool = False
+    linear: Linearization,
+    signs: L1Signs,
+    ellipsoid: Ellipsoid | None,
+    *,
+    for_ends_alone: bool = False,
+    with_mean_value: bool = True,
 ) -> SlopeBounds | None:
     """Return the bounds of Theorem 6; None if the curvature has no inverse.
 
-    With `for_ends_alone` they are for `SlopeBounds.ends` and nothing else: no mean value, no columns as forms.
+    With `for_ends_alone` they are for `SlopeBounds.ends` and nothing else: no mean value, no columns as forms. Without
+    the mean value they are wider, and take less time.
     """
     penalty, w = linear.problem.penalty, linear.w
     line = signs.line(penalty, w)
@@ -43,7 +49,7 @@ def slope_bounds(
         slack, labels_certain = up(slack + flips.slack), flips.alike
         groups = with_forms(groups, (flips.form(), len(flips.rows)))
     has_mean_value = ellipsoid is not None and penalty.kappa == 0.0 and linear.jumps.n_rows == 0 and labels_certain
-    has_mean_value &= linear.incomplete is not None and not for_ends_alone
+    has_mean_value &= linear.incomplete is not None and not for_ends_alone and with_mean_value
     return SlopeBounds(
         w=w,
         curvature=curvature,

@@ -15,7 +15,7 @@ from ipub.certificates.slope.l1_signs import L1Signs, decide_signs
 from ipub.certificates.slope.linearize import Linearization, linearize
 from ipub.certificates.slope.move_sets import Ellipsoid, FromCertificate, Intersection, MoveSet
 from ipub.certificates.slope.prove_moves import ellipsoid_of_moves, prove_move_set
-from ipub.certificates.slope.suggestions import Neighbour, choose_tuning, suggest_from_sample
+from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour, choose_tuning, suggest_from_sample
 from ipub.certificates.slope.summed_cells import TuningChoices
 from ipub.problem import Problem
 from ipub.rounding import TINY, overflow_means_unbounded, up
@@ -38,6 +38,9 @@ MEAN_VALUE_GAIN = 0.98
 
 WORTHWHILE = 0.95
 """Another round must shrink the limits of the moves to less than this."""
+
+ABOUT_AS_NARROW = 1.15
+"""Bounds of a similar problem that are this many times as wide are not narrowed further."""
 
 LEAST_GAIN, LEAST_SUMMED_GAIN = 0.01, 0.1
 """Nor is it made if it can hardly narrow the bounds by more than this share: less where a pass is not so dear."""
@@ -82,7 +85,7 @@ def attempt_slope_bounds(
     solution: Solution,
     *,
     start: Certificate | None = None,
-    hint: Neighbour | None = None,
+    hint: Neighbour | AnotherDraw | None = None,
     in_columns: bool = False,
 ) -> SlopeAttempt:
     """Return the bounds of Theorem 6, or None and the reason.
@@ -114,7 +117,7 @@ def attempt_slope_bounds(
         if proved is None:
             return SlopeAttempt(None, "No set of moves could be proved.")
         begin = _Start(proved.linear, proved.ellipsoid, proved.ellipsoid)
-    best = _rounds(problem, solution, begin, tuning)
+    best = _rounds(problem, solution, begin, tuning, hint if isinstance(hint, AnotherDraw) else None)
     if best is None:
         return SlopeAttempt(None, "The curvature could not be enclosed: the half-ball is used alone.")
     notes = []
@@ -138,10 +141,20 @@ def _can_be_summed(problem: Problem) -> bool:
     )
 
 
-def _rounds(problem: Problem, solution: Solution, start: _Start, tuning: TuningChoices | None) -> SlopeBounds | None:
-    """Make bounds from what is known of the moves, and again from these bounds, while that narrows them."""
+def _rounds(
+    problem: Problem,
+    solution: Solution,
+    start: _Start,
+    tuning: TuningChoices | None,
+    alike: AnotherDraw | None = None,
+) -> SlopeBounds | None:
+    """Make bounds from what is known of the moves, and again from these bounds, while that narrows them.
+
+    With the bounds of a problem that is much `alike`, until they are about as narrow as those.
+    """
     linear, ellipsoid, w = start.linear, start.ellipsoid, solution.w
     signs, best = L1Signs.undecided(w), None
+    with_mean_value = alike is None or alike.bounds.mean_value is not None
     for _ in range(ROUNDS if tuning is None else SUMMED_ROUNDS):
         if best is not None:
             moves: MoveSet = best.as_move_set()
@@ -149,14 +162,17 @@ def _rounds(problem: Problem, solution: Solution, start: _Start, tuning: TuningC
             linear = linearize(problem, solution, moves, tuning=tuning)
             ellipsoid = ellipsoid and (ellipsoid_of_moves(linear) or ellipsoid)
         signs = signs.within(w, linear.move_limits)
-        bounds = slope_bounds(linear, signs, ellipsoid)
+        bounds = slope_bounds(linear, signs, ellipsoid, with_mean_value=with_mean_value)
         if bounds is None:
             break
+        if alike is not None and best is None and alike.needs_one_round and problem.penalty.kappa == 0.0:
+            return replace(bounds, excess=alike.bounds.excess)
         signs, limits = decide_signs(signs, bounds, problem.penalty)
         # The mean value doubles the work for each test row, and must be worth it.
         alone, unit = replace(bounds, mean_value=None), np.eye(len(w))
-        low_alone, high_alone = alone.ends(unit)
-        low, high = bounds.narrowed_by_mean_value(unit, low_alone, high_alone)
+        low, high = low_alone, high_alone = alone.ends(unit)
+        if bounds.mean_value is not None:
+            low, high = bounds.narrowed_by_mean_value(unit, low_alone, high_alone)
         if not ((high - low).sum() < MEAN_VALUE_GAIN * (high_alone - low_alone).sum()):
             bounds = alone
         limits = np.fmin(bounds.move_limits, np.fmin(np.maximum(up(high - w), up(w - low)), limits))
@@ -166,6 +182,7 @@ def _rounds(problem: Problem, solution: Solution, start: _Start, tuning: TuningC
         gain = (excess - 1.0) * (1.0 - limits.sum() / np.maximum(linear.move_limits.sum(), TINY))
         is_settled = gain <= (LEAST_GAIN if tuning is None else LEAST_SUMMED_GAIN)
         is_settled |= best is not None and not (limits.sum() < WORTHWHILE * best.move_limits.sum())
+        is_settled |= alike is not None and excess <= ABOUT_AS_NARROW * alike.bounds.excess
         first = FirstRound(limits, bounds.radius, excess) if best is None else best.first
         best = replace(bounds, move_limits=limits, excess=excess, first=first)
         if is_settled or not limits.any():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ipub.certificates.certificate import Certificate
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.cell_terms import CellTerms
 from ipub.certificates.slope.move_sets import Ellipsoid
@@ -23,6 +24,12 @@ MOVING_SHARE = 0.1
 
 NEAR_MARGIN = 0.15
 """By which share that of a neighbouring problem is, beyond what it is thought to grow, times its excess."""
+
+DRAW_MARGIN = 1.25
+"""By which factor the ellipsoid of another draw of the same table is made larger: most close at once."""
+
+HARDLY_WIDER = 1.05
+"""Bounds of a draw that are at most so many times as wide without some parts are made without them in other draws."""
 
 SAMPLE_TOL = 1e-6
 """Relative duality gap of the sample's model."""
@@ -51,11 +58,6 @@ class Neighbour:
     growth: Array
     radius_growth: float
 
-    @classmethod
-    def of_same_penalty(cls, bounds: SlopeBounds, lam: float) -> Neighbour:
-        """Take the bounds of a problem with the same penalty and a similar table, as another draw of its holes is."""
-        return cls(bounds, lam, np.ones(len(bounds.w)), 1.0)
-
     @overflow_means_unbounded()
     def suggestion(self, problem: Problem) -> Suggestion | None:
         """Return its set of moves, with the other penalty, and larger."""
@@ -72,6 +74,61 @@ class Neighbour:
         limits = larger * self.growth * first.move_limits if penalty.kappa == 0.0 else None
         tuning = None if bounds.moving_shares is None else TuningChoices(inverse.center, bounds.moving_shares)
         return Suggestion(Ellipsoid(matrix, inverse, size * first.radius), limits, tuning)
+
+
+@dataclass(frozen=True)
+class AnotherDraw:
+    """The bounds of the same problem with other values drawn for its holes: what was worth the time there is, here.
+
+    Attributes
+    ----------
+    bounds : SlopeBounds
+        Without a mean value if that hardly narrowed them.
+    is_alone : bool
+        Whether the other parts of its certificate hardly narrow them.
+    """
+
+    bounds: SlopeBounds
+    is_alone: bool
+
+    @classmethod
+    @overflow_means_unbounded()
+    def of(cls, certificate: Certificate, rows: Array) -> AnotherDraw | None:
+        """Take the slopes of a certificate; some training `rows` show what they are worth. None if there are none."""
+        bounds = certificate.part(SlopeBounds)
+        if bounds is None:
+            return None
+        rows = np.vstack([rows, np.eye(len(bounds.w))])
+        parts = replace(bounds, mean_value=None), bounds
+        alone, with_mean_value = (replace(certificate, parts=(part,)).score_bounds(rows) for part in parts)
+        widths = [np.ptp(each, axis=1) for each in (alone, with_mean_value, certificate.score_bounds(rows))]
+        least = widths[2].sum()
+        is_alone = [bool(width.sum() <= HARDLY_WIDER * least) for width in widths]
+        chosen = 0 if is_alone[0] else 1
+        return cls(parts[chosen], is_alone[chosen])
+
+    @property
+    def needs_one_round(self) -> bool:
+        """Whether further rounds hardly narrowed these bounds."""
+        first = self.bounds.first
+        return first is not None and first.excess <= HARDLY_WIDER * self.bounds.excess
+
+    @overflow_means_unbounded()
+    def suggestion(self, problem: Problem) -> Suggestion | None:
+        """Return its last set of moves, a little larger."""
+        bounds = self.bounds
+        if not problem.loss.is_smooth or bounds.ellipsoid is None:
+            return None
+        try:
+            matrix = np.linalg.inv(bounds.ellipsoid.center)
+        except np.linalg.LinAlgError:
+            return None
+        matrix = 0.5 * (matrix + matrix.T)
+        inverse = Inverse.of(matrix)
+        if inverse is None:
+            return None
+        tuning = None if bounds.moving_shares is None else TuningChoices(bounds.inverse, bounds.moving_shares)
+        return Suggestion(Ellipsoid(matrix, inverse, DRAW_MARGIN / GROWTH * bounds.radius), None, tuning)
 
 
 @overflow_means_unbounded()

@@ -1,0 +1,83 @@
+"""Mutants of draws: neighbourhoods, what is drawn, and the range over all of them."""
+
+from __future__ import annotations
+
+from mutants.entry import Mutant
+
+EXACT = ("soundness/test_draws.py::test_the_neighbourhood_of_every_draw_is_bounded_exactly",)
+TABLES = ("soundness/test_draws.py::test_scaled_columns_and_categories_have_the_tables_that_were_drawn",)
+RANGE = ("soundness/test_draws.py::test_the_range_is_that_over_all_draws",)
+SAMPLERS = ("imputing/test_samplers.py",)
+
+MUTANTS = (
+    Mutant(
+        "a neighbourhood of half the radius",
+        "imputing/drawn_tables.py",
+        "up(float(radius) * radii[holes.cells])",
+        "up(0.5 * float(radius) * radii[holes.cells])",
+        EXACT,
+    ),
+    Mutant(
+        "another level than the one that was drawn",
+        "imputing/drawn_tables.py",
+        "is_level = self.levels == ",
+        "is_level = self.levels != ",
+        TABLES,
+    ),
+    Mutant(
+        "the middle of the interval instead of the drawn value",
+        "imputing/drawn_tables.py",
+        "np.where(self.numbers >= 0, _taken(filling.numbers, self.numbers), self.centers)",
+        "np.where(self.numbers >= 1, _taken(filling.numbers, self.numbers), self.centers)",
+        (*EXACT, *TABLES),
+    ),
+    Mutant(
+        "cells of rows of unknown class that are not drawn",
+        "imputing/drawn_tables.py",
+        "+ starts[source][in_row]",
+        "+ starts[:-1][np.minimum(in_row, len(starts) - 2)]",
+        ("soundness/test_draws.py::test_rows_of_unknown_class_have_the_values_that_were_drawn_twice",),
+    ),
+    Mutant(
+        "one draw left out of the range",
+        "certificates/draws.py",
+        "for member in self.members:",
+        "for member in self.members[1:]:",
+        RANGE,
+    ),
+    Mutant(
+        "the greatest lower end",
+        "certificates/draws.py",
+        "low, high = np.minimum(low, bounds[:, 0])",
+        "low, high = np.maximum(np.where(np.isinf(low), -np.inf, low), bounds[:, 0])",
+        RANGE,
+    ),
+    Mutant(
+        "a probability with one end alone",
+        "uncertainty/draws.py",
+        "(self.n_draws - 1) / (self.n_draws + 1)",
+        "self.n_draws / (self.n_draws + 1)",
+        ("uncertainty/test_draws.py::test_the_probability_is_that_of_two_ends_among_so_many_draws",),
+    ),
+    Mutant(
+        "a changed observed cell is passed over",
+        "imputing/user_imputer.py",
+        "~is_hole & (table != holes.table),",
+        "is_hole & (table != table),",
+        SAMPLERS,
+    ),
+    Mutant(
+        "values outside the intervals are taken",
+        "imputing/user_imputer.py",
+        "(numbers < holes.lower) | (numbers > holes.upper)",
+        "numbers != numbers",
+        SAMPLERS,
+    ),
+    Mutant(
+        "the same seed for every draw",
+        "draws_training.py",
+        "np.random.SeedSequence(seed).spawn(draws.n_draws)",
+        "[np.random.SeedSequence(seed)] * draws.n_draws",
+        ("test_draws_training.py",),
+    ),
+)
