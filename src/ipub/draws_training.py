@@ -91,10 +91,10 @@ def train_and_certify_draws(
 
 
 def _seeds(draws: Draws) -> list[np.random.SeedSequence]:
-    """Return a seed for the pilot and one for each draw: independent of each other, and of the number of processes."""
+    """Return a seed for each draw: independent of each other, and of how draws are shared out to processes."""
     state = draws.random_state
     seed = None if state is None else int(check_random_state(state).randint(SEEDS))
-    return np.random.SeedSequence(seed).spawn(draws.n_draws + 1)
+    return np.random.SeedSequence(seed).spawn(draws.n_draws)
 
 
 def _source(engine: MemoryRows, n_rows: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
@@ -185,22 +185,20 @@ class _Task:
 def _all_draws(
     task: _Task, seeds: Sequence[np.random.SeedSequence], draws: Draws, verbose: int
 ) -> list[tuple[_Weights, ...]]:
-    """Train and certify every draw. One more, the pilot, suggests to them where their models are.
-
-    The pilot is no part of the range: given it, the draws and the truth are alike, which Theorem C needs.
-    """
+    """Train and certify every draw; the first one suggests to the others where their models are."""
     with progress("Draws", draws.n_draws, bool(verbose)) as report:
-        pilot = task.members(seeds[0])
-        if MANY_KEPT < task.n_kept <= MOST_KEPT and all(member.is_nearly_as_narrow_in_columns() for member in pilot):
+        first = task.members(seeds[0])
+        if MANY_KEPT < task.n_kept <= MOST_KEPT and all(member.is_nearly_as_narrow_in_columns() for member in first):
             task = replace(task, is_in_columns=True)
-            pilot = task.members(seeds[0])
+            first = task.members(seeds[0])
+        done = [tuple(member.without_rows() for member in first)]
+        report(1)
         task = replace(
             task,
-            starts=tuple(member.model.solution.w for member in pilot),
-            hessians=tuple(member.hessian() for member in pilot),
-            hints=tuple(member.hint() for member in pilot),
+            starts=tuple(member.model.solution.w for member in first),
+            hessians=tuple(member.hessian() for member in first),
+            hints=tuple(member.hint() for member in first),
         )
-        done = []
         for weights in _in_processes(task, seeds[1:], draws.n_jobs):
             done.append(weights)
             report(len(done))

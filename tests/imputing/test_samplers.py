@@ -153,8 +153,8 @@ def _changed(X, rng):
     [
         (lambda X, rng: X, "leaves nan in column 1 in row 0"),
         (_changed, "changes column 0 in row 5, which is observed"),
-        (lambda X, rng: _with(9.0, rng), r"draws 9 for column 1 in row 0, outside its interval from .*clip=True"),
-        (lambda X, rng: _with(None, rng)[:, :1], r"returned a table of shape \(20, 1\) for X of shape \(20, 2\)"),
+        (lambda X, rng: _with(9.0, rng), r"has 9 for column 1 in row 0, outside its interval from .*clip=True"),
+        (lambda X, rng: _with(None, rng)[:, :1], r"gives a table of shape \(20, 1\) for X of shape \(20, 2\)"),
         (lambda X, rng: [["a", "b"]] * 20, "no table of numbers"),
         (lambda X, rng: _with(0.1, rng), "draws the same filling 4 times"),
         (
