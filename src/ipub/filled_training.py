@@ -25,7 +25,6 @@ from ipub.solvers import Solution
 from ipub.training import Around, Training, problem_of, train
 from ipub.uncertainty import Budget, RandomHoles
 
-
 Source = tuple[Any, ArrayLike | None, ArrayLike | None]
 """The training table as it was given to `fit`, and the bounds of its cells."""
 

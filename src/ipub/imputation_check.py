@@ -80,7 +80,7 @@ class ImputationReport:
         """Return the columns of the table by name, for ``pandas.DataFrame(report.columns())``."""
         columns: dict[str, list[Any]] = {"promise": [promise.name for promise in self.promises]}
         if self.promises[0].certain is not None:
-            columns["certain"] = [float(np.mean(promise.certain)) for promise in self.promises]
+            columns["certain"] = [float(is_certain(promise.bounds).mean()) for promise in self.promises]
         columns["width"] = [promise.width for promise in self.promises]
         return columns
 
@@ -141,7 +141,7 @@ def imputation_report(
         Training table with its holes, and labels or targets.
     X_test : array or DataFrame, optional
         The rows to look at; else those training rows that have no holes, at most 200.
-    imputer : array, DataFrame or imputer, optional
+    imputer : "middle", "mean", "median", imputer, array or DataFrame, optional
         The filling, as in `Budget`; else that of the pipeline, or the middle of every interval.
     shares : sequence of float, default=(0.2, 0.05, 0.01)
         Which shares of the holes may differ from what was filled in.
@@ -227,6 +227,8 @@ def _promise(name: str, fitted: Any, tested: Any) -> Promise:
 
 def _imputation(model: Any, imputer: Any) -> str:
     """Say how the table was filled in."""
+    if isinstance(imputer, str):
+        return f"the {imputer}" if imputer != "middle" else "the middle of every interval"
     if imputer is not None:
         return type(imputer).__name__ if hasattr(imputer, "fit_transform") else "the filling that was given"
     steps = [step for _, step in getattr(model, "steps", [])]

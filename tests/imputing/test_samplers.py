@@ -175,7 +175,7 @@ def test_columns_are_named_by_their_labels():
     with pytest.raises(IpubError, match="leaves nan in column 'size' in row 0") as caught:
         fit_draws(BoundedClassifier(), frame, np.arange(200) % 2, Draws(lambda X, rng: X))
     assert (caught.value.column, caught.value.row) == ("size", 0)
-    with pytest.raises(IpubError, match="has categories: let it return a DataFrame"):
+    with pytest.raises(IpubError, match="has categories: it must be a DataFrame"):
         fit_draws(BoundedClassifier(), frame, np.arange(200) % 2, Draws(lambda X, rng: X.to_numpy()))
     with pytest.raises(IpubError, match="changes column 'site' in row 199"):
         fit_draws(BoundedClassifier(), frame, np.arange(200) % 2, Draws(_other_site))

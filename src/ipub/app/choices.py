@@ -1,4 +1,4 @@
-"""Options that are one of several, and the loss that a target asks for."""
+"""Options that are one of several, the loss that a target asks for, and what the bounds are about."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from ipub.data.frames import is_number_in_text
 from ipub.io.tables import TableError
 from ipub.losses import LOSSES
+from ipub.uncertainty import Budget, Draws, RandomHoles
+from ipub.uncertainty.draws import IMPUTERS
 
 MOST_CLASSES = 100
 """Different values of a target, at most, that are taken for classes: each has a model of its own."""
@@ -69,3 +71,44 @@ def _refuse_numbers_in_text(y: NDArray[Any], target: str) -> None:
             value=str(y[first]),
             row=first,
         )
+
+
+def choose_uncertainty(
+    budget: str,
+    wrong_cells: int,
+    wrong_by: float | None,
+    random_holes: float | None,
+    draws: int,
+    imputer: str,
+    draw_radius: float,
+) -> Any:
+    """Return the parameter `uncertainty` that the options of `ipub fit` ask for."""
+    asked = {
+        "--budget or --wrong-cells": bool(budget) or wrong_cells > 0,
+        "--random-holes": random_holes is not None,
+        "--draws": draws > 0,
+    }
+    if sum(asked.values()) > 1:
+        first, second = [option for option, is_asked in asked.items() if is_asked][:2]
+        raise TableError(f"{first} and {second} are different promises: choose one of them.")
+    if wrong_by is not None and not wrong_cells:
+        raise TableError("--wrong-by says how wrong observed cells may be: give --wrong-cells as well.")
+    if draws:
+        check_choice("--imputer", imputer, list(IMPUTERS))
+        return Draws(imputer, n_draws=draws, radius=draw_radius, random_state=0)
+    if random_holes is not None:
+        return RandomHoles(bias=random_holes)
+    if not asked["--budget or --wrong-cells"]:
+        return "worst"
+    return Budget(**_budget(budget), wrong_cells=wrong_cells, precision=wrong_by)
+
+
+def _budget(text: str) -> dict[str, Any]:
+    """Read "5%" or "12"."""
+    text = text.strip()
+    if not text:
+        return {}
+    try:
+        return {"share": float(text[:-1]) / 100.0} if text.endswith("%") else {"cells": int(text)}
+    except ValueError:
+        raise TableError(f"--budget {text} is no number of cells: give one like 12, or a share like 5%.") from None

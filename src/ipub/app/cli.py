@@ -20,7 +20,7 @@ from rich.text import Text
 from sklearn.base import is_classifier
 
 import ipub
-from ipub.app.choices import check_choice, choose_loss
+from ipub.app.choices import check_choice, choose_loss, choose_uncertainty
 from ipub.app.demo import show_demo
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
 from ipub.certainty import is_certain, possible_labels
@@ -28,11 +28,14 @@ from ipub.certificates import CERTIFICATES, keeps_training_rows
 from ipub.data.holes import column_ranges
 from ipub.estimators import BoundedClassifier, BoundedRegressor, probability_bounds
 from ipub.experiments import SOURCES, reproduce
+from ipub.imputation_check import ImputationReport, imputation_report
 from ipub.io import tables
 from ipub.io.atomic import check_folder
 from ipub.io.modelfile import load_with_metadata, save
 from ipub.io.tables import TableError
 from ipub.losses import LOSSES, loss_parameters
+from ipub.uncertainty import Draws
+from ipub.uncertainty.budget import FILLINGS
 
 SHOWN_ROWS = 20
 """Rows that `predict` prints, at most."""
@@ -114,8 +117,26 @@ def fit(
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "none",
     ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    budget: Annotated[
+        str, typer.Option(help="Bound tables in which so many holes differ from the filled-in ones: 5% or 12.")
+    ] = "",
+    wrong_cells: Annotated[int, typer.Option(min=0, help="Observed cells that may be wrong, beside the holes.")] = 0,
+    wrong_by: Annotated[
+        float | None, typer.Option(help="By how much, in the units of their column; else anywhere in its interval.")
+    ] = None,
+    random_holes: Annotated[
+        float | None, typer.Option(help="Holes are random, with means so many half-widths off the middle: 0 to 1.")
+    ] = None,
+    draws: Annotated[int, typer.Option(min=0, help="Bound what an imputer draws, so often: 199 for 99 %.")] = 0,
+    imputer: Annotated[str, typer.Option(help="Imputer of --draws: hot_deck or chained.")] = "hot_deck",
+    draw_radius: Annotated[float, typer.Option(help="How far holes may be off a draw, in half-widths.")] = 0.1,
 ) -> None:
-    """Train on a table with missing cells and save a model that bounds its predictions."""
+    """Train on a table with missing cells and save a model that bounds its predictions.
+
+    Bounds hold for every filling of the missing cells; with --budget or --wrong-cells for tables that differ from a
+    filled-in one in few cells; with --random-holes or --draws with a probability. What is said of them is printed.
+    """
+    uncertainty = choose_uncertainty(budget, wrong_cells, wrong_by, random_holes, draws, imputer, draw_radius)
     check_choice("--loss", loss, ["auto", *LOSSES])
     check_choice("--certificate", certificate, list(CERTIFICATES))
     check_choice("--intervals", intervals, ["quantile", "observed"])
@@ -136,6 +157,8 @@ def fit(
         intervals=where,
         interval_level=interval_level,
         scale=None if scale == "none" else scale,
+        uncertainty=uncertainty,
+        verbose=int(draws > 0 and err.is_terminal),
     )
     of_losses = {"hinge_width": hinge_width, "huber_delta": huber_delta}
     estimator.set_params(**{name: of_losses[name] for name in loss_parameters(task)})
@@ -178,8 +201,18 @@ def _show_training(estimator: Any, X: pa.Table) -> None:
     shown = X.take(np.random.default_rng(0).permutation(X.num_rows)[:SUMMARY_ROWS])
     which = "On the training rows" if shown.num_rows == X.num_rows else f"On {shown.num_rows} of the training rows"
     say(f"{which}: {_summary(_predictions(estimator, shown)[0])}")
+    _say_promise(estimator)
     if estimator.scale is None:
         _advise_on_scale(X)
+
+
+def _say_promise(estimator: Any) -> None:
+    """Say what the bounds promise, and what could not be certified as requested."""
+    certificate = estimator.certificate_
+    first = certificate[0] if isinstance(certificate, tuple) else certificate
+    say(first.promise)
+    if estimator.uncertainty != "worst" and first.note:
+        note(first.note)
 
 
 def _say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
@@ -262,6 +295,7 @@ def predict(
     if has_rows:
         note(f"{model} holds training rows: anyone who has the file can read them.")
     say(f"{table.num_rows} rows: {_summary(columns)}")
+    _say_promise(estimator)
 
 
 def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
@@ -323,10 +357,63 @@ def _summary(columns: dict[str, Any]) -> str:
     if "certain" in columns:
         n_certain = columns["certain"].true_count
         if n_certain == 0:
-            return "No prediction is certain: some filling may change each of them"
-        return f"{n_certain} of {n} predictions ({100 * n_certain / n:.0f} %) are certain: no filling changes them"
+            return "No prediction is certain: each may change"
+        return f"{n_certain} of {n} predictions ({100 * n_certain / n:.0f} %) are certain: nothing below changes them"
     widths = np.asarray(columns["upper"]) - np.asarray(columns["lower"])
     return f"the bounds of {n} predictions have a median width of {np.median(widths):.4g}"
+
+
+@app.command()
+def check(
+    train: Annotated[Path, typer.Argument(help="Training table: .csv, .tsv (or with .gz) or .parquet.")],
+    target: Annotated[str, typer.Option(help="Column to predict.")],
+    test: Annotated[
+        Path | None, typer.Option(help="Table whose rows are looked at; else training rows without missing cells.")
+    ] = None,
+    imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLINGS)}.")] = "mean",
+    alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 0.1,
+    scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
+    draws: Annotated[int, typer.Option(min=2, help="How many fillings are drawn.")] = 199,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+) -> None:
+    """Check whether predictions are safe with an imputation: under any filling, under budgets, under draws."""
+    check_choice("--imputer", imputer, list(FILLINGS))
+    check_choice("--scale", scale, ["none", "standard", "minmax"])
+    X, y = _read_training_table(train, target, drop or [])
+    loss, reason = choose_loss("auto", y, target)
+    kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
+    estimator = kind(loss, alpha=alpha, scale=None if scale == "none" else scale)
+    tested = None
+    if test is not None:
+        table = tables.read_table(test)
+        tables.check_names(X.column_names, table.column_names, str(test))
+        tested = tables.features_of(table, X.column_names, test, "The training table has numbers or text there.")
+    say(f"{train}: {len(y)} rows, {X.num_columns} features, {tables.holes_of(X).sum()} missing cells")
+    say(f"Loss: {loss} ({reason})")
+    report = imputation_report(
+        estimator,
+        X,
+        y,
+        tested,
+        imputer=imputer,
+        draws=Draws(n_draws=draws, random_state=seed),
+        verbose=int(err.is_terminal),
+    )
+    _show_report(report)
+
+
+def _show_report(report: ImputationReport) -> None:
+    columns = report.columns()
+    table = new_table(*columns, left=["promise"])
+    for values in zip(*columns.values(), strict=True):
+        table.add_row(*(_cell(value, None) for value in values))
+    out.print(table)
+    say(report.verdict)
+    for promise in report.promises:
+        if promise.note:
+            note(f"{promise.name}: {promise.note}")
+    say("Next: ipub fit TRAIN --target TARGET with --budget or --draws saves a model with such bounds", "bold")
 
 
 @app.command()

@@ -1,7 +1,13 @@
 """The public estimators: scikit-learn estimators whose predictions come with certified bounds."""
 
 from ipub.estimators.classifier import BoundedClassifier, probability_bounds
-from ipub.estimators.fitted_state import fitted_attributes, is_result, keep_training, restore_fitted
+from ipub.estimators.fitted_state import (
+    fitted_attributes,
+    is_result,
+    keep_training,
+    restore_fitted,
+    stored_parameter,
+)
 from ipub.estimators.linear_model import CONSTRAINTS, check_parameters, parameters_of
 from ipub.estimators.regressor import BoundedRegressor
 
@@ -16,4 +22,5 @@ __all__ = [
     "parameters_of",
     "probability_bounds",
     "restore_fitted",
+    "stored_parameter",
 ]

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from ipub.errors import IpubError
 from ipub.imputing.holes import Filling, Holes
 from ipub.imputing.user_imputer import FilledTableReader
+from ipub.uncertainty.budget import FILLINGS
 
 
 def filling_of(given: Any, holes: Holes) -> Filling:
@@ -17,9 +18,8 @@ def filling_of(given: Any, holes: Holes) -> Filling:
 
     Parameters
     ----------
-    given : array, DataFrame, imputer or None
-        The filled-in table; or an object with ``fit_transform`` that fills X, of which a clone is used; or None for
-        the middle of every interval and the most frequent level of a category.
+    given : "middle", "mean", "median", imputer, array, DataFrame or None
+        As in `Budget`; None is the middle.
     holes : Holes
 
     Raises
@@ -27,10 +27,8 @@ def filling_of(given: Any, holes: Holes) -> Filling:
     IpubError
         If a filling leaves holes, changes observed cells or leaves the intervals.
     """
-    if given is None:
-        return middle_filling(holes)
-    if isinstance(given, str):
-        raise IpubError(f"filling is {given!r}: give a filled-in table, an imputer, or None for the middle.")
+    if given is None or isinstance(given, str):
+        return named_filling("middle" if given is None else given, holes)
     if isinstance(given, type):
         raise IpubError(f"filling is the class {given.__name__}: give an object, {given.__name__}(...).")
     if hasattr(given, "fit_transform"):
@@ -39,10 +37,25 @@ def filling_of(given: Any, holes: Holes) -> Filling:
     return FilledTableReader(holes, "The filling").filling(given)
 
 
-def middle_filling(holes: Holes) -> Filling:
-    """Return the middle of every interval, and the most frequent observed level of every missing category."""
+def named_filling(name: str, holes: Holes) -> Filling:
+    """Return the middle of every interval, or the mean or median of the column, moved into the interval.
+
+    Missing categories have the most frequent observed level.
+    """
+    if name not in FILLINGS:
+        known = ", ".join(map(repr, FILLINGS))
+        raise IpubError(f"filling is {name!r}: use {known}, an imputer, or a filled-in table.")
     levels = np.zeros(len(holes.missing_categories), dtype=np.intp)
     for which, each in holes.missing_categories.by_category():
         counts = np.nansum(holes.table[np.ix_(holes.counts, each.columns)], axis=0)
         levels[which] = int(np.argmax(counts))
-    return Filling(holes.matrix.centers[holes.cells], levels)
+    middles = holes.matrix.centers[holes.cells]
+    if name == "middle":
+        return Filling(middles, levels)
+    numbers = middles.copy()
+    for column in np.unique(holes.columns):
+        here, observed = holes.columns == column, holes.table[holes.counts, column]
+        observed = observed[~np.isnan(observed)]
+        if len(observed):
+            numbers[here] = np.mean(observed) if name == "mean" else np.median(observed)
+    return Filling(np.clip(numbers, holes.lower, holes.upper), levels)

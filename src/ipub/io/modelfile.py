@@ -24,12 +24,20 @@ import ipub
 from ipub.certificates import PARTS, Certificate, keeps_training_rows
 from ipub.data.categories import TableEncoder
 from ipub.data.scaling import Scaling
-from ipub.estimators import BoundedClassifier, BoundedRegressor, fitted_attributes, is_result, restore_fitted
+from ipub.estimators import (
+    BoundedClassifier,
+    BoundedRegressor,
+    fitted_attributes,
+    is_result,
+    restore_fitted,
+    stored_parameter,
+)
 from ipub.io.atomic import FileError, whole_file
 from ipub.losses import LOSSES
+from ipub.uncertainty import Budget, Draws, RandomHoles
 
 FORMAT = "ipub model"
-VERSION = 4
+VERSION = 5
 """Version of the format, increased whenever older code would misread a new file."""
 
 OLDEST = 4
@@ -37,7 +45,8 @@ OLDEST = 4
 
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
 RECORDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (*PARTS, Scaling, TableEncoder, *map(type, LOSSES.values()))
+    kind.__name__: kind
+    for kind in (*PARTS, Scaling, TableEncoder, Budget, RandomHoles, Draws, *map(type, LOSSES.values()))
 }
 """Dataclasses that a model file may hold."""
 
@@ -97,13 +106,14 @@ def save(
         )
     fitted = fitted_attributes(estimator, training_rows)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
+    parameters = {name: stored_parameter(value) for name, value in estimator.get_params(deep=False).items()}
     header = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"ipub {ipub.__version__}",
         "class": kind,
         "training_rows": keeps_training_rows(fitted["certificate_"]),
-        "parameters": _encode_items(estimator.get_params(deep=False), arrays, "parameter"),
+        "parameters": _encode_items(parameters, arrays, "parameter"),
         "fitted": _encode_items(fitted, arrays, "attribute"),
         "metadata": _encode_items(dict(metadata or {}), arrays, "metadata"),
     }

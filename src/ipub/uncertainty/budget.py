@@ -9,6 +9,9 @@ from typing import Any
 
 from ipub.errors import IpubError
 
+FILLINGS = ("middle", "mean", "median")
+"""Fillings that are known by name."""
+
 GIVEN = "given"
 """What a model file has in place of a filling, which would be training data."""
 
@@ -27,9 +30,11 @@ class Budget:
         How many missing values may differ from what was filled in. A missing category counts as one.
     share : float, optional
         The same as a share of all missing values, rounded down. If neither is given, all may differ.
-    filling : array, DataFrame, imputer or None, default=None
-        The filled-in table, of the shape of X and equal to it where X is observed; or an imputer of scikit-learn, which
-        is cloned and fitted to X. None takes the middle of every interval, and the most frequent level of a category.
+    filling : "middle", "mean", "median", imputer, array or DataFrame, optional
+        How missing values are filled in: the middle of their interval, which is the default; or the mean or median of
+        the observed values of their column, or the end of the interval that is nearer; a category has its most frequent
+        level. Or an imputer of scikit-learn, which is cloned and fitted to X. Or the filled-in table itself, of the
+        shape of X and equal to it where X is observed.
     wrong_cells : int, default=0
         How many observed cells may be wrong.
     precision : float, mapping or None, default=None
@@ -105,7 +110,7 @@ class Budget:
 
     def stored(self) -> Budget:
         """Return what a model file holds: a filling is training data, and no part of it."""
-        return self if self.filling is None else replace(self, filling=GIVEN)
+        return self if self.filling is None or isinstance(self.filling, str) else replace(self, filling=GIVEN)
 
 
 def _is_count(value: Any) -> bool:

@@ -32,8 +32,8 @@ class RandomHoles:
     claim : {"row", "rows", "all"}, default="row"
         What fails with probability at most `delta`: the bounds of one row that was chosen without a look at the bounds;
         those of any of the rows of one call; or those of any row whatsoever, which is wider.
-    filling : array, DataFrame, imputer or None, default=None
-        The filled-in table; as in `Budget`.
+    filling : "middle", "mean", "median", imputer, array or DataFrame, optional
+        As in `Budget`.
 
     Examples
     --------
@@ -78,4 +78,4 @@ class RandomHoles:
 
     def stored(self) -> RandomHoles:
         """Return what a model file holds: a filling is training data, and no part of it."""
-        return self if self.filling is None else replace(self, filling=GIVEN)
+        return self if self.filling is None or isinstance(self.filling, str) else replace(self, filling=GIVEN)
