@@ -96,7 +96,7 @@ def first_order(table: FilledTable, at_u: Directions) -> FirstOrder:
         if table.chance is not None:
             half_width = np.add.reduceat(0.5 * (np.abs(linear) + error), movable.option_starts, axis=1)
             free = np.maximum(movable.greatest(sign * linear), 0.0)
-            mean = np.where(movable.is_number, np.minimum(table.chance.bias, 1.0) * half_width, free)
+            mean = np.where(movable.is_number, table.chance.bias * half_width, free)
             means.append(up((mean + movable.greatest(square + error) + rest) * INFLATE))
     return FirstOrder(sums[0], sums[1], *(means or (np.zeros((0, 0)), np.zeros((0, 0)))))
 
@@ -109,7 +109,7 @@ def _first_order_error(table: FilledTable, at_u: Directions) -> Array:
     share = (2 * at_u.U.shape[1] + 32) * EPS
     along_u = share * m * (np.abs(at.first[rows]) + table.spread.curvature[row] * score) * size
     along_row = share * m * at.second[rows] * score * table.row_norm[rows]
-    return up(along_u * at_u.largest + along_row * at_u.norm) + UNDERFLOW
+    return np.asarray(up(along_u * at_u.largest + along_row * at_u.norm) + UNDERFLOW)
 
 
 class Products(NamedTuple):
@@ -158,7 +158,7 @@ def _crossing_error(table: FilledTable, at_u: Directions) -> Array:
     along_u = (share * at.second[rows] + at.second_error[rows]) * size
     along_row = share * np.abs(at.third[rows]) * score * table.row_norm[rows]
     error = along_u * at_u.largest + along_row * at_u.norm + (at.third_error[rows] * score) * at_u.along[:, row]
-    return up(error * INFLATE) + UNDERFLOW
+    return np.asarray(up(error * INFLATE) + UNDERFLOW)
 
 
 def product_norm(metric: Metric, at_u: Directions, delta: float | None) -> Array:
@@ -193,7 +193,9 @@ def second_norm(metric: Metric, at_u: Directions) -> Array:
         return np.full(len(at_u.U), np.inf)
     of, spread, m, Q = movable.unit_row, table.spread, table.m[movable.rows], table.row_score
     S, q, along = at_u.row_change[:, of], table.unit_score, at_u.along
-    rho = (0.5 * m * spread.bend * Q)[of] * q * along[:, of] + (0.5 * m * spread.slope)[of] * (q * S + at_u.units * Q[of])
+    rho = (0.5 * m * spread.bend * Q)[of] * q * along[:, of] + (0.5 * m * spread.slope)[of] * (
+        q * S + at_u.units * Q[of]
+    )
     rho = up(rho * INFLATE)
     rows = sum_upper(rho @ adding_matrix(of, len(m)).T, movable.n_units + 1)
     largest = largest_eigenvalue_upper((rows @ row_pairs).reshape(-1, d, d))
