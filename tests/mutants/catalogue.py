@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutants import arithmetic, draws, labels_and_rows, regions, slopes
+from mutants import arithmetic, fillings, labels_and_rows, regions, slopes
 from mutants.entry import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -10,5 +10,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *regions.MUTANTS,
     *labels_and_rows.MUTANTS,
     *slopes.MUTANTS,
-    *draws.MUTANTS,
+    *fillings.MUTANTS,
 )

@@ -173,7 +173,7 @@ class Logistic(Loss):
         with np.errstate(divide="ignore", invalid="ignore"):
             by_exp = down(down(1.0 - np.exp(-move)) - 8.0 * EPS) / move
             mean = np.where(move >= MIN_SECANT_LENGTH, by_exp, 1.0 - 0.5 * move)
-            ratio = mean * (1.0 + np.exp(-far)) / (1.0 + np.exp(-up(far + move)))
+            ratio = mean * (1.0 + np.exp(-far)) / (1.0 + np.exp(-far - move))
             ratio = down(ratio * (1.0 - slack))
         return np.where(ratio > 0.0, np.minimum(ratio, 1.0), 0.0)
 

@@ -190,20 +190,33 @@ class FilledBounds(ScoreBounds):
     def _least(self, first: FirstOrder, rest: _Rest, events: RowEvents | None) -> Array:
         """Return the least of what the ways to bound all terms give, for the sign that `first` is for."""
         table, movable = self.table, self.table.movable
-        products = rest.products
-        # Unit by unit or as the norm of a sum: the products' first order, their second order, and the remainder.
-        nothing = np.zeros_like(products.first)
-        units = [
-            (up(up(first_units + second_units) + signed), up(up(first_norm + second_norm) + remainder))
-            for first_units, first_norm in ((products.first, 0.0), (nothing, rest.norm))
-            for second_units, second_norm in ((products.second, 0.0), (nothing, rest.second_norm))
-            for signed, remainder in ((nothing, rest.second_order), (products.signed, rest.third_order))
-        ]
-        ways = [up(table.moves.total(movable, up(first.plus + each)) + fixed) for each, fixed in units]
+        products, none = rest.products, np.zeros(len(first.plus))
+        alone = None
         if table.chance is not None and events is not None:
             alone = table.chance.sum_upper(movable, first.plus, first.minus, first.mean_plus, events)
-            ways += [up(up(alone + table.moves.total(movable, each)) + fixed) for each, fixed in units]
-        return np.asarray(np.fmin.reduce(ways))
+
+        def total(units: Array | None, norm: Array) -> Array:
+            certain = table.moves.total(movable, first.plus if units is None else up(first.plus + units))
+            if alone is not None:
+                certain = np.fmin(certain, alone if units is None else up(alone + table.moves.total(movable, units)))
+            return up(certain + norm)
+
+        # The products' first and second order unit by unit, or as the norm of a sum: the least for each u.
+        ways = [
+            (up(products.first + products.second), none),
+            (products.second, rest.norm),
+            (products.first, rest.second_norm),
+            (None, up(rest.norm + rest.second_norm)),
+        ]
+        sums = np.array([total(*way) for way in ways])
+        sums = np.where(np.isnan(sums), np.inf, sums)
+        best = sums.argmin(axis=0)
+        units = products.signed.copy()
+        for number, (each, _) in enumerate(ways):
+            if each is not None:
+                units[best == number] = up(units + each)[best == number]
+        norms = np.array([norm for _, norm in ways])[best, np.arange(len(best))]
+        return np.asarray(np.fmin(up(sums.min(axis=0) + rest.second_order), up(total(units, norms) + rest.third_order)))
 
     @cached_property
     def _remainder(self) -> Remainder:

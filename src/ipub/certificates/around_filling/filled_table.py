@@ -110,7 +110,7 @@ class FilledTable:
     @property
     def n_features(self) -> int:
         """Number of columns, that of an intercept included."""
-        return self.X.shape[1]
+        return len(self.w)
 
     @property
     def roundings(self) -> int:
@@ -169,7 +169,7 @@ class FilledTable:
         sums = row_sums(self.movable, values)[..., of]
         # Both are rounded up, so their difference is relative to the sum.
         others = np.maximum(up(sums - values + 2.0 * (width + 8) * EPS * sums), 0.0)
-        return np.minimum(row_totals[..., of], others)
+        return np.asarray(np.minimum(row_totals[..., of], others))
 
     @cached_property
     def score_ranges(self) -> tuple[Array, Array]:

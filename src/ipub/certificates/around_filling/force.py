@@ -39,7 +39,7 @@ def _first_order(metric: Metric) -> tuple[Array, Array]:
 
 
 def _squares(metric: Metric) -> float:
-    """Bound the norm of what is left: at most ``m_i (c2_i Q_i q_k / 2) x_i`` and ``m_i b_i Q_i delta_o`` of each unit."""
+    """Bound the norm of what is left: up to ``m_i (c2_i Q_i q_k / 2) x_i`` and ``m_i b_i Q_i delta_o`` of each unit."""
     table, movable, spread = metric.table, metric.table.movable, metric.table.spread
     chosen = movable.generators
     row, inflate = movable.option_row[chosen], 1.0 + 16.0 * EPS

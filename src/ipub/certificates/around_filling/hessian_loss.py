@@ -9,6 +9,7 @@ import numpy as np
 from ipub.certificates.around_filling.metric import Whitened, largest_eigenvalue_upper
 from ipub.certificates.around_filling.random_moves import RandomMoves, log_inverse_upper
 from ipub.certificates.around_filling.table_metric import Metric
+from ipub.engine.ops import sum_by_index
 from ipub.rounding import EPS, UNDERFLOW, Array, down, norm_upper, sum_upper, up
 
 CAP_SHARES = (0.3, 0.6, 1.0, 1.5, 2.5)
@@ -51,7 +52,7 @@ class _UnitForms(NamedTuple):
     def of(cls, metric: Metric) -> _UnitForms:
         table, movable = metric.table, metric.table.movable
         of, spread, generators = movable.unit_row, table.spread, movable.generators
-        squares = np.bincount(movable.option_unit[generators], metric.options.norm[generators] ** 2, movable.n_units)
+        squares = sum_by_index(movable.option_unit[generators], metric.options.norm[generators] ** 2, movable.n_units)
         norm = up(np.sqrt(up(squares * (1.0 + (len(metric.K) + 32.0) * EPS))))
         row_norm = metric.movable_rows.norm[of]
         price = np.maximum(norm, UNDERFLOW) / np.maximum(row_norm, UNDERFLOW)
@@ -88,7 +89,7 @@ def _loss_of_units(metric: Metric) -> float:
 def _largest_form(metric: Metric, forms: _UnitForms) -> float:
     """Bound the largest eigenvalue of the sum of all forms."""
     movable = metric.table.movable
-    rows = sum_upper(np.bincount(movable.unit_row, forms.along_row, len(movable.rows)), movable.n_units + 2)
+    rows = sum_upper(sum_by_index(movable.unit_row, forms.along_row, len(movable.rows)), movable.n_units + 2)
     return _joint_form(metric, rows, forms.along_unit[movable.option_unit[movable.generators]])
 
 
@@ -103,12 +104,12 @@ def _capped_loss(metric: Metric, forms: _UnitForms) -> float:
     """Bound the loss of all units together where some rows are better counted as losing all that they have."""
     table, movable = metric.table, metric.table.movable
     unit = movable.option_unit[movable.generators]
-    rows = sum_upper(np.bincount(movable.unit_row, forms.along_row, len(movable.rows)), movable.n_units + 2)
+    rows = sum_upper(sum_by_index(movable.unit_row, forms.along_row, len(movable.rows)), movable.n_units + 2)
     generators = forms.along_unit[unit]
     most = up(table.at.second + table.at.second_error)[movable.rows]
     most = up((table.m * metric.ratio)[movable.rows] * most * (1.0 + 16.0 * EPS))
     lost = rows * metric.movable_rows.norm**2
-    lost += np.bincount(movable.unit_row[unit], generators * metric.options.norm[movable.generators] ** 2, len(rows))
+    lost += sum_by_index(movable.unit_row[unit], generators * metric.options.norm[movable.generators] ** 2, len(rows))
     is_capped = lost > most * metric.movable_rows.norm**2
     rows = np.where(is_capped, most, rows)
     return _joint_form(metric, rows, np.where(is_capped[movable.unit_row[unit]], 0.0, generators))
@@ -148,7 +149,7 @@ class _LinearForms(NamedTuple):
         """Bound the norms of the M_k: ``weight (|a.f| + |a| |f|)``."""
         a, f = self.a, self.f
         inner = np.abs((a.vectors * f.vectors).sum(axis=1)) + self.product_error
-        return np.maximum(up(self.weight * (inner + a.norm * f.norm) * (1.0 + 8.0 * EPS)), UNDERFLOW)
+        return np.asarray(np.maximum(up(self.weight * (inner + a.norm * f.norm) * (1.0 + 8.0 * EPS)), UNDERFLOW))
 
     def largest_square(self, factors: Array) -> float:
         """Bound the largest eigenvalue of ``sum_k factors_k M_k^2``."""
@@ -174,7 +175,7 @@ def _loss_by_chance(metric: Metric, chance: RandomMoves) -> float:
     table, movable = metric.table, metric.table.movable
     forms, unit = _LinearForms.of(metric), movable.option_unit[movable.generators]
     size, block = forms.norms(), chance.blocks_of(movable)[unit]
-    totals = np.bincount(block, size)[block] * (1.0 + (len(size) + 2) * EPS)
+    totals = sum_by_index(block, size, int(block.max()) + 1)[block] * (1.0 + (len(size) + 2) * EPS)
     variance = forms.largest_square(up(totals / size))
     means = chance.mean_shares(movable)[unit]
     length = up(up(1.0 + float(means.max(initial=0.0))) * float(totals.max(initial=0.0)))

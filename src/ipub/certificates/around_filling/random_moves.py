@@ -12,6 +12,7 @@ from ipub.certificates.around_filling.metric import eigenvalues_upper
 from ipub.certificates.around_filling.moves import BudgetMoves
 from ipub.certificates.around_filling.units import MovableRows
 from ipub.data.interval_matrix import Indices
+from ipub.engine.ops import sum_by_index
 from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, norm_upper, sum_upper, up
 
 END_SHARE, PRODUCT_SHARE, FORCE_SHARE, HESSIAN_SHARE, REACH_SHARE = 0.36, 0.08, 0.06, 0.06, 0.08
@@ -101,12 +102,12 @@ class RandomMoves:
         """Bound for each unit ``|E D_k|``: the mean of its move over its generator (1 for categories)."""
         size = np.abs(movable.option_amounts[:, 0])
         largest = movable.greatest(size)
-        total = np.bincount(movable.option_unit, size, movable.n_units)
+        total = sum_by_index(movable.option_unit, size, movable.n_units)
         share = up(up(self.bias * up(0.5 * total)) / largest)
         return np.where(movable.is_number, np.minimum(share, 1.0), 1.0)
 
     def norm_upper(self, movable: MovableRows, Z: Array, error: Array, delta: float) -> Array:
-        """Bound ``|sum_k D_k z_k|`` with probability ``1 - delta``, for each of several sets of generators (Lemma 22)."""
+        """Bound ``|sum_k D_k z_k|`` with probability ``1 - delta``, for each of several sets of vectors (Lemma 22)."""
         unit = movable.option_unit[movable.generators]
         block = self.blocks_of(movable)[unit]
         size = norm_upper(Z)
@@ -123,7 +124,7 @@ class RandomMoves:
             moved = Z * means[unit][:, None]
             slack = 4.0 * EPS * up(means[unit] * size)
             result = up(result + certain.norm_upper(movable, moved, slack, rounds=2))
-        return result
+        return np.asarray(result)
 
     def sum_upper(self, movable: MovableRows, upper: Array, lower: Array, mean: Array, events: RowEvents) -> Array:
         """Bound ``sum_b Y_b`` over independent blocks with probability ``1 - events.end``, row by row (Lemma 21).
@@ -167,7 +168,7 @@ def _chord_bound(upper: Array, lower: Array, mean: Array, delta: float, exponent
 
 
 def _subgaussian_norm(values: Array, delta: float) -> Array:
-    """Return t with ``P(|z| > t) <= delta`` if ``E exp(y.z) <= exp(y.S y / 2)``, S having eigenvalues up to `values`."""
+    """Return t with ``P(|z| > t) <= delta`` if ``E exp(y.z) <= exp(y.S y / 2)``, S with eigenvalues up to `values`."""
     largest = values.max(axis=1, initial=0.0)
     shares = np.minimum(values / np.maximum(largest, UNDERFLOW)[:, None], 1.0)
     log_inverse = log_inverse_upper(delta)

@@ -11,7 +11,7 @@ import numpy as np
 from ipub.certificates.around_filling.metric import largest_eigenvalue_upper
 from ipub.certificates.around_filling.prove_move import ProvedMove
 from ipub.certificates.around_filling.unit_terms import UnitMoves
-from ipub.rounding import EPS, Array, down, norm_upper, sum_upper, up
+from ipub.rounding import EPS, UNDERFLOW, Array, down, norm_upper, sum_upper, up
 
 MOST_TENSOR_COLUMNS = 128
 """With more columns the signed form of the third derivative, a tensor of columns cubed, is left out."""
@@ -135,4 +135,27 @@ class Remainder:
         of = movable.unit_row
         more = metric.unit_norm * (2.0 * metric.movable_rows.norm[of] + metric.row_change[of])
         more = weights[:, movable.rows[of]] * more
-        return up(plain + table.moves.total(movable, up(more * (1.0 + 16.0 * EPS))))
+        apart = up(plain + table.moves.total(movable, up(more * (1.0 + 16.0 * EPS))))
+        if metric.generator_pairs is None:
+            return apart
+        return np.asarray(np.fmin(apart, self._joint_squares(weights)))
+
+    def _joint_squares(self, weights: Array) -> Array:
+        """Bound the same as one form: ``(x + delta).v`` squared by prices, for all units at once (Lemma 17)."""
+        metric = self.proved.metric
+        movable, d, inflate = metric.table.movable, len(metric.K), 1.0 + 16.0 * EPS
+        assert metric.row_pairs is not None
+        assert metric.generator_pairs is not None
+        chosen = movable.generators
+        unit, row = movable.option_unit[chosen], movable.option_row[chosen]
+        price = np.maximum(metric.row_change, UNDERFLOW) / np.maximum(metric.movable_rows.norm, UNDERFLOW)
+        rows = weights.copy()
+        rows[:, movable.rows] *= up(1.0 + price) * inflate
+        shares = up(1.0 + up(1.0 / price)) * metric.row_change * inflate
+        generators = weights[:, movable.rows[row]] * (
+            shares[row] / np.maximum(metric.unit_norm, UNDERFLOW)[unit] * inflate
+        )
+        generators = up(generators * inflate)
+        form = rows @ metric.row_pairs + generators @ metric.generator_pairs
+        error = up(metric.rows.form_errors(rows) + metric.options.take(chosen).form_errors(generators))
+        return up(largest_eigenvalue_upper(form.reshape(-1, d, d)) + 2.0 * error)

@@ -47,6 +47,7 @@ class Metric:
 
     @staticmethod
     def weighted_gram(table: FilledTable, ratio: Array) -> Array:
+        """Return ``Lambda + sum_i m_i phi_i h_i x_i x_i^T``, as computed."""
         gram = (table.X * (table.m * ratio * table.at.second)[:, None]).T @ table.X
         return np.asarray(0.5 * (gram + gram.T) + np.diag(table.lam))
 
@@ -105,7 +106,7 @@ class Metric:
 
     @cached_property
     def third_derivative(self) -> tuple[Array, float]:
-        """``sum_i m_i c_i / 2 x_i (x) a_i a_i^T`` as a (d, d^2) array, and over ``|u|`` what its form for u is off by."""
+        """``sum_i m_i c_i / 2 x_i (x) a_i a_i^T``, shape (d, d^2), and what its form for u is off by, over ``|u|``."""
         table, a = self.table, self.rows
         weights = 0.5 * table.m * table.at.third
         n, d = table.X.shape

@@ -17,7 +17,7 @@ LEADING = 0.6
 
 
 def sum_norm_upper(movable: MovableRows, count_of: Callable[[int], int], Z: Array, error: Array, rounds: int) -> Array:
-    """Bound ``|sum_k t_k z_k|`` over all moves, z_k being a generator of unit k, for each of several sets of generators.
+    """Bound ``|sum_k t_k z_k|`` over all moves, z_k being a generator of unit k, for each of several sets of vectors.
 
     Parameters
     ----------
@@ -86,4 +86,4 @@ def _next_weights(
     else:
         seen = _greatest(np.sqrt((along**2).sum(axis=2)), unit, n_units)
         weights = weights * np.sqrt(seen / weights + 1e-3)
-    return np.maximum(weights, 1e-6 * weights.max(axis=1, keepdims=True, initial=0.0)) + UNDERFLOW
+    return np.asarray(np.maximum(weights, 1e-6 * weights.max(axis=1, keepdims=True, initial=0.0)) + UNDERFLOW)

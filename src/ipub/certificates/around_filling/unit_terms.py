@@ -96,7 +96,7 @@ def first_order(table: FilledTable, at_u: Directions) -> FirstOrder:
         if table.chance is not None:
             half_width = np.add.reduceat(0.5 * (np.abs(linear) + error), movable.option_starts, axis=1)
             free = np.maximum(movable.greatest(sign * linear), 0.0)
-            mean = np.where(movable.is_number, np.minimum(table.chance.bias, 1.0) * half_width, free)
+            mean = np.where(movable.is_number, table.chance.bias * half_width, free)
             means.append(up((mean + movable.greatest(square + error) + rest) * INFLATE))
     return FirstOrder(sums[0], sums[1], *(means or (np.zeros((0, 0)), np.zeros((0, 0)))))
 
@@ -109,7 +109,7 @@ def _first_order_error(table: FilledTable, at_u: Directions) -> Array:
     share = (2 * at_u.U.shape[1] + 32) * EPS
     along_u = share * m * (np.abs(at.first[rows]) + table.spread.curvature[row] * score) * size
     along_row = share * m * at.second[rows] * score * table.row_norm[rows]
-    return up(along_u * at_u.largest + along_row * at_u.norm) + UNDERFLOW
+    return np.asarray(up(along_u * at_u.largest + along_row * at_u.norm) + UNDERFLOW)
 
 
 class Products(NamedTuple):
@@ -158,7 +158,7 @@ def _crossing_error(table: FilledTable, at_u: Directions) -> Array:
     along_u = (share * at.second[rows] + at.second_error[rows]) * size
     along_row = share * np.abs(at.third[rows]) * score * table.row_norm[rows]
     error = along_u * at_u.largest + along_row * at_u.norm + (at.third_error[rows] * score) * at_u.along[:, row]
-    return up(error * INFLATE) + UNDERFLOW
+    return np.asarray(up(error * INFLATE) + UNDERFLOW)
 
 
 def product_norm(metric: Metric, at_u: Directions, delta: float | None) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.data.interval_matrix import Indices
+from ipub.engine.ops import sum_by_index
 from ipub.rounding import EPS, Array, up
 
 HOLES, WRONG_CELLS = 0, 1
@@ -138,7 +139,7 @@ class MovableRows:
     @cached_property
     def is_number(self) -> NDArray[np.bool_]:
         """Whether a unit is a number: all its options change the same column."""
-        return np.bincount(self.option_unit, self.option_amounts[:, 1] != 0.0, self.n_units) == 0
+        return np.asarray(sum_by_index(self.option_unit, np.abs(self.option_amounts[:, 1]), self.n_units) == 0.0)
 
     @cached_property
     def option_size(self) -> Array:
