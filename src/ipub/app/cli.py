@@ -357,8 +357,8 @@ def _summary(columns: dict[str, Any]) -> str:
     if "certain" in columns:
         n_certain = columns["certain"].true_count
         if n_certain == 0:
-            return "No prediction is certain: each may change"
-        return f"{n_certain} of {n} predictions ({100 * n_certain / n:.0f} %) are certain: nothing below changes them"
+            return "No prediction is certain"
+        return f"{n_certain} of {n} predictions ({100 * n_certain / n:.0f} %) are certain"
     widths = np.asarray(columns["upper"]) - np.asarray(columns["lower"])
     return f"the bounds of {n} predictions have a median width of {np.median(widths):.4g}"
 

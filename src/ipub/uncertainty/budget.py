@@ -101,12 +101,12 @@ class Budget:
         count = self.count(n_holes)
         parts = []
         if n_holes:
-            which = "all" if count >= n_holes else f"at most {count:,}"
+            which = "any" if count >= n_holes else f"at most {count:,}"
             parts.append(f"{which} of the {n_holes:,} missing values differ from the filled-in ones, inside intervals")
         if self.wrong_cells:
             off = "inside the intervals of their columns" if self.precision is None else "by up to their precision"
-            parts.append(f"at most {self.wrong_cells:,} observed cells are wrong, {off}")
-        return f"Always: the bounds hold for every table in which {' and '.join(parts) or 'nothing differs'}."
+            parts.append(f"at most {self.wrong_cells:,} of the observed cells differ from what they are, {off}")
+        return f"Always: the bounds hold for every table in which {', and '.join(parts) or 'nothing differs'}."
 
     def stored(self) -> Budget:
         """Return what a model file holds: a filling is training data, and no part of it."""

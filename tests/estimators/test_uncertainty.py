@@ -1,0 +1,415 @@
+"""The parameter `uncertainty`: budgets, random holes and draws in everything that a fitted estimator does."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ipub import (
+    BoundedClassifier,
+    BoundedRegressor,
+    Budget,
+    Draws,
+    IntervalMatrix,
+    IpubError,
+    RandomHoles,
+    certify,
+    imputation_report,
+    penalty_path,
+)
+from ipub.io.modelfile import load, save
+
+RNG = np.random.default_rng(5)
+N, D = 80, 3
+
+
+def table(holes=0.08, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, D))
+    y = (X[:, 0] - 0.5 * X[:, 1] > 0.3 * rng.normal(size=N)).astype(int)
+    X[rng.random(X.shape) < holes] = np.nan
+    return X, y
+
+
+def frame(seed=0):
+    X, y = table(seed=seed)
+    rng = np.random.default_rng(seed + 1)
+    site = pd.Series(rng.choice(["a", "b", "c"], size=N))
+    site[rng.random(N) < 0.05] = None
+    return pd.DataFrame({"size": X[:, 0], "age": X[:, 1], "site": site}), y
+
+
+T = np.random.default_rng(9).normal(size=(12, D))
+KINDS = {
+    "budget": Budget(cells=2),
+    "share": Budget(share=0.4, filling="mean"),
+    "wrong cells": Budget(cells=1, wrong_cells=1, precision=0.3),
+    "random": RandomHoles(bias=0.0, delta=0.1),
+    "draws": Draws(n_draws=5, random_state=0),
+}
+each_kind = pytest.mark.parametrize("uncertainty", KINDS.values(), ids=list(KINDS))
+
+
+def scores_of(X, y, alpha, rows, kind=BoundedClassifier, **options):
+    model = kind(alpha=alpha, tol=1e-12, **options).fit(X, y)
+    return model.decision_function(rows) if kind is BoundedClassifier else model.predict(rows)
+
+
+@pytest.mark.parametrize("kind", [BoundedClassifier, BoundedRegressor])
+@pytest.mark.parametrize("scale", [None, "standard"])
+def test_every_table_within_a_budget_is_within_its_bounds(kind, scale):
+    X, y = table()
+    model = kind(alpha=0.1, scale=scale, uncertainty=Budget(cells=2, wrong_cells=1, precision=0.4)).fit(X, y)
+    method = model.decision_bounds if kind is BoundedClassifier else model.predict_bounds
+    bounds, holes, observed = method(T), np.argwhere(np.isnan(X)), np.argwhere(~np.isnan(X))
+    ranges, filled = model.hole_ranges_, np.where(np.isnan(X), model.hole_ranges_.mean(axis=1), X)
+    rng = np.random.default_rng(3)
+    scaled = (lambda Z: Z) if model.scaling_ is None else model.scaling_.rows
+    for _ in range(60):
+        other = filled.copy()
+        for i, j in rng.permutation(holes)[:2]:
+            other[i, j] = rng.choice([*ranges[j], rng.uniform(*ranges[j])])
+        i, j = rng.permutation(observed)[0]
+        other[i, j] += rng.choice([-0.4, 0.4])
+        found = scores_of(scaled(other), y, 0.1, scaled(T), kind)
+        assert (bounds[:, 0] <= found + 1e-9).all()
+        assert (found <= bounds[:, 1] + 1e-9).all()
+
+
+def test_every_level_of_few_missing_categories_is_within_the_bounds():
+    X, y = frame()
+    model = BoundedClassifier(alpha=0.1, uncertainty=Budget(cells=1)).fit(X, y)
+    rows = X.dropna().head(10)
+    bounds, ranges = model.decision_bounds(rows), model.hole_ranges_
+    filled = X.fillna({"size": ranges[0].mean(), "age": ranges[1].mean(), "site": X["site"].mode()[0]})
+    assert np.allclose(model.decision_function(rows), scores_of(filled, y, 0.1, rows), atol=1e-7)
+    tables = [filled]
+    for i in np.flatnonzero(X["site"].isna()):
+        tables += [filled.assign(site=filled["site"].where(filled.index != i, level)) for level in "abc"]
+    for column, j in (("size", 0), ("age", 1)):
+        for i in np.flatnonzero(X[column].isna()):
+            tables += [filled.assign(**{column: filled[column].where(filled.index != i, end)}) for end in ranges[j]]
+    for other in tables:
+        found = scores_of(other, y, 0.1, rows)
+        assert (bounds[:, 0] <= found + 1e-9).all()
+        assert (found <= bounds[:, 1] + 1e-9).all()
+
+
+def test_a_larger_budget_is_wider_and_all_holes_are_at_most_any_filling():
+    X, y = table()
+    worst = BoundedClassifier(alpha=0.2).fit(X, y).decision_bounds(T)
+    widths = [
+        np.ptp(BoundedClassifier(alpha=0.2, uncertainty=Budget(cells=k)).fit(X, y).decision_bounds(T), axis=1)
+        for k in (0, 1, 3, 10**6)
+    ]
+    for narrow, wide in itertools.pairwise(widths):
+        assert (narrow <= wide + 1e-9).all()
+    assert widths[0].max() < 1e-5
+    assert (widths[-1] <= np.ptp(worst, axis=1) * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("filling", ["middle", "mean", "median", SimpleImputer(), "table"])
+def test_the_model_is_that_of_the_filled_in_table(filling):
+    X, y = table()
+    given = filling
+    means = np.nanmean(X, axis=0)
+    if filling == "table":
+        given = np.where(np.isnan(X), means, X)
+    model = BoundedClassifier(alpha=0.1, uncertainty=Budget(cells=1, filling=given)).fit(X, y)
+    expected = {"middle": model.hole_ranges_.mean(axis=1), "median": np.nanmedian(X, axis=0)}
+    values = expected.get(filling, means) if isinstance(filling, str) else means
+    assert np.allclose(model.decision_function(T), scores_of(np.where(np.isnan(X), values, X), y, 0.1, T), atol=1e-7)
+
+
+@each_kind
+def test_a_fitted_model_does_everything(uncertainty, tmp_path):
+    X, y = table()
+    model = BoundedClassifier(alpha=0.1, uncertainty=uncertainty).fit(X, y)
+    bounds, scores = model.decision_bounds(T), model.decision_function(T)
+    assert ((bounds[:, 0] <= scores) & (scores <= bounds[:, 1])).all()
+    assert model.predict_set(T).shape == (12, 2)
+    assert model.predict_proba_bounds(T).shape == (12, 2)
+    coef = model.coef_[0]
+    assert ((model.coef_bounds_[:, 0] <= coef) & (coef <= model.coef_bounds_[:, 1])).all()
+    holed = T.copy()
+    holed[:, 1] = np.nan
+    assert (np.ptp(model.decision_bounds(holed), axis=1) > np.ptp(bounds, axis=1)).all()
+    save(model, tmp_path / "model.ipub")
+    for copied in (pickle.loads(pickle.dumps(model)), load(tmp_path / "model.ipub")):
+        again = copied.decision_bounds(T)
+        assert (again[:, 0] <= bounds[:, 0] + 1e-9).all()
+        assert (again[:, 1] >= bounds[:, 1] - 1e-9).all()
+        assert copied.certificate_.promise == model.certificate_.promise
+        assert type(copied.uncertainty) is type(uncertainty)
+    save(model, tmp_path / "rows.ipub", training_rows=True)
+    assert np.array_equal(load(tmp_path / "rows.ipub").decision_bounds(T), bounds)
+    assert np.array_equal(clone(model).fit(X, y).decision_bounds(T), bounds)
+
+
+def test_the_sentence_says_always_or_with_which_probability():
+    X, y = table()
+    promises = {
+        name: BoundedClassifier(alpha=1.0, uncertainty=kind).fit(X, y).certificate_.promise
+        for name, kind in {"worst": "worst", **KINDS}.items()
+    }
+    assert len(set(promises.values())) == len(promises)
+    for name in ("worst", "budget", "share", "wrong cells"):
+        assert promises[name].startswith("Always: the bounds hold for every")
+    assert promises["random"].startswith("With probability 90 %")
+    assert promises["draws"].startswith("With probability 66.67 %")
+    assert "at most 2 of the" in promises["budget"]
+    assert "at most 1 of the observed cells" in promises["wrong cells"]
+
+
+def test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so():
+    X, y = table()
+    model = BoundedClassifier("hinge", alpha=0.5, uncertainty=Budget(cells=1)).fit(X, y)
+    worst = BoundedClassifier("hinge", alpha=0.5).fit(X, y)
+    assert np.allclose(model.decision_bounds(T), worst.decision_bounds(T), rtol=1e-3, atol=1e-4)
+    assert "any filling" in model.certificate_.note
+    assert "every filling" in model.certificate_.promise
+    wrong = BoundedClassifier("hinge", alpha=0.5, uncertainty=Budget(cells=1, wrong_cells=1, precision=0.1)).fit(X, y)
+    assert (np.ptp(wrong.decision_bounds(T), axis=1) > np.ptp(worst.decision_bounds(T), axis=1)).all()
+    assert "all cells" in wrong.certificate_.note
+
+
+def test_no_filling_and_no_imputer_is_in_a_file_or_a_pickle(tmp_path):
+    X, y = table()
+    filled = np.where(np.isnan(X), 0.25, X)
+    model = BoundedClassifier(alpha=0.1, uncertainty=Budget(cells=1, filling=filled)).fit(X, y)
+    save(model, tmp_path / "model.ipub")
+    for copied in (load(tmp_path / "model.ipub"), pickle.loads(pickle.dumps(model))):
+        assert copied.uncertainty.filling == "given"
+        copied.decision_bounds(T)
+        with pytest.raises(IpubError, match="filling is 'given'"):
+            copied.fit(X, y)
+    imputer = IterativeImputer(sample_posterior=True, min_value=-2.0, max_value=2.0, max_iter=2)
+    options = {"alpha": 0.1, "intervals": "observed"}
+    model = BoundedClassifier(**options, uncertainty=Draws(imputer, n_draws=2, clip=True)).fit(X, y)
+    save(model, tmp_path / "model.ipub")
+    loaded = load(tmp_path / "model.ipub")
+    assert loaded.uncertainty.imputer == "IterativeImputer"
+    with pytest.raises(IpubError, match="imputer='IterativeImputer' is not known"):
+        loaded.fit(X, y)
+
+
+def test_a_changed_object_is_noticed_and_an_equal_one_is_not():
+    X, y = table()
+    model = BoundedClassifier(alpha=0.1, uncertainty=Budget(cells=1)).fit(X, y)
+    model.uncertainty = Budget(cells=1)
+    model.decision_bounds(T)
+    model.uncertainty = Budget(cells=2)
+    with pytest.raises(ValueError, match="uncertainty was Budget"):
+        model.decision_bounds(T)
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "message"),
+    [
+        (Budget(), "limits nothing"),
+        (Budget(cells=1, share=0.1), "both cells and share"),
+        (Budget(cells=-1), "cells is -1"),
+        (Budget(cells=True), "cells is True"),
+        (Budget(share=5), "share is 5"),
+        (Budget(wrong_cells=-1), "wrong_cells is -1"),
+        (Budget(cells=1, precision=1.0), "give wrong_cells as well"),
+        (Budget(wrong_cells=1, precision=-1.0), "precision has -1.0"),
+        (Budget(wrong_cells=1, precision={7: 1.0}), "precision names column 7|7"),
+        (Budget(cells=1, filling="zero"), "filling is 'zero'"),
+        (Budget(cells=1, filling=SimpleImputer), "is the class SimpleImputer"),
+        (Budget(cells=1, filling=np.zeros((3, 3))), "shape"),
+        (Budget(cells=1, filling=np.zeros((N, D))), "changes column 0 in row 0"),
+        (Budget(cells=1, filling=np.where(np.isnan(table()[0]), 99.0, table()[0])), "99 for column . in row"),
+        (Budget(cells=1, filling=table()[0]), "leaves nan"),
+        (RandomHoles(bias=2.0), "bias is 2.0"),
+        (RandomHoles(delta=0.0), "delta is 0.0"),
+        (RandomHoles(blocks="columns"), "blocks is 'columns'"),
+        (RandomHoles(claim="some"), "claim is 'some'"),
+        ("best", "uncertainty"),
+        (3, "uncertainty"),
+    ],
+)
+def test_a_wrong_object_is_refused_and_leaves_the_model_as_it_was(uncertainty, message):
+    X, y = table()
+    model = BoundedClassifier(alpha=0.3).fit(X, y)
+    before = model.decision_bounds(T)
+    model.uncertainty = uncertainty
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    model.uncertainty = "worst"
+    assert np.array_equal(model.decision_bounds(T), before)
+
+
+@pytest.mark.parametrize("options", [{"precision": 0.1}, {"max_label_errors": 1}])
+def test_what_a_budget_does_not_speak_of_is_refused(options):
+    X, y = table()
+    with pytest.raises(IpubError, match="[Bb]udget"):
+        BoundedClassifier(uncertainty=Budget(cells=1), **options).fit(X, y)
+
+
+def test_bounds_of_cells_may_be_given():
+    X, y = table()
+    lower, upper = np.where(np.isnan(X), -1.0, X), np.where(np.isnan(X), 1.5, X)
+    for uncertainty in (Budget(cells=2), Draws(n_draws=3, random_state=0)):
+        model = BoundedClassifier(alpha=0.1, uncertainty=uncertainty)
+        first = clone(model).fit(X, y, X_lower=lower, X_upper=upper).decision_bounds(T)
+        second = clone(model).fit(IntervalMatrix.from_bounds(lower, upper), y).decision_bounds(T)
+        assert first.shape == second.shape == (12, 2)
+    budget = BoundedClassifier(alpha=0.1, uncertainty=Budget(cells=2))
+    assert np.allclose(
+        clone(budget).fit(X, y, X_lower=lower, X_upper=upper).decision_bounds(T),
+        clone(budget).fit(IntervalMatrix.from_bounds(lower, upper), y).decision_bounds(T),
+    )
+
+
+def test_more_than_two_classes():
+    X, _ = table()
+    y = np.digitize(np.nan_to_num(X[:, 0]), [-0.4, 0.4])
+    model = BoundedClassifier(alpha=0.2, uncertainty=Budget(cells=1)).fit(X, y)
+    assert model.decision_bounds(T).shape == (12, 3, 2)
+    assert (model.predict_set(T).sum(axis=1) >= 1).all()
+    assert all("at most 1 of the" in each.promise for each in model.certificate_)
+
+
+# --- paths, scikit-learn models, attained bounds ---------------------------------------------------
+
+
+@each_kind
+def test_penalty_paths_and_certified_pipelines_speak_it(uncertainty):
+    X, y = table()
+    path = penalty_path(BoundedClassifier(uncertainty=uncertainty), X, y, T, alphas=[1.0, 0.3])
+    fresh = BoundedClassifier(alpha=0.3, uncertainty=uncertainty).fit(X, y)
+    assert np.allclose(path.bounds[1], fresh.decision_bounds(T), rtol=1e-6, atol=1e-8)
+    assert " ".join(path.promise.split()) in " ".join(repr(path).split())
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.1, tol=1e-10)).fit(X, y)
+    model = certify(pipeline, X, y, uncertainty=uncertainty)
+    bounds, scores = model.decision_bounds(T), pipeline.decision_function(T)
+    assert np.allclose(model.decision_function(T), scores)
+    if not isinstance(uncertainty, Draws):  # whose draws need not be near the means
+        assert ((bounds[:, 0] <= scores) & (scores <= bounds[:, 1])).all()
+    assert model.certificate_.promise
+
+
+def test_attained_bounds_are_inside_and_within_the_budget():
+    X, y = table()
+    for uncertainty in (Budget(cells=2), Budget(cells=1, wrong_cells=1, precision=0.3), Draws(n_draws=4)):
+        model = BoundedClassifier(alpha=0.1, uncertainty=uncertainty).fit(X, y)
+        attained, bounds = model.attained_bounds(T), model.decision_bounds(T)
+        assert (bounds[:, 0] <= attained[:, 0]).all()
+        assert (attained[:, 1] <= bounds[:, 1]).all()
+        assert (np.ptp(attained, axis=1) > 0.05 * np.ptp(bounds, axis=1)).all()
+        with pytest.raises(IpubError, match="return_completions"):
+            model.attained_bounds(T, return_completions=True)
+    with pytest.raises(IpubError, match="RandomHoles"):
+        BoundedClassifier(uncertainty=RandomHoles()).fit(X, y).attained_bounds(T)
+
+
+def test_one_cell_moves_a_score_as_far_as_the_best_of_all_single_cells():
+    X, y = table()
+    model = BoundedClassifier(alpha=0.1, uncertainty=Budget(cells=1)).fit(X, y)
+    filled = np.where(np.isnan(X), model.hole_ranges_.mean(axis=1), X)
+    found = []
+    for i, j in np.argwhere(np.isnan(X)):
+        for end in model.hole_ranges_[j]:
+            other = filled.copy()
+            other[i, j] = end
+            found.append(scores_of(other, y, 0.1, T))
+    attained, bounds = model.attained_bounds(T), model.decision_bounds(T)
+    best = np.column_stack([np.min(found, axis=0), np.max(found, axis=0)])
+    assert (best[:, 0] - 1e-6 <= attained[:, 0]).all()
+    assert (attained[:, 1] <= best[:, 1] + 1e-6).all()
+    assert (np.ptp(attained, axis=1) >= 0.9 * np.ptp(best, axis=1)).all()
+    assert (bounds[:, 0] <= best[:, 0] + 1e-9).all()
+    assert (best[:, 1] <= bounds[:, 1] + 1e-9).all()
+    assert (np.ptp(bounds, axis=1) <= 6.0 * np.ptp(best, axis=1)).all()
+
+
+# --- flip distances --------------------------------------------------------------------------------
+
+
+def test_fewer_cells_than_the_certified_distance_change_no_class_and_the_found_number_does():
+    X, y = table(holes=0.1)
+    model = BoundedClassifier(alpha=0.1).fit(X, y)
+    rows = T[np.abs(model.decision_function(T)) < 1.0]
+    certified, found = model.flip_distance(rows).T
+    assert (certified <= found).all()
+    assert (certified[np.isfinite(certified)] >= 1).all()
+    filled = np.where(np.isnan(X), model.hole_ranges_.mean(axis=1), X)
+    labels, holes, rng = model.predict(rows), np.argwhere(np.isnan(X)), np.random.default_rng(0)
+    for k in np.unique(certified[np.isfinite(certified)]).astype(int):
+        for _ in range(20):
+            other = filled.copy()
+            for i, j in rng.permutation(holes)[: k - 1]:
+                other[i, j] = rng.choice(model.hole_ranges_[j])
+            same = (scores_of(other, y, 0.1, rows) > 0) == (labels == 1)
+            assert same[certified >= k].all()
+    frame = clone(model).set_output(transform="pandas").fit(X, y).flip_distance(rows[:1])
+    assert list(frame) == ["certified", "found"]
+
+
+def test_wrong_labels_and_wrong_cells_have_distances_too():
+    X, y = table()
+    model = BoundedClassifier(alpha=0.3, uncertainty=Budget(cells=1, wrong_cells=1, precision=0.5)).fit(X, y)
+    rows = T[:4]
+    for of in ("labels", "wrong_cells"):
+        certified, found = model.flip_distance(rows, of=of).T
+        assert (certified >= 1).all()
+        assert (certified <= found).all()
+    flipped = int(model.flip_distance(rows[:1], of="labels")[0, 1])
+    assert 1 <= flipped < N
+
+
+@pytest.mark.parametrize(
+    ("fit", "arguments", "message"),
+    [
+        ({}, {"of": "rows"}, "of is 'rows'"),
+        ({}, {"of": "wrong_cells"}, "Budget\\(wrong_cells=1"),
+        ({"uncertainty": Draws(n_draws=2)}, {}, "filled-in table"),
+        ({"max_label_errors": 1}, {}, "labels that are certain"),
+    ],
+)
+def test_distances_that_are_not_there_say_what_to_do(fit, arguments, message):
+    X, y = table()
+    model = BoundedClassifier(**fit).fit(X, y)
+    with pytest.raises(IpubError, match=message):
+        model.flip_distance(T, **arguments)
+    with pytest.raises(IpubError, match="missing values"):
+        BoundedClassifier().fit(X, y).flip_distance(np.full((1, D), np.nan))
+
+
+# --- the imputation report -------------------------------------------------------------------------
+
+
+def test_the_report_goes_from_any_filling_to_draws():
+    X, y = table()
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.1, tol=1e-10)).fit(X, y)
+    report = imputation_report(pipeline, X, y, T, draws=Draws(n_draws=5, random_state=0))
+    assert report.columns()["promise"] == ["any filling", "20 % differ", "5 % differ", "1 % differ", "5 draws"]
+    certain = report.columns()["certain"]
+    assert certain[0] <= certain[1] <= certain[2] <= certain[3]
+    assert len(report.unsafe_rows("any filling")) == round(12 * (1 - certain[0]))
+    assert "SimpleImputer" in repr(report)
+    with pytest.raises(IpubError, match="no promise 'all'"):
+        report.unsafe_rows("all")
+
+
+def test_the_report_of_an_estimator_a_frame_and_a_regression():
+    X, y = frame()
+    report = imputation_report(BoundedClassifier(alpha=0.3), X, y, imputer="median", draws=Draws(n_draws=3))
+    assert len(report.rows) == len(X.dropna())
+    assert "the median" in report.verdict
+    X, y = table()
+    report = imputation_report(BoundedRegressor(), X, y.astype(float), draws=Draws(n_draws=3))
+    assert list(report.columns()) == ["promise", "width"]
+    with pytest.raises(IpubError, match="regression"):
+        report.unsafe_rows("any filling")
+    with pytest.raises(IpubError, match="give X_test"):
+        imputation_report(BoundedClassifier(), np.full((4, 1), np.nan), [0, 1, 0, 1])
