@@ -28,6 +28,7 @@ ALL = (
     "pointwise",
     "rivals",
     "real_tables",
+    "adversaries",
     "passes",
     "walk",
 )
