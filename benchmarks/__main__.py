@@ -29,6 +29,7 @@ ALL = (
     "pointwise",
     "rivals",
     "real_tables",
+    "adversaries",
     "passes",
     "walk",
 )

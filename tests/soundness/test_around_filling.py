@@ -19,8 +19,9 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from support.cases import train
-from support.fillings import FilledCase, as_floats, bounds_at, filled_case, force
+from support.fillings import FilledCase, as_floats, bounds_at, filled_case, force, scaled
 from support.oracles.rationals import holds
+from support.planted import assert_caught, plant, same
 
 each_loss = pytest.mark.parametrize("loss", ["log_loss", "squared_error"])
 each_intercept = pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
@@ -78,6 +79,24 @@ def test_bounds_hold_for_any_weights(loss, report_proofs):
         assert wrong == []
         total += count
     assert total > 0
+    report_proofs(total)
+
+
+@each_loss
+@pytest.mark.parametrize("kind", ["tiny", "huge", "mixed", "thin"])
+def test_bounds_hold_exactly_whatever_the_units_of_columns_and_however_short_the_intervals(loss, kind, report_proofs):
+    rng = np.random.default_rng([12, len(loss), len(kind)])
+    total = 0
+    for trial in range(3):
+        case = filled_case(rng, loss, intercept=bool(trial % 2))
+        d = case.X.shape[1]
+        exponents = {"tiny": np.full(d, -6.0), "huge": np.full(d, 6.0), "mixed": rng.choice([-6.0, 0.0, 6.0], size=d)}
+        size = [1e-14, 1e-9, 1e-5][trial] if kind == "thin" else 1.0
+        case = scaled(case, 10.0 ** exponents.get(kind, np.zeros(d)), size)
+        count, wrong = wrong_scores(case, (2, 1), train(case.problem), inner=2)
+        assert wrong == []
+        total += count
+    assert total > 0 or kind != "thin"
     report_proofs(total)
 
 
@@ -234,6 +253,25 @@ def test_a_larger_budget_gives_no_narrower_bounds():
     assert widths[0] < 1e-6
     # Each is a least of several bounds, so they are not exactly in order.
     assert all(width <= 1.01 * larger for width, larger in itertools.pairwise(widths))
+
+
+def test_bounds_without_any_rounding_are_caught(monkeypatch):
+    def check() -> list[str]:
+        wrong = []
+        for seed in range(4):
+            case = filled_case(np.random.default_rng([13, seed]), "squared_error", intercept=bool(seed % 2))
+            case = scaled(case, np.ones(case.X.shape[1]), 1e-17)
+            wrong += wrong_scores(case, (1, 1), train(case.problem), inner=0)[1]
+        return wrong
+
+    def plant_errors() -> None:
+        for name in ("up", "down"):
+            plant(monkeypatch, name, same)
+        plant(monkeypatch, "sum_upper", lambda total, _: total)
+        plant(monkeypatch, "sum_error", lambda magnitude, _: 0.0 * magnitude)
+        plant(monkeypatch, "EPS", 0.0)
+
+    assert_caught(check, plant_errors)
 
 
 def test_nothing_that_moves_leaves_the_model_as_it_is():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from flint import arb, ctx, fmpq
@@ -119,6 +119,15 @@ def filled_case(rng: Generator, loss_name: str, *, intercept: bool, large: bool 
     penalty = ElasticNet(10.0 ** rng.uniform(-1.5, 0.3), 0.0, int(intercept))
     X_test = rng.normal(size=(3, X.shape[1]))
     return FilledCase(X, y, weight, loss, penalty, movable, np.column_stack([X_test, np.ones((3, int(intercept)))]))
+
+
+def scaled(case: FilledCase, scale: np.ndarray, size: float = 1.0) -> FilledCase:
+    """Return the case with columns in other units, and with units that move `size` times as far."""
+    movable = case.movable
+    amounts = movable.option_amounts * scale[movable.option_columns] * size
+    X_test = case.X_test.copy()
+    X_test[:, : len(scale)] *= scale
+    return replace(case, X=case.X * scale, movable=replace(movable, option_amounts=amounts), X_test=X_test)
 
 
 def _numbers(rng: Generator, places: np.ndarray, d: int, size: float) -> tuple[np.ndarray, ...]:

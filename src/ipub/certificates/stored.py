@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, get_args, get_type_hints
 
+from ipub.certificates.around_filling import FilledBounds, FilledEllipsoid
 from ipub.certificates.certificate import Certificate
 from ipub.certificates.draws import DrawBounds
 from ipub.certificates.pointwise import PointwiseBounds
@@ -21,7 +22,7 @@ def _dataclasses_in(kind: Any) -> dict[type, None]:
     return {kind: None} | {found: None for hint in fields for found in _dataclasses_in(hint)}
 
 
-KINDS = (Certificate, Region, SlopeBounds, PointwiseBounds, DrawBounds)
+KINDS = (Certificate, Region, SlopeBounds, PointwiseBounds, FilledBounds, FilledEllipsoid)
 
 PARTS: tuple[type, ...] = tuple(dict.fromkeys(found for kind in KINDS for found in _dataclasses_in(kind)))
 """All of them, found by the types of their fields."""

@@ -18,9 +18,6 @@ ROUNDS = 25
 RATIO_MARGIN = 1e-3
 """The metric is made with secant ratios that are smaller by this share, so that a slightly larger set still fits."""
 
-LONGEST_MOVE = 60.0
-"""Where a score could move by more, curvatures vanish and nothing is proved."""
-
 
 @dataclass(frozen=True)
 class ProvedMove:
@@ -51,9 +48,7 @@ def prove_move(table: FilledTable) -> ProvedMove | None:
             return None
         proved = up(force / down(1.0 - loss))
         holds = table.loss.secant_ratio_lower(table.y, lower, upper, up(metric.reach * radius)) >= ratio
-        if proved < radius and bool(holds.all()) and bool((ratio > 0.0).all()):
+        if proved < radius and bool(holds.all()):
             return ProvedMove(metric, proved)
         radius = max(1.02 * proved, radius) if proved >= radius else radius
-        if not (radius * float(metric.reach.max(initial=0.0)) <= LONGEST_MOVE) and not bool((ratio == 1.0).all()):
-            return None
     return None

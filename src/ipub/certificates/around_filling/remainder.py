@@ -17,13 +17,20 @@ MOST_TENSOR_COLUMNS = 128
 """With more columns the signed form of the third derivative, a tensor of columns cubed, is left out."""
 
 
-class Reach(NamedTuple):
-    """How far the model of any completion is from w', seen from each row and each coordinate."""
+@dataclass(frozen=True)
+class Reach:
+    """How far the model of any completion is from w', seen from each row and each coordinate.
+
+    Attributes
+    ----------
+    rows : array of shape (n_rows,)
+        s_i: bounds of ``|x_i.v|``.
+    coordinates : array of shape (n_features,)
+        f_j: bounds of ``|v_j|``.
+    """
 
     rows: Array
-    """s_i: bounds of ``|x_i.v|``."""
     coordinates: Array
-    """f_j: bounds of ``|v_j|``."""
 
 
 class _RowTerms(NamedTuple):
