@@ -88,7 +88,7 @@ def test_imports_go_one_way(path):
     for module in imports_of(path):
         imported = unit_of(module)
         if importer == "":
-            assert LEVEL.get(imported, 0) <= LEVEL["penalty_path"], f"ipub imports {module} on every start"
+            assert LEVEL.get(imported, 0) <= LEVEL["imputation_check"], f"ipub imports {module} on every start"
         elif imported in LEVEL and imported != importer:
             same_level = LEVEL[imported] == LEVEL[importer]
             shows_results = LEVEL[importer] >= LEVEL["io"]

@@ -7,7 +7,7 @@ function that changes none of its arguments, so a step that fails leaves everyth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -204,18 +204,39 @@ class Training:
                 UserWarning,
             )
         with single_threaded_blas(center.shape[1]):
+            here = self._for_rows(len(center), cells[1], missing_categories)
             parts = [
                 bounds_of_uncertain_rows(
-                    partial(self._bounds_of_certain_rows, k, verbose),
+                    partial(here._bounds_of_certain_rows, k, verbose),
                     center,
                     cells,
-                    self.coef_bounds[k],
+                    here.coef_bounds[k],
                     missing_categories,
-                    0 if self._is_retrained(k) else MOST_TRIED,
+                    0 if self._is_retrained(k) or self.certificates[k].row_by_row else MOST_TRIED,
                 )
                 for k in range(len(self.certificates))
             ]
         return _by_model(parts)
+
+    def _for_rows(self, n_rows: int, columns: Indices, missing_categories: MissingCategories) -> Training:
+        """Return the training whose bounds hold with their probability for what one call looks at.
+
+        For a row with uncertain cells that is its own score and the weights of their columns; with several models, the
+        scores of all; and if all rows of a call are meant, each of them.
+        """
+        if not any(certificate.row_by_row for certificate in self.certificates):
+            return self
+        weights = np.unique(columns).tolist() + [
+            column for _, levels in missing_categories.by_category() for column in levels.columns.tolist()
+        ]
+        together = self.around is not None and getattr(self.around.moves, "claim", "row") == "rows"
+        n_events = len(self.certificates) * ((n_rows if together else 1) + len(weights))
+        certificates = tuple(certificate.for_rows(n_events) for certificate in self.certificates)
+        if not weights:
+            return replace(self, certificates=certificates)
+        unit = np.eye(self.coef.shape[1] + self.fit_intercept)[: self.coef.shape[1]]
+        bounds = np.stack([certificate.score_bounds(unit) for certificate in certificates])
+        return replace(self, certificates=certificates, coef_bounds=bounds)
 
     def _is_retrained(self, k: int) -> bool:
         """Whether model k is retrained for each row to bound."""

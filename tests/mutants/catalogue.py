@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutants import arithmetic, fillings, labels_and_rows, regions, slopes
+from mutants import arithmetic, draws, fillings, labels_and_rows, regions, slopes
 from mutants.entry import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -11,4 +11,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *labels_and_rows.MUTANTS,
     *slopes.MUTANTS,
     *fillings.MUTANTS,
+    *draws.MUTANTS,
 )

@@ -74,6 +74,15 @@ class ScoreBounds(ABC):
         """Return bounds that take the uncertain cells of a column together, not one by one: wider, and faster."""
         return self
 
+    @property
+    def row_by_row(self) -> bool:
+        """Whether they hold with a probability for each row by itself: together, rows need `for_rows`."""
+        return False
+
+    def for_rows(self, n_rows: int) -> ScoreBounds:  # noqa: ARG002 (what always holds does so for all rows)
+        """Return bounds that hold, with the same probability, for so many rows together."""
+        return self
+
     @classmethod
     def ends_of_all(cls, parts: Sequence[Self], X: Array) -> tuple[Array, Array]:
         """Return the ends of several bounds of this kind, each of shape (len(X), len(parts))."""
@@ -163,6 +172,15 @@ class Certificate:
         It keeps sums over the training rows alone, but these may be sums over a single one.
         """
         return replace(self, parts=tuple(part.in_columns() for part in self.parts))
+
+    @property
+    def row_by_row(self) -> bool:
+        """Whether a part holds with a probability for each row by itself."""
+        return any(part.row_by_row for part in self.parts)
+
+    def for_rows(self, n_rows: int) -> Certificate:
+        """Return the certificate that holds, with the same probability, for so many rows together."""
+        return replace(self, parts=tuple(part.for_rows(n_rows) for part in self.parts))
 
     def without_training_rows(self) -> Certificate:
         """Return the certificate that keeps no training rows, nor sums over fewer than `FEWEST_ROWS` of them.

@@ -22,7 +22,7 @@ def _dataclasses_in(kind: Any) -> dict[type, None]:
     return {kind: None} | {found: None for hint in fields for found in _dataclasses_in(hint)}
 
 
-KINDS = (Certificate, Region, SlopeBounds, PointwiseBounds, FilledBounds, FilledEllipsoid)
+KINDS = (Certificate, Region, SlopeBounds, PointwiseBounds, FilledBounds, FilledEllipsoid, DrawBounds)
 
 PARTS: tuple[type, ...] = tuple(dict.fromkeys(found for kind in KINDS for found in _dataclasses_in(kind)))
 """All of them, found by the types of their fields."""

@@ -110,12 +110,16 @@ class FilledBounds(ScoreBounds):
         counted = np.count_nonzero(self.table.m * self.proved.metric.ratio * self.table.at.second)
         return self.ellipsoid if counted >= FEWEST_ROWS else None
 
+    @property
+    def row_by_row(self) -> bool:
+        return self.table.chance is not None and self.table.chance.claim != "all"
+
     def for_rows(self, n_rows: int) -> FilledBounds:
-        """Return the bounds that hold for so many rows at once, if moves are random and that is claimed."""
+        """Return the bounds that hold for so many rows at once, if moves are random and not all rows are meant."""
         metric, chance = self.proved.metric, self.table.chance
-        if chance is None:
+        if chance is None or chance.claim == "all":
             return self
-        table = replace(self.table, chance=replace(chance, n_rows=n_rows))
+        table = replace(self.table, chance=replace(chance, claim="rows", n_rows=n_rows))
         return replace(self, proved=replace(self.proved, metric=replace(metric, table=table)))
 
     @overflow_means_unbounded()
