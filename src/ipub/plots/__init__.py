@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 CERTAIN = "#0072B2"
 UNCERTAIN = "#E69F00"
 """Blue and orange of Okabe and Ito: distinct for colour-blind readers, and in grey."""
+PROMISE_COLOURS = ("#DDDDDD", "#E69F00", "#009E73", "#0072B2")
+"""From the widest intervals to the narrowest, which are drawn last."""
 INK = "#333333"
 FIGURE_INCHES = (8.0, 4.2)
 
@@ -85,6 +88,59 @@ def plot_bounds(
             threshold, color=INK, linewidth=1.0, linestyle=(0, (5, 3)), zorder=2.5, label=f"decision at {threshold:g}"
         )
     _decorate(ax, quantity, title)
+    return ax
+
+
+def plot_promises(
+    bounds: Mapping[str, ArrayLike],
+    prediction: ArrayLike,
+    *,
+    threshold: float | None = None,
+    quantity: str = "score",
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the intervals of the same rows under several promises, one inside the other, sorted by prediction.
+
+    Parameters
+    ----------
+    bounds : mapping of names to arrays of shape (m, 2)
+        From the strongest promise, whose intervals are the widest, to the weakest; at most four.
+    prediction : array of shape (m,)
+        The prediction of one of the models, on the same scale.
+    threshold, quantity, title, ax
+        As in `plot_bounds`. With a threshold, the legend says how many rows are certain under each promise.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from ipub.plots import plot_promises
+    >>> ax = plot_promises({"any filling": [[-1.0, 2.0]], "5 % differ": [[0.2, 0.9]]}, [0.5], threshold=0.0)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
+    ['any filling: 0 of 1 certain', '5 % differ: 1 of 1 certain']
+    """
+    if not 1 <= len(bounds) <= len(PROMISE_COLOURS):
+        raise IpubError(f"bounds has {len(bounds)} promises: give one to {len(PROMISE_COLOURS)} of them, by name.")
+    checked = {name: _checked(values, prediction) for name, values in bounds.items()}
+    center = next(iter(checked.values()))[1]
+    order = np.argsort(center, kind="stable")
+    if ax is None:
+        ax = _new_axes()
+    # The widest may leave the picture: the others would be hidden by its size.
+    shown = [interval for interval, _ in checked.values()][-2:]
+    _set_limits(ax, np.concatenate(shown), center, threshold)
+    ax.set_xlim(-1.0, len(center))
+    for colour, size, (name, (interval, _)) in zip(PROMISE_COLOURS, (1.0, 0.8, 0.6, 0.4), checked.items(), strict=False):
+        words = name
+        if threshold is not None:
+            words = f"{name}: {is_certain(interval, threshold).sum()} of {len(center)} certain"
+        _draw_rows(ax, np.arange(len(center)), interval[order], center[order], colour, words, size)
+    if threshold is not None:
+        ax.axhline(threshold, color=INK, linewidth=1.0, linestyle=(0, (5, 3)), zorder=2.5)
+    _decorate(ax, quantity, title, "prediction")
     return ax
 
 
@@ -195,7 +251,9 @@ def _set_limits(ax: Axes, interval: Array, center: Array, threshold: float | Non
     ax.set_xlim(-1.0, len(center))
 
 
-def _draw_rows(ax: Axes, where: Any, interval: Array, center: Array, colour: str, label: str) -> None:
+def _draw_rows(
+    ax: Axes, where: Any, interval: Array, center: Array, colour: str, label: str, share: float = 1.0
+) -> None:
     if len(where) == 0:
         return
     n_rows = ax.get_xlim()[1]
@@ -208,15 +266,17 @@ def _draw_rows(ax: Axes, where: Any, interval: Array, center: Array, colour: str
         ends[:, 0],
         ends[:, 1],
         color=colour,
-        linewidth=float(np.clip(0.62 * spacing, 0.4, 7.0)),
-        alpha=0.75,
+        linewidth=share * float(np.clip(0.62 * spacing, 0.4, 7.0)),
+        alpha=0.75 if share == 1.0 else 1.0,
         label=label,
     )
     size = float(np.clip(0.5 * spacing, 0.8, 5.0))
     ax.plot(where, center, linestyle="none", marker="o", markersize=size, color=INK, markeredgewidth=0.0, zorder=3)
 
 
-def _decorate(ax: Axes, quantity: str, title: str | None) -> None:
+def _decorate(
+    ax: Axes, quantity: str, title: str | None, center: str = "prediction, missing values at mid-interval"
+) -> None:
     from matplotlib.collections import LineCollection
     from matplotlib.ticker import MaxNLocator
 
@@ -229,7 +289,7 @@ def _decorate(ax: Axes, quantity: str, title: str | None) -> None:
         marker="o",
         markersize=4,
         color=INK,
-        label="prediction, missing values at mid-interval",
+        label=center,
     )
     for handle in _finish(ax, "rows, sorted by prediction", title).legend_handles:
         if isinstance(handle, LineCollection):
