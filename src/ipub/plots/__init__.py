@@ -137,7 +137,7 @@ def plot_promises(
         words = name
         if threshold is not None:
             words = f"{name}: {is_certain(interval, threshold).sum()} of {len(center)} certain"
-        _draw_rows(ax, np.arange(len(center)), interval[order], center[order], colour, words, size)
+        _draw_rows(ax, np.arange(len(center)), interval[order], center[order], colour, words, size, 0.45)
     if threshold is not None:
         ax.axhline(threshold, color=INK, linewidth=1.0, linestyle=(0, (5, 3)), zorder=2.5)
     _decorate(ax, quantity, title, "prediction")
@@ -252,7 +252,7 @@ def _set_limits(ax: Axes, interval: Array, center: Array, threshold: float | Non
 
 
 def _draw_rows(
-    ax: Axes, where: Any, interval: Array, center: Array, colour: str, label: str, share: float = 1.0
+    ax: Axes, where: Any, interval: Array, center: Array, colour: str, label: str, share: float = 1.0, dot: float = 1.0
 ) -> None:
     if len(where) == 0:
         return
@@ -270,7 +270,7 @@ def _draw_rows(
         alpha=0.75 if share == 1.0 else 1.0,
         label=label,
     )
-    size = float(np.clip(0.5 * spacing, 0.8, 5.0))
+    size = dot * float(np.clip(0.5 * spacing, 0.8, 5.0))
     ax.plot(where, center, linestyle="none", marker="o", markersize=size, color=INK, markeredgewidth=0.0, zorder=3)
 
 
