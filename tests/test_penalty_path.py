@@ -221,6 +221,9 @@ def test_it_prints_as_a_table_and_its_columns_make_a_frame():
     path = penalty_path(BoundedClassifier(), X, y, X, y, alphas=ALPHAS)
     head, *lines = repr(path).splitlines()
     assert head.split() == ["alpha", "score", "guaranteed_score", "certain", "width"]
+    *lines, promise = lines
+    assert promise == path.promise
+    assert promise.startswith("Always:")
     assert [float(line.split()[0]) for line in lines] == ALPHAS
     assert pd.DataFrame(path.columns()).shape == (3, 5)
     assert list(penalty_path(BoundedClassifier(), X, y, X, alphas=[1]).columns()) == ["alpha", "certain", "width"]
