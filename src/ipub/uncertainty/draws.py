@@ -27,10 +27,11 @@ class Draws:
 
     The imputer draws `n_draws` fillings of the training table. A model is trained on each, and a certificate bounds
     the models of all tables in a neighbourhood of it: every missing number in its interval, within `radius` half-widths
-    of it from the drawn value. The range over all draws holds with probability ``1 - 2 / (n_draws + 1)`` for each row, over
+    from the drawn value. The range over all draws holds with probability ``1 - 2 / (n_draws + 1)`` for each row, over
     the draws and the missing values (``docs/theory.md``, Theorem C), for every law of the missing values that can be
-    coupled to that of the imputer within the neighbourhood. An imputer with an error of up to `radius` half-widths in
-    every value, in whatever direction and for all of them together, is such a law; a wrong category is not.
+    coupled to that of the imputer within the neighbourhood. That of an imputer with an error of up to `radius`
+    half-widths in every value, in whatever direction and for all of them together, is such a law. One with wrong
+    categories is not.
 
     Parameters
     ----------
