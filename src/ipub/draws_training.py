@@ -76,7 +76,7 @@ def train_and_certify_draws(
     tables = DrawnTables.of(holes, engine.matrix, _source(engine, len(data.weight)), draws.radius)
     middle = train(parameters, data.rows)
     starts = tuple(model.solution.w for model in middle)
-    n_kept = draws.n_draws * len(tables.columns) * data.rows[0].n_features
+    n_kept = draws.n_draws * int(np.count_nonzero(tables.radii)) * data.rows[0].n_features
     task = _Task(parameters, data.rows, engine, sampler, tables, n_kept, n_kept > MOST_KEPT, starts)
     with single_threaded_blas(middle[0].problem.rows.n_features):
         members = _all_draws(task, seeds, draws, parameters.verbose)

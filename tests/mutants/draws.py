@@ -18,6 +18,13 @@ MUTANTS = (
         EXACT,
     ),
     Mutant(
+        "a neighbourhood to one side",
+        "imputing/drawn_tables.py",
+        "np.minimum(up(drawn + self.radii), self.upper)",
+        "np.minimum(up(drawn), self.upper)",
+        EXACT,
+    ),
+    Mutant(
         "another level than the one that was drawn",
         "imputing/drawn_tables.py",
         "is_level = self.levels == ",

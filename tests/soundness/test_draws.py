@@ -37,12 +37,14 @@ class Recorder:
         return filled
 
 
-def neighbourhood(filled, holes, half, radius):
-    """Yield every table whose holes are at an end, or in the middle, of ``drawn ± radius * half-width``, exactly."""
+def neighbourhood(filled, holes, ranges, radius):
+    """Yield tables whose holes are as drawn, or `radius` half-widths lower or higher in their intervals, exactly."""
     for positions in itertools.product((-1, 0, 1) if len(holes) < 3 else (-1, 1), repeat=len(holes)):
         table = rational_rows(filled)
         for (i, j), position in zip(holes, positions, strict=True):
-            table[i][j] += position * rational(radius) * rational(half[j])
+            low, high = map(rational, ranges[j])
+            moved = table[i][j] + position * rational(radius) * (high - low) / 2
+            table[i][j] = min(max(moved, low), high)
         yield table
 
 
@@ -63,10 +65,10 @@ def prove_draws(seed, loss, l1_ratio, intercept, radius=0.25, n_draws=3):
     minimise = exact_intercept_model if intercept else exact_model
     T = np.column_stack([rng.integers(-8, 9, size=(3, 2)) / 4.0, np.ones((3, int(intercept)))])
     penalty = 0.5 * (1.0 - l1_ratio), 0.5 * l1_ratio
-    count, failures, half = 0, [], [1.0, 1.0]
+    count, failures = 0, []
     for member, filled in zip(bounds.members, recorder.drawn[-n_draws:], strict=True):
         ends = member.score_bounds(T)
-        for table in neighbourhood(filled, holes, half, radius):
+        for table in neighbourhood(filled, holes, ranges, radius):
             exact = minimise(table, y, None, model._loss, *penalty)
             for row, x in enumerate(T):
                 count += 1
@@ -88,8 +90,13 @@ def test_the_neighbourhood_of_every_draw_is_bounded_exactly(loss, l1_ratio, inte
 
 
 def test_the_proofs_find_a_radius_that_is_halved(monkeypatch):
-    honest = drawn_tables.up
-    monkeypatch.setattr(drawn_tables, "up", lambda value: 0.5 * honest(value))
+    honest = drawn_tables.midpoint_and_radius
+
+    def halved(lower, upper):
+        middle, radius = honest(lower, upper)
+        return middle, 0.5 * radius
+
+    monkeypatch.setattr(drawn_tables, "midpoint_and_radius", halved)
     assert prove_draws(0, "squared_error", 0.0, True)[1]
 
 
@@ -235,7 +242,8 @@ def misses(law: str, seed: int, radius: float = RADIUS, n_used: int = N_DRAWS) -
     for row, x in enumerate(parts.T):
         values = parts.values(N_GROUPS * N_TRUTHS, rng)
         tables = np.repeat(parts.X[None], len(values), axis=0)
-        tables[:, parts.rows, parts.columns] = values + RADIUS * parts.half * _moves(law, parts, values.shape, x, rng)
+        moved = values + RADIUS * parts.half * _moves(law, parts, values.shape, x, rng)
+        tables[:, parts.rows, parts.columns] = np.clip(moved, parts.middle - parts.half, parts.middle + parts.half)
         scores = (logistic_models(tables, parts.y, ALPHA) @ x).reshape(N_GROUPS, N_TRUTHS)
         for group in range(N_GROUPS):
             members = parts.bounds.members[group * N_DRAWS :][:n_used]

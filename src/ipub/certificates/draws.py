@@ -21,7 +21,8 @@ class DrawBounds(ScoreBounds):
     members : tuple of Certificate
         One for each draw, of the models of all tables in the neighbourhood of what was drawn.
     weights : array of shape (n_draws, n_features)
-        The models trained on the draws.
+        The models trained on the draws (where a drawn value is near an end of its interval, at the middle of its
+        neighbourhood).
     """
 
     members: tuple[Certificate, ...]

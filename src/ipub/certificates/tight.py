@@ -9,7 +9,7 @@ from ipub.certificates.certificate import Certificate, ScoreBounds, intersection
 from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, origin
 from ipub.certificates.region import Region
-from ipub.certificates.slope.attempt import attempt_slope_bounds
+from ipub.certificates.slope.attempt import SlopeAttempt, attempt_slope_bounds
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
 from ipub.certificates.sphere import sphere
@@ -20,6 +20,9 @@ from ipub.solvers import Solution
 
 NEARLY_EXACT = 1.5
 """Slope bounds up to this many times as wide as the first-order change are used alone, which saves the other passes."""
+
+NOT_TRIED = SlopeAttempt(None, "")
+"""Slopes of a draw whose set of moves is not to be proved without a start, as that of another draw was not."""
 
 
 def tight(
@@ -40,8 +43,11 @@ def tight(
         Whether uncertain cells are to be taken column by column. Then slopes are enough, however wide they are: it
         saves time as well.
     """
-    attempt = attempt_slope_bounds(problem, solution, hint=hint, in_columns=in_columns)
-    if attempt.bounds is None and (hint is not None or in_columns):
+    if isinstance(hint, AnotherDraw) and not hint.is_closed:
+        attempt = NOT_TRIED
+    else:
+        attempt = attempt_slope_bounds(problem, solution, hint=hint, in_columns=in_columns)
+    if attempt.bounds is None and attempt is not NOT_TRIED and (hint is not None or in_columns):
         attempt = attempt_slope_bounds(problem, solution)
     is_alone = in_columns or (isinstance(hint, AnotherDraw) and hint.is_alone)
     if attempt.bounds is not None and (attempt.bounds.excess <= NEARLY_EXACT or is_alone):

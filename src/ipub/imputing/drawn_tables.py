@@ -13,7 +13,7 @@ from ipub.data.scaling import Scaling
 from ipub.errors import GiveRange, IpubError
 from ipub.imputing.holes import Filling, Holes
 from ipub.imputing.samplers import Sampler
-from ipub.rounding import LARGEST, Array, up
+from ipub.rounding import LARGEST, Array, down, midpoint_and_radius, up
 
 T = TypeVar("T", np.float64, np.intp)
 
@@ -22,8 +22,9 @@ T = TypeVar("T", np.float64, np.intp)
 class DrawnTables:
     """How a filling becomes a table of intervals; all of these share everything but the centers of the cells.
 
-    A missing number is an interval of `radius` half-widths around the drawn value. A missing category is the drawn
-    level: its indicator columns are intervals that are points. Observed numbers with a precision stay as they are.
+    A missing number is an interval of `radius` half-widths around the drawn value, as far as it is inside the interval
+    of the hole. A missing category is the drawn level: its indicator columns are intervals that are points. Observed
+    numbers with a precision stay as they are.
 
     Attributes
     ----------
@@ -31,7 +32,10 @@ class DrawnTables:
         The table as the model sees it, scaled, whose cells at holes are never used.
     scaling : Scaling or None
     row_starts, columns, centers, radii : arrays
-        Uncertain cells as in `IntervalMatrix`, before scaling. Centers of holes are those of their intervals.
+        Uncertain cells as in `IntervalMatrix`, before scaling. Centers of holes are those of their intervals, and radii
+        those of the neighbourhood.
+    lower, upper : arrays of shape (n_cells,)
+        The interval of each cell.
     numbers : array of shape (n_cells,)
         For each cell the missing number it is, or -1.
     categories, levels : arrays of shape (n_cells,)
@@ -44,6 +48,8 @@ class DrawnTables:
     columns: Indices
     centers: Array
     radii: Array
+    lower: Array
+    upper: Array
     numbers: Indices
     categories: Indices
     levels: Indices
@@ -71,7 +77,7 @@ class DrawnTables:
         missing = holes.missing_categories
         parts = [np.full((len(cell), 6), -1.0)]
         parts[0][:, 0], parts[0][:, 1], parts[0][:, 2] = in_row, matrix.columns[cell], number_of_cell[cell]
-        values = [np.column_stack([matrix.centers[cell], radii[cell]])]
+        values = [np.column_stack([matrix.centers[cell], radii[cell], matrix.radii[cell]])]
         counts = np.bincount(missing.rows, minlength=matrix.shape[0])
         starts = np.concatenate([[0], np.cumsum(counts)])
         in_row, category = _cells_of(counts, starts, source)
@@ -80,7 +86,7 @@ class DrawnTables:
             part = np.full((len(columns), 6), -1.0)
             part[:, 0], part[:, 1], part[:, 3], part[:, 4] = row, columns, number, np.arange(len(columns))
             parts.append(part)
-            values.append(np.zeros((len(columns), 2)))
+            values.append(np.zeros((len(columns), 3)))
         cells, numbers = np.concatenate(parts), np.concatenate(values)
         order = np.argsort(cells[:, 0], kind="stable")
         cells, numbers = cells[order].astype(np.intp), numbers[order]
@@ -92,6 +98,8 @@ class DrawnTables:
             cells[:, 1],
             numbers[:, 0],
             numbers[:, 1],
+            numbers[:, 0] - numbers[:, 2],
+            numbers[:, 0] + numbers[:, 2],
             cells[:, 2],
             cells[:, 3],
             cells[:, 4],
@@ -99,10 +107,13 @@ class DrawnTables:
 
     def matrix(self, filling: Filling) -> IntervalMatrix:
         """Return the table of a filling, with its neighbourhood."""
-        centers = np.where(self.numbers >= 0, _taken(filling.numbers, self.numbers), self.centers)
+        drawn = np.where(self.numbers >= 0, _taken(filling.numbers, self.numbers), self.centers)
+        lower, upper = np.maximum(down(drawn - self.radii), self.lower), np.minimum(up(drawn + self.radii), self.upper)
+        centers, radii = midpoint_and_radius(lower, upper)
+        is_free = (self.numbers >= 0) & (self.radii > 0.0)
+        centers, radii = np.where(is_free, centers, drawn), np.where(is_free, radii, self.radii)
         is_level = self.levels == _taken(filling.levels, self.categories)
         centers = np.where(self.categories >= 0, is_level.astype(float), centers)
-        radii = self.radii
         if self.scaling is not None:
             centers, radii = self.scaling.cells(centers, radii, self.columns)
         too_large = np.flatnonzero(~(np.abs(centers) + radii <= LARGEST))

@@ -26,11 +26,12 @@ class Draws:
     """Certified multiple imputation: bounds that hold, with a probability, for laws near that of an imputer.
 
     The imputer draws `n_draws` fillings of the training table. A model is trained on each, and a certificate bounds
-    the models of all tables in a neighbourhood of it: every missing number within `radius` half-widths of its interval
+    the models of all tables in a neighbourhood of it: every missing number in its interval, within `radius` half-widths
     from the drawn value. The range over all draws holds with probability ``1 - 2 / (n_draws + 1)`` for each row, over
     the draws and the missing values (``docs/theory.md``, Theorem C), for every law of the missing values that can be
-    coupled to that of the imputer within the neighbourhood. An imputer with an error of up to `radius` half-widths in
-    every value, in whatever direction and for all of them together, is such a law; a wrong category is not.
+    coupled to that of the imputer within the neighbourhood. That of an imputer with an error of up to `radius`
+    half-widths in every value, in whatever direction and for all of them together, is such a law. One with wrong
+    categories is not.
 
     Parameters
     ----------
@@ -114,8 +115,8 @@ class Draws:
         law = "the law of that imputer"
         if self.radius > 0.0:
             law = (
-                f"a law that can be coupled to that imputer's so that every missing number is within {self.radius:g} "
-                "half-widths of its interval from the drawn one and every missing category is the drawn one"
+                f"a law that can be coupled to that imputer's so that every missing number is in its interval, within "
+                f"{self.radius:g} half-widths from the drawn one, and every missing category is the drawn one"
             )
         return (
             f"With probability {100.0 * self.probability:.4g} %, for each row by itself, the score is within its "

@@ -42,6 +42,9 @@ WORTHWHILE = 0.95
 ABOUT_AS_NARROW = 1.15
 """Bounds of a similar problem that are this many times as wide are not narrowed further."""
 
+MOST_ALIKE = 3
+"""Nor are there more rounds than this for it; the last is not measured."""
+
 LEAST_GAIN, LEAST_SUMMED_GAIN = 0.01, 0.1
 """Nor is it made if it can hardly narrow the bounds by more than this share: less where a pass is not so dear."""
 
@@ -155,7 +158,7 @@ def _rounds(
     linear, ellipsoid, w = start.linear, start.ellipsoid, solution.w
     signs, best = L1Signs.undecided(w), None
     with_mean_value = alike is None or alike.bounds.mean_value is not None
-    for _ in range(ROUNDS if tuning is None else SUMMED_ROUNDS):
+    for number in range(1, 1 + (ROUNDS if tuning is None else SUMMED_ROUNDS)):
         if best is not None:
             moves: MoveSet = best.as_move_set()
             moves = Intersection((start.moves, moves)) if ellipsoid is None else moves
@@ -165,8 +168,9 @@ def _rounds(
         bounds = slope_bounds(linear, signs, ellipsoid, with_mean_value=with_mean_value)
         if bounds is None:
             break
-        if alike is not None and best is None and alike.needs_one_round and problem.penalty.kappa == 0.0:
-            return replace(bounds, excess=alike.bounds.excess)
+        is_last = alike is not None and (number >= MOST_ALIKE or alike.needs_one_round)
+        if alike is not None and is_last and problem.penalty.kappa == 0.0:
+            return replace(bounds, excess=alike.bounds.excess, first=alike.bounds.first)
         signs, limits = decide_signs(signs, bounds, problem.penalty)
         # The mean value doubles the work for each test row, and must be worth it.
         alone, unit = replace(bounds, mean_value=None), np.eye(len(w))

@@ -25,7 +25,7 @@ MOVING_SHARE = 0.1
 NEAR_MARGIN = 0.15
 """By which share that of a neighbouring problem is, beyond what it is thought to grow, times its excess."""
 
-DRAW_MARGIN = 1.25
+DRAW_MARGIN = 1.15
 """By which factor the ellipsoid of another draw of the same table is made larger: most close at once."""
 
 HARDLY_WIDER = 1.05
@@ -106,6 +106,11 @@ class AnotherDraw:
         is_alone = [bool(width.sum() <= HARDLY_WIDER * least) for width in widths]
         chosen = 0 if is_alone[0] else 1
         return cls(parts[chosen], is_alone[chosen])
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a set of moves was proved without a certificate to start from."""
+        return self.bounds.ellipsoid is not None
 
     @property
     def needs_one_round(self) -> bool:
