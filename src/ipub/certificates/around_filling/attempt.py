@@ -14,8 +14,9 @@ from ipub.problem import Problem
 from ipub.rounding import overflow_means_unbounded
 from ipub.solvers import Solution
 
-ROUNDS = 4
-"""How often bounds of the training rows are put back in, at most."""
+ROUNDS = 2
+"""How often bounds of the training rows are put back in, at most: each costs 0.3 to 1 s on tables of 400 to 900 rows
+with 600 to 1,700 holes, the first makes bounds narrower by 5 to 20 %, the second by 1 to 8 %, without it 0.05 s."""
 
 WORTHWHILE = 0.97
 """Another round is made if the last one shrank the reach of the training rows to less than this."""
