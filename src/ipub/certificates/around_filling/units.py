@@ -129,7 +129,7 @@ class MovableRows:
     @cached_property
     def _in_pairs(self) -> bool:
         """Whether every unit has two options."""
-        return np.array_equal(self.option_starts, np.arange(0, len(self.option_unit), 2))
+        return np.array_equal(self.option_unit, np.repeat(np.arange(self.n_units), 2))
 
     @cached_property
     def option_starts(self) -> Indices:
