@@ -36,6 +36,9 @@ SHARE = 0.05
 RANDOM = (("heart_disease_4sites", 1.0), ("horse_colic", 1.0))
 WRONG = ("hepatitis", 0.01)
 PRECISION = 0.1
+COVERED = ("pima_diabetes", 0.1)
+BIAS, DELTA, N_DRAWS = 0.1, 0.3, 2_500
+LAWS = ("uniform", "two-point", "two-point, shifted", "rows move together", "skewed")
 N_CANDIDATES = 6
 """Wrong cells that are tried for each end of each test row."""
 
@@ -111,6 +114,7 @@ def run(console: Console) -> None:
     for name, alpha in RANDOM:
         lines.add(name, f"{alpha:g}", *_measure(load(name), alpha, RandomMoves(bias=0.0), "random, bias 0, 99 %"))
     _wrong_cells(console)
+    _coverage(console)
 
 
 def _measure(filled: Filled, alpha: float, moves: BudgetMoves | RandomMoves, said: str) -> list[str]:
@@ -145,6 +149,59 @@ def _wrong_cells(console: Console) -> None:
     title = f"one wrong cell, by up to {PRECISION:g} of the range: certified over attained width"
     lines = Lines(console, title, "table", "alpha", "ratio", "violations")
     lines.add(name, f"{alpha:g}", f"{ratio:.3f}", f"{outside}")
+
+
+def _coverage(console: Console) -> None:
+    """Retrain with drawn holes: how often the bounds of a row fail, at most over all test rows."""
+    name, alpha = COVERED
+    filled = load(name)
+    problem = filled.problem(alpha)
+    solution, movable = solve(problem), filled.movable
+    attempt = certify_around(problem, solution, movable, RandomMoves(bias=BIAS, delta=DELTA))
+    if attempt.bounds is None:
+        return
+    low, high = attempt.bounds.ends(filled.X_test)
+    rows, starts = movable.rows[movable.unit_row], movable.option_starts
+    columns, size = movable.option_columns[starts, 0], np.abs(movable.option_amounts[starts, 0])
+    rng = np.random.default_rng(0)
+    title = f"{name}, alpha {alpha:g}: share of {N_DRAWS:,} retrained draws outside, delta {DELTA:g}, bias {BIAS:g}"
+    lines = Lines(console, title, "law", "mean of rows", "worst row")
+    for law in LAWS:
+        outside = np.zeros(len(filled.X_test))
+        for _ in range(N_DRAWS):
+            X = np.column_stack([filled.X, np.ones(len(filled.X))])
+            X[rows, columns] += size * _moves(rng, law, movable.unit_row)
+            scores = filled.X_test @ _retrain(problem, X, filled.y, solution.w)
+            outside += (scores < low) | (scores > high)
+        lines.add(law, f"{outside.mean() / N_DRAWS:.4f}", f"{outside.max() / N_DRAWS:.4f}")
+
+
+def _moves(rng: np.random.Generator, law: str, row: Array) -> Array:
+    """Draw moves in [-1, 1] with means of at most `BIAS`."""
+    n = len(row)
+    if law == "uniform":
+        return rng.uniform(-1.0, 1.0, size=n)
+    if law == "two-point":
+        return rng.choice([-1.0, 1.0], size=n)
+    if law == "two-point, shifted":
+        return np.where(rng.random(n) < 0.5 * (1.0 + BIAS), 1.0, -1.0)
+    if law == "rows move together":
+        return rng.choice([-1.0, 1.0], size=int(row.max()) + 1)[row]
+    return np.where(rng.random(n) < 0.1, 1.0, -1.0 / 9.0)
+
+
+def _retrain(problem: Problem, X: Array, y: Array, w: Array) -> Array:
+    """Return the model of a table by Newton's method from a near one."""
+    lam = problem.penalty.lam_vector(len(w))
+    for _ in range(20):
+        score = X @ w
+        gradient = problem.loss.derivative(y, score) @ X / len(X) + lam * w
+        hessian = (X * problem.loss.curvature(y, score)[:, None]).T @ X / len(X) + np.diag(lam)
+        step = np.linalg.solve(hessian, gradient)
+        w = w - step
+        if np.abs(step).max() < 1e-11:
+            break
+    return w
 
 
 def _attained(filled: Filled, problem: Problem, solution: Solution, alpha: float, x: Array) -> tuple[float, float]:

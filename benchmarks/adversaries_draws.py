@@ -21,11 +21,11 @@ from benchmarks.real_tables import MOST_TEST_ROWS, SOURCES, Source
 from ipub import BoundedClassifier
 from ipub.certainty import is_certain
 from ipub.certificates import DrawBounds
-from ipub.draws_training import train_and_certify_draws
 from ipub.engine.completions import whole_table
 from ipub.estimators import keep_training, parameters_of
 from ipub.reading import read_training_data
 from ipub.rounding import Array
+from ipub.training.draws import train_and_certify_draws
 from ipub.uncertainty import Draws
 
 RADIUS, LEVEL = 0.1, 0.9

@@ -16,11 +16,10 @@ from ipub.certificates.around_filling import HOLES, WRONG_CELLS, BudgetMoves, Mo
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, engine_of, on_engine, with_wrong_labels
 from ipub.errors import IpubError
-from ipub.filled_training import movable_holes
 from ipub.progress import progress
 from ipub.rounding import Array
 from ipub.solvers import solve
-from ipub.training import Training
+from ipub.training import Training, movable_holes
 
 KINDS = ("holes", "wrong_cells", "labels")
 

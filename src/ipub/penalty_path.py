@@ -21,11 +21,10 @@ from ipub.certificates import CERTIFICATES, Certificate, Neighbour, SlopeBounds,
 from ipub.engine import Block, Rows
 from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
-from ipub.fitting import certify_as_promised
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData, as_numbers, center_sums, labels_of, read_training_data
 from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
-from ipub.training import Training, train
+from ipub.training import Training, certify_as_promised, train
 
 MOST_LOOKS = 2_000_000
 """Beyond so many pairs of an uncertain training cell and a test row, bounds are in the grouped form."""

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import ipub.reading.table as table_module
-import ipub.training as training_module
+import ipub.training.training as training_module
 from ipub import BoundedClassifier, BoundedRegressor, certify, penalty_path
 from ipub.io.modelfile import load, save
 

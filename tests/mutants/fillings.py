@@ -14,6 +14,7 @@ SIGNED = (
     f"{AROUND}::test_signed_second_order_is_needed_in_full",
     f"{AROUND}::test_the_signed_remainder_of_a_unit_is_needed_in_full",
 )
+L1 = (f"{AROUND}::test_bounds_hold_exactly_with_an_l1_penalty",)
 MODELS = (f"{AROUND}::test_bounds_hold_for_every_vertex_and_inner_point_exactly",)
 
 BY_CHANCE = "soundness/test_around_filling_by_chance.py"
@@ -252,6 +253,27 @@ MUTANTS = (
         "center = U @ table.gradient",
         "center = 0.0 * (U @ table.gradient)",
         FORCES,
+    ),
+    Mutant(
+        "signs that may change for nothing",
+        f"{FOLDER}/bounds.py",
+        "error = up(error + sum_upper(np.abs(U) @ np.where(self._undecided, kappa, 0.0), d + 1))",
+        "error = up(error + sum_upper(np.abs(U) @ np.where(self._undecided, 0.0, 0.0), d + 1))",
+        L1,
+    ),
+    Mutant(
+        "signs decided wherever a weight is not zero",
+        f"{FOLDER}/bounds.py",
+        "~(np.abs(self.table.w) > self.reach.coordinates)",
+        "~(np.abs(self.table.w) > 0.0 * self.reach.coordinates)",
+        L1,
+    ),
+    Mutant(
+        "weights that stay zero whatever the model does",
+        f"{FOLDER}/bounds.py",
+        "(up(slope + size) < table.kappa)",
+        "(0.2 * up(slope + size) < table.kappa)",
+        L1,
     ),
     # --- by chance ----------------------------------------------------------------------------------------------------
     Mutant(

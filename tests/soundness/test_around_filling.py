@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates.around_filling import BudgetMoves, FilledBounds, MovableRows, certify_around
+from ipub.certificates.around_filling import BudgetMoves, FilledBounds, MovableRows, RandomMoves, certify_around
 from ipub.certificates.around_filling.filled_table import FilledTable
 from ipub.certificates.around_filling.force import force_upper
 from ipub.certificates.around_filling.hessian_loss import hessian_loss
@@ -65,6 +65,37 @@ def test_bounds_hold_for_every_vertex_and_inner_point_exactly(loss, intercept, c
         total += count
     assert total > 0
     report_proofs(total)
+
+
+def wrong_with_l1(loss: str, intercept: bool, kappa: float) -> tuple[int, int, list[str]]:
+    """Return how many bounds and zeros were compared with exact models, and those that are wrong."""
+    rng = np.random.default_rng([14, len(loss), intercept, int(100 * kappa)])
+    total, n_zero, found = 0, 0, []
+    for _ in range(4):
+        case = filled_case(rng, loss, intercept=intercept, kappa=kappa)
+        solution = train(case.problem)
+        count, wrong = wrong_scores(case, (1, 1), solution)
+        total, found = total + count, found + wrong
+        bounds = certify_around(case.problem, solution, case.movable, BudgetMoves((1, 1))).bounds
+        zeros = np.flatnonzero(bounds.reach.coordinates == 0.0) if bounds is not None else []
+        for table in case.vertices((1, 1)) if len(zeros) else ():
+            model, n_zero = case.minimise(table), n_zero + len(zeros)
+            found += [f"{j} is not zero: {model.w[j]}" for j in zeros if model.w[j] != 0]
+    return total, n_zero, found
+
+
+@each_loss
+@each_intercept
+@pytest.mark.parametrize("kappa", [0.02, 0.1, 0.3])
+def test_bounds_hold_exactly_with_an_l1_penalty(loss, intercept, kappa, report_proofs):
+    total, _, wrong = wrong_with_l1(loss, intercept, kappa)
+    assert wrong == []
+    assert total > 0
+    report_proofs(total)
+
+
+def test_some_weights_are_proved_to_stay_zero():
+    assert sum(wrong_with_l1("log_loss", intercept, 0.3)[1] for intercept in (False, True)) > 0
 
 
 @each_loss
@@ -294,6 +325,6 @@ def test_other_losses_and_penalties_are_refused_with_a_reason(loss):
     assert attempt.bounds is None
     assert loss in attempt.note
     problem = Problem(case.problem.rows, case.loss, ElasticNet(0.1, 0.1))
-    attempt = certify_around(problem, train(case.problem), case.movable, BudgetMoves((1,)))
+    attempt = certify_around(problem, train(case.problem), case.movable, RandomMoves())
     assert attempt.bounds is None
     assert "L2" in attempt.note

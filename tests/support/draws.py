@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ipub.data.holes import IntervalWarning
-from ipub.draws_training import train_and_certify_draws
 from ipub.estimators import check_parameters, keep_training, parameters_of
 from ipub.reading import read_training_data
+from ipub.training.draws import train_and_certify_draws
 from ipub.uncertainty import Draws
 
 

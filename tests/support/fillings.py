@@ -50,7 +50,7 @@ class FilledCase:
     def minimise(self, table: Table) -> ExactModel:
         """Return the exact model of a table."""
         minimise = exact_intercept_model if self.penalty.n_free else exact_model
-        return minimise(table, self.y, self.weight, self.loss, self.penalty.lam, 0.0)
+        return minimise(table, self.y, self.weight, self.loss, self.penalty.lam, self.penalty.kappa)
 
     def moved(self, chosen: list[tuple[int, fmpq]]) -> Table:
         """Return the table with some options, each times a number in [0, 1]."""
@@ -92,7 +92,9 @@ class FilledCase:
             yield self.moved(chosen)
 
 
-def filled_case(rng: Generator, loss_name: str, *, intercept: bool, large: bool = False, n: int = 0) -> FilledCase:
+def filled_case(
+    rng: Generator, loss_name: str, *, intercept: bool, large: bool = False, n: int = 0, kappa: float = 0.0
+) -> FilledCase:
     """Draw a tiny table: numbers, sometimes a category, holes with intervals of any shape, and wrong cells."""
     n, d = n or int(rng.integers(5, 9)), int(rng.integers(1, 4))
     numbers = rng.normal(size=(n, d))
@@ -116,7 +118,7 @@ def filled_case(rng: Generator, loss_name: str, *, intercept: bool, large: bool 
     if n_wrong:
         others = rng.permutation(np.setdiff1d(np.arange(n * d), places))[:n_wrong]
         movable = movable.joined_to(MovableRows.of_numbers(*_numbers(rng, others, d, size), group=WRONG_CELLS))
-    penalty = ElasticNet(10.0 ** rng.uniform(-1.5, 0.3), 0.0, int(intercept))
+    penalty = ElasticNet(10.0 ** rng.uniform(-1.5, 0.3), kappa, int(intercept))
     X_test = rng.normal(size=(3, X.shape[1]))
     return FilledCase(X, y, weight, loss, penalty, movable, np.column_stack([X_test, np.ones((3, int(intercept)))]))
 
@@ -147,7 +149,7 @@ def bounds_at(table: FilledTable, v: np.ndarray, ratio: np.ndarray | None = None
 
 
 def force(case: FilledCase, filled: FilledTable, table: Table, v: np.ndarray, u: np.ndarray) -> tuple[fmpq, fmpq]:
-    """Enclose ``u.(grad P''(w' + v) - A v)`` of a moved table, A being that of the floats of `filled`."""
+    """Enclose ``u.(grad P''(w' + v) - A v)`` of a moved table, A and the l1 subgradient being those of `filled`."""
     with ctx.workprec(200):
         weight = np.ones(len(case.y)) if case.weight is None else case.weight
         total = sum((rational(value) for value in weight), fmpq(0))
@@ -160,8 +162,8 @@ def force(case: FilledCase, filled: FilledTable, table: Table, v: np.ndarray, u:
             share = rational(weight[i]) / total
             change = share * rational(filled.at.second[i]) * _dot(base, along) * _dot(base, moves)
             result += arb(share * _dot(row, along)) * slope(float(case.y[i]), arb(_dot(row, model))) - arb(change)
-        for lam, a, b, x in zip(filled.lam, along, model, moves, strict=True):
-            result += arb(rational(lam) * a * (b - x))
+        for lam, l1, a, b, x in zip(filled.lam, filled.l1_choice, along, model, moves, strict=True):
+            result += arb(a * (rational(lam) * (b - x) + rational(l1)))
         return ball_ends(result)
 
 

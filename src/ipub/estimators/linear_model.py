@@ -26,11 +26,10 @@ from ipub.estimators.fitted_state import (
     without_rows,
 )
 from ipub.estimators.outputs import FrameOutput
-from ipub.fitting import fit_training
 from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.reading import Parameters
 from ipub.rounding import Array
-from ipub.training import Training
+from ipub.training import Training, fit_training
 from ipub.uncertainty import Budget, Draws, RandomHoles
 
 CONSTRAINTS: dict[str, list[Any]] = {

@@ -20,15 +20,14 @@ from ipub.data.validation import column_label
 from ipub.engine import MemoryRows, Rows
 from ipub.errors import IpubError
 from ipub.estimators import CONSTRAINTS, BoundedClassifier, BoundedRegressor, keep_training, parameters_of
-from ipub.filled_training import Source, certify_filled
-from ipub.fitting import certify_as_promised
 from ipub.losses import LOSSES
 from ipub.problem import Evaluation, Problem
 from ipub.reading import Columns, Expected, LearntTable, Parameters, TrainingData, read_training_data
 from ipub.rounding import Array, overflow_means_unbounded, up
 from ipub.sklearn_models import FittedModel, Steps, read_model, read_steps, refuse, split
 from ipub.solvers import Solution, solve
-from ipub.training import Training, certify_models, problem_of
+from ipub.training import Training, certify_as_promised, certify_filled, certify_models, problem_of
+from ipub.training.filled import Source
 from ipub.uncertainty import Budget, Draws, RandomHoles
 from ipub.user_warnings import warn_user
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ipub.certificates.around_filling.filled_table import FilledTable
 from ipub.certificates.around_filling.metric import Whitened
@@ -51,7 +52,7 @@ class FilledEllipsoid(ScoreBounds):
 
     @property
     def needs(self) -> Needs:
-        return Needs(smooth_loss=True, l2_only=True, matrices=True)
+        return Needs(smooth_loss=True, matrices=True)
 
     @overflow_means_unbounded()
     def ends(self, X: Array) -> tuple[Array, Array]:
@@ -98,7 +99,7 @@ class FilledBounds(ScoreBounds):
 
     @property
     def needs(self) -> Needs:
-        return Needs(smooth_loss=True, l2_only=True, matrices=True, training_rows=True)
+        return Needs(smooth_loss=True, matrices=True, training_rows=True)
 
     @property
     def ellipsoid(self) -> FilledEllipsoid:
@@ -127,18 +128,34 @@ class FilledBounds(ScoreBounds):
         """Return the bounds that put what these say of the training rows back in."""
         d, chance = len(self.table.w), self.table.chance
         rows = np.concatenate([self.table.X, np.eye(d)])
-        low, high, norms = self._move_ends(
-            rows, None if chance is None else chance.training_events(len(rows)), self.training_norms
-        )
+        # With an l1 penalty u may be another one in the next round.
+        norms = None if self.table.kappa.any() else self.training_norms
+        low, high, norms = self._move_ends(rows, None if chance is None else chance.training_events(len(rows)), norms)
         found = np.maximum(np.abs(low), np.abs(high))
         both = np.fmin(found, np.concatenate([self.reach.rows, self.reach.coordinates]))
-        return replace(self, reach=Reach(both[:-d], both[-d:]), training_norms=norms)
+        coordinates = np.where(self._stays_zero(), 0.0, both[-d:])
+        return replace(self, reach=Reach(both[:-d], coordinates), training_norms=norms)
+
+    def _stays_zero(self) -> NDArray[np.bool_]:
+        """Say which weights are zero in w' and in the model of every completion (Theorem 9, *elastic net*)."""
+        table, metric, d = self.table, self.proved.metric, len(self.table.w)
+        if not table.kappa.any():
+            return np.zeros(d, dtype=bool)
+        low, high, _ = self.force_ends(np.eye(d))
+        size = sum_upper(np.abs(table.curvature) @ self.reach.coordinates, d + table.roundings)
+        size = np.fmin(size, up(Whitened.of(metric.K, table.curvature).norm * self.proved.radius))
+        # What the computed A is off by (F7).
+        roots = up(np.sqrt(np.diag(table.curvature)))
+        off = up(roots * sum_upper(roots @ self.reach.coordinates, d + 2)) * (2.0 * table.roundings * EPS)
+        size = up(up(size + off) + UNDERFLOW)
+        slope = np.maximum(np.abs(down(low - table.l1_choice)), np.abs(up(high - table.l1_choice)))
+        return np.asarray((table.w == 0.0) & (up(slope + size) < table.kappa))
 
     @overflow_means_unbounded()
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
         X, chance = np.asarray(X, dtype=float), self.table.chance
-        low, high, _ = self._move_ends(X, None if chance is None else chance.events(), None)
+        low, high, _ = self._move_ends(X, None if chance is None else chance.events(len(X)), None)
         score_low, score_high = dot_bounds(X, self.table.w)
         return down(score_low + low), up(score_high + high)
 
@@ -148,21 +165,37 @@ class FilledBounds(ScoreBounds):
         width = max(len(self.table.X), d * d, len(movable.option_unit), d * len(movable.generators) // 2)
         parts = []
         for rows in row_slices(len(X), width, CHUNK_NUMBERS):
-            U = X[rows] @ self._inverse
-            low, high, norm = self.force_ends(U, events, None if norms is None else norms[rows])
-            error = self._inverse_error(X[rows], U)
+            low, high, norm = self._ends_along(X[rows], self._inverse, events, None if norms is None else norms[rows])
+            if self._undecided.any():
+                low_of_all, high_of_all, _ = self._ends_along(X[rows], self._full_inverse, events, None)
+                low, high = np.fmax(low, low_of_all), np.fmin(high, high_of_all)
             ellipsoid = up(Whitened.of(self.proved.metric.K, X[rows]).norm * self.proved.radius)
-            # x.v = (x - A u).v + u.A v, and u.A v = -u.(grad P''(w' + v) - A v)
-            parts.append((np.fmax(down(-high - error), -ellipsoid), np.fmin(up(error - low), ellipsoid), norm))
+            parts.append((np.fmax(low, -ellipsoid), np.fmin(high, ellipsoid), norm))
         low, high, norm = (np.concatenate(part) for part in zip(*parts, strict=True)) if parts else np.zeros((3, 0))
         return low, high, norm
+
+    def _ends_along(
+        self, X: Array, inverse: Array, events: RowEvents | None, norms: Array | None
+    ) -> tuple[Array, Array, Array]:
+        """Bound ``x.v`` by the equation of the model times ``u = inverse x``; any inverse is valid."""
+        U = X @ inverse
+        low, high, norm = self.force_ends(U, events, norms)
+        # x.v = (x - A u).v - u.(grad P''(w' + v) + s' - A v) - u.(s'' - s')
+        error = self._inverse_error(X, U)
+        if self._undecided.any():
+            signs, kappa, d = np.where(self._undecided, self.table.l1_choice, 0.0), self.table.kappa, X.shape[1]
+            shift_low, shift_high = dot_bounds(U, -signs)
+            low, high = down(low + shift_low), up(high + shift_high)
+            error = up(error + sum_upper(np.abs(U) @ np.where(self._undecided, kappa, 0.0), d + 1))
+        return down(-high - error), up(error - low), norm
 
     def force_ends(
         self, U: Array, events: RowEvents | None = None, norms: Array | None = None
     ) -> tuple[Array, Array, Array]:
-        """Bound ``u.(grad P''(w' + v) - A v)`` over all moves and all v within the reach, for each row u of U.
+        """Bound ``u.(grad P''(w' + v) + s' - A v)`` over all moves and all v within the reach, for each row u of U.
 
-        It is ``u.g_c + u.(g - g_c) + u.(B - A) v + u.N v``. Returns lower and upper bounds, and `product_norm`.
+        s' is the subgradient of the l1 part at w'. It is ``u.g_c + u.(g - g_c) + u.(B - A) v + u.N v``. Returns lower
+        and upper bounds, and `product_norm`.
         """
         table, movable, remainder = self.table, self.table.movable, self._remainder
         center = U @ table.gradient
@@ -227,10 +260,24 @@ class FilledBounds(ScoreBounds):
         return Remainder(self.proved, self.reach)
 
     @cached_property
-    def _inverse(self) -> Array:
-        """An approximate inverse of the curvature; any will do."""
+    def _undecided(self) -> NDArray[np.bool_]:
+        """Weights whose sign may differ between models, so that the l1 part of their equation may change."""
+        return (self.table.kappa > 0.0) & ~(np.abs(self.table.w) > self.reach.coordinates)
+
+    @cached_property
+    def _full_inverse(self) -> Array:
+        """An approximate inverse of the curvature."""
         inverse = np.linalg.pinv(self.table.curvature, hermitian=True)
         return np.asarray(0.5 * (inverse + inverse.T))
+
+    @cached_property
+    def _inverse(self) -> Array:
+        """The same for weights whose sign is decided, and zero for others: then their signs have no part in it."""
+        if not self._undecided.any():
+            return self._full_inverse
+        inverse, among = np.zeros_like(self.table.curvature), np.ix_(~self._undecided, ~self._undecided)
+        inverse[among] = np.linalg.pinv(self.table.curvature[among], hermitian=True)
+        return 0.5 * (inverse + inverse.T)
 
     def _inverse_error(self, X: Array, U: Array) -> Array:
         """Bound ``(x - A u).v``, with the exact A of the floats `at.second`."""

@@ -75,8 +75,8 @@ class FilledTable:
     loss : Loss
     w : array of shape (n_features,)
         w', any vector.
-    lam : array of shape (n_features,)
-        The L2 penalty of each coordinate, 0 for an intercept.
+    lam, kappa : arrays of shape (n_features,)
+        The L2 and the l1 penalty of each coordinate, 0 for an intercept.
     X, y, m : arrays of n rows
         The table, its labels, and the weights of its rows over their sum (off by a few roundings).
     movable : MovableRows
@@ -86,6 +86,7 @@ class FilledTable:
     loss: Loss
     w: Array
     lam: Array
+    kappa: Array
     X: Array
     y: Array
     m: Array
@@ -105,7 +106,8 @@ class FilledTable:
         m = rows.weight / problem.rows.total_weight
         chance = moves if isinstance(moves, RandomMoves) else None
         certain = moves if isinstance(moves, BudgetMoves) else BudgetMoves((movable.n_units, movable.n_units))
-        return cls(problem.loss, w, problem.penalty.lam_vector(d), rows.X, rows.y, m, movable, certain, chance)
+        lam, kappa = problem.penalty.lam_vector(d), problem.penalty.kappa_vector(d)
+        return cls(problem.loss, w, lam, kappa, rows.X, rows.y, m, movable, certain, chance)
 
     @property
     def n_features(self) -> int:
@@ -196,15 +198,24 @@ class FilledTable:
         )
 
     @cached_property
+    def l1_choice(self) -> Array:
+        """A subgradient of the l1 part at w' that leaves as little gradient as it can."""
+        return np.where(self.w == 0.0, np.clip(-self._smooth, -self.kappa, self.kappa), self.kappa * np.sign(self.w))
+
+    @cached_property
+    def _smooth(self) -> Array:
+        return np.asarray((self.m * self.at.first) @ self.X + self.lam * self.w)
+
+    @cached_property
     def gradient(self) -> Array:
-        """The gradient at w' of the filled-in table, as computed."""
-        return (self.m * self.at.first) @ self.X + self.lam * self.w
+        """The (sub)gradient at w' of the filled-in table, as computed."""
+        return self._smooth + self.l1_choice
 
     @cached_property
     def gradient_error(self) -> Array:
         """What each of its coordinates may be off by."""
         sizes = np.abs(self.X)
-        size = (self.m * np.abs(self.at.first)) @ sizes + np.abs(self.lam * self.w)
+        size = (self.m * np.abs(self.at.first)) @ sizes + np.abs(self.lam * self.w) + self.kappa
         return up(sum_error(size, self.roundings) + sum_upper((self.m * self.at.first_error) @ sizes, self.roundings))
 
     @cached_property

@@ -60,7 +60,7 @@ class RandomMoves:
         Whether the bounds of each row by itself hold with that probability, those of `n_rows` rows at once, or those of
         all rows that there are (an ellipsoid).
     n_rows : int
-        For the claim "rows".
+        For the claim "rows": those of one call are counted, and these if they are more.
 
     Examples
     --------
@@ -84,9 +84,9 @@ class RandomMoves:
         """The probability that the Hessian fails."""
         return (ELLIPSOID_SHARE if self.claim == "all" else HESSIAN_SHARE) * self.delta
 
-    def events(self) -> RowEvents:
-        """Return what may fail for one row whose bounds are asked for."""
-        delta = self.delta / (max(1, self.n_rows) if self.claim == "rows" else 1)
+    def events(self, n_rows: int = 1) -> RowEvents:
+        """Return what may fail for one of `n_rows` rows whose bounds are asked for at once."""
+        delta = self.delta / (max(n_rows, self.n_rows) if self.claim == "rows" else 1)
         return RowEvents(END_SHARE * delta, PRODUCT_SHARE * delta, EXPONENTS)
 
     def training_events(self, n: int) -> RowEvents:

@@ -6,10 +6,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ipub.draws_training import train_and_certify_draws
-from ipub.filled_training import train_and_certify_filled
 from ipub.reading import Parameters, TrainingData, read_training_data
-from ipub.training import Training, train_and_certify
+from ipub.training.draws import train_and_certify_draws
+from ipub.training.filled import train_and_certify_filled
+from ipub.training.training import Training, train_and_certify
 from ipub.uncertainty import Budget, Draws, RandomHoles
 
 

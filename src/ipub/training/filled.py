@@ -22,7 +22,7 @@ from ipub.problem import Problem
 from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic, down, midpoint_and_radius, up
 from ipub.solvers import Solution
-from ipub.training import Around, Training, problem_of, train
+from ipub.training.training import Around, Training, problem_of, train
 from ipub.uncertainty import Budget, RandomHoles
 
 Source = tuple[Any, ArrayLike | None, ArrayLike | None]

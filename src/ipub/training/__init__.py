@@ -1,0 +1,18 @@
+"""From rows to certificates: training on any filling, around a filled-in table, and on draws of an imputer."""
+
+from ipub.training.filled import certify_filled, movable_holes
+from ipub.training.fit import certify_as_promised, fit_training
+from ipub.training.training import Around, Training, certify_models, problem_of, train, train_and_certify
+
+__all__ = [
+    "Around",
+    "Training",
+    "certify_as_promised",
+    "certify_filled",
+    "certify_models",
+    "fit_training",
+    "movable_holes",
+    "problem_of",
+    "train",
+    "train_and_certify",
+]
