@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import ipub.reading.table as table_module
 import ipub.training.training as training_module
-from ipub import BoundedClassifier, BoundedRegressor, certify, penalty_path
+from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, certify, penalty_path
 from ipub.io.modelfile import load, save
 
 KINDS = [BoundedClassifier, BoundedRegressor]
@@ -211,6 +211,7 @@ CHANGES = {
         "unknown_labels": True,
         "max_label_errors": 1,
         "hinge_width": 0.1,
+        "uncertainty": Budget(cells=1),
     },
     BoundedRegressor: {
         "loss": "huber",
@@ -223,6 +224,7 @@ CHANGES = {
         "scale": "standard",
         "precision": {0: 0.1},
         "huber_delta": 0.1,
+        "uncertainty": Draws(n_draws=3),
     },
 }
 FREE = {"handle_unknown": "any", "tol": 1e-3, "max_iter": 5, "random_state": 3, "verbose": 1}

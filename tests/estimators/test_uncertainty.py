@@ -252,7 +252,7 @@ def test_a_wrong_object_is_refused_and_leaves_the_model_as_it_was(uncertainty, m
 @pytest.mark.parametrize("options", [{"precision": 0.1}, {"max_label_errors": 1}])
 def test_what_a_budget_does_not_speak_of_is_refused(options):
     X, y = table()
-    with pytest.raises(IpubError, match="[Bb]udget"):
+    with pytest.raises(IpubError, match=r"[Bb]udget"):
         BoundedClassifier(uncertainty=Budget(cells=1), **options).fit(X, y)
 
 

@@ -82,9 +82,9 @@ MUTANTS = (
     ),
     Mutant(
         "the same seed for every draw",
-        "draws_training.py",
+        "training/draws.py",
         "np.random.SeedSequence(seed).spawn(draws.n_draws)",
         "[np.random.SeedSequence(seed)] * draws.n_draws",
-        ("test_draws_training.py",),
+        ("training/test_draws.py",),
     ),
 )
