@@ -1,5 +1,7 @@
 """Draws: what its parameters may be, and the sentence that it promises."""
 
+import copy
+
 import pytest
 from sklearn.impute import SimpleImputer
 
@@ -42,3 +44,11 @@ def test_a_wrong_parameter_is_named_when_it_is_used(parameters, words):
     draws = Draws(**parameters)
     with pytest.raises(IpubError, match=words):
         draws.check()
+
+
+def test_a_copy_equals_the_original():
+    for imputer in ("chained", SimpleImputer(), len):
+        draws = Draws(imputer, n_draws=9)
+        assert copy.deepcopy(draws) == draws
+        assert draws == Draws(imputer, n_draws=9)
+        assert draws != Draws(imputer, n_draws=8)

@@ -51,7 +51,7 @@ def tight(
         attempt = attempt_slope_bounds(problem, solution)
     is_alone = in_columns or (isinstance(hint, AnotherDraw) and hint.is_alone)
     if attempt.bounds is not None and (attempt.bounds.excess <= NEARLY_EXACT or is_alone):
-        region = _around_zero(problem, solution, attempt.bounds, is_fast=is_alone)
+        region = _around_zero(problem, solution, attempt.bounds, is_fast=isinstance(hint, AnotherDraw))
         if region is not None:
             return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)
     at_zero = origin(problem, solution)
