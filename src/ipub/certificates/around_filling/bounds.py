@@ -112,7 +112,7 @@ class FilledBounds(ScoreBounds):
         return self.ellipsoid if counted >= FEWEST_ROWS else None
 
     def for_rows(self, n_rows: int) -> FilledBounds:
-        """Return the bounds that hold for so many rows at once, in several calls, if moves are random and it is claimed."""
+        """Return the bounds that hold for so many rows in several calls, if moves are random and that is claimed."""
         metric, chance = self.proved.metric, self.table.chance
         if chance is None:
             return self
