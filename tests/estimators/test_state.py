@@ -224,7 +224,7 @@ CHANGES = {
         "scale": "standard",
         "precision": {0: 0.1},
         "huber_delta": 0.1,
-        "uncertainty": Draws(n_draws=3),
+        "uncertainty": Draws(n_draws=3, random_state=0),
     },
 }
 FREE = {"handle_unknown": "any", "tol": 1e-3, "max_iter": 5, "random_state": 3, "verbose": 1}

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from ipub.errors import IpubError
+from ipub.uncertainty.described import Described
 
 FILLINGS = ("middle", "mean", "median")
 """Fillings that are known by name."""
@@ -16,8 +17,8 @@ GIVEN = "given"
 """What a model file has in place of a filling, which would be training data."""
 
 
-@dataclass(frozen=True, eq=False)
-class Budget:
+@dataclass(frozen=True, eq=False, repr=False)
+class Budget(Described):
     """At most so many cells of the training table differ from a filled-in one, each anywhere in its interval.
 
     The model is trained on the filled-in table, and its bounds hold always, for every table that differs from it in at

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from ipub.errors import IpubError
+from ipub.uncertainty.described import Described
 
 IMPUTERS = ("hot_deck", "chained")
 """Imputers that are known by name."""
@@ -21,8 +22,8 @@ MOST_RADIUS = 1.0
 """Beyond so many half-widths the neighbourhood of every draw contains the whole interval."""
 
 
-@dataclass(frozen=True)
-class Draws:
+@dataclass(frozen=True, repr=False)
+class Draws(Described):
     """Certified multiple imputation: bounds that hold, with a probability, for laws near that of an imputer.
 
     The imputer draws `n_draws` fillings of the training table. A model is trained on each, and a certificate bounds

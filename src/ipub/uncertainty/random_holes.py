@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 from ipub.errors import IpubError
 from ipub.uncertainty.budget import GIVEN
+from ipub.uncertainty.described import Described
 
 BLOCKS, CLAIMS = ("rows", "cells"), ("row", "rows", "all")
 
 
-@dataclass(frozen=True, eq=False)
-class RandomHoles:
+@dataclass(frozen=True, eq=False, repr=False)
+class RandomHoles(Described):
     """Missing values are random: independent from row to row, inside their intervals, with means near the filling.
 
     The model is trained on a filled-in table. Its bounds hold with probability ``1 - delta`` over the missing values,

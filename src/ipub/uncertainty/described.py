@@ -1,0 +1,22 @@
+"""Objects that a user passes as the parameter `uncertainty`: how they are shown."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+
+class Described:
+    """Base of dataclasses that are shown by the fields that are not at their defaults, as scikit-learn shows estimators."""
+
+    def __repr__(self) -> str:
+        given = (
+            (field.name, getattr(self, field.name), field.default)
+            for field in fields(self)  # type: ignore[arg-type]
+        )
+        shown = ", ".join(f"{name}={value!r}" for name, value, default in given if not _is_default(value, default))
+        return f"{type(self).__name__}({shown})"
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, int | float | str) and value == default)
