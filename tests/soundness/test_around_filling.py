@@ -131,6 +131,23 @@ def test_bounds_hold_exactly_whatever_the_units_of_columns_and_however_short_the
     report_proofs(total)
 
 
+def test_bounds_hold_exactly_beside_rows_whose_curvature_vanishes(report_proofs):
+    rng = np.random.default_rng(15)
+    total = 0
+    for trial in range(4):
+        case = filled_case(rng, "log_loss", intercept=bool(trial % 2), n=8)
+        X = case.X.copy()
+        quiet = int(np.setdiff1d(np.arange(8), case.movable.rows)[0])
+        X[quiet] = 0.0
+        X[quiet, 0] = 3e3 * np.sign(train(case.problem).w[0]) * case.y[quiet]
+        case = replace(case, X=X)
+        count, wrong = wrong_scores(case, (1, 1), train(case.problem), inner=0)
+        assert wrong == []
+        total += count
+    assert total > 0
+    report_proofs(total)
+
+
 def wrong_forces(loss: str, seed: int, trials: int = 8) -> list[str]:
     """Compare `FilledBounds.force_ends` with exact gradients at moved tables and moved models."""
     rng = np.random.default_rng([6, len(loss), seed])

@@ -18,6 +18,9 @@ ROUNDS = 25
 RATIO_MARGIN = 1e-3
 """The metric is made with secant ratios that are smaller by this share, so that a slightly larger set still fits."""
 
+LEAST_CURVATURE = 1e-100
+"""Rows with less, at scores of some 230 or more, are left out of the metric: their curvature is not known."""
+
 
 @dataclass(frozen=True)
 class ProvedMove:
@@ -29,7 +32,8 @@ class ProvedMove:
 
 def prove_move(table: FilledTable) -> ProvedMove | None:
     """Bound how far any model can be from w' (Lemma 18); None if no set closes."""
-    metric = Metric.of(table, np.ones(len(table.X)))
+    counts = table.at.second > LEAST_CURVATURE
+    metric = Metric.of(table, counts.astype(float))
     if metric is None:
         return None
     force, loss = force_upper(metric), hessian_loss(metric)
@@ -39,7 +43,7 @@ def prove_move(table: FilledTable) -> ProvedMove | None:
     lower, upper = table.score_ranges
     for _ in range(ROUNDS):
         ratio = table.loss.secant_ratio_lower(table.y, lower, upper, up(metric.reach * radius))
-        ratio = np.where(ratio < 1.0, (1.0 - RATIO_MARGIN) * ratio, 1.0)
+        ratio = np.where(ratio < 1.0, (1.0 - RATIO_MARGIN) * ratio, 1.0) * counts
         metric = Metric.of(table, ratio)
         if metric is None:
             return None
