@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Described:
-    """Base of dataclasses that are shown by the fields that are not at their defaults, as scikit-learn shows estimators."""
+    """Base of dataclasses that are shown by what is not at its default, as scikit-learn shows estimators."""
 
     def __repr__(self) -> str:
         given = (
