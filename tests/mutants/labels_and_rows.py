@@ -128,8 +128,8 @@ MUTANTS = (
     Mutant(
         "an interval that is not scaled",
         "data/scaling.py",
-        "radii=np.where(is_point, 0.0, halves)",
-        "radii=np.where(is_point, 0.0, radii)",
+        "middles), np.where(is_point, 0.0, halves)",
+        "middles), np.where(is_point, 0.0, radii)",
         ("data/test_scaling.py",),
     ),
     # --- missing categories ------------------------------------------------------------------------------------------
