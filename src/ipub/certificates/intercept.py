@@ -19,15 +19,15 @@ from ipub.uncertainty import LargestValues, Uncertainty, WrongLabels
 Bracket = tuple[float, float]
 EVERYTHING: Bracket = (-np.inf, np.inf)
 
-DISTANCES = 16
+DISTANCES = 8
 """Trial intercepts of the first pass, for each side of the bracket: more cost time and save later passes."""
-RATIO = 3.0
-"""Ratio of successive distances in the first pass: sixteen of them span seven orders of magnitude."""
+RATIO = 8.0
+"""Ratio of successive distances in the first pass: eight of them span seven orders of magnitude."""
 TRIALS = 6
 """Trials of a later pass, for each side."""
 LARGEST_DISTANCE = 1024.0
 """Largest distance of a trial, as a multiple of the largest score or target."""
-AROUND = np.array([-0.3, -0.1, -0.03, -0.01, -0.003, 0.003, 0.01, 0.03, 0.1, 0.3])
+AROUND = np.array([-0.3, -0.05, -0.006, 0.006, 0.05, 0.3])
 """Offsets of these trials from the estimated root, relative to the open interval, if its ends have slopes."""
 MOST_PASSES = 6
 """Passes over the rows that narrow one bracket, at most."""
