@@ -11,7 +11,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, TrainedModel
+from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, ScoreBounds, TrainedModel
+from ipub.certificates.around_filling import BudgetMoves, FilledBounds, MovableRows, certify_around
+from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
 from ipub.imputing import DrawnTables, Sampler, check_not_deterministic, holes_of, sampler_of
@@ -34,6 +36,13 @@ bounded column by column if that is nearly as narrow; beyond the second, they al
 
 NEARLY_AS_NARROW = 1.2
 """Bounds by columns may be so many times as wide over the rows that are probed."""
+
+
+CLEARLY_NARROWER = 0.9
+"""Bounds around the drawn table must make the others of the first draw so many times as wide, or less."""
+
+MOST_PAIRS = 1 << 22
+"""They are tried where rows times uncertain cells are at most this: they look at each pair."""
 
 
 def train_and_certify_draws(
@@ -90,6 +99,23 @@ def train_and_certify_draws(
     return replace(training, coef=weights[:, :d], intercept=intercept)
 
 
+def bounds_around(model: TrainedModel, drawn: MemoryRows) -> ScoreBounds | None:
+    """Bound the models of a neighbourhood as those of tables that differ in any cells from its middle (Theorem 9).
+
+    None if the table is too long for it, or nothing is proved.
+    """
+    problem, solution = model
+    matrix = drawn.matrix
+    if problem.rows.uncertain_labels or matrix.shape[0] * matrix.n_uncertain > MOST_PAIRS:
+        return None
+    table = matrix.center_rows(slice(0, matrix.shape[0]))
+    rows = on_engine(problem.rows, MemoryRows(IntervalMatrix.from_bounds(table, table), drawn.y, drawn.weight))
+    in_row, columns, _, radii = matrix.cells(slice(0, matrix.shape[0]))
+    movable = MovableRows.of_numbers(in_row, columns, radii, radii)
+    moves = BudgetMoves((movable.n_units,))
+    return certify_around(replace(problem, rows=rows), solution, movable, moves, rounds=0).bounds
+
+
 def _seeds(draws: Draws) -> list[np.random.SeedSequence]:
     """Return a seed for each draw: independent of each other, and of how draws are shared out to processes."""
     state = draws.random_state
@@ -128,6 +154,15 @@ class _Member(NamedTuple):
         cells, columns = (np.ptp(certificate.score_bounds(rows), axis=1).sum() for certificate in certificates)
         return bool(columns <= NEARLY_AS_NARROW * cells)
 
+    def is_narrower_around(self) -> bool:
+        """Whether the bounds around the drawn table make the others clearly narrower."""
+        parts, rows = self.certificate.parts, self._probed_rows()
+        if self.certificate.part(FilledBounds) is None:
+            return False
+        without = replace(self.certificate, parts=parts[:-1])
+        widths = [np.ptp(each.score_bounds(rows), axis=1).sum() for each in (self.certificate, without)]
+        return bool(widths[0] < CLEARLY_NARROWER * widths[1])
+
     def _probed_rows(self) -> Array:
         return next(self.model.problem.rows.blocks()).center[:PROBED]
 
@@ -158,6 +193,7 @@ class _Task:
     starts: tuple[Array, ...]
     hessians: tuple[Array, ...] | None = None
     hints: tuple[AnotherDraw | None, ...] | None = None
+    is_met_around: bool = True
 
     @property
     def recipe(self) -> Recipe:
@@ -177,9 +213,16 @@ class _Task:
         models = train(replace(self.parameters, verbose=0), rows, self.starts, self.hessians)
         hints = self.hints or [None] * len(models)
         return tuple(
-            _Member(model, self.recipe(*model, hint=hint, in_columns=self.is_in_columns))
-            for model, hint in zip(models, hints, strict=True)
+            _Member(model, self._certified(model, drawn, hint)) for model, hint in zip(models, hints, strict=True)
         )
+
+    def _certified(self, model: TrainedModel, drawn: MemoryRows, hint: AnotherDraw | None) -> Certificate:
+        """Certify the neighbourhood of a draw: by the recipe, and as a table around which all cells may differ."""
+        certificate = self.recipe(*model, hint=hint, in_columns=self.is_in_columns)
+        if not self.is_met_around:
+            return certificate
+        around = bounds_around(model, drawn)
+        return certificate if around is None else replace(certificate, parts=(*certificate.parts, around))
 
 
 def _all_draws(
@@ -195,6 +238,7 @@ def _all_draws(
         report(1)
         task = replace(
             task,
+            is_met_around=any(member.is_narrower_around() for member in first),
             starts=tuple(member.model.solution.w for member in first),
             hessians=tuple(member.hessian() for member in first),
             hints=tuple(member.hint() for member in first),
