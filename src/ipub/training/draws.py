@@ -87,6 +87,7 @@ def train_and_certify_draws(
     starts = tuple(model.solution.w for model in middle)
     n_kept = draws.n_draws * int(np.count_nonzero(tables.radii)) * data.rows[0].n_features
     task = _Task(parameters, data.rows, engine, sampler, tables, n_kept, n_kept > MOST_KEPT, starts)
+    task = replace(task, is_met_around=draws.n_draws * engine.n_rows * engine.n_features <= MANY_KEPT)
     with single_threaded_blas(middle[0].problem.rows.n_features):
         members = _all_draws(task, seeds, draws, parameters.verbose)
     for model in middle:
@@ -193,7 +194,7 @@ class _Task:
     starts: tuple[Array, ...]
     hessians: tuple[Array, ...] | None = None
     hints: tuple[AnotherDraw | None, ...] | None = None
-    is_met_around: bool = True
+    is_met_around: bool = False
 
     @property
     def recipe(self) -> Recipe:
@@ -219,7 +220,7 @@ class _Task:
     def _certified(self, model: TrainedModel, drawn: MemoryRows, hint: AnotherDraw | None) -> Certificate:
         """Certify the neighbourhood of a draw: by the recipe, and as a table around which all cells may differ."""
         certificate = self.recipe(*model, hint=hint, in_columns=self.is_in_columns)
-        if not self.is_met_around:
+        if not self.is_met_around or self.is_in_columns:
             return certificate
         around = bounds_around(model, drawn)
         return certificate if around is None else replace(certificate, parts=(*certificate.parts, around))
@@ -238,7 +239,7 @@ def _all_draws(
         report(1)
         task = replace(
             task,
-            is_met_around=any(member.is_narrower_around() for member in first),
+            is_met_around=task.is_met_around and any(member.is_narrower_around() for member in first),
             starts=tuple(member.model.solution.w for member in first),
             hessians=tuple(member.hessian() for member in first),
             hints=tuple(member.hint() for member in first),
