@@ -1,6 +1,7 @@
 """Estimators fitted to draws: all that a fitted model does, reproducible in any number of processes."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -130,3 +131,43 @@ def test_a_file_in_memory_is_refused(tmp_path):
     mapped[:] = X
     with pytest.raises(IpubError, match=r"numpy.array\(X\)"):
         fit_draws(BoundedClassifier(), mapped, y, DRAWS)
+
+
+def test_some_cells_may_differ_from_every_draw_by_any_amount():
+    X, y = table()
+    draws = Draws(n_draws=3, radius=0.0, random_state=0)
+    near = BoundedClassifier(alpha=0.1, uncertainty=draws).fit(X, y)
+    far = BoundedClassifier(alpha=0.1, uncertainty=replace(draws, cells=1)).fit(X, y)
+    worst = BoundedClassifier(alpha=0.1).fit(X, y)
+    bounds, inner, outer = (model.decision_bounds(T) for model in (far, near, worst))
+    assert (bounds[:, 0] <= inner[:, 0] + 1e-9).all()
+    assert (inner[:, 1] <= bounds[:, 1] + 1e-9).all()
+    assert (np.ptp(bounds, axis=1) < 0.9 * np.ptp(outer, axis=1)).all()
+    assert "at most 1 of them" in far.certificate_.promise
+    captured = []
+    spy = Draws(lambda Z, rng: captured.append(hot(Z, rng)) or captured[-1], n_draws=3, radius=0.0, cells=1)
+    model = BoundedClassifier(alpha=0.1, uncertainty=spy).fit(X, y)
+    bounds, rng = model.decision_bounds(T), np.random.default_rng(1)
+    for drawn in captured[-3:]:
+        for i, j in rng.permutation(np.argwhere(np.isnan(X)))[:12]:
+            for end in model.hole_ranges_[j]:
+                other = drawn.copy()
+                other[i, j] = end
+                scores = BoundedClassifier(alpha=0.1, tol=1e-12).fit(other, y).decision_function(T)
+                assert (bounds[:, 0] <= scores + 1e-9).all()
+                assert (scores <= bounds[:, 1] + 1e-9).all()
+
+
+def hot(X, rng):
+    """Fill each hole with a value inside the intervals, near the middle."""
+    return np.where(np.isnan(X), rng.uniform(-0.5, 0.5, size=X.shape), X)
+
+
+def test_cells_that_may_differ_are_for_missing_values_alone():
+    X, y = table()
+    with pytest.raises(IpubError, match="without precision"):
+        BoundedClassifier(precision=0.1, uncertainty=Draws(n_draws=2, cells=1)).fit(X, y)
+    with pytest.raises(IpubError, match="cells is -1"):
+        BoundedClassifier(uncertainty=Draws(n_draws=2, cells=-1)).fit(X, y)
+    hinge = BoundedClassifier("hinge", alpha=0.5, uncertainty=Draws(n_draws=2, cells=1, random_state=0)).fit(X, y)
+    assert "hinge" in hinge.certificate_.note

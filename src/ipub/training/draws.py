@@ -11,8 +11,16 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, ScoreBounds, TrainedModel
-from ipub.certificates.around_filling import BudgetMoves, FilledBounds, MovableRows, certify_around
+from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, TrainedModel
+from ipub.certificates.around_filling import (
+    HOLES,
+    WRONG_CELLS,
+    AroundAttempt,
+    BudgetMoves,
+    FilledBounds,
+    MovableRows,
+    certify_around,
+)
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
@@ -21,6 +29,7 @@ from ipub.parallel import single_threaded_blas
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic
+from ipub.training.filled import movable_holes
 from ipub.training.training import Training, train
 from ipub.uncertainty import Draws
 
@@ -88,6 +97,9 @@ def train_and_certify_draws(
     n_kept = draws.n_draws * int(np.count_nonzero(tables.radii)) * data.rows[0].n_features
     task = _Task(parameters, data.rows, engine, sampler, tables, n_kept, n_kept > MOST_KEPT, starts)
     task = replace(task, is_met_around=draws.n_draws * engine.n_rows * engine.n_features <= MANY_KEPT)
+    if draws.cells:
+        _refuse_other_uncertainty(parameters)
+        task = replace(task, cells=int(draws.cells), any_filling=tuple(task.recipe(*model) for model in middle))
     with single_threaded_blas(middle[0].problem.rows.n_features):
         members = _all_draws(task, seeds, draws, parameters.verbose)
     for model in middle:
@@ -100,21 +112,40 @@ def train_and_certify_draws(
     return replace(training, coef=weights[:, :d], intercept=intercept)
 
 
-def bounds_around(model: TrainedModel, drawn: MemoryRows) -> ScoreBounds | None:
-    """Bound the models of a neighbourhood as those of tables that differ in any cells from its middle (Theorem 9).
+def _refuse_other_uncertainty(parameters: Parameters) -> None:
+    """Raise an error for what the bounds around a drawn table do not speak of."""
+    if parameters.precision is not None or parameters.unknown_labels or parameters.max_label_errors:
+        raise IpubError("Draws with cells speak of missing values: use them without precision and uncertain labels.")
 
-    None if the table is too long for it, or nothing is proved.
+
+def bounds_around(
+    model: TrainedModel, drawn: MemoryRows, holes: IntervalMatrix | None = None, cells: int = 0
+) -> AroundAttempt:
+    """Bound the models of a neighbourhood as those of tables that differ from its middle (Theorem 9).
+
+    Parameters
+    ----------
+    model : TrainedModel
+        Trained on a draw.
+    drawn : MemoryRows
+        The draw, each cell with its neighbourhood.
+    holes : IntervalMatrix, optional
+        The training table with its intervals.
+    cells : int
+        How many of its holes may be anywhere in these, beside the neighbourhood.
     """
     problem, solution = model
     matrix = drawn.matrix
     if problem.rows.uncertain_labels or matrix.shape[0] * matrix.n_uncertain > MOST_PAIRS:
-        return None
+        return AroundAttempt(None, "The table is too long to look at each row and cell.")
     table = matrix.center_rows(slice(0, matrix.shape[0]))
     rows = on_engine(problem.rows, MemoryRows(IntervalMatrix.from_bounds(table, table), drawn.y, drawn.weight))
     in_row, columns, _, radii = matrix.cells(slice(0, matrix.shape[0]))
-    movable = MovableRows.of_numbers(in_row, columns, radii, radii)
-    moves = BudgetMoves((movable.n_units,))
-    return certify_around(replace(problem, rows=rows), solution, movable, moves, rounds=0).bounds
+    movable = MovableRows.of_numbers(in_row, columns, radii, radii, HOLES)
+    moves = BudgetMoves((movable.n_units, cells))
+    if holes is not None and cells:
+        movable = movable.joined_to(movable_holes(holes, table, WRONG_CELLS))
+    return certify_around(replace(problem, rows=rows), solution, movable, moves, rounds=0)
 
 
 def _seeds(draws: Draws) -> list[np.random.SeedSequence]:
@@ -195,6 +226,9 @@ class _Task:
     hessians: tuple[Array, ...] | None = None
     hints: tuple[AnotherDraw | None, ...] | None = None
     is_met_around: bool = False
+    cells: int = 0
+    any_filling: tuple[Certificate, ...] | None = None
+    """Of each model, if some cells may be anywhere in their intervals."""
 
     @property
     def recipe(self) -> Recipe:
@@ -214,15 +248,22 @@ class _Task:
         models = train(replace(self.parameters, verbose=0), rows, self.starts, self.hessians)
         hints = self.hints or [None] * len(models)
         return tuple(
-            _Member(model, self._certified(model, drawn, hint)) for model, hint in zip(models, hints, strict=True)
+            _Member(model, self._certified(model, drawn, hint, any_filling))
+            for model, hint, any_filling in zip(models, hints, self.any_filling or [None] * len(models), strict=True)
         )
 
-    def _certified(self, model: TrainedModel, drawn: MemoryRows, hint: AnotherDraw | None) -> Certificate:
-        """Certify the neighbourhood of a draw: by the recipe, and as a table around which all cells may differ."""
+    def _certified(
+        self, model: TrainedModel, drawn: MemoryRows, hint: AnotherDraw | None, any_filling: Certificate | None
+    ) -> Certificate:
+        """Certify the neighbourhood of a draw: by the recipe, and as a table around which cells may differ."""
+        if any_filling is not None:
+            attempt = bounds_around(model, drawn, self.engine.matrix, self.cells)
+            own = () if attempt.bounds is None else (attempt.bounds,)
+            return replace(any_filling, parts=(*own, *any_filling.parts), gap=model.solution.gap, note=attempt.note)
         certificate = self.recipe(*model, hint=hint, in_columns=self.is_in_columns)
         if not self.is_met_around or self.is_in_columns:
             return certificate
-        around = bounds_around(model, drawn)
+        around = bounds_around(model, drawn).bounds
         return certificate if around is None else replace(certificate, parts=(*certificate.parts, around))
 
 

@@ -168,7 +168,7 @@ def _filled(
     return FilledTraining(table, trained, movable, n_holes)
 
 
-def movable_holes(matrix: IntervalMatrix, table: Array) -> MovableRows:
+def movable_holes(matrix: IntervalMatrix, table: Array, group: int = HOLES) -> MovableRows:
     """Return the missing values as units: numbers inside their intervals, categories at any level.
 
     Parameters
@@ -177,13 +177,15 @@ def movable_holes(matrix: IntervalMatrix, table: Array) -> MovableRows:
         The training table with its intervals.
     table : array of the same shape
         The filled-in one.
+    group : int
+        Which budget they count in.
     """
     in_row, columns, centers, radii = matrix.cells(slice(0, matrix.shape[0]))
-    movable = _movable_numbers(in_row, columns, table[in_row, columns], centers, radii, HOLES)
+    movable = _movable_numbers(in_row, columns, table[in_row, columns], centers, radii, group)
     missing = matrix.missing_categories
     for which, levels in missing.by_category():
         if len(which):
-            movable = movable.joined_to(_movable_categories(missing.rows[which], levels, table, HOLES))
+            movable = movable.joined_to(_movable_categories(missing.rows[which], levels, table, group))
     return movable
 
 

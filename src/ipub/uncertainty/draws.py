@@ -46,6 +46,10 @@ class Draws(Described):
         Number of draws: 199 for a probability of 99 %, 39 for 95 %, 19 for 90 %.
     radius : float, default=0.1
         Radius of the neighbourhood, in half-widths of the interval of each cell; 0 for the law of the imputer alone.
+    cells : int, default=0
+        How many missing values may, besides, differ from the drawn ones by any amount inside their intervals, or have
+        another level: wherever they are. The loss must be logistic or squared, and the penalty L2; else bounds are
+        those of any filling.
     clip : bool, default=False
         Whether values that an imputer draws outside the intervals are moved to the nearer end; the law is then that of
         the values after that. Else they raise an error.
@@ -68,6 +72,7 @@ class Draws(Described):
     imputer: Any = "hot_deck"
     n_draws: int = 199
     radius: float = 0.1
+    cells: int = 0
     clip: bool = False
     n_jobs: int | None = None
     random_state: Any = None
@@ -91,6 +96,8 @@ class Draws(Described):
         radius = self.radius
         if not isinstance(radius, Real) or isinstance(radius, bool) or not 0.0 <= float(radius) <= MOST_RADIUS:
             raise IpubError(f"radius is {radius!r}: give a number of half-widths from 0 to {MOST_RADIUS:g}.")
+        if not isinstance(self.cells, Integral) or isinstance(self.cells, bool) or self.cells < 0:
+            raise IpubError(f"cells is {self.cells!r}: give a whole number of missing values, at least 0.")
         if not isinstance(self.clip, bool):
             raise IpubError(f"clip is {self.clip!r}: give True or False.")
         if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
@@ -118,10 +125,11 @@ class Draws(Described):
     def promise(self) -> str:
         """One sentence that says what the bounds promise, and a second one for several rows."""
         law = "the law of that imputer"
-        if self.radius > 0.0:
+        if self.radius > 0.0 or self.cells:
             law = (
                 f"a law that can be coupled to that imputer's so that every missing number is in its interval, within "
                 f"{self.radius:g} half-widths from the drawn one, and every missing category is the drawn one"
+                + (f", but for at most {self.cells:,} of them, which may be anything" if self.cells else "")
             )
         return (
             f"With probability {100.0 * self.probability:.4g} %, for each row by itself, the score is within its "
