@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from ipub import (
     imputation_report,
     penalty_path,
 )
+from ipub.certificates import bounds_of_uncertain_rows
 from ipub.io.modelfile import load, save
 
 RNG = np.random.default_rng(5)
@@ -280,6 +282,38 @@ def test_more_than_two_classes():
     assert all("at most 1 of the" in each.promise for each in model.certificate_)
 
 
+def test_a_claim_for_more_rows_is_wider():
+    X, y = table(holes=0.03)
+    widths, alone = {}, {}
+    for claim in ("row", "rows", "all"):
+        model = BoundedClassifier(alpha=1.0, uncertainty=RandomHoles(bias=0.0, claim=claim)).fit(X, y)
+        assert model.certificate_.note == ""
+        part = next(part for part in model.certificate_.parts if part.name == "filling")
+        training = replace(model.training_, certificates=(replace(model.certificate_, parts=(part,)),))
+        read = training.table.uncertain_rows
+        widths[claim] = np.ptp(training.score_bounds(read(T)), axis=1)
+        alone[claim] = np.concatenate([np.ptp(training.score_bounds(read(T[[k]])), axis=1) for k in range(len(T))])
+        if claim == "row":
+            two = part.for_rows(2)
+    assert np.allclose(alone["row"], widths["row"])
+    assert np.allclose(alone["all"], widths["all"])
+    assert np.allclose(alone["rows"], alone["row"])
+    assert (widths["row"] < widths["rows"]).all()
+    assert (widths["rows"] <= widths["all"] * 1.001).all()
+    # The score of a row with a hole, and the weight of its column, are two claims: each has half the probability.
+    model = BoundedClassifier(alpha=1.0, uncertainty=RandomHoles(bias=0.0)).fit(X, y)
+    training = replace(model.training_, certificates=(replace(model.certificate_, parts=(two,)),))
+    holed = T[:1].copy()
+    holed[0, 1] = np.nan
+    weights = np.column_stack(two.ends(np.eye(D + 1)))[:D]
+    cells = np.zeros(1, dtype=int), np.ones(1, dtype=int), np.array([np.ptp(model.hole_ranges_[1]) / 2.0])
+    row = np.append(np.where(np.isnan(holed), model.fill_values_, holed), [[1.0]], axis=1)
+    expected = bounds_of_uncertain_rows(lambda rows: np.column_stack(two.ends(rows)), row, cells, weights, most_tried=0)
+    part = next(part for part in model.certificate_.parts if part.name == "filling")
+    training = replace(model.training_, certificates=(replace(model.certificate_, parts=(part,)),))
+    assert np.allclose(training.score_bounds(training.table.uncertain_rows(holed)), expected)
+
+
 # --- paths, scikit-learn models, attained bounds ---------------------------------------------------
 
 
@@ -354,6 +388,33 @@ def test_fewer_cells_than_the_certified_distance_change_no_class_and_the_found_n
             assert same[certified >= k].all()
     frame = clone(model).set_output(transform="pandas").fit(X, y).flip_distance(rows[:1])
     assert list(frame) == ["certified", "found"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_certified_distance_of_a_tiny_table_is_at_most_the_true_one(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(14, 2))
+    y = (X[:, 0] > 0).astype(int)
+    y[:2] = 0, 1
+    holes = [(int(i), int(rng.integers(2))) for i in rng.permutation(14)[:5]]
+    X[tuple(zip(*holes, strict=True))] = np.nan
+    model = BoundedClassifier(alpha=0.3, intervals={0: (-2.0, 2.0), 1: (-2.0, 2.0)}).fit(X, y)
+    rows = rng.normal(size=(40, 2))
+    rows = rows[np.argsort(np.abs(model.decision_function(rows)))[:6]]
+    filled = np.where(np.isnan(X), 0.0, X)
+    truth, labels = np.full(len(rows), np.inf), model.predict(rows)
+    for k in range(len(holes), 0, -1):
+        for chosen in itertools.combinations(holes, k):
+            for ends in itertools.product((-2.0, 2.0), repeat=k):
+                other = filled.copy()
+                for (i, j), end in zip(chosen, ends, strict=True):
+                    other[i, j] = end
+                flipped = (scores_of(other, y, 0.3, rows) > 0) != (labels == 1)
+                truth[flipped] = k
+    certified, found = model.flip_distance(rows).T
+    assert np.isfinite(truth).any()
+    assert (certified <= truth).all()
+    assert (truth <= found).all()
 
 
 def test_wrong_labels_and_wrong_cells_have_distances_too():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutants import arithmetic, draws, fillings, labels_and_rows, regions, slopes
+from mutants import arithmetic, draws, fillings, labels_and_rows, promises, regions, slopes
 from mutants.entry import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -12,4 +12,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *slopes.MUTANTS,
     *fillings.MUTANTS,
     *draws.MUTANTS,
+    *promises.MUTANTS,
 )

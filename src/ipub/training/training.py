@@ -221,18 +221,21 @@ class Training:
     def _for_rows(self, n_rows: int, columns: Indices, missing_categories: MissingCategories) -> Training:
         """Return the training whose bounds hold with their probability for what one call looks at.
 
-        For a row with uncertain cells that is its own score and the weights of their columns; with several models, the
-        scores of all; and if all rows of a call are meant, each of them.
+        For a row with missing categories these are its scores at all combinations of levels, for one with uncertain
+        cells also the weights of their columns; with several models, the scores of all; and if all rows of a call are
+        meant, each of them.
         """
         if not any(certificate.row_by_row for certificate in self.certificates):
             return self
-        weights = np.unique(columns).tolist() + [
-            column for _, levels in missing_categories.by_category() for column in levels.columns.tolist()
-        ]
+        combinations = np.ones(n_rows)
+        for row, category in zip(missing_categories.rows, missing_categories.categories, strict=True):
+            combinations[row] *= len(missing_categories.levels[category].columns)
+        weights = np.unique(columns)
         together = self.around is not None and getattr(self.around.moves, "claim", "row") == "rows"
-        n_events = len(self.certificates) * ((n_rows if together else 1) + len(weights))
+        n_scores = int(combinations.sum() if together else combinations.max(initial=1.0))
+        n_events = len(self.certificates) * (n_scores + len(weights))
         certificates = tuple(certificate.for_rows(n_events) for certificate in self.certificates)
-        if not weights:
+        if len(weights) == 0:
             return replace(self, certificates=certificates)
         unit = np.eye(self.coef.shape[1] + self.fit_intercept)[: self.coef.shape[1]]
         bounds = np.stack([certificate.score_bounds(unit) for certificate in certificates])

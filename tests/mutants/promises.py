@@ -1,0 +1,87 @@
+"""Mutants of how promises reach the certificates: fillings, budgets, claims, flip distances."""
+
+from __future__ import annotations
+
+from mutants.entry import Mutant
+
+UNCERTAINTY = "estimators/test_uncertainty.py"
+WITHIN = (f"{UNCERTAINTY}::test_every_table_within_a_budget_is_within_its_bounds",)
+LEVELS = (f"{UNCERTAINTY}::test_every_level_of_few_missing_categories_is_within_the_bounds",)
+CLAIMS = (f"{UNCERTAINTY}::test_a_claim_for_more_rows_is_wider",)
+FLIPS = (
+    f"{UNCERTAINTY}::test_fewer_cells_than_the_certified_distance_change_no_class_and_the_found_number_does",
+    f"{UNCERTAINTY}::test_the_certified_distance_of_a_tiny_table_is_at_most_the_true_one",
+)
+
+MUTANTS = (
+    Mutant(
+        "half of the way down from a filled-in value",
+        "training/filled.py",
+        "below = np.maximum(up(values - down(centers - radii)), 0.0)",
+        "below = np.maximum(0.5 * up(values - down(centers - radii)), 0.0)",
+        WITHIN,
+    ),
+    Mutant(
+        "no way up from a filled-in value",
+        "training/filled.py",
+        "np.where(is_point, 0.0, above), group",
+        "np.where(is_point, 0.0, 0.0 * above), group",
+        WITHIN,
+    ),
+    Mutant(
+        "missing categories that stay at their level",
+        "training/filled.py",
+        "        if len(which):\n            movable = movable.joined_to(",
+        "        if len(which) < 0:\n            movable = movable.joined_to(",
+        LEVELS,
+    ),
+    Mutant(
+        "wrong cells that cannot be wrong",
+        "training/filled.py",
+        "int(uncertainty.wrong_cells)))",
+        "0))",
+        WITHIN,
+    ),
+    Mutant(
+        "one cell fewer than the budget allows",
+        "uncertainty/budget.py",
+        "return min(int(self.cells), n_holes)",
+        "return min(int(self.cells) - 1, n_holes)",
+        (*LEVELS, *WITHIN),
+    ),
+    Mutant(
+        "any filling in place of all cells",
+        "training/filled.py",
+        "_any_filling(parameters, data, filled, bool(wrong_cells))",
+        "_any_filling(parameters, data, filled, False)",
+        (f"{UNCERTAINTY}::test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so",),
+    ),
+    Mutant(
+        "a claim for all rows that counts one",
+        "training/training.py",
+        "combinations.sum() if together else combinations.max(initial=1.0)",
+        "combinations.max(initial=1.0)",
+        CLAIMS,
+    ),
+    Mutant(
+        "a row with holes that counts as one claim",
+        "training/training.py",
+        "n_scores + len(weights)",
+        "n_scores",
+        CLAIMS,
+    ),
+    Mutant(
+        "a flip distance one too large",
+        "flips.py",
+        "np.inf, lowest + 1.0)",
+        "np.inf, lowest + 2.0)",
+        FLIPS,
+    ),
+    Mutant(
+        "a flip distance of the wrong budget",
+        "flips.py",
+        "lowest[certain] = np.maximum(lowest[certain], k)",
+        "lowest[certain] = np.maximum(lowest[certain], 2 * k)",
+        FLIPS,
+    ),
+)
