@@ -283,10 +283,10 @@ def test_more_than_two_classes():
 
 
 def test_a_claim_for_more_rows_is_wider():
-    X, y = table(holes=0.03)
+    X, y = table(holes=0.3)
     widths, alone = {}, {}
     for claim in ("row", "rows", "all"):
-        model = BoundedClassifier(alpha=1.0, uncertainty=RandomHoles(bias=0.0, claim=claim)).fit(X, y)
+        model = BoundedClassifier(alpha=3.0, uncertainty=RandomHoles(bias=0.0, claim=claim)).fit(X, y)
         assert model.certificate_.note == ""
         part = next(part for part in model.certificate_.parts if part.name == "filling")
         training = replace(model.training_, certificates=(replace(model.certificate_, parts=(part,)),))
@@ -294,21 +294,22 @@ def test_a_claim_for_more_rows_is_wider():
         widths[claim] = np.ptp(training.score_bounds(read(T)), axis=1)
         alone[claim] = np.concatenate([np.ptp(training.score_bounds(read(T[[k]])), axis=1) for k in range(len(T))])
         if claim == "row":
-            two = part.for_rows(2)
+            three = part.for_rows(3)
     assert np.allclose(alone["row"], widths["row"])
     assert np.allclose(alone["all"], widths["all"])
     assert np.allclose(alone["rows"], alone["row"])
     assert (widths["row"] < widths["rows"]).all()
     assert (widths["rows"] <= widths["all"] * 1.001).all()
-    # The score of a row with a hole, and the weight of its column, are two claims: each has half the probability.
-    model = BoundedClassifier(alpha=1.0, uncertainty=RandomHoles(bias=0.0)).fit(X, y)
-    training = replace(model.training_, certificates=(replace(model.certificate_, parts=(two,)),))
+    # The scores of a row with its hole at either end, and the weight of its column, are three claims.
+    model = BoundedClassifier(alpha=3.0, uncertainty=RandomHoles(bias=0.0)).fit(X, y)
+    training = replace(model.training_, certificates=(replace(model.certificate_, parts=(three,)),))
     holed = T[:1].copy()
     holed[0, 1] = np.nan
-    weights = np.column_stack(two.ends(np.eye(D + 1)))[:D]
+    weights = np.column_stack(three.ends(np.eye(D + 1)))[:D]
     cells = np.zeros(1, dtype=int), np.ones(1, dtype=int), np.array([np.ptp(model.hole_ranges_[1]) / 2.0])
     row = np.append(np.where(np.isnan(holed), model.fill_values_, holed), [[1.0]], axis=1)
-    expected = bounds_of_uncertain_rows(lambda rows: np.column_stack(two.ends(rows)), row, cells, weights, most_tried=0)
+    ends = lambda rows: np.column_stack(three.ends(rows))  # noqa: E731
+    expected = bounds_of_uncertain_rows(ends, row, cells, weights, most_tried=0)
     part = next(part for part in model.certificate_.parts if part.name == "filling")
     training = replace(model.training_, certificates=(replace(model.certificate_, parts=(part,)),))
     assert np.allclose(training.score_bounds(training.table.uncertain_rows(holed)), expected)

@@ -66,7 +66,7 @@ MUTANTS = (
     Mutant(
         "a row with holes that counts as one claim",
         "training/training.py",
-        "n_scores + len(weights)",
+        "(2 if len(weights) else 1) * n_scores + len(weights)",
         "n_scores",
         CLAIMS,
     ),

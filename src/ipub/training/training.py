@@ -222,8 +222,8 @@ class Training:
         """Return the training whose bounds hold with their probability for what one call looks at.
 
         For a row with missing categories these are its scores at all combinations of levels, for one with uncertain
-        cells also the weights of their columns; with several models, the scores of all; and if all rows of a call are
-        meant, each of them.
+        cells those of its lowest and highest completion and the weights of their columns; with several models, the
+        scores of all; and if all rows of a call are meant, each of them.
         """
         if not any(certificate.row_by_row for certificate in self.certificates):
             return self
@@ -233,7 +233,7 @@ class Training:
         weights = np.unique(columns)
         together = self.around is not None and getattr(self.around.moves, "claim", "row") == "rows"
         n_scores = int(combinations.sum() if together else combinations.max(initial=1.0))
-        n_events = len(self.certificates) * (n_scores + len(weights))
+        n_events = len(self.certificates) * ((2 if len(weights) else 1) * n_scores + len(weights))
         certificates = tuple(certificate.for_rows(n_events) for certificate in self.certificates)
         if len(weights) == 0:
             return replace(self, certificates=certificates)

@@ -120,7 +120,7 @@ class FilledBounds(ScoreBounds):
         metric, chance = self.proved.metric, self.table.chance
         if chance is None or chance.claim == "all":
             return self
-        table = replace(self.table, chance=replace(chance, claim="rows", n_rows=n_rows))
+        table = replace(self.table, chance=replace(chance, n_rows=n_rows))
         return replace(self, proved=replace(self.proved, metric=replace(metric, table=table)))
 
     @overflow_means_unbounded()

@@ -86,7 +86,7 @@ class RandomMoves:
 
     def events(self, n_rows: int = 1) -> RowEvents:
         """Return what may fail for one of `n_rows` rows whose bounds are asked for at once."""
-        delta = self.delta / (max(n_rows, self.n_rows) if self.claim == "rows" else 1)
+        delta = self.delta / (max(n_rows, self.n_rows) if self.claim == "rows" else self.n_rows)
         return RowEvents(END_SHARE * delta, PRODUCT_SHARE * delta, EXPONENTS)
 
     def training_events(self, n: int) -> RowEvents:
