@@ -60,7 +60,8 @@ class RandomMoves:
         Whether the bounds of each row by itself hold with that probability, those of `n_rows` rows at once, or those of
         all rows that there are (an ellipsoid).
     n_rows : int
-        For the claim "rows": those of one call are counted, and these if they are more.
+        For the claim "rows": those of one call are counted, and these if they are more. For the claim "row": how many
+        scores are looked at for each row.
 
     Examples
     --------
