@@ -502,6 +502,20 @@ def test_all_that_is_looked_at_for_a_row_with_holes_shares_the_probability():
         here = training._for_rows(*training._extended(training.table.uncertain_rows(rows)))
         chances = [part.table.chance for each in here.certificates for part in each.parts if part.name == "filling"]
         assert len(chances) == n_models
-        assert {chance.n_rows for chance in chances} == {n_models * wanted}
-        assert {chance.events(2).end for chance in chances} == {0.36 * (0.1 / (n_models * wanted))}
+        assert {chance.n_rows for chance in chances} == {wanted}
+        assert {chance.delta for chance in chances} == {0.1 / n_models}
+        assert {chance.events(2).end for chance in chances} == {0.36 * (0.1 / n_models / wanted)}
         assert model.decision_bounds(rows).shape == (3, n_models, 2)
+
+
+def test_the_models_of_several_classes_share_the_probability_whatever_is_claimed():
+    X, _ = table()
+    y = np.digitize(np.nan_to_num(X[:, 0]), [-0.4, 0.4])
+    for claim in ("row", "rows", "all"):
+        single, several = (
+            BoundedClassifier(alpha=0.2, uncertainty=RandomHoles(bias=0.0, delta=delta, claim=claim)).fit(X, labels)
+            for delta, labels in ((0.1, y == 0), (0.3, y))
+        )
+        one, three = single.decision_bounds(T), several.decision_bounds(T)
+        assert three.shape == (12, 3, 2)
+        assert np.allclose(one, three[:, 0], rtol=1e-6)

@@ -117,7 +117,7 @@ def certify_filled(
         training = Training.of(parameters, data, filled.models, certificates)
     for model in filled.models:
         model.problem.rows.clear_cache()
-    return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled.n_holes)))
+    return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled)))
 
 
 def _refuse_other_uncertainty(parameters: Parameters) -> None:
@@ -300,7 +300,7 @@ def _certificates(
 
     Where observed cells cannot be wrong, the bounds of any filling hold as well, and are intersected.
     """
-    moves = moves_of(uncertainty, filled.n_holes)
+    moves = moves_of(uncertainty, filled)
     attempts = [certify_around(*model, filled.movable, moves) for model in filled.models]
     wrong_cells = uncertainty.wrong_cells if isinstance(uncertainty, Budget) else 0
     missing = any(attempt.bounds is None for attempt in attempts)
@@ -322,11 +322,12 @@ def _certificates(
     return tuple(certificates)
 
 
-def moves_of(uncertainty: Budget | RandomHoles, n_holes: int) -> BudgetMoves | RandomMoves:
-    """Return the set of moves that certificates use."""
+def moves_of(uncertainty: Budget | RandomHoles, filled: FilledTraining) -> BudgetMoves | RandomMoves:
+    """Return the set of moves that certificates use; the probability is shared by all models of a row."""
     if isinstance(uncertainty, Budget):
-        return BudgetMoves((uncertainty.count(n_holes), int(uncertainty.wrong_cells)))
-    return RandomMoves(uncertainty.bias, uncertainty.delta, uncertainty.blocks, uncertainty.claim)
+        return BudgetMoves((uncertainty.count(filled.n_holes), int(uncertainty.wrong_cells)))
+    delta = uncertainty.delta / len(filled.models)
+    return RandomMoves(uncertainty.bias, delta, uncertainty.blocks, uncertainty.claim)
 
 
 def promise_of(uncertainty: Budget | RandomHoles, filled: FilledTraining) -> str:

@@ -225,8 +225,8 @@ class Training:
         """Return the training whose bounds hold with their probability for what one call looks at.
 
         For a row with uncertain cells that is the row with its lowest and that with its highest score, and the weights
-        of their columns; with missing categories, that for every combination of levels; with several models, the scores
-        of all; and if all rows of a call are meant, each of them.
+        of their columns; with missing categories, that for every combination of levels; and if all rows of a call are
+        meant, each of them. Each of several models has its share of the probability (`moves_of`).
         """
         if not any(certificate.row_by_row for certificate in self.certificates):
             return self
@@ -235,8 +235,7 @@ class Training:
         of_rows = np.bincount(origin, looked_at, minlength=1)
         together = self.around is not None and getattr(self.around.moves, "claim", "row") == "rows"
         weights = np.unique(columns)
-        n_rows = max(1, int(of_rows.sum() if together else of_rows.max()))
-        n_events = len(self.certificates) * (n_rows + len(weights))
+        n_events = max(1, int(of_rows.sum() if together else of_rows.max())) + len(weights)
         certificates = tuple(certificate.for_rows(n_events) for certificate in self.certificates)
         if len(weights) == 0:
             return replace(self, certificates=certificates)
