@@ -130,3 +130,16 @@ def test_a_file_in_memory_is_refused(tmp_path):
     mapped[:] = X
     with pytest.raises(IpubError, match=r"numpy.array\(X\)"):
         fit_draws(BoundedClassifier(), mapped, y, DRAWS)
+
+
+def test_the_promise_says_that_several_classes_of_a_row_are_several_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    X[::7, 0] = np.nan
+    promises = [
+        BoundedClassifier(uncertainty=Draws(n_draws=2, random_state=0)).fit(X, labels).training_.certificates[0].promise
+        for labels in (y > 0, y)
+    ]
+    assert promises[0] == Draws(n_draws=2).promise
+    assert promises[1] == promises[0] + " The scores of the 3 classes of a row count as 3 rows."
