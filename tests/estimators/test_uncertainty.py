@@ -420,27 +420,25 @@ def test_the_report_of_an_estimator_a_frame_and_a_regression():
 # --- what bounds around a filled-in table must not miss --------------------------------------------
 
 
-def test_wrong_categories_and_wrong_numbers_of_a_frame_are_within_the_bounds():
+@pytest.mark.parametrize(("cells", "precision"), [(1, 0.5), (0, 0.0)])
+def test_wrong_categories_and_wrong_numbers_of_a_frame_are_within_the_bounds(cells, precision):
     X, y = frame()
-    X = X.iloc[:30].fillna({"size": 0.0, "age": 0.0, "site": "a"})
-    y = y[:30]
+    X, y = X.iloc[:30].fillna({"size": 0.0, "age": 0.0, "site": "a"}), y[:30]
     X.loc[3, "size"] = np.nan
-    model = BoundedClassifier(alpha=0.5, uncertainty=Budget(cells=1, wrong_cells=1, precision={"size": 0.5})).fit(X, y)
+    budget = Budget(cells=cells, wrong_cells=1, precision={"size": precision})
+    model = BoundedClassifier(alpha=0.5, uncertainty=budget).fit(X, y)
     assert "filling" in {part.name for part in model.certificate_.parts}
-    rows = X.iloc[4:10]
-    bounds, ranges = model.decision_bounds(rows), model.hole_ranges_[0]
-    base = X.fillna({"size": ranges.mean()})
-    for i, (column, values) in itertools.product(
-        range(0, 30, 3), {"site": ["a", "b", "c"], "size": [-0.5, 0.5]}.items()
-    ):
-        for value, filled in itertools.product(values, ranges):
-            other = base.copy()
-            if i != 3:
-                other.loc[i, column] = value if column == "site" else other.loc[i, column] + value
+    rows, ranges = X.iloc[4:10], model.hole_ranges_[0]
+    bounds, base = model.decision_bounds(rows), X.fillna({"size": ranges.mean()})
+    wrong = [("site", level) for level in "abc"] + [("size", -precision), ("size", precision)]
+    for i, (column, value), filled in itertools.product(range(1, 30, 3), wrong, ranges):
+        other = base.copy()
+        other.loc[i, column] = value if column == "site" else other.loc[i, column] + value
+        if cells:
             other.loc[3, "size"] = filled
-            scores = scores_of(other, y, 0.5, rows)
-            assert (bounds[:, 0] <= scores + 1e-8).all()
-            assert (scores <= bounds[:, 1] + 1e-8).all()
+        scores = scores_of(other, y, 0.5, rows)
+        assert (bounds[:, 0] <= scores + 1e-8).all()
+        assert (scores <= bounds[:, 1] + 1e-8).all()
 
 
 @pytest.mark.parametrize("intervals", ["observed", {1: (3.5, 4.5)}, {1: (4.0, 4.0)}])
