@@ -428,6 +428,8 @@ def test_wrong_categories_and_wrong_numbers_of_a_frame_are_within_the_bounds(cel
     budget = Budget(cells=cells, wrong_cells=1, precision={"size": precision})
     model = BoundedClassifier(alpha=0.5, uncertainty=budget).fit(X, y)
     assert "filling" in {part.name for part in model.certificate_.parts}
+    # Numbers that must be right are no units.
+    assert model.training_.around.movable.n_units == 1 + 30 + (29 if precision else 0)
     rows, ranges = X.iloc[4:10], model.hole_ranges_[0]
     bounds, base = model.decision_bounds(rows), X.fillna({"size": ranges.mean()})
     wrong = [("site", level) for level in "abc"] + [("size", -precision), ("size", precision)]

@@ -239,7 +239,7 @@ def movable_cells(data: TrainingData, holes: Holes, table: Array, precision: Any
         low, high = np.minimum(low, values), np.maximum(high, values)
     else:
         widths = _precisions(data, precision)[columns]
-        low, high = down(values - widths), up(values + widths)
+        low, high = (np.where(widths > 0.0, end, values) for end in (down(values - widths), up(values + widths)))
     centers, radii = midpoint_and_radius(low, high)
     if learnt.scaling is not None:
         centers, radii = learnt.scaling.cells(centers, radii, columns)
