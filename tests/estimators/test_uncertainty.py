@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from ipub import (
     BoundedClassifier,
@@ -476,3 +477,107 @@ def test_the_report_of_an_estimator_a_frame_and_a_regression():
         report.unsafe_rows("any filling")
     with pytest.raises(IpubError, match="give X_test"):
         imputation_report(BoundedClassifier(), np.full((4, 1), np.nan), [0, 1, 0, 1])
+
+
+# --- what bounds around a filled-in table must not miss --------------------------------------------
+
+
+@pytest.mark.parametrize(("cells", "precision"), [(1, 0.5), (0, 0.0)])
+def test_wrong_categories_and_wrong_numbers_of_a_frame_are_within_the_bounds(cells, precision):
+    X, y = frame()
+    X, y = X.iloc[:30].fillna({"size": 0.0, "age": 0.0, "site": "a"}), y[:30]
+    X.loc[3, "size"] = np.nan
+    budget = Budget(cells=cells, wrong_cells=1, precision={"size": precision})
+    model = BoundedClassifier(alpha=0.5, uncertainty=budget).fit(X, y)
+    assert "filling" in {part.name for part in model.certificate_.parts}
+    # Numbers that must be right are no units.
+    assert model.training_.around.movable.n_units == 1 + 30 + (29 if precision else 0)
+    rows, ranges = X.iloc[4:10], model.hole_ranges_[0]
+    bounds, base = model.decision_bounds(rows), X.fillna({"size": ranges.mean()})
+    wrong = [("site", level) for level in "abc"] + [("size", -precision), ("size", precision)]
+    for i, (column, value), filled in itertools.product(range(1, 30, 3), wrong, ranges):
+        other = base.copy()
+        other.loc[i, column] = value if column == "site" else other.loc[i, column] + value
+        if cells:
+            other.loc[3, "size"] = filled
+        scores = scores_of(other, y, 0.5, rows)
+        assert (bounds[:, 0] <= scores + 1e-8).all()
+        assert (scores <= bounds[:, 1] + 1e-8).all()
+
+
+@pytest.mark.parametrize("intervals", ["observed", {1: (3.5, 4.5)}, {1: (4.0, 4.0)}])
+@pytest.mark.filterwarnings("ignore::ipub.errors.IpubWarning")
+def test_a_pipeline_that_fills_outside_the_intervals_is_certified_around_what_it_filled_in(intervals):
+    rng = np.random.default_rng(0)
+    X = rng.normal([0.0, 4.0], size=(50, 2))
+    y = X[:, 0] + 0.5 * (X[:, 1] - 4.0) > 0.3 * rng.normal(size=50)
+    holes = np.flatnonzero(rng.random(50) < 0.12)
+    X[holes, 1] = np.nan
+    plain = LogisticRegression(C=1.0, tol=1e-12)
+    pipeline = make_pipeline(SimpleImputer(strategy="constant", fill_value=0.0), plain).fit(X, y)
+    model = certify(pipeline, X, y, intervals=intervals, uncertainty=Budget(cells=1))
+    rows = rng.normal([0.0, 4.0], size=(6, 2))
+    bounds = model.decision_bounds(rows)
+    for i, end in itertools.product(holes, model.hole_ranges_[1]):
+        other = pipeline[0].transform(X)
+        other[i, 1] = end
+        scores = clone(plain).fit(other, y).decision_function(rows)
+        assert (bounds[:, 0] <= scores + 1e-6).all()
+        assert (scores <= bounds[:, 1] + 1e-6).all()
+
+
+def test_a_pipeline_that_fills_in_no_level_of_a_category_is_refused():
+    X, y = frame()
+    zeros = OneHotEncoder(categories=[["a", "b", "c"]], handle_unknown="ignore")
+    encoded = make_column_transformer((SimpleImputer(), ["size", "age"]), (zeros, ["site"]))
+    pipeline = make_pipeline(encoded, LogisticRegression()).fit(X, y)
+    with pytest.raises(IpubError, match="not one of its levels"):
+        certify(pipeline, X, y, uncertainty=Budget(cells=1))
+
+
+def test_random_holes_are_refused_where_a_scaler_clips_them():
+    X, y = table()
+    model = LogisticRegression(tol=1e-10)
+    uncertainty, wide = RandomHoles(bias=0.0), {0: (-9.0, 9.0)}
+    for clip, intervals in ((True, wide), (False, wide), (True, "observed")):
+        pipeline = make_pipeline(SimpleImputer(), MinMaxScaler(clip=clip), clone(model)).fit(X, y)
+        if clip and intervals is wide:
+            with pytest.raises(IpubError, match="clips values of column 0"):
+                certify(pipeline, X, y, intervals=intervals, uncertainty=uncertainty)
+        else:
+            certify(pipeline, X, y, intervals=intervals, uncertainty=uncertainty)
+
+
+def test_all_that_is_looked_at_for_a_row_with_holes_shares_the_probability():
+    X, y = frame()
+    X["kind"] = np.where(X["site"] == "a", "p", "q")
+    y = y + 2 * (X["size"].fillna(0.0) > 1.0)
+    y = np.unique(y, return_inverse=True)[1]
+    n_models = len(np.unique(y))
+    rows = X.iloc[[0, 1, 2]].fillna({"size": 0.0, "age": 0.0, "site": "a"}).reset_index(drop=True)
+    rows.loc[1, ["size", "age"]] = np.nan
+    rows.loc[2, ["site", "kind"]] = None
+    # Row 1: its lowest and its highest row, and two weights. Row 2: six combinations of levels.
+    for claim, wanted in (("row", 6 + 2), ("rows", 1 + 2 + 6 + 2)):
+        model = BoundedClassifier(alpha=1.0, uncertainty=RandomHoles(delta=0.1, claim=claim)).fit(X, y)
+        training = model.training_
+        here = training._for_rows(*training._extended(training.table.uncertain_rows(rows)))
+        chances = [part.table.chance for each in here.certificates for part in each.parts if part.name == "filling"]
+        assert len(chances) == n_models
+        assert {chance.n_rows for chance in chances} == {wanted}
+        assert {chance.delta for chance in chances} == {0.1 / n_models}
+        assert {chance.events(2).end for chance in chances} == {0.36 * (0.1 / n_models / wanted)}
+        assert model.decision_bounds(rows).shape == (3, n_models, 2)
+
+
+def test_the_models_of_several_classes_share_the_probability_whatever_is_claimed():
+    X, _ = table()
+    y = np.digitize(np.nan_to_num(X[:, 0]), [-0.4, 0.4])
+    for claim in ("row", "rows", "all"):
+        single, several = (
+            BoundedClassifier(alpha=0.2, uncertainty=RandomHoles(bias=0.0, delta=delta, claim=claim)).fit(X, labels)
+            for delta, labels in ((0.1, y == 0), (0.3, y))
+        )
+        one, three = single.decision_bounds(T), several.decision_bounds(T)
+        assert three.shape == (12, 3, 2)
+        assert np.allclose(one, three[:, 0], rtol=1e-6)

@@ -31,6 +31,10 @@ CHANCE = (
 )
 THIRD = ("losses/test_third_derivatives.py",)
 
+ESTIMATORS = "estimators/test_uncertainty.py"
+OUTSIDE = (f"{ESTIMATORS}::test_a_pipeline_that_fills_outside_the_intervals_is_certified_around_what_it_filled_in",)
+TOGETHER = (f"{ESTIMATORS}::test_all_that_is_looked_at_for_a_row_with_holes_shares_the_probability",)
+
 MUTANTS = (
     # --- units and moves ----------------------------------------------------------------------------------------------
     Mutant(
@@ -360,5 +364,51 @@ MUTANTS = (
         "mean = np.where(move >= MIN_SECANT_LENGTH, by_exp, 1.0 - 0.5 * move)",
         "mean = np.where(move >= MIN_SECANT_LENGTH, by_exp, 1.0)",
         THIRD,
+    ),
+    # --- from tables to units and back --------------------------------------------------------------------------------
+    Mutant(
+        "wrong categories are not looked at",
+        "training/filled.py",
+        "if width > 1:",
+        "if width > 9:",
+        (f"{ESTIMATORS}::test_wrong_categories_and_wrong_numbers_of_a_frame_are_within_the_bounds",),
+    ),
+    Mutant(
+        "intervals that are points, and not what was filled in, stay as they are",
+        "training/filled.py",
+        "is_point = (radii == 0.0) & (values == centers)",
+        "is_point = radii == 0.0",
+        OUTSIDE,
+    ),
+    Mutant(
+        "any filling is not one outside the intervals",
+        "training/filled.py",
+        "return matrix if np.array_equal(wider, radii) else replace(matrix, radii=wider)",
+        "return matrix",
+        OUTSIDE,
+    ),
+    Mutant(
+        "clipped means are taken for means",
+        "data/scaling.py",
+        "return is_cut",
+        "return is_cut & False",
+        (f"{ESTIMATORS}::test_random_holes_are_refused_where_a_scaler_clips_them",),
+    ),
+    Mutant(
+        "all classes have all of the probability",
+        "training/filled.py",
+        "delta = uncertainty.delta / len(filled.models)",
+        "delta = uncertainty.delta",
+        (
+            f"{ESTIMATORS}::test_the_models_of_several_classes_share_the_probability_whatever_is_claimed",
+            *TOGETHER,
+        ),
+    ),
+    Mutant(
+        "the lowest and the highest completion of a row are one",
+        "training/training.py",
+        "looked_at = 1 + (np.bincount(in_row, minlength=len(origin)) > 0)",
+        "looked_at = np.ones(len(origin))",
+        TOGETHER,
     ),
 )

@@ -7,7 +7,6 @@ from mutants.entry import Mutant
 UNCERTAINTY = "estimators/test_uncertainty.py"
 WITHIN = (f"{UNCERTAINTY}::test_every_table_within_a_budget_is_within_its_bounds",)
 LEVELS = (f"{UNCERTAINTY}::test_every_level_of_few_missing_categories_is_within_the_bounds",)
-CLAIMS = (f"{UNCERTAINTY}::test_a_claim_for_more_rows_is_wider",)
 FLIPS = (
     f"{UNCERTAINTY}::test_fewer_cells_than_the_certified_distance_change_no_class_and_the_found_number_does",
     f"{UNCERTAINTY}::test_the_certified_distance_of_a_tiny_table_is_at_most_the_true_one",
@@ -55,20 +54,6 @@ MUTANTS = (
         "_any_filling(parameters, data, filled, bool(wrong_cells))",
         "_any_filling(parameters, data, filled, False)",
         (f"{UNCERTAINTY}::test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so",),
-    ),
-    Mutant(
-        "a claim for all rows that counts one",
-        "training/training.py",
-        "combinations.sum() if together else combinations.max(initial=1.0)",
-        "combinations.max(initial=1.0)",
-        CLAIMS,
-    ),
-    Mutant(
-        "a row with holes that counts as one claim",
-        "training/training.py",
-        "(2 if len(weights) else 1) * n_scores + len(weights)",
-        "n_scores",
-        CLAIMS,
     ),
     Mutant(
         "a flip distance one too large",

@@ -26,7 +26,7 @@ from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
 from ipub.certificates.sphere import sphere
 from ipub.certificates.sphere import unsupported_reason as no_sphere
 from ipub.certificates.stored import PARTS
-from ipub.certificates.test_rows import MOST_TRIED, bounds_of_uncertain_rows
+from ipub.certificates.test_rows import MOST_TRIED, bounds_of_uncertain_rows, every_level
 from ipub.certificates.tight import tight
 
 CERTIFICATES: dict[str, Recipe] = {
@@ -70,6 +70,7 @@ __all__ = [
     "ball",
     "bounds_of_uncertain_rows",
     "curvature",
+    "every_level",
     "keeps_training_rows",
     "origin",
     "pointwise",

@@ -117,7 +117,7 @@ def certify_filled(
         training = Training.of(parameters, data, filled.models, certificates)
     for model in filled.models:
         model.problem.rows.clear_cache()
-    return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled.n_holes)))
+    return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled)))
 
 
 def _refuse_other_uncertainty(parameters: Parameters) -> None:
@@ -154,6 +154,10 @@ def _filled(
         tables = DrawnTables.of(holes, engine.matrix, np.arange(engine.n_rows), 0.0)
         matrix = tables.matrix(filling_of(uncertainty.filling, holes))
         table = matrix.center_rows(slice(0, matrix.shape[0]))
+    else:
+        table = _with_values_of(engine.matrix, table)
+    if isinstance(uncertainty, RandomHoles):
+        _refuse_clipped(data, holes)
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), engine.y, engine.weight)
     models = [on_engine(each, rows) for each in data.rows]
     if reference is None:
@@ -166,6 +170,33 @@ def _filled(
         movable = movable.joined_to(movable_cells(data, holes, table, uncertainty.precision))
     n_holes = int(np.count_nonzero(movable.unit_group == HOLES))
     return FilledTraining(table, trained, movable, n_holes)
+
+
+def _with_values_of(matrix: IntervalMatrix, table: Array) -> Array:
+    """Return the table with what another has in place of its holes; observed cells are as they were read (F6)."""
+    everything = slice(0, matrix.shape[0])
+    filled = np.array(matrix.center_rows(everything), dtype=float)
+    in_row, columns, _, _ = matrix.cells(everything)
+    filled[in_row, columns] = table[in_row, columns]
+    missing = matrix.missing_categories
+    for which, levels in missing.by_category():
+        cells = np.ix_(missing.rows[which], levels.columns)
+        filled[cells] = table[cells]
+    return filled
+
+
+def _refuse_clipped(data: TrainingData, holes: Holes) -> None:
+    """Raise an error if scaling clips the intervals of missing values: means before it are not means after it."""
+    scaling = data.table.scaling
+    if scaling is None:
+        return
+    clipped = np.flatnonzero(scaling.clips(holes.lower, holes.upper, holes.columns))
+    if len(clipped):
+        raise IpubError(
+            "RandomHoles speaks of the mean of a missing value, and the scaler clips values of column {column}, which "
+            "moves means: use a scaler without clip, or narrower intervals.",
+            column=holes.label(int(holes.columns[clipped[0]])),
+        )
 
 
 def movable_holes(matrix: IntervalMatrix, table: Array, group: int = HOLES) -> MovableRows:
@@ -210,17 +241,17 @@ def movable_cells(data: TrainingData, holes: Holes, table: Array, precision: Any
         low, high = np.minimum(low, values), np.maximum(high, values)
     else:
         widths = _precisions(data, precision)[columns]
-        low, high = down(values - widths), up(values + widths)
+        low, high = (np.where(widths > 0.0, end, values) for end in (down(values - widths), up(values + widths)))
     centers, radii = midpoint_and_radius(low, high)
     if learnt.scaling is not None:
         centers, radii = learnt.scaling.cells(centers, radii, columns)
     movable = _movable_numbers(in_row, columns, table[in_row, columns], centers, radii, WRONG_CELLS)
     if encoder is None:
         return movable
-    for first, width in zip(encoder.starts, encoder.widths, strict=True):
-        levels = Levels(np.arange(first, first + width))
-        observed = np.flatnonzero(~np.isnan(holes.table[:, first]) & (data.weight > 0.0))
-        if width > 1 and len(observed):
+    for first, width in zip(encoder.starts[:-1], encoder.widths, strict=True):
+        if width > 1:
+            levels = Levels(np.arange(first, first + width))
+            observed = np.flatnonzero(~np.isnan(holes.table[:, first]) & (data.weight > 0.0))
             movable = movable.joined_to(_movable_categories(observed, levels, table, WRONG_CELLS))
     return movable
 
@@ -243,13 +274,21 @@ def _movable_numbers(
     """Return numbers as units: from their values to the ends of their intervals, rounded outward."""
     below = np.maximum(up(values - down(centers - radii)), 0.0)
     above = np.maximum(up(up(centers + radii) - values), 0.0)
-    is_point = radii == 0.0
+    is_point = (radii == 0.0) & (values == centers)
     return MovableRows.of_numbers(rows, columns, np.where(is_point, 0.0, below), np.where(is_point, 0.0, above), group)
 
 
 def _movable_categories(rows: Indices, levels: Levels, table: Array, group: int) -> MovableRows:
     """Return categories as units: from the level that the table has to any other."""
-    filled = levels.columns[table[np.ix_(rows, levels.columns)].argmax(axis=1)]
+    indicators = table[np.ix_(rows, levels.columns)]
+    if not ((indicators == 1.0).sum(axis=1) == 1).all() or not ((indicators == 0.0) | (indicators == 1.0)).all():
+        raise IpubError(
+            "A category that may differ (encoded columns {first} to {last}) is not one of its levels, as 0 and 1, in "
+            "the filled-in table: fill in categories before they are encoded, and scale the columns of numbers alone.",
+            first=int(levels.columns[0]),
+            last=int(levels.columns[-1]),
+        )
+    filled = levels.columns[indicators.argmax(axis=1)]
     return MovableRows.of_categories(rows, filled, [levels.columns] * len(rows), group)
 
 
@@ -263,7 +302,7 @@ def _certificates(
 
     Where observed cells cannot be wrong, the bounds of any filling hold as well, and are intersected.
     """
-    moves = moves_of(uncertainty, filled.n_holes)
+    moves = moves_of(uncertainty, filled)
     attempts = [certify_around(*model, filled.movable, moves) for model in filled.models]
     wrong_cells = uncertainty.wrong_cells if isinstance(uncertainty, Budget) else 0
     missing = any(attempt.bounds is None for attempt in attempts)
@@ -285,11 +324,12 @@ def _certificates(
     return tuple(certificates)
 
 
-def moves_of(uncertainty: Budget | RandomHoles, n_holes: int) -> BudgetMoves | RandomMoves:
-    """Return the set of moves that certificates use."""
+def moves_of(uncertainty: Budget | RandomHoles, filled: FilledTraining) -> BudgetMoves | RandomMoves:
+    """Return the set of moves that certificates use; the probability is shared by all models of a row."""
     if isinstance(uncertainty, Budget):
-        return BudgetMoves((uncertainty.count(n_holes), int(uncertainty.wrong_cells)))
-    return RandomMoves(uncertainty.bias, uncertainty.delta, uncertainty.blocks, uncertainty.claim)
+        return BudgetMoves((uncertainty.count(filled.n_holes), int(uncertainty.wrong_cells)))
+    delta = uncertainty.delta / len(filled.models)
+    return RandomMoves(uncertainty.bias, delta, uncertainty.blocks, uncertainty.claim)
 
 
 def promise_of(uncertainty: Budget | RandomHoles, filled: FilledTraining) -> str:
@@ -300,17 +340,28 @@ def promise_of(uncertainty: Budget | RandomHoles, filled: FilledTraining) -> str
 def _any_filling(
     parameters: Parameters, data: TrainingData, filled: FilledTraining, with_wrong_cells: bool
 ) -> tuple[Certificate, ...]:
-    """Certify any filling of the same table; `with_wrong_cells`, any table in which every cell is in its interval."""
+    """Certify any filling of the same table; `with_wrong_cells`, any table in which every cell is in its interval.
+
+    Intervals are made wide enough for the filled-in values, which an imputer may have put outside them.
+    """
     recipe = CERTIFICATES[parameters.certificate]
     recipe = CERTIFICATES["tight"] if recipe.needs.training else recipe
     rows: tuple[Rows, ...] = data.rows
-    if with_wrong_cells:
-        boxes = filled.boxes()
-        engine = engine_of(rows[0])
-        assert isinstance(engine, MemoryRows)
-        rows = tuple(on_engine(each, MemoryRows(boxes, engine.y, engine.weight)) for each in rows)
+    engine = engine_of(rows[0])
+    assert isinstance(engine, MemoryRows)
+    matrix = filled.boxes() if with_wrong_cells else _widened(engine.matrix, filled.table)
+    if matrix is not engine.matrix:
+        rows = tuple(on_engine(each, MemoryRows(matrix, engine.y, engine.weight)) for each in rows)
     models = train(replace(parameters, verbose=0), rows, [model.solution.w for model in filled.models])
     certificates = tuple(recipe(*model) for model in models)
     for model in models:
         model.problem.rows.clear_cache()
     return certificates
+
+
+def _widened(matrix: IntervalMatrix, table: Array) -> IntervalMatrix:
+    """Return the intervals of a table, wider where a filled-in value is not inside; the same object if all are."""
+    in_row, columns, centers, radii = matrix.cells(slice(0, matrix.shape[0]))
+    distance = np.abs(table[in_row, columns] - centers)
+    wider = np.where(distance > 0.0, np.maximum(radii, up(distance)), radii)
+    return matrix if np.array_equal(wider, radii) else replace(matrix, radii=wider)

@@ -23,6 +23,7 @@ from ipub.certificates import (
     DrawBounds,
     TrainedModel,
     bounds_of_uncertain_rows,
+    every_level,
 )
 from ipub.certificates.around_filling import BudgetMoves, MovableRows, RandomMoves
 from ipub.data.interval_matrix import Indices, IntervalMatrix
@@ -204,7 +205,7 @@ class Training:
                 UserWarning,
             )
         with single_threaded_blas(center.shape[1]):
-            here = self._for_rows(len(center), cells[1], missing_categories)
+            here = self._for_rows(center, cells, missing_categories)
             parts = [
                 bounds_of_uncertain_rows(
                     partial(here._bounds_of_certain_rows, k, verbose),
@@ -218,22 +219,23 @@ class Training:
             ]
         return _by_model(parts)
 
-    def _for_rows(self, n_rows: int, columns: Indices, missing_categories: MissingCategories) -> Training:
+    def _for_rows(
+        self, center: Array, cells: tuple[Indices, Indices, Array], missing_categories: MissingCategories
+    ) -> Training:
         """Return the training whose bounds hold with their probability for what one call looks at.
 
-        For a row with missing categories these are its scores at all combinations of levels, for one with uncertain
-        cells those of its lowest and highest completion and the weights of their columns; with several models, the
-        scores of all; and if all rows of a call are meant, each of them.
+        For a row with uncertain cells that is the row with its lowest and that with its highest score, and the weights
+        of their columns; with missing categories, that for every combination of levels; and if all rows of a call are
+        meant, each of them. Each of several models has its share of the probability (`moves_of`).
         """
         if not any(certificate.row_by_row for certificate in self.certificates):
             return self
-        combinations = np.ones(n_rows)
-        for row, category in zip(missing_categories.rows, missing_categories.categories, strict=True):
-            combinations[row] *= len(missing_categories.levels[category].columns)
-        weights = np.unique(columns)
+        _, (in_row, columns, _), origin = every_level(center, cells, missing_categories)
+        looked_at = 1 + (np.bincount(in_row, minlength=len(origin)) > 0)
+        of_rows = np.bincount(origin, looked_at, minlength=1)
         together = self.around is not None and getattr(self.around.moves, "claim", "row") == "rows"
-        n_scores = int(combinations.sum() if together else combinations.max(initial=1.0))
-        n_events = len(self.certificates) * ((2 if len(weights) else 1) * n_scores + len(weights))
+        weights = np.unique(columns)
+        n_events = max(1, int(of_rows.sum() if together else of_rows.max())) + len(weights)
         certificates = tuple(certificate.for_rows(n_events) for certificate in self.certificates)
         if len(weights) == 0:
             return replace(self, certificates=certificates)
