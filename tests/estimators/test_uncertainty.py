@@ -103,6 +103,22 @@ def test_every_level_of_few_missing_categories_is_within_the_bounds():
         assert (found <= bounds[:, 1] + 1e-9).all()
 
 
+def test_one_wrong_category_or_number_of_a_frame_is_within_the_bounds():
+    X, y = frame()
+    model = BoundedClassifier(alpha=0.1, uncertainty=Budget(cells=0, wrong_cells=1, precision={"age": 0.4})).fit(X, y)
+    rows = X.dropna().head(10)
+    bounds, ranges = model.decision_bounds(rows), model.hole_ranges_
+    filled = X.fillna({"size": ranges[0].mean(), "age": ranges[1].mean(), "site": X["site"].mode()[0]})
+    for i in range(0, N, 3):
+        tables = [filled.assign(age=filled["age"] + off * (filled.index == i)) for off in (-0.4, 0.4)]
+        if X["site"].notna()[i]:
+            tables += [filled.assign(site=filled["site"].where(filled.index != i, level)) for level in "abc"]
+        for other in tables if X["age"].notna()[i] else tables[2:]:
+            found = scores_of(other, y, 0.1, rows)
+            assert (bounds[:, 0] <= found + 1e-9).all()
+            assert (found <= bounds[:, 1] + 1e-9).all()
+
+
 def test_a_larger_budget_is_wider_and_all_holes_are_at_most_any_filling():
     X, y = table()
     worst = BoundedClassifier(alpha=0.2).fit(X, y).decision_bounds(T)
@@ -256,6 +272,13 @@ def test_what_a_budget_does_not_speak_of_is_refused(options):
         BoundedClassifier(uncertainty=Budget(cells=1), **options).fit(X, y)
 
 
+@pytest.mark.parametrize("uncertainty", [Budget(cells=1), RandomHoles()])
+def test_uncertain_targets_are_refused(uncertainty):
+    X, y = table()
+    with pytest.raises(IpubError, match="y_lower"):
+        BoundedRegressor(uncertainty=uncertainty).fit(X, y, y_lower=y - 0.1, y_upper=y + 0.1)
+
+
 def test_bounds_of_cells_may_be_given():
     X, y = table()
     lower, upper = np.where(np.isnan(X), -1.0, X), np.where(np.isnan(X), 1.5, X)
@@ -297,6 +320,23 @@ def test_penalty_paths_and_certified_pipelines_speak_it(uncertainty):
     if not isinstance(uncertainty, Draws):  # whose draws need not be near the means
         assert ((bounds[:, 0] <= scores) & (scores <= bounds[:, 1])).all()
     assert model.certificate_.promise
+
+
+def test_a_pipeline_that_fills_in_values_outside_the_intervals_is_within_the_bounds_of_its_budget():
+    X, y = table()
+    pipeline = make_pipeline(SimpleImputer(strategy="constant", fill_value=5.0), LogisticRegression(C=0.1, tol=1e-12))
+    pipeline.fit(X, y)
+    intervals, scores = dict.fromkeys(range(D), (-0.1, 0.1)), pipeline.decision_function(T)
+    for uncertainty in (Budget(cells=0), Budget(cells=2), Budget(cells=1, wrong_cells=1, precision=0.1)):
+        with pytest.warns(UserWarning, match="outside their interval"):
+            bounds = certify(pipeline, X, y, intervals=intervals, uncertainty=uncertainty).decision_bounds(T)
+        assert (bounds[:, 0] <= scores + 1e-3).all()
+        assert (scores - 1e-3 <= bounds[:, 1]).all()
+    with (
+        pytest.warns(UserWarning, match="outside their interval"),
+        pytest.raises(IpubError, match="outside its interval for column"),
+    ):
+        certify(pipeline, X, y, intervals=intervals, uncertainty=RandomHoles())
 
 
 def test_attained_bounds_are_inside_and_within_the_budget():

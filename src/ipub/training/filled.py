@@ -15,7 +15,7 @@ from ipub.data.holes import column_precision
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import Levels
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
-from ipub.errors import IpubError
+from ipub.errors import GiveRange, IpubError
 from ipub.imputing import DrawnTables, Holes, filling_of, holes_of
 from ipub.parallel import single_threaded_blas
 from ipub.problem import Problem
@@ -27,6 +27,9 @@ from ipub.uncertainty import Budget, RandomHoles
 
 Source = tuple[Any, ArrayLike | None, ArrayLike | None]
 """The training table as it was given to `fit`, and the bounds of its cells."""
+
+ROUNDING = 1e-9
+"""By so much of its size a filled-in value may be outside its interval for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +46,15 @@ class FilledTraining:
         Its holes and its observed cells, each with the ways in which it may differ.
     n_holes : int
         Number of missing values; a missing category counts as one.
+    is_inside : bool
+        Whether every filled-in number lies in its interval. That of a scikit-learn pipeline need not.
     """
 
     table: Array
     models: tuple[TrainedModel, ...]
     movable: MovableRows
     n_holes: int
+    is_inside: bool
 
     def boxes(self) -> IntervalMatrix:
         """Return the smallest table of intervals that contains all tables in which anything differs."""
@@ -110,7 +116,7 @@ def certify_filled(
         Returns the solution of a problem that is certified from; else models are trained.
     """
     check_arithmetic()
-    _refuse_other_uncertainty(parameters)
+    _refuse_other_uncertainty(parameters, data)
     filled = _filled(parameters, data, uncertainty, source, table, reference)
     with single_threaded_blas(data.rows[0].n_features):
         certificates = _certificates(parameters, data, filled, uncertainty)
@@ -120,17 +126,17 @@ def certify_filled(
     return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled.n_holes)))
 
 
-def _refuse_other_uncertainty(parameters: Parameters) -> None:
+def _refuse_other_uncertainty(parameters: Parameters, data: TrainingData) -> None:
     """Raise an error for what the bounds around a filled-in table do not speak of."""
     if parameters.precision is not None:
         raise IpubError(
             "The estimator's precision makes every observed cell uncertain, and a budget speaks of single ones: leave "
             "it out, and say Budget(wrong_cells=..., precision=...)."
         )
-    if parameters.unknown_labels or parameters.max_label_errors:
+    if parameters.unknown_labels or parameters.max_label_errors or data.rows[0].uncertain_labels:
         raise IpubError(
-            "Budgets and random holes speak of the cells of X: use them without unknown_labels and max_label_errors, "
-            "or uncertainty='worst' with them."
+            "Budgets and random holes speak of the cells of X: use them without unknown_labels, max_label_errors, "
+            "y_lower and y_upper, or uncertainty='worst' with them."
         )
 
 
@@ -150,10 +156,12 @@ def _filled(
     if not isinstance(engine, MemoryRows):
         raise IpubError("The table is filled in memory, and X is a memory-mapped file: load it with numpy.array(X).")
     holes = holes_of(data, *source)
+    is_given = table is not None and uncertainty.filling is None
     if table is None or uncertainty.filling is not None:
         tables = DrawnTables.of(holes, engine.matrix, np.arange(engine.n_rows), 0.0)
         matrix = tables.matrix(filling_of(uncertainty.filling, holes))
         table = matrix.center_rows(slice(0, matrix.shape[0]))
+    is_inside = not is_given or _is_inside(engine.matrix, table, holes, uncertainty)
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), engine.y, engine.weight)
     models = [on_engine(each, rows) for each in data.rows]
     if reference is None:
@@ -165,7 +173,24 @@ def _filled(
     if isinstance(uncertainty, Budget) and uncertainty.wrong_cells:
         movable = movable.joined_to(movable_cells(data, holes, table, uncertainty.precision))
     n_holes = int(np.count_nonzero(movable.unit_group == HOLES))
-    return FilledTraining(table, trained, movable, n_holes)
+    return FilledTraining(table, trained, movable, n_holes, is_inside)
+
+
+def _is_inside(matrix: IntervalMatrix, table: Array, holes: Holes, uncertainty: Budget | RandomHoles) -> bool:
+    """Whether the numbers of a table that a pipeline has filled in lie in their intervals."""
+    in_row, columns, centers, radii = matrix.cells(slice(0, matrix.shape[0]))
+    beyond = np.abs(table[in_row, columns] - centers) - radii
+    first = int(np.argmax(beyond)) if len(beyond) else 0
+    if isinstance(uncertainty, RandomHoles) and (beyond > ROUNDING * (np.abs(centers) + radii)).any():
+        column = holes.label(int(columns[first]))
+        raise IpubError(
+            "The pipeline fills in a value outside its interval for column {column} in {row}, which is no mean of "
+            "values inside. Give a wider range, {remedy}, or give RandomHoles a filling.",
+            column=column,
+            row=int(in_row[first]),
+            remedy=GiveRange(column),
+        )
+    return bool((beyond <= 0.0).all())
 
 
 def movable_holes(matrix: IntervalMatrix, table: Array) -> MovableRows:
@@ -215,7 +240,7 @@ def movable_cells(data: TrainingData, holes: Holes, table: Array, precision: Any
     movable = _movable_numbers(in_row, columns, table[in_row, columns], centers, radii, WRONG_CELLS)
     if encoder is None:
         return movable
-    for first, width in zip(encoder.starts, encoder.widths, strict=True):
+    for first, width in zip(encoder.starts[:-1], encoder.widths, strict=True):
         levels = Levels(np.arange(first, first + width))
         observed = np.flatnonzero(~np.isnan(holes.table[:, first]) & (data.weight > 0.0))
         if width > 1 and len(observed):
@@ -259,13 +284,18 @@ def _certificates(
 ) -> tuple[Certificate, ...]:
     """Certify the tables around a filled-in one, for each model.
 
-    Where observed cells cannot be wrong, the bounds of any filling hold as well, and are intersected.
+    Where observed cells cannot be wrong, the bounds of any filling hold as well, and are intersected; if the filling
+    leaves the intervals, those of the smallest intervals that contain it too.
     """
     moves = moves_of(uncertainty, filled.n_holes)
     attempts = [certify_around(*model, filled.movable, moves) for model in filled.models]
     wrong_cells = uncertainty.wrong_cells if isinstance(uncertainty, Budget) else 0
     missing = any(attempt.bounds is None for attempt in attempts)
-    others = _any_filling(parameters, data, filled, bool(wrong_cells)) if missing or not wrong_cells else None
+    is_box = bool(wrong_cells) or not filled.is_inside
+    others = _any_filling(parameters, data, filled, is_box) if missing or not wrong_cells else None
+    # One sentence for all classes: what holds for each of them.
+    is_any_filling = not wrong_cells and all(attempt.bounds is None for attempt in attempts)
+    promise = ANY_FILLING if is_any_filling else promise_of(uncertainty, filled)
     certificates = []
     for k, attempt in enumerate(attempts):
         parts: tuple[ScoreBounds, ...] = () if attempt.bounds is None else (attempt.bounds,)
@@ -275,9 +305,6 @@ def _certificates(
             note = " ".join(each for each in (note, others[k].note) if each)
         if attempt.bounds is None:
             note = f"{attempt.note} The bounds are those of {'all cells' if wrong_cells else 'any filling'}."
-        promise = promise_of(uncertainty, filled)
-        if attempt.bounds is None and not wrong_cells:
-            promise = ANY_FILLING
         gap = filled.models[k].solution.gap
         certificates.append(Certificate(parameters.certificate, parts, gap, note, promise))
     return tuple(certificates)
@@ -296,13 +323,13 @@ def promise_of(uncertainty: Budget | RandomHoles, filled: FilledTraining) -> str
 
 
 def _any_filling(
-    parameters: Parameters, data: TrainingData, filled: FilledTraining, with_wrong_cells: bool
+    parameters: Parameters, data: TrainingData, filled: FilledTraining, is_box: bool
 ) -> tuple[Certificate, ...]:
-    """Certify any filling of the same table; `with_wrong_cells`, any table in which every cell is in its interval."""
+    """Certify any filling of the same table; if `is_box`, all tables between the ends of whatever may differ."""
     recipe = CERTIFICATES[parameters.certificate]
     recipe = CERTIFICATES["tight"] if recipe.needs.training else recipe
     rows: tuple[Rows, ...] = data.rows
-    if with_wrong_cells:
+    if is_box:
         boxes = filled.boxes()
         engine = engine_of(rows[0])
         assert isinstance(engine, MemoryRows)
