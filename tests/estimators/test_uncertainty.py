@@ -1,5 +1,6 @@
 """The parameter `uncertainty`: budgets, random holes and draws in everything that a fitted estimator does."""
 
+import copy
 import itertools
 import pickle
 
@@ -301,6 +302,20 @@ def test_more_than_two_classes():
     assert model.decision_bounds(T).shape == (12, 3, 2)
     assert (model.predict_set(T).sum(axis=1) >= 1).all()
     assert all("at most 1 of the" in each.promise for each in model.certificate_)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_of_a_call_share_the_probability_only_if_they_are_claimed_together(n_classes):
+    X, _ = table(seed=2)
+    y = np.digitize(np.nan_to_num(X[:, 0]), [-0.4, 0.4]) if n_classes == 3 else np.nan_to_num(X[:, 0]) > 0.0
+    for claim in ("row", "rows"):
+        uncertainty = RandomHoles(bias=0.0, delta=0.5, blocks="cells", claim=claim)
+        model = BoundedClassifier(alpha=3.0, uncertainty=uncertainty).fit(X, y)
+        together, alone = model.decision_bounds(T), model.decision_bounds(T[:1])
+        is_same = np.allclose(together[:1], alone, rtol=1e-9)
+        assert is_same if claim == "row" else not is_same
+        assert (np.ptp(together[:1], axis=-1) >= np.ptp(alone, axis=-1) - 1e-12).all()
+        assert np.array_equal(copy.deepcopy(model).decision_bounds(T), together)
 
 
 # --- paths, scikit-learn models, attained bounds ---------------------------------------------------

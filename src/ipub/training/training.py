@@ -229,9 +229,8 @@ class Training:
         weights = np.unique(columns).tolist() + [
             column for _, levels in missing_categories.by_category() for column in levels.columns.tolist()
         ]
-        together = self.around is not None and getattr(self.around.moves, "claim", "row") == "rows"
-        n_events = len(self.certificates) * ((n_rows if together else 1) + len(weights))
-        certificates = tuple(certificate.for_rows(n_events) for certificate in self.certificates)
+        n_models = len(self.certificates)
+        certificates = tuple(each.for_rows(n_rows, len(weights), n_models) for each in self.certificates)
         if not weights:
             return replace(self, certificates=certificates)
         unit = np.eye(self.coef.shape[1] + self.fit_intercept)[: self.coef.shape[1]]

@@ -60,7 +60,7 @@ class RandomMoves:
         Whether the bounds of each row by itself hold with that probability, those of `n_rows` rows at once, or those of
         all rows that there are (an ellipsoid).
     n_rows : int
-        For the claim "rows": those of one call are counted, and these if they are more.
+        So many scores share the probability: those of one row, or for the claim "rows" of all rows of a call.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class RandomMoves:
 
     def events(self, n_rows: int = 1) -> RowEvents:
         """Return what may fail for one of `n_rows` rows whose bounds are asked for at once."""
-        delta = self.delta / (max(n_rows, self.n_rows) if self.claim == "rows" else 1)
+        delta = self.delta / (max(n_rows, self.n_rows) if self.claim == "rows" else self.n_rows)
         return RowEvents(END_SHARE * delta, PRODUCT_SHARE * delta, EXPONENTS)
 
     def training_events(self, n: int) -> RowEvents:
