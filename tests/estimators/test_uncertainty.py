@@ -448,9 +448,9 @@ def test_the_report_goes_from_any_filling_to_draws():
     X, y = table()
     pipeline = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.1, tol=1e-10)).fit(X, y)
     report = imputation_report(pipeline, X, y, T, draws=Draws(n_draws=5, random_state=0))
-    assert report.columns()["promise"] == ["any filling", "20 % differ", "5 % differ", "1 % differ", "5 draws"]
+    assert report.columns()["promise"] == ["any filling", "20 % differ", "1 hole differs", "5 draws"]
     certain = report.columns()["certain"]
-    assert certain[0] <= certain[1] <= certain[2] <= certain[3]
+    assert certain[0] <= certain[1] <= certain[2]
     assert len(report.unsafe_rows("any filling")) == round(12 * (1 - certain[0]))
     assert "SimpleImputer" in repr(report)
     with pytest.raises(IpubError, match="no promise 'all'"):
@@ -469,3 +469,32 @@ def test_the_report_of_an_estimator_a_frame_and_a_regression():
         report.unsafe_rows("any filling")
     with pytest.raises(IpubError, match="give X_test"):
         imputation_report(BoundedClassifier(), np.full((4, 1), np.nan), [0, 1, 0, 1])
+
+
+def test_a_prediction_is_safe_only_if_it_is_the_one_that_is_certain():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 1))
+    y = (X[:, 0] > 0.0).astype(int)
+    X[: N // 2, 0] = np.where(y[: N // 2] == 1, np.nan, X[: N // 2, 0])
+    imputer = SimpleImputer(strategy="constant", fill_value=-9.0)  # it turns the trend around
+    pipeline = make_pipeline(imputer, LogisticRegression(C=0.1)).fit(X, y)
+    rows = np.array([[-2.0], [2.0]])
+    with pytest.warns(UserWarning, match="outside their interval"):
+        report = imputation_report(
+            pipeline, X, y, rows, intervals={0: (0.5, 1.5)}, draws=Draws(n_draws=3, random_state=0)
+        )
+    for promise in report.promises:
+        if promise.name in ("any filling", "3 draws"):
+            labels = (promise.bounds > 0.0).all(axis=1)
+            wrong = labels != (pipeline.predict(rows) == 1)
+            assert wrong.any()
+            assert not promise.certain[wrong].any()
+
+
+def test_a_share_of_less_than_one_hole_is_one_hole():
+    X, y = table(holes=0.03)
+    report = imputation_report(BoundedClassifier(alpha=0.3), X, y, T, draws=Draws(n_draws=3, random_state=0))
+    assert report.columns()["promise"] == ["any filling", "20 % differ", "1 hole differs", "3 draws"]
+    assert all("at most 0" not in promise.sentence for promise in report.promises)
+    complete = imputation_report(BoundedClassifier(alpha=0.3), np.nan_to_num(X), y, T, draws=Draws(n_draws=3))
+    assert "all 12 predictions are safe under the promise 'any filling'" in complete.verdict

@@ -7,6 +7,7 @@ import errno
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -404,6 +405,7 @@ def check(
 
 
 def _show_report(report: ImputationReport) -> None:
+    report = replace(report, rows=report.rows + 1)  # the screen counts rows from 1
     columns = report.columns()
     table = new_table(*columns, left=["promise"])
     for values in zip(*columns.values(), strict=True):
