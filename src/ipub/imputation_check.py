@@ -14,6 +14,7 @@ from sklearn.base import clone, is_classifier
 from ipub.certainty import is_certain, possible_labels
 from ipub.certificates.around_filling import HOLES
 from ipub.data.frames import is_frame
+from ipub.data.interval_matrix import IntervalMatrix
 from ipub.errors import IpubError
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.progress import progress
@@ -176,6 +177,11 @@ def imputation_report(
     ['any filling', '20 % differ', '5 % differ', '1 % differ', '19 draws']
     """
     draws = Draws() if draws is None else draws
+    if not isinstance(draws, Draws):
+        raise IpubError(f"draws is {draws!r}: give an object, Draws(n_draws=...).")
+    draws.check()
+    if not isinstance(shares, Sequence):
+        raise IpubError(f"shares is {shares!r}: give a list of shares of the missing values, from 0 to 1.")
     rows, tested = _rows_to_look_at(X, X_test)
     with progress("Promises", len(shares) + 3, bool(verbose)) as report:
 
@@ -186,9 +192,8 @@ def imputation_report(
         predicted = as_filled.predict(tested)
         report(1)
         wanted: list[tuple[str, Any]] = [("any filling", "worst")]
-        wanted += _budgets(
-            shares, imputer, int(np.count_nonzero(as_filled.training_.around.movable.unit_group == HOLES))
-        )
+        n_holes = int(np.count_nonzero(as_filled.training_.around.movable.unit_group == HOLES))
+        wanted += _budgets(shares, imputer, n_holes)
         wanted += [(f"{draws.n_draws} draws", draws)]
         promises = []
         for name, uncertainty in wanted:
@@ -214,6 +219,8 @@ def _rows_to_look_at(X: Any, X_test: Any) -> tuple[NDArray[np.intp], Any]:
     """Return the rows to bound and their numbers."""
     if X_test is not None:
         return np.arange(len(X_test)), X_test
+    if isinstance(X, IntervalMatrix):
+        raise IpubError("X is a table of intervals, whose rows are not looked at: give X_test.")
     if is_frame(X):
         import narwhals.stable.v1 as nw
 

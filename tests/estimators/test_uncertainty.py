@@ -182,9 +182,22 @@ def test_the_sentence_says_always_or_with_which_probability():
     for name in ("worst", "budget", "share", "wrong cells"):
         assert promises[name].startswith("Always: the bounds hold for every")
     assert promises["random"].startswith("With probability 90 %")
-    assert promises["draws"].startswith("With probability 66.67 %")
+    assert promises["draws"].startswith("With probability 66.6666 %")
     assert "at most 2 of the" in promises["budget"]
     assert "at most 1 of the observed cells" in promises["wrong cells"]
+
+
+def test_a_probability_in_a_sentence_is_never_more_than_is_proved():
+    assert RandomHoles(delta=1e-9).promise.startswith("With probability 99.9999 %")
+    assert Draws(n_draws=10**8).promise.startswith("With probability 99.9999 %")
+
+
+def test_the_sentence_of_a_path_holds_for_every_alpha():
+    X, y = table()
+    path = penalty_path(BoundedClassifier(uncertainty=RandomHoles(bias=0.0)), X, y, T, alphas=[1e-6, 1.0])
+    promises = [estimator.certificate_.promise for estimator in path.estimators]
+    assert len(set(promises)) == 2
+    assert path.promise.startswith("With probability 99 %")
 
 
 def test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so():
@@ -251,6 +264,9 @@ def test_a_changed_object_is_noticed_and_an_equal_one_is_not():
         (RandomHoles(delta=0.0), "delta is 0.0"),
         (RandomHoles(blocks="columns"), "blocks is 'columns'"),
         (RandomHoles(claim="some"), "claim is 'some'"),
+        (Budget(cells=1, filling=5), "The filling gives a int"),
+        (Budget(cells=1, filling=lambda X: X), "filling is a function"),
+        (Draws(random_state="a"), "random_state is 'a'"),
         ("best", "uncertainty"),
         (3, "uncertainty"),
     ],
@@ -302,6 +318,10 @@ def test_more_than_two_classes():
     assert model.decision_bounds(T).shape == (12, 3, 2)
     assert (model.predict_set(T).sum(axis=1) >= 1).all()
     assert all("at most 1 of the" in each.promise for each in model.certificate_)
+    model = BoundedClassifier(alpha=0.2, uncertainty=Draws(n_draws=5, random_state=0)).fit(X, y)
+    assert "the 3 scores of each of m rows together the probability is at least 1 - m 6/6" in (
+        model.certificate_[0].promise
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -467,6 +487,12 @@ def test_the_report_of_an_estimator_a_frame_and_a_regression():
     assert list(report.columns()) == ["promise", "width"]
     with pytest.raises(IpubError, match="regression"):
         report.unsafe_rows("any filling")
+    with pytest.raises(IpubError, match="draws is 199"):
+        imputation_report(BoundedRegressor(), X, y, draws=199)
+    with pytest.raises(IpubError, match=r"shares is 0\.05"):
+        imputation_report(BoundedRegressor(), X, y, shares=0.05)
+    with pytest.raises(IpubError, match="give X_test"):
+        imputation_report(BoundedRegressor(), IntervalMatrix.from_bounds(T, T), np.arange(12))
     with pytest.raises(IpubError, match="give X_test"):
         imputation_report(BoundedClassifier(), np.full((4, 1), np.nan), [0, 1, 0, 1])
 

@@ -42,7 +42,7 @@ def test_the_model_is_the_mean_of_the_draws_and_inside_their_range(fitted):
     assert (fitted.coef_[0] <= fitted.coef_bounds_[:, 1]).all()
     assert fitted.predict_set(T).shape == (8, 2)
     assert "99" not in fitted.certificate_.promise
-    assert "probability 71.43 %" in fitted.certificate_.promise
+    assert "probability 71.4285 %" in fitted.certificate_.promise
 
 
 def test_the_bounds_are_narrower_than_those_of_any_filling(fitted):

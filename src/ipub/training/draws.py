@@ -82,7 +82,9 @@ def train_and_certify_draws(
         members = _all_draws(task, seeds, draws, parameters.verbose)
     for model in middle:
         model.problem.rows.clear_cache()
-    certificates = tuple(_certificate(parameters.certificate, each, draws) for each in zip(*members, strict=True))
+    certificates = tuple(
+        _certificate(parameters.certificate, each, draws, len(middle)) for each in zip(*members, strict=True)
+    )
     training = Training.of(parameters, data, middle, certificates)
     weights = np.stack([certificate.parts[0].weights.mean(axis=0) for certificate in certificates])  # type: ignore[attr-defined]
     d = training.coef.shape[1]
@@ -224,11 +226,11 @@ def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_
         return [task.weights(seed) for seed in seeds]
 
 
-def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws) -> Certificate:
+def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws, n_classes: int) -> Certificate:
     """Return the range over all draws of one model as a certificate."""
     bounds = DrawBounds(tuple(member.certificate for member in members), np.stack([member.w for member in members]))
     notes = dict.fromkeys(member.certificate.note for member in members if member.certificate.note)
     if CERTIFICATES[name].needs.training:
         notes["Draws are certified by 'tight': retraining for each row of each draw would take too long."] = None
     gap = max(member.certificate.gap for member in members)
-    return Certificate(name, (bounds,), gap, " ".join(notes), draws.promise)
+    return Certificate(name, (bounds,), gap, " ".join(notes), draws.promise_for(n_classes))

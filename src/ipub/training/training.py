@@ -351,8 +351,8 @@ class Training:
         """
         if not self.models:
             raise NotFittedError(
-                "attained_bounds needs the training table, and a model that was loaded from a file, unpickled or "
-                "copied has none: call fit again."
+                "attained_bounds and flip_distance need the training table, and a model that was loaded from a file, "
+                "unpickled or copied has none: call fit again."
             )
         for model in self.models:
             model.problem.rows.clear_cache()
