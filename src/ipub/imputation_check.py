@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from ipub.certainty import is_certain
+from ipub.certainty import is_certain, possible_labels
+from ipub.certificates.around_filling import HOLES
 from ipub.data.frames import is_frame
+from ipub.data.interval_matrix import IntervalMatrix
 from ipub.errors import IpubError
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.progress import progress
@@ -39,7 +41,7 @@ class Promise(NamedTuple):
     bounds: Array
     """Bounds of the scores or predictions, shape (m, 2) or (m, n_classes, 2)."""
     certain: NDArray[np.bool_] | None
-    """Which predictions no table within the promise changes; None for a regression."""
+    """Which predictions of the model no table within the promise changes; None for a regression."""
     note: str
 
     @property
@@ -79,8 +81,9 @@ class ImputationReport:
     def columns(self) -> dict[str, list[Any]]:
         """Return the columns of the table by name, for ``pandas.DataFrame(report.columns())``."""
         columns: dict[str, list[Any]] = {"promise": [promise.name for promise in self.promises]}
-        if self.promises[0].certain is not None:
-            columns["certain"] = [float(is_certain(promise.bounds).mean()) for promise in self.promises]
+        certain = [promise.certain for promise in self.promises if promise.certain is not None]
+        if certain:
+            columns["certain"] = [float(each.mean()) for each in certain]
         columns["width"] = [promise.width for promise in self.promises]
         return columns
 
@@ -144,7 +147,7 @@ def imputation_report(
     imputer : "middle", "mean", "median", imputer, array or DataFrame, optional
         The filling, as in `Budget`; else that of the pipeline, or the middle of every interval.
     shares : sequence of float, default=(0.2, 0.05, 0.01)
-        Which shares of the holes may differ from what was filled in.
+        Which shares of the holes may differ from what was filled in. A share of less than one hole is one hole.
     draws : Draws, optional
         Which draws; else 199 of the hot deck, with a radius of 0.1.
     intervals, interval_level
@@ -174,23 +177,50 @@ def imputation_report(
     ['any filling', '20 % differ', '5 % differ', '1 % differ', '19 draws']
     """
     draws = Draws() if draws is None else draws
+    if not isinstance(draws, Draws):
+        raise IpubError(f"draws is {draws!r}: give an object, Draws(n_draws=...).")
+    draws.check()
+    if not isinstance(shares, Sequence):
+        raise IpubError(f"shares is {shares!r}: give a list of shares of the missing values, from 0 to 1.")
     rows, tested = _rows_to_look_at(X, X_test)
-    wanted: list[tuple[str, Any]] = [("any filling", "worst")]
-    wanted += [(f"{100.0 * share:g} % differ", Budget(share=share, filling=imputer)) for share in shares]
-    wanted += [(f"{draws.n_draws} draws", draws)]
-    promises = []
-    with progress("Promises", len(wanted), bool(verbose)) as report:
+    with progress("Promises", len(shares) + 3, bool(verbose)) as report:
+
+        def fitted(uncertainty: Any) -> Any:
+            return _fitted(model, X, y, uncertainty, intervals, interval_level)
+
+        as_filled = fitted(Budget(cells=0, filling=imputer))
+        predicted = as_filled.predict(tested)
+        report(1)
+        wanted: list[tuple[str, Any]] = [("any filling", "worst")]
+        n_holes = int(np.count_nonzero(as_filled.training_.around.movable.unit_group == HOLES))
+        wanted += _budgets(shares, imputer, n_holes)
+        wanted += [(f"{draws.n_draws} draws", draws)]
+        promises = []
         for name, uncertainty in wanted:
-            fitted = _fitted(model, X, y, uncertainty, intervals, interval_level)
-            promises.append(_promise(name, fitted, tested))
-            report(len(promises))
+            promises.append(_promise(name, fitted(uncertainty), tested, predicted))
+            report(1 + len(promises))
     return ImputationReport(_imputation(model, imputer), rows, tuple(promises))
+
+
+def _budgets(shares: Sequence[float], imputer: Any, n_holes: int) -> list[tuple[str, Budget]]:
+    """Return budgets by name; less than one of the holes is one, for a budget of none promises nothing."""
+    budgets = {}
+    for share in shares:
+        budget = Budget(share=share, filling=imputer)
+        budget.check()
+        name = f"{100.0 * share:g} % differ"
+        if n_holes and not budget.count(n_holes):
+            name, budget = "1 hole differs", Budget(cells=1, filling=imputer)
+        budgets[name] = budget
+    return list(budgets.items())
 
 
 def _rows_to_look_at(X: Any, X_test: Any) -> tuple[NDArray[np.intp], Any]:
     """Return the rows to bound and their numbers."""
     if X_test is not None:
         return np.arange(len(X_test)), X_test
+    if isinstance(X, IntervalMatrix):
+        raise IpubError("X is a table of intervals, whose rows are not looked at: give X_test.")
     if is_frame(X):
         import narwhals.stable.v1 as nw
 
@@ -217,12 +247,15 @@ def _fitted(model: Any, X: Any, y: Any, uncertainty: Any, intervals: Any, interv
     return certify(model, X, y, intervals=intervals, interval_level=interval_level, uncertainty=uncertainty)
 
 
-def _promise(name: str, fitted: Any, tested: Any) -> Promise:
-    certificate = fitted.certificate_
-    first = certificate[0] if isinstance(certificate, tuple) else certificate
-    has_classes = is_classifier(fitted)
-    bounds = np.asarray(fitted.decision_bounds(tested) if has_classes else fitted.predict_bounds(tested))
-    return Promise(name, first.promise, bounds, is_certain(bounds) if has_classes else None, first.note)
+def _promise(name: str, fitted: Any, tested: Any, predicted: NDArray[Any]) -> Promise:
+    certificates = fitted.training_.certificates
+    notes = " ".join(dict.fromkeys(each.note for each in certificates if each.note))
+    if not is_classifier(fitted):
+        return Promise(name, certificates[0].promise, np.asarray(fitted.predict_bounds(tested)), None, notes)
+    bounds = np.asarray(fitted.decision_bounds(tested))
+    # One label is possible, and it is the one that the model in question predicts.
+    is_predicted = possible_labels(bounds)[np.arange(len(bounds)), np.searchsorted(fitted.classes_, predicted)]
+    return Promise(name, certificates[0].promise, bounds, is_certain(bounds) & is_predicted, notes)
 
 
 def _imputation(model: Any, imputer: Any) -> str:

@@ -17,7 +17,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from ipub.certainty import is_certain, possible_labels
-from ipub.certificates import CERTIFICATES, Certificate, Neighbour, SlopeBounds, TrainedModel
+from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, Neighbour, SlopeBounds, TrainedModel
 from ipub.engine import Block, Rows
 from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
@@ -81,9 +81,9 @@ class PenaltyPath:
 
     @property
     def promise(self) -> str:
-        """What the bounds promise, in one sentence."""
-        certificate = self.estimators[0].certificate_
-        return str((certificate[0] if isinstance(certificate, tuple) else certificate).promise)
+        """What the bounds promise, in one sentence that holds for every alpha."""
+        promises = [estimator.training_.certificates[0].promise for estimator in self.estimators]
+        return next((promise for promise in promises if promise != ANY_FILLING), ANY_FILLING)
 
 
 def penalty_path(

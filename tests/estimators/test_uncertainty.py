@@ -1,5 +1,6 @@
 """The parameter `uncertainty`: budgets, random holes and draws in everything that a fitted estimator does."""
 
+import copy
 import itertools
 import pickle
 from dataclasses import replace
@@ -106,6 +107,22 @@ def test_every_level_of_few_missing_categories_is_within_the_bounds():
         assert (found <= bounds[:, 1] + 1e-9).all()
 
 
+def test_one_wrong_category_or_number_of_a_frame_is_within_the_bounds():
+    X, y = frame()
+    model = BoundedClassifier(alpha=0.1, uncertainty=Budget(cells=0, wrong_cells=1, precision={"age": 0.4})).fit(X, y)
+    rows = X.dropna().head(10)
+    bounds, ranges = model.decision_bounds(rows), model.hole_ranges_
+    filled = X.fillna({"size": ranges[0].mean(), "age": ranges[1].mean(), "site": X["site"].mode()[0]})
+    for i in range(0, N, 3):
+        tables = [filled.assign(age=filled["age"] + off * (filled.index == i)) for off in (-0.4, 0.4)]
+        if X["site"].notna()[i]:
+            tables += [filled.assign(site=filled["site"].where(filled.index != i, level)) for level in "abc"]
+        for other in tables if X["age"].notna()[i] else tables[2:]:
+            found = scores_of(other, y, 0.1, rows)
+            assert (bounds[:, 0] <= found + 1e-9).all()
+            assert (found <= bounds[:, 1] + 1e-9).all()
+
+
 def test_a_larger_budget_is_wider_and_all_holes_are_at_most_any_filling():
     X, y = table()
     worst = BoundedClassifier(alpha=0.2).fit(X, y).decision_bounds(T)
@@ -168,9 +185,22 @@ def test_the_sentence_says_always_or_with_which_probability():
     for name in ("worst", "budget", "share", "wrong cells"):
         assert promises[name].startswith("Always: the bounds hold for every")
     assert promises["random"].startswith("With probability 90 %")
-    assert promises["draws"].startswith("With probability 66.67 %")
+    assert promises["draws"].startswith("With probability 66.6666 %")
     assert "at most 2 of the" in promises["budget"]
     assert "at most 1 of the observed cells" in promises["wrong cells"]
+
+
+def test_a_probability_in_a_sentence_is_never_more_than_is_proved():
+    assert RandomHoles(delta=1e-9).promise.startswith("With probability 99.9999 %")
+    assert Draws(n_draws=10**8).promise.startswith("With probability 99.9999 %")
+
+
+def test_the_sentence_of_a_path_holds_for_every_alpha():
+    X, y = table()
+    path = penalty_path(BoundedClassifier(uncertainty=RandomHoles(bias=0.0)), X, y, T, alphas=[1e-6, 1.0])
+    promises = [estimator.certificate_.promise for estimator in path.estimators]
+    assert len(set(promises)) == 2
+    assert path.promise.startswith("With probability 99 %")
 
 
 def test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so():
@@ -237,6 +267,9 @@ def test_a_changed_object_is_noticed_and_an_equal_one_is_not():
         (RandomHoles(delta=0.0), "delta is 0.0"),
         (RandomHoles(blocks="columns"), "blocks is 'columns'"),
         (RandomHoles(claim="some"), "claim is 'some'"),
+        (Budget(cells=1, filling=5), "The filling gives a int"),
+        (Budget(cells=1, filling=lambda X: X), "filling is a function"),
+        (Draws(random_state="a"), "random_state is 'a'"),
         ("best", "uncertainty"),
         (3, "uncertainty"),
     ],
@@ -257,6 +290,13 @@ def test_what_a_budget_does_not_speak_of_is_refused(options):
     X, y = table()
     with pytest.raises(IpubError, match=r"[Bb]udget"):
         BoundedClassifier(uncertainty=Budget(cells=1), **options).fit(X, y)
+
+
+@pytest.mark.parametrize("uncertainty", [Budget(cells=1), RandomHoles()])
+def test_uncertain_targets_are_refused(uncertainty):
+    X, y = table()
+    with pytest.raises(IpubError, match="y_lower"):
+        BoundedRegressor(uncertainty=uncertainty).fit(X, y, y_lower=y - 0.1, y_upper=y + 0.1)
 
 
 def test_bounds_of_cells_may_be_given():
@@ -281,6 +321,24 @@ def test_more_than_two_classes():
     assert model.decision_bounds(T).shape == (12, 3, 2)
     assert (model.predict_set(T).sum(axis=1) >= 1).all()
     assert all("at most 1 of the" in each.promise for each in model.certificate_)
+    model = BoundedClassifier(alpha=0.2, uncertainty=Draws(n_draws=5, random_state=0)).fit(X, y)
+    assert "the 3 scores of each of m rows together the probability is at least 1 - m 6/6" in (
+        model.certificate_[0].promise
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_of_a_call_share_the_probability_only_if_they_are_claimed_together(n_classes):
+    X, _ = table(seed=2)
+    y = np.digitize(np.nan_to_num(X[:, 0]), [-0.4, 0.4]) if n_classes == 3 else np.nan_to_num(X[:, 0]) > 0.0
+    for claim in ("row", "rows"):
+        uncertainty = RandomHoles(bias=0.0, delta=0.5, blocks="cells", claim=claim)
+        model = BoundedClassifier(alpha=3.0, uncertainty=uncertainty).fit(X, y)
+        together, alone = model.decision_bounds(T), model.decision_bounds(T[:1])
+        is_same = np.allclose(together[:1], alone, rtol=1e-9)
+        assert is_same if claim == "row" else not is_same
+        assert (np.ptp(together[:1], axis=-1) >= np.ptp(alone, axis=-1) - 1e-12).all()
+        assert np.array_equal(copy.deepcopy(model).decision_bounds(T), together)
 
 
 def test_a_claim_for_more_rows_is_wider():
@@ -333,6 +391,23 @@ def test_penalty_paths_and_certified_pipelines_speak_it(uncertainty):
     if not isinstance(uncertainty, Draws):  # whose draws need not be near the means
         assert ((bounds[:, 0] <= scores) & (scores <= bounds[:, 1])).all()
     assert model.certificate_.promise
+
+
+def test_a_pipeline_that_fills_in_values_outside_the_intervals_is_within_the_bounds_of_its_budget():
+    X, y = table()
+    pipeline = make_pipeline(SimpleImputer(strategy="constant", fill_value=5.0), LogisticRegression(C=0.1, tol=1e-12))
+    pipeline.fit(X, y)
+    intervals, scores = dict.fromkeys(range(D), (-0.1, 0.1)), pipeline.decision_function(T)
+    for uncertainty in (Budget(cells=0), Budget(cells=2), Budget(cells=1, wrong_cells=1, precision=0.1)):
+        with pytest.warns(UserWarning, match="outside their interval"):
+            bounds = certify(pipeline, X, y, intervals=intervals, uncertainty=uncertainty).decision_bounds(T)
+        assert (bounds[:, 0] <= scores + 1e-3).all()
+        assert (scores - 1e-3 <= bounds[:, 1]).all()
+    with (
+        pytest.warns(UserWarning, match="outside their interval"),
+        pytest.raises(IpubError, match="outside its interval for column"),
+    ):
+        certify(pipeline, X, y, intervals=intervals, uncertainty=RandomHoles())
 
 
 def test_attained_bounds_are_inside_and_within_the_budget():
@@ -456,9 +531,9 @@ def test_the_report_goes_from_any_filling_to_draws():
     X, y = table()
     pipeline = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.1, tol=1e-10)).fit(X, y)
     report = imputation_report(pipeline, X, y, T, draws=Draws(n_draws=5, random_state=0))
-    assert report.columns()["promise"] == ["any filling", "20 % differ", "5 % differ", "1 % differ", "5 draws"]
+    assert report.columns()["promise"] == ["any filling", "20 % differ", "1 hole differs", "5 draws"]
     certain = report.columns()["certain"]
-    assert certain[0] <= certain[1] <= certain[2] <= certain[3]
+    assert certain[0] <= certain[1] <= certain[2]
     assert len(report.unsafe_rows("any filling")) == round(12 * (1 - certain[0]))
     assert "SimpleImputer" in repr(report)
     with pytest.raises(IpubError, match="no promise 'all'"):
@@ -475,6 +550,12 @@ def test_the_report_of_an_estimator_a_frame_and_a_regression():
     assert list(report.columns()) == ["promise", "width"]
     with pytest.raises(IpubError, match="regression"):
         report.unsafe_rows("any filling")
+    with pytest.raises(IpubError, match="draws is 199"):
+        imputation_report(BoundedRegressor(), X, y, draws=199)
+    with pytest.raises(IpubError, match=r"shares is 0\.05"):
+        imputation_report(BoundedRegressor(), X, y, shares=0.05)
+    with pytest.raises(IpubError, match="give X_test"):
+        imputation_report(BoundedRegressor(), IntervalMatrix.from_bounds(T, T), np.arange(12))
     with pytest.raises(IpubError, match="give X_test"):
         imputation_report(BoundedClassifier(), np.full((4, 1), np.nan), [0, 1, 0, 1])
 
@@ -581,3 +662,32 @@ def test_the_models_of_several_classes_share_the_probability_whatever_is_claimed
         one, three = single.decision_bounds(T), several.decision_bounds(T)
         assert three.shape == (12, 3, 2)
         assert np.allclose(one, three[:, 0], rtol=1e-6)
+
+
+def test_a_prediction_is_safe_only_if_it_is_the_one_that_is_certain():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 1))
+    y = (X[:, 0] > 0.0).astype(int)
+    X[: N // 2, 0] = np.where(y[: N // 2] == 1, np.nan, X[: N // 2, 0])
+    imputer = SimpleImputer(strategy="constant", fill_value=-9.0)  # it turns the trend around
+    pipeline = make_pipeline(imputer, LogisticRegression(C=0.1)).fit(X, y)
+    rows = np.array([[-2.0], [2.0]])
+    with pytest.warns(UserWarning, match="outside their interval"):
+        report = imputation_report(
+            pipeline, X, y, rows, intervals={0: (0.5, 1.5)}, draws=Draws(n_draws=3, random_state=0)
+        )
+    for promise in report.promises:
+        if promise.name in ("any filling", "3 draws"):
+            labels = (promise.bounds > 0.0).all(axis=1)
+            wrong = labels != (pipeline.predict(rows) == 1)
+            assert wrong.any()
+            assert not promise.certain[wrong].any()
+
+
+def test_a_share_of_less_than_one_hole_is_one_hole():
+    X, y = table(holes=0.03)
+    report = imputation_report(BoundedClassifier(alpha=0.3), X, y, T, draws=Draws(n_draws=3, random_state=0))
+    assert report.columns()["promise"] == ["any filling", "20 % differ", "1 hole differs", "3 draws"]
+    assert all("at most 0" not in promise.sentence for promise in report.promises)
+    complete = imputation_report(BoundedClassifier(alpha=0.3), np.nan_to_num(X), y, T, draws=Draws(n_draws=3))
+    assert "all 12 predictions are safe under the promise 'any filling'" in complete.verdict

@@ -79,8 +79,8 @@ def choose_uncertainty(
     wrong_by: float | None,
     random_holes: float | None,
     draws: int,
-    imputer: str,
-    draw_radius: float,
+    imputer: str | None,
+    draw_radius: float | None,
 ) -> Any:
     """Return the parameter `uncertainty` that the options of `ipub fit` ask for."""
     asked = {
@@ -93,9 +93,15 @@ def choose_uncertainty(
         raise TableError(f"{first} and {second} are different promises: choose one of them.")
     if wrong_by is not None and not wrong_cells:
         raise TableError("--wrong-by says how wrong observed cells may be: give --wrong-cells as well.")
+    for option, value in (("--imputer", imputer), ("--draw-radius", draw_radius)):
+        if value is not None and not draws:
+            raise TableError(f"{option} is about draws of an imputer: give --draws as well.")
+    if draws == 1:
+        raise TableError("--draws 1 says nothing about other fillings: give at least 2.")
     if draws:
+        imputer, radius = imputer or IMPUTERS[0], 0.1 if draw_radius is None else draw_radius
         check_choice("--imputer", imputer, list(IMPUTERS))
-        return Draws(imputer, n_draws=draws, radius=draw_radius, random_state=0)
+        return Draws(imputer, n_draws=draws, radius=radius, random_state=0)
     if random_holes is not None:
         return RandomHoles(bias=random_holes)
     if not asked["--budget or --wrong-cells"]:
@@ -109,6 +115,9 @@ def _budget(text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        return {"share": float(text[:-1]) / 100.0} if text.endswith("%") else {"cells": int(text)}
+        budget = {"share": float(text[:-1]) / 100.0} if text.endswith("%") else {"cells": int(text)}
     except ValueError:
         raise TableError(f"--budget {text} is no number of cells: give one like 12, or a share like 5%.") from None
+    if not (0.0 <= budget.get("share", 0.0) <= 1.0 and budget.get("cells", 0) >= 0):
+        raise TableError(f"--budget {text} is out of range: give a number of cells like 12, or 0% to 100%.")
+    return budget

@@ -7,6 +7,7 @@ import errno
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -125,11 +126,16 @@ def fit(
         float | None, typer.Option(help="By how much, in the units of their column; else anywhere in its interval.")
     ] = None,
     random_holes: Annotated[
-        float | None, typer.Option(help="Holes are random, with means so many half-widths off the middle: 0 to 1.")
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Holes are random, with means so many half-widths off the middle: 0 to 1."),
     ] = None,
     draws: Annotated[int, typer.Option(min=0, help="Bound what an imputer draws, so often: 199 for 99 %.")] = 0,
-    imputer: Annotated[str, typer.Option(help="Imputer of --draws: hot_deck or chained.")] = "hot_deck",
-    draw_radius: Annotated[float, typer.Option(help="How far holes may be off a draw, in half-widths.")] = 0.1,
+    imputer: Annotated[
+        str | None, typer.Option(help="Imputer of --draws: hot_deck, which is the default, or chained.")
+    ] = None,
+    draw_radius: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="How far holes may be off a draw, in half-widths; else 0.1.")
+    ] = None,
 ) -> None:
     """Train on a table with missing cells and save a model that bounds its predictions.
 
@@ -208,11 +214,11 @@ def _show_training(estimator: Any, X: pa.Table) -> None:
 
 def _say_promise(estimator: Any) -> None:
     """Say what the bounds promise, and what could not be certified as requested."""
-    certificate = estimator.certificate_
-    first = certificate[0] if isinstance(certificate, tuple) else certificate
-    say(first.promise)
-    if estimator.uncertainty != "worst" and first.note:
-        note(first.note)
+    certificates = estimator.training_.certificates
+    say(certificates[0].promise)
+    if estimator.uncertainty != "worst":
+        for each in dict.fromkeys(certificate.note for certificate in certificates if certificate.note):
+            note(each)
 
 
 def _say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
@@ -256,12 +262,15 @@ def predict(
     test: Annotated[Path, typer.Argument(help="Table to predict: .csv, .tsv (or with .gz) or .parquet.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write .csv, .tsv or .parquet.")] = None,
 ) -> None:
-    """Predict the rows of a table, with bounds that hold for every filling of the missing cells, in both tables.
+    """Predict the rows of a table, with bounds that hold for the training tables that the model was fitted for.
+
+    These are all fillings of its missing cells, unless `ipub fit` was asked for a weaker promise: what is promised is
+    printed. Missing cells of the rows to predict may have any value.
 
     Columns written: prediction; for log_loss also probability (of the second class; of more than two, of the
-    predicted one), for the hinges score; lower and upper, the bounds of that number; certain, whether no filling
-    changes the class; with more than two classes also possible, those that some filling may give. Regression has
-    no classes, hence no column certain.
+    predicted one), for the hinges score; lower and upper, the bounds of that number; certain, whether no table
+    within the promise changes the class; with more than two classes also possible, those that some may give.
+    Regression has no classes, hence no column certain.
     """
     if output is not None:
         tables.check_table_path(output)
@@ -404,6 +413,7 @@ def check(
 
 
 def _show_report(report: ImputationReport) -> None:
+    report = replace(report, rows=report.rows + 1)  # the screen counts rows from 1
     columns = report.columns()
     table = new_table(*columns, left=["promise"])
     for values in zip(*columns.values(), strict=True):

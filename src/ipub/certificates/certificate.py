@@ -79,8 +79,11 @@ class ScoreBounds(ABC):
         """Whether they hold with a probability for each row by itself: together, rows need `for_rows`."""
         return False
 
-    def for_rows(self, n_rows: int) -> ScoreBounds:  # noqa: ARG002 (what always holds does so for all rows)
-        """Return bounds that hold, with the same probability, for so many rows together."""
+    def for_rows(self, of_a_row: int, of_all: int | None = None) -> ScoreBounds:  # noqa: ARG002 (always)
+        """Return bounds that hold, with the same probability, for what one call looks at.
+
+        That are so many scores of a row; or, if all rows of a call are claimed together, so many `of_all` of them.
+        """
         return self
 
     @classmethod
@@ -178,9 +181,9 @@ class Certificate:
         """Whether a part holds with a probability for each row by itself."""
         return any(part.row_by_row for part in self.parts)
 
-    def for_rows(self, n_rows: int) -> Certificate:
-        """Return the certificate that holds, with the same probability, for so many rows together."""
-        return replace(self, parts=tuple(part.for_rows(n_rows) for part in self.parts))
+    def for_rows(self, of_a_row: int, of_all: int | None = None) -> Certificate:
+        """Return the certificate that holds, with the same probability, for what one call looks at."""
+        return replace(self, parts=tuple(part.for_rows(of_a_row, of_all) for part in self.parts))
 
     def without_training_rows(self) -> Certificate:
         """Return the certificate that keeps no training rows, nor sums over fewer than `FEWEST_ROWS` of them.

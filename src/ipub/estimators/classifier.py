@@ -77,6 +77,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         What the bounds are about: every filling of the holes (the worst case); tables that differ from a filled-in one
         in few cells (`ipub.Budget`); missing values that are independent from row to row (`ipub.RandomHoles`); or those
         that an imputer draws (`ipub.Draws`). The last two hold with a probability. ``certificate_.promise`` says which.
+        Where "the center" is named below, that is the filled-in table; of `Draws`, the mean of the models of all draws.
+        Where "all fillings" are, that is the tables of the promise.
     class_weight : "balanced", mapping or None, default=None
         Factors of the weights of each class's rows: ``{class: factor}``, or such that all classes weigh the same.
     unknown_labels : bool, default=False
@@ -278,8 +280,9 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
         With more than two classes, (m, n_classes, 2).
 
-        Guarantee: for *every* filling of the training table inside the intervals, every exact minimiser (w, b) of its
-        training problem has ``lower <= x.w + b <= upper``. Holes of the row x itself may take any value in the
+        Guarantee (of ``uncertainty="worst"``; for others it is ``certificate_.promise``): for *every* filling of the
+        training table inside the intervals, every exact minimiser (w, b) of its training problem has
+        ``lower <= x.w + b <= upper``. Holes of the row x itself may take any value in the
         intervals of their columns, or in those of an `IntervalMatrix`. Nothing is said about values outside the
         intervals, nor about errors in y beyond what `unknown_labels` and `max_label_errors` allow for.
         """

@@ -155,8 +155,9 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     def predict_bounds(self, X: Any) -> Any:
         """Return (m, 2): bounds of the prediction of each row over all fillings of the holes.
 
-        Guarantee: for *every* filling of the training table inside the intervals, the exact minimiser (w, b) of its
-        training problem has ``lower <= x.w + b <= upper``. Holes of the row x itself may take any value in the
+        Guarantee (of ``uncertainty="worst"``; for others it is ``certificate_.promise``): for *every* filling of the
+        training table inside the intervals, the exact minimiser (w, b) of its training problem has
+        ``lower <= x.w + b <= upper``. Holes of the row x itself may take any value in the
         intervals of their columns, or in those of an `IntervalMatrix`. Nothing is said about values outside the
         intervals, nor about errors in y beyond `y_lower` and `y_upper` of `fit`.
         """

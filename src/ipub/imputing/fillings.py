@@ -10,7 +10,7 @@ from sklearn.base import clone
 from ipub.errors import IpubError
 from ipub.imputing.holes import Filling, Holes
 from ipub.imputing.user_imputer import FilledTableReader
-from ipub.uncertainty.budget import FILLINGS
+from ipub.uncertainty.budget import FILLINGS, GIVEN
 
 
 def filling_of(given: Any, holes: Holes) -> Filling:
@@ -34,6 +34,8 @@ def filling_of(given: Any, holes: Holes) -> Filling:
     if hasattr(given, "fit_transform"):
         imputer = clone(given)
         return FilledTableReader(holes, f"The imputer {type(given).__name__}").filling(imputer.fit_transform(holes.X))
+    if callable(given):
+        raise IpubError("filling is a function: give the table that it fills in, or an imputer.")
     return FilledTableReader(holes, "The filling").filling(given)
 
 
@@ -42,6 +44,11 @@ def named_filling(name: str, holes: Holes) -> Filling:
 
     Missing categories have the most frequent observed level.
     """
+    if name == GIVEN:
+        raise IpubError(
+            "filling is 'given': a model file, or a pickle of a fitted model, holds no filling. Set the parameter "
+            "uncertainty again before you fit."
+        )
     if name not in FILLINGS:
         known = ", ".join(map(repr, FILLINGS))
         raise IpubError(f"filling is {name!r}: use {known}, an imputer, or a filled-in table.")

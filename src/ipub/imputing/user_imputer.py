@@ -41,6 +41,9 @@ class FilledTableReader:
         columns = self.holes.learnt.columns
         shape = (len(self.holes.table), columns.n_features_in)
         found = np.shape(filled)
+        if len(found) != 2:
+            kind = "None" if filled is None else f"a {type(filled).__name__}"
+            raise IpubError(f"{self.what} gives {kind}: it must be a table of the shape of X, {shape}.")
         if found != shape:
             raise IpubError(
                 f"{self.what} gives a table of shape {found} for X of shape {shape}: it must keep rows and columns. "
@@ -51,7 +54,7 @@ class FilledTableReader:
             if not is_frame(filled):
                 raise IpubError(
                     f"{self.what} gives a {type(filled).__name__}, and X has categories: it must be a DataFrame with "
-                    "the columns of X."
+                    "the columns of X. (An imputer of scikit-learn gives one after set_output(transform='pandas').)"
                 )
             return np.asarray(columns.values(filled, is_checked_later=True), dtype=float)
         try:

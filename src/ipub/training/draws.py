@@ -312,14 +312,11 @@ def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_
         return [task.weights(seed) for seed in seeds]
 
 
-def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws, n_models: int) -> Certificate:
+def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws, n_classes: int) -> Certificate:
     """Return the range over all draws of one model as a certificate."""
     bounds = DrawBounds(tuple(member.certificate for member in members), np.stack([member.w for member in members]))
     notes = dict.fromkeys(member.certificate.note for member in members if member.certificate.note)
     if CERTIFICATES[name].needs.training:
         notes["Draws are certified by 'tight': retraining for each row of each draw would take too long."] = None
     gap = max(member.certificate.gap for member in members)
-    promise = draws.promise
-    if n_models > 1:
-        promise += f" The scores of the {n_models} classes of a row count as {n_models} rows."
-    return Certificate(name, (bounds,), gap, " ".join(notes), promise)
+    return Certificate(name, (bounds,), gap, " ".join(notes), draws.promise_for(n_classes))

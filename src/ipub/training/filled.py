@@ -15,7 +15,7 @@ from ipub.data.holes import column_precision
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import Levels
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
-from ipub.errors import IpubError
+from ipub.errors import GiveRange, IpubError
 from ipub.imputing import DrawnTables, Holes, filling_of, holes_of
 from ipub.parallel import single_threaded_blas
 from ipub.problem import Problem
@@ -27,6 +27,9 @@ from ipub.uncertainty import Budget, RandomHoles
 
 Source = tuple[Any, ArrayLike | None, ArrayLike | None]
 """The training table as it was given to `fit`, and the bounds of its cells."""
+
+ROUNDING = 1e-9
+"""By so much of its size a filled-in value may be outside its interval for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +113,7 @@ def certify_filled(
         Returns the solution of a problem that is certified from; else models are trained.
     """
     check_arithmetic()
-    _refuse_other_uncertainty(parameters)
+    _refuse_other_uncertainty(parameters, data)
     filled = _filled(parameters, data, uncertainty, source, table, reference)
     with single_threaded_blas(data.rows[0].n_features):
         certificates = _certificates(parameters, data, filled, uncertainty)
@@ -120,17 +123,17 @@ def certify_filled(
     return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled)))
 
 
-def _refuse_other_uncertainty(parameters: Parameters) -> None:
+def _refuse_other_uncertainty(parameters: Parameters, data: TrainingData) -> None:
     """Raise an error for what the bounds around a filled-in table do not speak of."""
     if parameters.precision is not None:
         raise IpubError(
             "The estimator's precision makes every observed cell uncertain, and a budget speaks of single ones: leave "
             "it out, and say Budget(wrong_cells=..., precision=...)."
         )
-    if parameters.unknown_labels or parameters.max_label_errors:
+    if parameters.unknown_labels or parameters.max_label_errors or data.rows[0].uncertain_labels:
         raise IpubError(
-            "Budgets and random holes speak of the cells of X: use them without unknown_labels and max_label_errors, "
-            "or uncertainty='worst' with them."
+            "Budgets and random holes speak of the cells of X: use them without unknown_labels, max_label_errors, "
+            "y_lower and y_upper, or uncertainty='worst' with them."
         )
 
 
@@ -158,6 +161,7 @@ def _filled(
         table = _with_values_of(engine.matrix, table)
     if isinstance(uncertainty, RandomHoles):
         _refuse_clipped(data, holes)
+        _refuse_outside(engine.matrix, table, holes)
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), engine.y, engine.weight)
     models = [on_engine(each, rows) for each in data.rows]
     if reference is None:
@@ -170,6 +174,23 @@ def _filled(
         movable = movable.joined_to(movable_cells(data, holes, table, uncertainty.precision))
     n_holes = int(np.count_nonzero(movable.unit_group == HOLES))
     return FilledTraining(table, trained, movable, n_holes)
+
+
+def _refuse_outside(matrix: IntervalMatrix, table: Array, holes: Holes) -> None:
+    """Raise an error if a pipeline has filled in a number outside its interval: it is no mean of values inside."""
+    in_row, columns, centers, radii = matrix.cells(slice(0, matrix.shape[0]))
+    beyond = np.abs(table[in_row, columns] - centers) - radii
+    outside = np.flatnonzero(beyond > ROUNDING * (np.abs(centers) + radii))
+    if len(outside):
+        first = int(outside[0])
+        column = holes.label(int(columns[first]))
+        raise IpubError(
+            "The pipeline fills in a value outside its interval for column {column} in {row}, which is no mean of "
+            "values inside. Give a wider range, {remedy}, or give RandomHoles a filling.",
+            column=column,
+            row=int(in_row[first]),
+            remedy=GiveRange(column),
+        )
 
 
 def _with_values_of(matrix: IntervalMatrix, table: Array) -> Array:
@@ -300,13 +321,17 @@ def _certificates(
 ) -> tuple[Certificate, ...]:
     """Certify the tables around a filled-in one, for each model.
 
-    Where observed cells cannot be wrong, the bounds of any filling hold as well, and are intersected.
+    Where observed cells cannot be wrong, the bounds of any filling hold as well, and are intersected; if the filling
+    leaves the intervals, those of the smallest intervals that contain it too.
     """
     moves = moves_of(uncertainty, filled)
     attempts = [certify_around(*model, filled.movable, moves) for model in filled.models]
     wrong_cells = uncertainty.wrong_cells if isinstance(uncertainty, Budget) else 0
     missing = any(attempt.bounds is None for attempt in attempts)
     others = _any_filling(parameters, data, filled, bool(wrong_cells)) if missing or not wrong_cells else None
+    # One sentence for all classes: what holds for each of them.
+    is_any_filling = not wrong_cells and all(attempt.bounds is None for attempt in attempts)
+    promise = ANY_FILLING if is_any_filling else promise_of(uncertainty, filled)
     certificates = []
     for k, attempt in enumerate(attempts):
         parts: tuple[ScoreBounds, ...] = () if attempt.bounds is None else (attempt.bounds,)
@@ -316,9 +341,6 @@ def _certificates(
             note = " ".join(each for each in (note, others[k].note) if each)
         if attempt.bounds is None:
             note = f"{attempt.note} The bounds are those of {'all cells' if wrong_cells else 'any filling'}."
-        promise = promise_of(uncertainty, filled)
-        if attempt.bounds is None and not wrong_cells:
-            promise = ANY_FILLING
         gap = filled.models[k].solution.gap
         certificates.append(Certificate(parameters.certificate, parts, gap, note, promise))
     return tuple(certificates)

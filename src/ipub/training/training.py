@@ -233,10 +233,9 @@ class Training:
         _, (in_row, columns, _), origin = every_level(center, cells, missing_categories)
         looked_at = 1 + (np.bincount(in_row, minlength=len(origin)) > 0)
         of_rows = np.bincount(origin, looked_at, minlength=1)
-        together = self.around is not None and getattr(self.around.moves, "claim", "row") == "rows"
         weights = np.unique(columns)
-        n_events = max(1, int(of_rows.sum() if together else of_rows.max())) + len(weights)
-        certificates = tuple(certificate.for_rows(n_events) for certificate in self.certificates)
+        of_a_row, of_all = (max(1, int(count)) + len(weights) for count in (of_rows.max(), of_rows.sum()))
+        certificates = tuple(certificate.for_rows(of_a_row, of_all) for certificate in self.certificates)
         if len(weights) == 0:
             return replace(self, certificates=certificates)
         unit = np.eye(self.coef.shape[1] + self.fit_intercept)[: self.coef.shape[1]]
@@ -357,8 +356,8 @@ class Training:
         """
         if not self.models:
             raise NotFittedError(
-                "attained_bounds needs the training table, and a model that was loaded from a file, unpickled or "
-                "copied has none: call fit again."
+                "attained_bounds and flip_distance need the training table, and a model that was loaded from a file, "
+                "unpickled or copied has none: call fit again."
             )
         for model in self.models:
             model.problem.rows.clear_cache()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from dataclasses import fields
 from typing import Any
 
@@ -20,3 +21,16 @@ class Described:
 
 def _is_default(value: Any, default: Any) -> bool:
     return value is default or (isinstance(value, int | float | str) and value == default)
+
+
+def percent_of_success(failure: decimal.Decimal) -> str:
+    """Return the probability that something does not fail in per cent, rounded down: never more than is proved.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> percent_of_success(Decimal("0.01")), percent_of_success(Decimal("1e-30")), percent_of_success(Decimal(2) / 6)
+    ('99', '99.9999', '66.6666')
+    """
+    success = decimal.Context(prec=6, rounding=decimal.ROUND_FLOOR).subtract(decimal.Decimal(1), failure)
+    return f"{(100 * success).normalize():f}"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
+from sklearn.utils import check_random_state
+
 from ipub.errors import IpubError
-from ipub.uncertainty.described import Described
+from ipub.uncertainty.described import Described, percent_of_success
 
 IMPUTERS = ("hot_deck", "chained")
 """Imputers that are known by name."""
@@ -104,6 +107,12 @@ class Draws(Described):
             raise IpubError(
                 f"n_jobs is {self.n_jobs!r}: give a number of processes, -1 for all cores, or None for one."
             )
+        try:
+            check_random_state(self.random_state)
+        except ValueError:
+            raise IpubError(
+                f"random_state is {self.random_state!r}: give a whole number, at least 0, or None."
+            ) from None
 
     @property
     def probability(self) -> float:
@@ -124,6 +133,10 @@ class Draws(Described):
     @property
     def promise(self) -> str:
         """One sentence that says what the bounds promise, and a second one for several rows."""
+        return self.promise_for(1)
+
+    def promise_for(self, n_scores: int) -> str:
+        """Return the same for rows with so many scores: one for each of more than two classes (Theorem C (c))."""
         law = "the law of that imputer"
         if self.radius > 0.0 or self.cells:
             law = (
@@ -131,8 +144,11 @@ class Draws(Described):
                 f"{self.radius:g} half-widths from the drawn one, and every missing category is the drawn one"
                 + (f", but for at most {self.cells:,} of them, which may be anything" if self.cells else "")
             )
+        several = f"the {n_scores} scores of each of m rows together" if n_scores > 1 else "m rows together"
+        failures = f"m {2 * n_scores}/{self.n_draws + 1}"
+        percent = percent_of_success(Decimal(2) / (int(self.n_draws) + 1))
         return (
-            f"With probability {100.0 * self.probability:.4g} %, for each row by itself, the score is within its "
+            f"With probability {percent} %, for each row by itself, the score is within its "
             f"bounds: over {self.n_draws} fillings drawn by the imputer {self.name} and over the missing values, if "
-            f"these have {law}. For m rows together the probability is at least 1 - m 2/{self.n_draws + 1}."
+            f"these have {law}. For {several} the probability is at least 1 - {failures}."
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
 
 from ipub.errors import IpubError
 from ipub.uncertainty.budget import GIVEN
-from ipub.uncertainty.described import Described
+from ipub.uncertainty.described import Described, percent_of_success
 
 BLOCKS, CLAIMS = ("rows", "cells"), ("row", "rows", "all")
 
@@ -72,8 +73,9 @@ class RandomHoles(Described):
             if self.bias
             else "the filled-in ones as their means"
         )
+        percent = percent_of_success(Decimal(repr(float(self.delta))))
         return (
-            f"With probability {100.0 * (1.0 - self.delta):.6g} %, over the missing values and {of[self.claim]}, the "
+            f"With probability {percent} %, over the missing values and {of[self.claim]}, the "
             f"bounds hold: if missing values are independent from {from_to}, inside their intervals, and have {means}."
         )
 

@@ -115,12 +115,13 @@ class FilledBounds(ScoreBounds):
     def row_by_row(self) -> bool:
         return self.table.chance is not None and self.table.chance.claim != "all"
 
-    def for_rows(self, n_rows: int) -> FilledBounds:
-        """Return the bounds that hold for so many rows at once, if moves are random and not all rows are meant."""
+    def for_rows(self, of_a_row: int, of_all: int | None = None) -> FilledBounds:
+        """Return the bounds whose probability is shared by what one call looks at, if moves are random."""
         metric, chance = self.proved.metric, self.table.chance
         if chance is None or chance.claim == "all":
             return self
-        table = replace(self.table, chance=replace(chance, n_rows=n_rows))
+        n_scores = of_all if chance.claim == "rows" and of_all is not None else of_a_row
+        table = replace(self.table, chance=replace(chance, n_rows=n_scores))
         return replace(self, proved=replace(self.proved, metric=replace(metric, table=table)))
 
     @overflow_means_unbounded()

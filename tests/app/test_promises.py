@@ -1,0 +1,89 @@
+"""Promises on the command line: `ipub fit` with each of them, `ipub predict` and `ipub check`."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from ipub import BoundedClassifier, Budget, Draws, RandomHoles
+from ipub.app import cli
+from ipub.io.modelfile import load
+
+N = 60
+
+
+@pytest.fixture(autouse=True)
+def frame(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=N), "b": rng.normal(size=N), "c": rng.choice(["x", "y"], size=N)})
+    frame["y"] = np.where(frame["a"] + (frame["c"] == "x") > 0.5, "yes", "no")
+    frame.loc[[2, 30], "a"] = np.nan
+    frame.loc[[5, 40], "c"] = None
+    frame.to_csv("t.csv", index=False)
+    return frame
+
+
+def run(*arguments):
+    done = CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    ("options", "uncertainty", "words"),
+    [
+        ([], "worst", "Always: the bounds hold for every filling"),
+        (["--budget", "50%"], Budget(share=0.5), "at most 2 of the 4 missing values"),
+        (["--budget", "1"], Budget(cells=1), "at most 1 of the 4 missing values"),
+        (
+            ["--budget", "1", "--wrong-cells", "1", "--wrong-by", "0.2"],
+            Budget(cells=1, wrong_cells=1, precision=0.2),
+            "at most 1 of the observed cells",
+        ),
+        (["--random-holes", "0"], RandomHoles(bias=0.0), "With probability 99 %"),
+        (["--draws", "3", "--draw-radius", "0.2"], Draws(n_draws=3, radius=0.2, random_state=0), "0.2 half-widths"),
+        (["--draws", "3", "--imputer", "chained"], Draws("chained", n_draws=3, random_state=0), "'chained'"),
+    ],
+)
+def test_fit_and_predict_say_what_is_promised(frame, options, uncertainty, words):
+    fitted = run("fit", "t.csv", "--target", "y", "--alpha", "0.3", "--keep-training-rows", *options)
+    predicted = run("predict", "model.ipub", "t.csv", "-o", "bounds.csv")
+    assert words in fitted.stdout
+    assert words in predicted.stdout
+    expected = BoundedClassifier(alpha=0.3, uncertainty=uncertainty).fit(frame.drop(columns="y"), frame["y"])
+    rows = frame.drop(columns="y").dropna()
+    assert np.allclose(load("model.ipub").decision_bounds(rows), expected.decision_bounds(rows), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--budget", "150%"], "--budget 150% is out of range"),
+        (["--budget=-3"], "--budget -3 is out of range"),
+        (["--budget", "some"], "--budget some is no number of cells"),
+        (["--budget", "1", "--draws", "3"], "different promises"),
+        (["--wrong-by", "1"], "give --wrong-cells"),
+        (["--imputer", "chained"], "give --draws"),
+        (["--draw-radius", "0.2"], "give --draws"),
+        (["--draws", "1"], "at least 2"),
+        (["--draws", "3", "--imputer", "mean"], "--imputer mean is not known"),
+        (["--random-holes", "3"], "--random-holes"),
+        (["--draws", "3", "--draw-radius", "3"], "--draw-radius"),
+    ],
+)
+def test_fit_refuses_what_promises_nothing(options, words):
+    done = CliRunner().invoke(cli.app, ["fit", "t.csv", "--target", "y", *options])
+    assert done.exit_code == 2
+    (sentence,) = done.stderr.splitlines()
+    assert words in sentence
+
+
+def test_check_shows_one_promise_after_another_and_counts_rows_from_1(frame):
+    done = run("check", "t.csv", "--target", "y", "--draws", "3", "--imputer", "median")
+    for name in ("any filling", "1 hole differs", "3 draws"):
+        assert name in done.stdout
+    assert "Filled in by the median" in done.stdout
+    frame.drop(columns="y").assign(a=0.0, b=0.0, c="y").iloc[:1].to_csv("test.csv", index=False)
+    done = run("check", "t.csv", "--target", "y", "--draws", "3", "--alpha", "0.0001", "--test", "test.csv")
+    assert "rows that may change: 1. " in done.stdout or "all 1 predictions are safe" in done.stdout
