@@ -264,9 +264,10 @@ def _imputation(model: Any, imputer: Any) -> str:
         return f"the {imputer}" if imputer != "middle" else "the middle of every interval"
     if imputer is not None:
         return type(imputer).__name__ if hasattr(imputer, "fit_transform") else "the filling that was given"
-    steps = [step for _, step in getattr(model, "steps", [])]
-    imputers = [type(step).__name__ for step in steps if "Imputer" in type(step).__name__]
-    return imputers[0] if imputers else "the middle of every interval"
+    # Those inside a ColumnTransformer too.
+    names = (type(part).__name__ for part in model.get_params().values())
+    imputers = list(dict.fromkeys(name for name in names if "Imputer" in name))
+    return " and ".join(imputers) or "the middle of every interval"
 
 
 def _shown(value: Any) -> str:
