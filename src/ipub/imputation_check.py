@@ -174,7 +174,7 @@ def imputation_report(
     >>> pipeline = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.1)).fit(X, y)
     >>> report = imputation_report(pipeline, X, y, draws=Draws(n_draws=19, random_state=0))
     >>> report.columns()["promise"]
-    ['any filling', '20 % differ', '5 % differ', '1 % differ', '19 draws']
+    ['any filling', '20 % differ', '5 % differ', '1 hole differs', '19 draws']
     """
     draws = Draws() if draws is None else draws
     if not isinstance(draws, Draws):
