@@ -174,7 +174,7 @@ def imputation_report(
     >>> pipeline = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.1)).fit(X, y)
     >>> report = imputation_report(pipeline, X, y, draws=Draws(n_draws=19, random_state=0))
     >>> report.columns()["promise"]
-    ['any filling', '20 % differ', '5 % differ', '1 % differ', '19 draws']
+    ['any filling', '20 % differ', '5 % differ', '1 hole differs', '19 draws']
     """
     draws = Draws() if draws is None else draws
     if not isinstance(draws, Draws):
@@ -264,9 +264,10 @@ def _imputation(model: Any, imputer: Any) -> str:
         return f"the {imputer}" if imputer != "middle" else "the middle of every interval"
     if imputer is not None:
         return type(imputer).__name__ if hasattr(imputer, "fit_transform") else "the filling that was given"
-    steps = [step for _, step in getattr(model, "steps", [])]
-    imputers = [type(step).__name__ for step in steps if "Imputer" in type(step).__name__]
-    return imputers[0] if imputers else "the middle of every interval"
+    # Those inside a ColumnTransformer too.
+    names = (type(part).__name__ for part in model.get_params().values())
+    imputers = list(dict.fromkeys(name for name in names if "Imputer" in name))
+    return " and ".join(imputers) or "the middle of every interval"
 
 
 def _shown(value: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -691,3 +691,14 @@ def test_a_share_of_less_than_one_hole_is_one_hole():
     assert all("at most 0" not in promise.sentence for promise in report.promises)
     complete = imputation_report(BoundedClassifier(alpha=0.3), np.nan_to_num(X), y, T, draws=Draws(n_draws=3))
     assert "all 12 predictions are safe under the promise 'any filling'" in complete.verdict
+
+
+def test_the_report_names_the_imputers_inside_a_column_transformer():
+    X, y = frame()
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder())
+    columns = ColumnTransformer([("numbers", numbers, ["size", "age"]), ("words", words, ["site"])])
+    X["site"] = X["site"].astype(object).where(X["site"].notna(), np.nan)
+    pipeline = make_pipeline(columns, LogisticRegression(C=0.01, tol=1e-10)).fit(X, y)
+    report = imputation_report(pipeline, X, y, X.dropna().head(5), shares=[0.2], draws=Draws(n_draws=2))
+    assert "Filled in by SimpleImputer" in report.verdict
