@@ -23,6 +23,15 @@ from sklearn.base import is_classifier
 import ipub
 from ipub.app.choices import check_choice, choose_loss, choose_uncertainty
 from ipub.app.demo import show_demo
+from ipub.app.options import (
+    BudgetOption,
+    DrawRadius,
+    ImputerName,
+    NumberOfDraws,
+    RandomHolesBias,
+    WrongBy,
+    WrongCells,
+)
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
 from ipub.certainty import is_certain, possible_labels
 from ipub.certificates import CERTIFICATES, keeps_training_rows
@@ -118,24 +127,13 @@ def fit(
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "none",
     ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    budget: Annotated[
-        str, typer.Option(help="Bound tables in which so many holes differ from the filled-in ones: 5% or 12.")
-    ] = "",
-    wrong_cells: Annotated[int, typer.Option(min=0, help="Observed cells that may be wrong, beside the holes.")] = 0,
-    wrong_by: Annotated[
-        float | None, typer.Option(help="By how much, in the units of their column; else anywhere in its interval.")
-    ] = None,
-    random_holes: Annotated[
-        float | None,
-        typer.Option(min=0.0, max=1.0, help="Holes are random, with means so many half-widths off the middle: 0 to 1."),
-    ] = None,
-    draws: Annotated[int, typer.Option(min=0, help="Bound what an imputer draws, so often: 199 for 99 %.")] = 0,
-    imputer: Annotated[
-        str | None, typer.Option(help="Imputer of --draws: hot_deck, which is the default, or chained.")
-    ] = None,
-    draw_radius: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="How far holes may be off a draw, in half-widths; else 0.1.")
-    ] = None,
+    budget: BudgetOption = "",
+    wrong_cells: WrongCells = 0,
+    wrong_by: WrongBy = None,
+    random_holes: RandomHolesBias = None,
+    draws: NumberOfDraws = 0,
+    imputer: ImputerName = None,
+    draw_radius: DrawRadius = None,
 ) -> None:
     """Train on a table with missing cells and save a model that bounds its predictions.
 

@@ -32,6 +32,10 @@ ROUNDING = 1e-9
 """By so much of its size a filled-in value may be outside its interval for rounding."""
 
 
+MOST_WRONG_CELLS = 20_000
+"""With more cells that may differ, the bounds of all of them together are not intersected: time against width."""
+
+
 @dataclass(frozen=True, eq=False)
 class FilledTraining:
     """A filled-in training table, the models trained on it, and what may differ from it.
@@ -328,7 +332,11 @@ def _certificates(
     attempts = [certify_around(*model, filled.movable, moves) for model in filled.models]
     wrong_cells = uncertainty.wrong_cells if isinstance(uncertainty, Budget) else 0
     missing = any(attempt.bounds is None for attempt in attempts)
-    others = _any_filling(parameters, data, filled, bool(wrong_cells)) if missing or not wrong_cells else None
+    # A table of which every cell may be wrong is certified only where that is quick, or nothing else is there.
+    is_short = filled.movable.n_units <= MOST_WRONG_CELLS
+    others = (
+        _any_filling(parameters, data, filled, bool(wrong_cells)) if missing or is_short or not wrong_cells else None
+    )
     # One sentence for all classes: what holds for each of them.
     is_any_filling = not wrong_cells and all(attempt.bounds is None for attempt in attempts)
     promise = ANY_FILLING if is_any_filling else promise_of(uncertainty, filled)
