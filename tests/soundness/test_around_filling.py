@@ -70,14 +70,15 @@ def test_bounds_hold_for_every_vertex_and_inner_point_exactly(loss, intercept, c
 def wrong_with_l1(loss: str, intercept: bool, kappa: float) -> tuple[int, int, list[str]]:
     """Return how many bounds and zeros were compared with exact models, and those that are wrong."""
     rng = np.random.default_rng([14, len(loss), intercept, int(100 * kappa)])
-    total, n_zero, found = 0, 0, []
+    total, n_zero = 0, 0
+    found: list[str] = []
     for _ in range(4):
         case = filled_case(rng, loss, intercept=intercept, kappa=kappa)
         solution = train(case.problem)
         count, wrong = wrong_scores(case, (1, 1), solution)
         total, found = total + count, found + wrong
         bounds = certify_around(case.problem, solution, case.movable, BudgetMoves((1, 1))).bounds
-        zeros = np.flatnonzero(bounds.reach.coordinates == 0.0) if bounds is not None else []
+        zeros = np.flatnonzero([] if bounds is None else bounds.reach.coordinates == 0.0)
         for table in case.vertices((1, 1)) if len(zeros) else ():
             model, n_zero = case.minimise(table), n_zero + len(zeros)
             found += [f"{j} is not zero: {model.w[j]}" for j in zeros if model.w[j] != 0]

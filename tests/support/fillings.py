@@ -22,7 +22,7 @@ from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from support.oracles.exact import ExactModel, exact_model
 from support.oracles.intercept import exact_intercept_model
-from support.oracles.losses import oracle_of
+from support.oracles.losses import SmoothOracle, oracle_of
 from support.oracles.rationals import ball_ends, rational, rational_rows
 
 Generator = np.random.Generator
@@ -153,7 +153,9 @@ def force(case: FilledCase, filled: FilledTable, table: Table, v: np.ndarray, u:
     with ctx.workprec(200):
         weight = np.ones(len(case.y)) if case.weight is None else case.weight
         total = sum((rational(value) for value in weight), fmpq(0))
-        slope = oracle_of(case.loss).slope_ball
+        oracle = oracle_of(case.loss)
+        assert isinstance(oracle, SmoothOracle)
+        slope = oracle.slope_ball
         moves, along = [rational(value) for value in v], [rational(value) for value in u]
         model = [rational(a) + b for a, b in zip(filled.w, moves, strict=True)]
         result = arb(0)

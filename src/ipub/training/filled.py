@@ -333,10 +333,8 @@ def _certificates(
     wrong_cells = uncertainty.wrong_cells if isinstance(uncertainty, Budget) else 0
     missing = any(attempt.bounds is None for attempt in attempts)
     # A table of which every cell may be wrong is certified only where that is quick, or nothing else is there.
-    is_short = filled.movable.n_units <= MOST_WRONG_CELLS
-    others = (
-        _any_filling(parameters, data, filled, bool(wrong_cells)) if missing or is_short or not wrong_cells else None
-    )
+    is_worthwhile = missing or not wrong_cells or filled.movable.n_units <= MOST_WRONG_CELLS
+    others = _any_filling(parameters, data, filled, bool(wrong_cells)) if is_worthwhile else None
     # One sentence for all classes: what holds for each of them.
     is_any_filling = not wrong_cells and all(attempt.bounds is None for attempt in attempts)
     promise = ANY_FILLING if is_any_filling else promise_of(uncertainty, filled)
