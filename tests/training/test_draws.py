@@ -133,6 +133,16 @@ def test_a_file_in_memory_is_refused(tmp_path):
         fit_draws(BoundedClassifier(), mapped, y, DRAWS)
 
 
+def test_the_seed_of_the_estimator_serves_draws_without_one():
+    X, y = table()
+    first, second, other = (
+        BoundedClassifier(alpha=0.1, random_state=seed, uncertainty=Draws(n_draws=2)).fit(X, y).decision_bounds(T)
+        for seed in (0, 0, 1)
+    )
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, other)
+
+
 def test_some_cells_may_differ_from_every_draw_by_any_amount():
     X, y = table()
     draws = Draws(n_draws=3, radius=0.0, random_state=0)

@@ -94,7 +94,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     hinge_width : float, default=0.5
         Width of the rounded kink of ``loss="smoothed_hinge"``, in units of the score. Other losses do not use it.
     random_state : int, RandomState or None, default=None
-        Currently unused; kept for API stability.
+        Seed of `Draws` that have none of their own. Nothing else is drawn at random.
     verbose : int, default=0
         If positive, show the progress of training and of long computations.
 

@@ -39,6 +39,7 @@ class Parameters:
     unknown_labels: bool = False
     max_label_errors: int = 0
     uncertainty: Any = "worst"
+    random_state: Any = None
 
     @property
     def penalty(self) -> ElasticNet:

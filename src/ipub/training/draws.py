@@ -88,7 +88,7 @@ def train_and_certify_draws(
         raise IpubError("Draws fill the table in memory, and X is a memory-mapped file: load it with numpy.array(X).")
     holes = holes_of(data, X, X_lower, X_upper)
     sampler = sampler_of(draws, holes)
-    seeds = _seeds(draws)
+    seeds = _seeds(draws, parameters.random_state)
     if len(holes):
         check_not_deterministic(sampler, draws.name, [np.random.default_rng(seed) for seed in seeds])
     tables = DrawnTables.of(holes, engine.matrix, _source(engine, len(data.weight)), draws.radius)
@@ -150,9 +150,9 @@ def bounds_around(
     return certify_around(replace(problem, rows=rows), solution, movable, moves, rounds=0)
 
 
-def _seeds(draws: Draws) -> list[np.random.SeedSequence]:
+def _seeds(draws: Draws, otherwise: Any) -> list[np.random.SeedSequence]:
     """Return a seed for each draw: independent of each other, and of how draws are shared out to processes."""
-    state = draws.random_state
+    state = otherwise if draws.random_state is None else draws.random_state
     seed = None if state is None else int(check_random_state(state).randint(SEEDS))
     return np.random.SeedSequence(seed).spawn(draws.n_draws)
 

@@ -59,7 +59,7 @@ class Draws(Described):
     n_jobs : int or None, default=None
         Number of processes, as in joblib. Results do not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of the draws. With an int every fit draws the same.
+        Seed of the draws; None takes that of the estimator. With an int every fit draws the same.
 
     Examples
     --------
