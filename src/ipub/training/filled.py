@@ -306,7 +306,10 @@ def _movable_numbers(
 def _movable_categories(rows: Indices, levels: Levels, table: Array, group: int) -> MovableRows:
     """Return categories as units: from the level that the table has to any other."""
     indicators = table[np.ix_(rows, levels.columns)]
-    if not ((indicators == 1.0).sum(axis=1) == 1).all() or not ((indicators == 0.0) | (indicators == 1.0)).all():
+    if (
+        not (np.count_nonzero(indicators == 1.0, axis=1) == 1).all()
+        or not ((indicators == 0.0) | (indicators == 1.0)).all()
+    ):
         raise IpubError(
             "A category that may differ (encoded columns {first} to {last}) is not one of its levels, as 0 and 1, in "
             "the filled-in table: fill in categories before they are encoded, and scale the columns of numbers alone.",
