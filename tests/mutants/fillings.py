@@ -368,21 +368,21 @@ MUTANTS = (
     # --- from tables to units and back --------------------------------------------------------------------------------
     Mutant(
         "wrong categories are not looked at",
-        "training/filled.py",
+        "training",
         "if width > 1:",
         "if width > 9:",
         (f"{ESTIMATORS}::test_wrong_categories_and_wrong_numbers_of_a_frame_are_within_the_bounds",),
     ),
     Mutant(
         "intervals that are points, and not what was filled in, stay as they are",
-        "training/filled.py",
+        "training",
         "is_point = (radii == 0.0) & (values == centers)",
         "is_point = radii == 0.0",
         OUTSIDE,
     ),
     Mutant(
         "any filling is not one outside the intervals",
-        "training/filled.py",
+        "training",
         "return matrix if np.array_equal(wider, radii) else replace(matrix, radii=wider)",
         "return matrix",
         OUTSIDE,
@@ -396,7 +396,7 @@ MUTANTS = (
     ),
     Mutant(
         "all classes have all of the probability",
-        "training/filled.py",
+        "training",
         "delta = uncertainty.delta / len(filled.models)",
         "delta = uncertainty.delta",
         (

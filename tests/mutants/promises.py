@@ -15,28 +15,28 @@ FLIPS = (
 MUTANTS = (
     Mutant(
         "half of the way down from a filled-in value",
-        "training/filled.py",
+        "training",
         "below = np.maximum(up(values - down(centers - radii)), 0.0)",
         "below = np.maximum(0.5 * up(values - down(centers - radii)), 0.0)",
         WITHIN,
     ),
     Mutant(
         "no way up from a filled-in value",
-        "training/filled.py",
+        "training",
         "np.where(is_point, 0.0, above), group",
         "np.where(is_point, 0.0, 0.0 * above), group",
         WITHIN,
     ),
     Mutant(
         "missing categories that stay at their level",
-        "training/filled.py",
+        "training",
         "        if len(which):\n            movable = movable.joined_to(",
         "        if len(which) < 0:\n            movable = movable.joined_to(",
         LEVELS,
     ),
     Mutant(
         "wrong cells that cannot be wrong",
-        "training/filled.py",
+        "training",
         "int(uncertainty.wrong_cells)))",
         "0))",
         WITHIN,
@@ -50,7 +50,7 @@ MUTANTS = (
     ),
     Mutant(
         "any filling in place of all cells",
-        "training/filled.py",
+        "training",
         "_any_filling(parameters, data, filled, bool(wrong_cells))",
         "_any_filling(parameters, data, filled, False)",
         (f"{UNCERTAINTY}::test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so",),

@@ -1,7 +1,8 @@
 """From rows to certificates: training on any filling, around a filled-in table, and on draws of an imputer."""
 
-from ipub.training.filled import certify_filled, movable_holes
+from ipub.training.filled import certify_filled
 from ipub.training.fit import certify_as_promised, fit_training
+from ipub.training.movable import movable_holes
 from ipub.training.training import Around, Training, certify_models, problem_of, train, train_and_certify
 
 __all__ = [

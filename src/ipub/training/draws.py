@@ -29,7 +29,7 @@ from ipub.parallel import single_threaded_blas
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic
-from ipub.training.filled import movable_holes
+from ipub.training.movable import movable_holes
 from ipub.training.training import Training, train
 from ipub.uncertainty import Draws
 
