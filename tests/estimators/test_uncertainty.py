@@ -444,6 +444,61 @@ def test_one_cell_moves_a_score_as_far_as_the_best_of_all_single_cells():
     assert (np.ptp(bounds, axis=1) <= 6.0 * np.ptp(best, axis=1)).all()
 
 
+@pytest.mark.parametrize("filling", ["middle", "mean"])
+def test_the_bounds_of_one_cell_are_nearly_attained_by_both_of_its_ends(filling):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(400, D)) + 0.3 * rng.exponential(size=(400, D))
+    y = (X[:, 0] - 0.5 * X[:, 1] > 0.3 * rng.normal(size=400)).astype(int)
+    X[rng.permutation(400)[:6], rng.integers(0, D, 6)] = np.nan
+    model = BoundedClassifier(alpha=1.0, uncertainty=Budget(cells=1, filling=filling)).fit(X, y)
+    values = model.hole_ranges_.mean(axis=1) if filling == "middle" else np.nanmean(X, axis=0)
+    filled, found = np.where(np.isnan(X), values, X), []
+    for i, j in np.argwhere(np.isnan(X)):
+        for end in model.hole_ranges_[j]:
+            other = filled.copy()
+            other[i, j] = end
+            found.append(scores_of(other, y, 1.0, T))
+    low, high = np.min(found, axis=0), np.max(found, axis=0)
+    bounds = model.decision_bounds(T)
+    assert (bounds[:, 0] <= low + 1e-9).all()
+    assert (high <= bounds[:, 1] + 1e-9).all()
+    assert (np.ptp(bounds, axis=1) <= 1.25 * (high - low)).all()
+
+
+def test_the_bounds_of_one_missing_category_are_nearly_attained_by_its_levels():
+    rng = np.random.default_rng(6)
+    X = pd.DataFrame({"size": rng.normal(size=300), "site": rng.choice(["a", "b", "c"], size=300)})
+    y = (X["size"] + (X["site"] == "a") > 0.5 + 0.3 * rng.normal(size=300)).astype(int)
+    X.loc[[5, 50, 120], "site"] = None
+    model = BoundedClassifier(alpha=1.0, uncertainty=Budget(cells=1)).fit(X, y)
+    rows, filled = X.dropna().head(8), X.fillna({"site": X["site"].mode()[0]})
+    tables = [filled.assign(site=filled["site"].where(filled.index != i, k)) for i in (5, 50, 120) for k in "abc"]
+    found = [scores_of(other, y, 1.0, rows) for other in tables]
+    low, high = np.min(found, axis=0), np.max(found, axis=0)
+    bounds = model.decision_bounds(rows)
+    assert (bounds[:, 0] <= low + 1e-9).all()
+    assert (high <= bounds[:, 1] + 1e-9).all()
+    assert (np.ptp(bounds, axis=1) <= 1.4 * (high - low)).all()
+
+
+def test_the_bounds_of_one_wrong_cell_are_nearly_attained():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(120, 2))
+    y = (X[:, 0] > 0.3 * rng.normal(size=120)).astype(int)
+    budget = Budget(cells=0, wrong_cells=1, precision=0.5)
+    model, rows = BoundedClassifier(alpha=1.0, uncertainty=budget).fit(X, y), T[:4, :2]
+    found = []
+    for i, j, off in itertools.product(range(120), range(2), (-0.5, 0.5)):
+        other = X.copy()
+        other[i, j] += off
+        found.append(scores_of(other, y, 1.0, rows))
+    low, high = np.min(found, axis=0), np.max(found, axis=0)
+    bounds = model.decision_bounds(rows)
+    assert (bounds[:, 0] <= low + 1e-9).all()
+    assert (high <= bounds[:, 1] + 1e-9).all()
+    assert (np.ptp(bounds, axis=1) <= 1.25 * (high - low)).all()
+
+
 # --- flip distances --------------------------------------------------------------------------------
 
 
@@ -465,6 +520,25 @@ def test_fewer_cells_than_the_certified_distance_change_no_class_and_the_found_n
             assert same[certified >= k].all()
     frame = clone(model).set_output(transform="pandas").fit(X, y).flip_distance(rows[:1])
     assert list(frame) == ["certified", "found"]
+
+
+def test_the_bracket_is_narrow_where_the_penalty_is_strong():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] > 0.3 * rng.normal(size=400)).astype(int)
+    X[rng.permutation(400)[:40], 0] = np.nan
+    model = BoundedClassifier(alpha=1.0).fit(X, y)
+    w, b = model.coef_[0], model.intercept_[0]
+    scores = np.linspace(0.01, 0.05, 6)
+    rows = np.column_stack([(scores - b - w[1]) / w[0], np.ones(6)])
+    certified, found = model.flip_distance(rows).T
+    assert (certified <= found).all()
+    assert (certified[np.isfinite(found)] >= 2).any()
+    assert (found[np.isfinite(found)] <= 1.5 * certified[np.isfinite(found)] + 1).any()
+    # One fewer than certified, chosen for the row, leaves the class as it is.
+    for count in np.unique(certified[np.isfinite(certified)]).astype(int):
+        fewer = BoundedClassifier(alpha=1.0, uncertainty=Budget(cells=count - 1)).fit(X, y)
+        assert (fewer.attained_bounds(rows[certified == count])[:, 0] > 0.0).all()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -6,8 +6,14 @@ from mutants.entry import Mutant
 
 UNCERTAINTY = "estimators/test_uncertainty.py"
 WITHIN = (f"{UNCERTAINTY}::test_every_table_within_a_budget_is_within_its_bounds",)
-LEVELS = (f"{UNCERTAINTY}::test_every_level_of_few_missing_categories_is_within_the_bounds",)
+ATTAINED = (f"{UNCERTAINTY}::test_the_bounds_of_one_cell_are_nearly_attained_by_both_of_its_ends",)
+WRONG = (f"{UNCERTAINTY}::test_the_bounds_of_one_wrong_cell_are_nearly_attained",)
+LEVELS = (
+    f"{UNCERTAINTY}::test_the_bounds_of_one_missing_category_are_nearly_attained_by_its_levels",
+    f"{UNCERTAINTY}::test_every_level_of_few_missing_categories_is_within_the_bounds",
+)
 FLIPS = (
+    f"{UNCERTAINTY}::test_the_bracket_is_narrow_where_the_penalty_is_strong",
     f"{UNCERTAINTY}::test_fewer_cells_than_the_certified_distance_change_no_class_and_the_found_number_does",
     f"{UNCERTAINTY}::test_the_certified_distance_of_a_tiny_table_is_at_most_the_true_one",
 )
@@ -18,14 +24,14 @@ MUTANTS = (
         "training",
         "below = np.maximum(up(values - down(centers - radii)), 0.0)",
         "below = np.maximum(0.5 * up(values - down(centers - radii)), 0.0)",
-        WITHIN,
+        ATTAINED,
     ),
     Mutant(
         "no way up from a filled-in value",
         "training",
         "np.where(is_point, 0.0, above), group",
         "np.where(is_point, 0.0, 0.0 * above), group",
-        WITHIN,
+        ATTAINED,
     ),
     Mutant(
         "missing categories that stay at their level",
@@ -39,7 +45,7 @@ MUTANTS = (
         "training",
         "int(uncertainty.wrong_cells)))",
         "0))",
-        WITHIN,
+        WRONG,
     ),
     Mutant(
         "one cell fewer than the budget allows",
