@@ -301,6 +301,7 @@ def _in_processes(
     if n_processes < 2:
         yield from map(task.weights, seeds)
         return
+    task.engine.clear_cache()  # not to be sent
     chunks = np.array_split(np.arange(len(seeds)), 4 * n_processes)
     calls = (delayed(_chunk)(task, [seeds[k] for k in chunk]) for chunk in chunks if len(chunk))
     for done in Parallel(n_jobs=n_processes, return_as="generator")(calls):
