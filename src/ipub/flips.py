@@ -156,18 +156,19 @@ def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: st
     group = HOLES if of == "holes" else WRONG_CELLS
     filled = _filled(training, model, group)
     count = int(np.count_nonzero(filled.movable.unit_group == group))
-    X = _extended(training, rows)
+    X = training.extended(rows).center
     search = BudgetSearch(*filled.model, filled.movable)
+    # What holds for any filling, if that was certified, holds for every number of holes.
+    any_filling = np.tile([-np.inf, np.inf], (len(X), 1))
+    if group == HOLES and training.around is None:
+        any_filling = training.score_bounds(rows)
 
     def bounds(k: int) -> Array:
         attempt = certify_around(*filled.model, filled.movable, filled.moves(k))
-        proved = np.tile([-np.inf, np.inf], (len(X), 1))
-        if attempt.bounds is not None:
-            proved = Certificate("filling", (attempt.bounds,), 0.0).score_bounds(X)
-        if group == HOLES and training.around is None:
-            worst = training.score_bounds(rows)
-            proved = np.column_stack([np.maximum(proved[:, 0], worst[:, 0]), np.minimum(proved[:, 1], worst[:, 1])])
-        return proved
+        if attempt.bounds is None:
+            return any_filling
+        low, high = Certificate("filling", (attempt.bounds,), 0.0).score_bounds(X).T
+        return np.column_stack([np.maximum(low, any_filling[:, 0]), np.minimum(high, any_filling[:, 1])])
 
     def attained(row: int, k: int, side: float) -> float:
         return search.best(X[row], np.zeros(X.shape[1]), side, filled.moves(k)).score
@@ -215,16 +216,11 @@ def _middle(matrix: IntervalMatrix) -> Array:
     return table
 
 
-def _extended(training: Training, rows: IntervalMatrix) -> Array:
-    center = rows.center_rows(slice(0, rows.shape[0]))
-    return np.column_stack([center, np.ones(len(center))]) if training.fit_intercept else center
-
-
 # --- labels ----------------------------------------------------------------------------------------
 
 
 def _labels(training: Training, model: TrainedModel, rows: IntervalMatrix) -> Candidates:
-    (problem, solution), X = _filled(training, model, HOLES).model, _extended(training, rows)
+    (problem, solution), X = _filled(training, model, HOLES).model, training.extended(rows).center
 
     def with_errors(k: int) -> TrainedModel:
         return TrainedModel(replace(problem, rows=with_wrong_labels(problem.rows, k)) if k else problem, solution)

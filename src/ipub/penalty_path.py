@@ -53,8 +53,10 @@ class PenaltyPath:
     score: Array | None
     """Accuracy, or R2 of a regression, of the model trained at the center; None without y_test."""
     guaranteed_score: Array | None
-    """What the model of *every* filling attains at least: the fraction of test rows whose label is certain and right,
-    or R2 with each prediction at the end of its bounds with the larger error; None without y_test."""
+    """What the model of *every* filling, or of whatever else was promised, attains at least: the fraction of test rows
+    whose label is certain and right, or R2 with each prediction at the end of its bounds with the larger error; None
+    without y_test. Of bounds that hold with a probability for each row by itself it is a count of such claims, not one
+    claim with that probability."""
     certain: Array | None
     """Fraction of test rows whose label is certain (`ipub.certainty.is_certain`); None for a regression."""
     width: Array

@@ -716,7 +716,7 @@ def test_all_that_is_looked_at_for_a_row_with_holes_shares_the_probability():
     for claim, wanted in (("row", 6 + 2), ("rows", 1 + 2 + 6 + 2)):
         model = BoundedClassifier(alpha=1.0, uncertainty=RandomHoles(delta=0.1, claim=claim)).fit(X, y)
         training = model.training_
-        here = training._for_rows(*training._extended(training.table.uncertain_rows(rows)))
+        here = training._for_rows(*training.extended(training.table.uncertain_rows(rows)))
         chances = [part.table.chance for each in here.certificates for part in each.parts if part.name == "filling"]
         assert len(chances) == n_models
         assert {chance.n_rows for chance in chances} == {wanted}

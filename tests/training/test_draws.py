@@ -175,7 +175,7 @@ def hot(X, rng):
 
 def test_cells_that_may_differ_are_for_missing_values_alone():
     X, y = table()
-    with pytest.raises(IpubError, match="without precision"):
+    with pytest.raises(IpubError, match="precision makes every observed cell uncertain"):
         BoundedClassifier(precision=0.1, uncertainty=Draws(n_draws=2, cells=1)).fit(X, y)
     with pytest.raises(IpubError, match="cells is -1"):
         BoundedClassifier(uncertainty=Draws(n_draws=2, cells=-1)).fit(X, y)

@@ -307,7 +307,9 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     def flip_distance(self, X: Any, of: str = "holes") -> Any:
         """Return (m, 2): how many cells or labels must differ before the class of a row can change, as a bracket.
 
-        The first column is proved: if fewer differ, wherever they are, the class is that of `predict`. (It is infinite
+        The first column is proved: if fewer differ, wherever they are, the class is that of the model trained on the
+        filled-in table, which is the one that `predict` uses unless the training table has missing categories and was
+        not filled in. (It is infinite
         if all of them together cannot change it.) The second was found by a search that retrains: so many do change it.
         (It is infinite if none was found.) The truth is between the two.
 

@@ -38,8 +38,9 @@ def plot_bounds(
 ) -> Axes:
     """Draw the interval of each row, sorted by prediction.
 
-    Rows whose interval lies on one side of the threshold are certain: no filling of the training table
-    changes their class. They get one colour, the others another.
+    Rows whose interval lies on one side of the threshold are certain: nothing that the bounds hold for (all fillings of
+    the training table, unless a weaker promise was asked for) changes their class. They get one colour, the others
+    another.
 
     Parameters
     ----------
@@ -74,12 +75,12 @@ def plot_bounds(
     interval, center = interval[order], center[order]
     _set_limits(ax, interval, center, threshold)
     if threshold is None:
-        groups = [(np.ones(len(center), dtype=bool), CERTAIN, "bounds over all fillings")]
+        groups = [(np.ones(len(center), dtype=bool), CERTAIN, "bounds")]
     else:
         certain = is_certain(interval, threshold)
         groups = [
-            (certain, CERTAIN, "certain: the same class for every filling"),
-            (~certain, UNCERTAIN, "open: missing cells may change the class"),
+            (certain, CERTAIN, "certain: the same class throughout the bounds"),
+            (~certain, UNCERTAIN, "open: the bounds leave more than one class"),
         ]
     for rows, colour, words in groups:
         _draw_rows(ax, np.flatnonzero(rows), interval[rows], center[rows], colour, f"{words} ({rows.sum()} rows)")
@@ -149,9 +150,9 @@ def plot_penalty_path(path: PenaltyPath, *, title: str | None = None, ax: Axes |
     """Draw what each strength of the penalty gives: how good the model is, and how certain.
 
     Of a classifier, as fractions of the test rows: those that the model trained at the center predicts right, those
-    whose label is certain, and those that are both, which the model of every filling predicts right. The best alpha by
-    the last is marked. Of a regression, R2 of the model at the center and the R2 that every filling's model attains
-    (nothing below -0.1 is shown); without `y_test`, the median width of the bounds.
+    whose label is certain, and those that are both, which every model within the bounds predicts right. The best alpha
+    by the last is marked. Of a regression, R2 of the model at the center and the R2 that every model within the bounds
+    attains (nothing below -0.1 is shown); without `y_test`, the median width of the bounds.
 
     Parameters
     ----------
@@ -181,12 +182,12 @@ def plot_penalty_path(path: PenaltyPath, *, title: str | None = None, ax: Axes |
     alphas = path.alphas[order]
     good, guaranteed = ("R²", "R² guaranteed") if path.certain is None else ("right", "certain and right")
     lines = [
-        (path.certain, UNCERTAIN, "s", "certain: the same label for every filling"),
+        (path.certain, UNCERTAIN, "s", "certain: the same label throughout the bounds"),
         (path.score, INK, "o", f"{good}: the model with missing values at mid-interval"),
-        (path.guaranteed_score, CERTAIN, "D", f"{guaranteed}: the model of every filling"),
+        (path.guaranteed_score, CERTAIN, "D", f"{guaranteed}: by the bounds"),
     ]
     if path.certain is None and path.score is None:
-        lines = [(path.width, CERTAIN, "o", "bounds over all fillings")]
+        lines = [(path.width, CERTAIN, "o", "bounds")]
     for values, colour, marker, words in lines:
         if values is not None:
             ax.plot(alphas, values[order], color=colour, marker=marker, markersize=4.0, linewidth=1.6, label=words)

@@ -29,7 +29,7 @@ from ipub.parallel import single_threaded_blas
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic
-from ipub.training.movable import movable_holes
+from ipub.training.movable import movable_holes, refuse_other_uncertainty
 from ipub.training.training import Training, train
 from ipub.uncertainty import Draws
 
@@ -98,7 +98,7 @@ def train_and_certify_draws(
     task = _Task(parameters, data.rows, engine, sampler, tables, n_kept, n_kept > MOST_KEPT, starts)
     task = replace(task, is_met_around=draws.n_draws * engine.n_rows * engine.n_features <= MANY_KEPT)
     if draws.cells:
-        _refuse_other_uncertainty(parameters)
+        refuse_other_uncertainty("Draws with cells", parameters, data)
         task = replace(task, cells=int(draws.cells), any_filling=tuple(task.recipe(*model) for model in middle))
     with single_threaded_blas(middle[0].problem.rows.n_features):
         members = _all_draws(task, seeds, draws, parameters.verbose)
@@ -112,12 +112,6 @@ def train_and_certify_draws(
     d = training.coef.shape[1]
     intercept = weights[:, d] if parameters.fit_intercept else training.intercept
     return replace(training, coef=weights[:, :d], intercept=intercept)
-
-
-def _refuse_other_uncertainty(parameters: Parameters) -> None:
-    """Raise an error for what the bounds around a drawn table do not speak of."""
-    if parameters.precision is not None or parameters.unknown_labels or parameters.max_label_errors:
-        raise IpubError("Draws with cells speak of missing values: use them without precision and uncertain labels.")
 
 
 def bounds_around(

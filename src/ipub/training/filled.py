@@ -20,7 +20,7 @@ from ipub.problem import Problem
 from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic, down, up
 from ipub.solvers import Solution
-from ipub.training.movable import movable_cells, movable_holes
+from ipub.training.movable import movable_cells, movable_holes, refuse_other_uncertainty
 from ipub.training.training import Around, Training, problem_of, train
 from ipub.uncertainty import Budget, RandomHoles
 
@@ -68,31 +68,6 @@ class FilledTraining:
         return IntervalMatrix.from_bounds(lower, upper)
 
 
-def train_and_certify_filled(
-    parameters: Parameters,
-    data: TrainingData,
-    uncertainty: Budget | RandomHoles,
-    X: Any,
-    X_lower: ArrayLike | None = None,
-    X_upper: ArrayLike | None = None,
-) -> Training:
-    """Train on a filled-in table, and certify all tables that differ from it as `uncertainty` allows.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    data : TrainingData
-        X as it was read.
-    uncertainty : Budget or RandomHoles
-    X : array, DataFrame or IntervalMatrix
-        The table that was read.
-    X_lower, X_upper : arrays, optional
-        Bounds of its cells, if these were given.
-    """
-    uncertainty.check()
-    return certify_filled(parameters, data, uncertainty, (X, X_lower, X_upper))
-
-
 def certify_filled(
     parameters: Parameters,
     data: TrainingData,
@@ -101,22 +76,24 @@ def certify_filled(
     table: Array | None = None,
     reference: Callable[[Problem], Solution] | None = None,
 ) -> Training:
-    """Certify all tables that differ from a filled-in one.
+    """Train on a filled-in table, and certify all tables that differ from it as `uncertainty` allows.
 
     Parameters
     ----------
     parameters : Parameters
     data : TrainingData
+        The table as it was read.
     uncertainty : Budget or RandomHoles
     source : Source
-        The arguments of `fit`.
+        The table as it was given to `fit`.
     table : array of shape (n_rows, n_columns), optional
         The filled-in table as the models see it; else it is filled here.
     reference : callable, optional
         Returns the solution of a problem that is certified from; else models are trained.
     """
+    uncertainty.check()
     check_arithmetic()
-    _refuse_other_uncertainty(parameters, data)
+    refuse_other_uncertainty("Budgets and random holes", parameters, data)
     filled = _filled(parameters, data, uncertainty, source, table, reference)
     with single_threaded_blas(data.rows[0].n_features):
         certificates = _certificates(parameters, data, filled, uncertainty)
@@ -124,20 +101,6 @@ def certify_filled(
     for model in filled.models:
         model.problem.rows.clear_cache()
     return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled)))
-
-
-def _refuse_other_uncertainty(parameters: Parameters, data: TrainingData) -> None:
-    """Raise an error for what the bounds around a filled-in table do not speak of."""
-    if parameters.precision is not None:
-        raise IpubError(
-            "The estimator's precision makes every observed cell uncertain, and a budget speaks of single ones: leave "
-            "it out, and say Budget(wrong_cells=..., precision=...)."
-        )
-    if parameters.unknown_labels or parameters.max_label_errors or data.rows[0].uncertain_labels:
-        raise IpubError(
-            "Budgets and random holes speak of the cells of X: use them without unknown_labels, max_label_errors, "
-            "y_lower and y_upper, or uncertainty='worst' with them."
-        )
 
 
 # --- the filled-in table ---------------------------------------------------------------------------

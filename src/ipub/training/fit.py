@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ipub.reading import Parameters, TrainingData, read_training_data
 from ipub.training.draws import train_and_certify_draws
-from ipub.training.filled import train_and_certify_filled
+from ipub.training.filled import certify_filled
 from ipub.training.training import Training, train_and_certify
 from ipub.uncertainty import Budget, Draws, RandomHoles
 
@@ -41,6 +41,6 @@ def certify_as_promised(
         case Draws() as draws:
             return train_and_certify_draws(parameters, data, draws, X, X_lower, X_upper)
         case Budget() | RandomHoles() as uncertainty:
-            return train_and_certify_filled(parameters, data, uncertainty, X, X_lower, X_upper)
+            return certify_filled(parameters, data, uncertainty, (X, X_lower, X_upper))
         case _:
             return train_and_certify(parameters, data)

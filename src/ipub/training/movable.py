@@ -12,8 +12,22 @@ from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import Levels
 from ipub.errors import IpubError
 from ipub.imputing import Holes
-from ipub.reading import TrainingData
+from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, down, midpoint_and_radius, up
+
+
+def refuse_other_uncertainty(what: str, parameters: Parameters, data: TrainingData) -> None:
+    """Raise an error for what the bounds around a filled-in table do not speak of."""
+    if parameters.precision is not None:
+        raise IpubError(
+            f"{what} speak of single cells, and the estimator's precision makes every observed cell uncertain: leave "
+            "it out, or say Budget(wrong_cells=..., precision=...)."
+        )
+    if parameters.unknown_labels or parameters.max_label_errors or data.rows[0].uncertain_labels:
+        raise IpubError(
+            f"{what} speak of the cells of X: use them without unknown_labels, max_label_errors, y_lower and y_upper, "
+            "or uncertainty='worst' with them."
+        )
 
 
 def movable_holes(matrix: IntervalMatrix, table: Array, group: int = HOLES) -> MovableRows:

@@ -99,6 +99,16 @@ def certify_models(parameters: Parameters, data: TrainingData, models: tuple[Tra
     return training
 
 
+class ExtendedRows(NamedTuple):
+    """Rows to bound, as the models see them."""
+
+    center: Array
+    """With the column of the intercept, uncertain cells at the middle of their intervals."""
+    cells: tuple[Indices, Indices, Array]
+    """Row, column and radius of each uncertain cell."""
+    missing_categories: MissingCategories
+
+
 class Around(NamedTuple):
     """What may differ from a filled-in table."""
 
@@ -197,7 +207,7 @@ class Training:
         -------
         array of shape (m, 2), or (m, K, 2) if there is more than one model
         """
-        center, cells, missing_categories = self._extended(rows)
+        center, cells, missing_categories = self.extended(rows)
         if not self.models and any(each.needs_training for each in self.certificates):
             warn_user(
                 "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
@@ -255,13 +265,13 @@ class Training:
         with progress("Retraining for each row", len(table), bool(verbose)) as report:
             return certificate.score_bounds(table, model, lambda done, _: report(done))
 
-    def _extended(self, rows: IntervalMatrix) -> tuple[Array, tuple[Indices, Indices, Array], MissingCategories]:
+    def extended(self, rows: IntervalMatrix) -> ExtendedRows:
         """Return the center of rows, with the column of the intercept, their uncertain cells and categories."""
         in_row, columns, _, radii = rows.cells(slice(0, rows.shape[0]))
         center = rows.center_rows(slice(0, rows.shape[0]))
         if self.fit_intercept:
             center = np.column_stack([center, np.ones(len(center))])
-        return center, (in_row, columns, radii), rows.missing_categories
+        return ExtendedRows(center, (in_row, columns, radii), rows.missing_categories)
 
     # --- what completions attain -------------------------------------------------------------------
 
@@ -277,7 +287,7 @@ class Training:
         completions : list
             The m pairs of completions that give them, if `keep_completions`; of more than one model, lists of K pairs.
         """
-        center, cells, missing_categories = self._extended(rows)
+        center, cells, missing_categories = self.extended(rows)
         parts = [
             self._attained(k, center, cells, missing_categories, keep_completions, verbose)
             for k in range(len(self.certificates))
