@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -149,18 +148,15 @@ def _zero_to_one(source: Source) -> tuple[Array, Array, Array, Array]:
 
 
 def _useful(console: Console) -> None:
-    for words in ("default intervals", "central 90 % of whole numbers too"):
-        title = f"{N_USEFUL} hot-deck draws, radius {RADIUS:g}, standard scaled, alpha by cross-validation, {words}"
-        columns = ("table", "rows", "holes", "alpha", "certain", "draws alone", "width", "draws alone")
-        lines = Lines(console, title, *columns, "ms a draw", "fit ms", "ratio")
-        totals = np.zeros(2)
-        for name, alpha in USEFUL.items():
-            X, y, X_test = _complete_test_rows(_source(name))
-            ranges: Any = "quantile" if words.startswith("default") else _quantiles(X)
-            totals += _useful_line(lines, name, alpha, X, y, X_test, ranges)
-        share = totals[0] / totals[1]
-        cells = [f"{totals[0]:.2f}", f"{totals[1]:.2f}", f"{share:.2f}{' ' if share >= USEFUL_TARGET else '!'}"]
-        lines.add("sum, and their ratio".ljust(24), "", "", "", *cells, f"({USEFUL_TARGET:g})", "", "", "")
+    title = f"{N_USEFUL} hot-deck draws, radius {RADIUS:g}, standard scaled, alpha by cross-validation"
+    columns = ("table", "rows", "holes", "alpha", "certain", "draws alone", "width", "draws alone")
+    lines = Lines(console, title, *columns, "ms a draw", "fit ms", "ratio")
+    totals = np.zeros(2)
+    for name, alpha in USEFUL.items():
+        totals += _useful_line(lines, name, alpha, *_complete_test_rows(_source(name)))
+    share = totals[0] / totals[1]
+    cells = [f"{totals[0]:.2f}", f"{totals[1]:.2f}", f"{share:.2f}{' ' if share >= USEFUL_TARGET else '!'}"]
+    lines.add("sum, and their ratio".ljust(24), "", "", "", *cells, f"({USEFUL_TARGET:g})", "", "", "")
 
 
 def _complete_test_rows(source: Source) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
@@ -173,26 +169,11 @@ def _complete_test_rows(source: Source) -> tuple[pd.DataFrame, np.ndarray, pd.Da
     return frame.iloc[order[n_test:]], y[order[n_test:]], X_test.iloc[:MOST_TEST_ROWS]
 
 
-def _quantiles(X: pd.DataFrame) -> Mapping[str, tuple[float, float]]:
-    """Return the central part of every column of numbers, rounded outward to whole numbers where all are whole."""
-    ranges = {}
-    for name in X.columns:
-        column = X[name].dropna()
-        if not pd.api.types.is_numeric_dtype(column) or column.nunique() <= 2:
-            continue
-        low, high = column.quantile([(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0])
-        if (column == column.round()).all():
-            low, high = np.floor(low), np.ceil(high)
-        if low < high:
-            ranges[name] = (float(low), float(high))
-    return ranges
-
-
 def _useful_line(
-    lines: Lines, name: str, alpha: float, X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, ranges: Any
+    lines: Lines, name: str, alpha: float, X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame
 ) -> tuple[float, float]:
     """Measure one table; return the share of certain predictions, and that of the draws alone."""
-    model = BoundedClassifier(alpha=alpha, scale="standard", intervals=ranges)
+    model = BoundedClassifier(alpha=alpha, scale="standard")
     spent = _cost(model, X, y, N_USEFUL)
     part = _part(model)
     rows = np.column_stack([model.training_.table.filled_rows(X_test), np.ones(len(X_test))])

@@ -28,6 +28,12 @@ def _column(kind: str) -> np.ndarray:
             return np.where(np.abs(x) < 1.2, 0.125, x)
         case "whole":
             return np.round(10.0 * x)
+        case "few whole numbers":
+            return np.clip(np.round(2.0 * x), 0.0, 4.0)
+        case "two whole numbers":
+            return np.where(x > 1.0, 3.0, -2.0)
+        case "one value where looked at":
+            return np.where(np.arange(N) % columns.SAMPLED == 1, 7.0, 2.0)
         case "whole where looked at":
             x = np.round(10.0 * x)
             x[1] += 0.5
@@ -62,6 +68,9 @@ KINDS = (
     "many zeros",
     "a value in the middle",
     "whole",
+    "few whole numbers",
+    "two whole numbers",
+    "one value where looked at",
     "whole where looked at",
     "two values",
     "two values where looked at",
@@ -97,7 +106,6 @@ def test_a_long_table_has_the_same_columns_to_the_last_bit(level, half, dtype, t
         expected = Column.of(values.astype(float), probabilities, counted)
         assert column.has_holes == expected.has_holes, kind
         assert column.n_observed == expected.n_observed, kind
-        assert column.is_coarse == expected.is_coarse, kind
         assert column.sentinel == expected.sentinel, kind
         ends = [(each.least, each.greatest, *each.quantiles) for each in (column, expected)]
         np.testing.assert_array_equal(*ends, err_msg=kind)
@@ -112,7 +120,8 @@ def test_ordinary_columns_of_a_long_table_are_not_looked_at_as_a_whole(table, mo
 
     monkeypatch.setattr(columns, "_whole_column", whole)
     list(summarize_columns(table, range(len(KINDS)), [0.05, 0.95]))
-    ordinary = {"normal", "skewed", "clipped", "rounded", "many zeros", "whole", "never observed", "sorted"}
+    ordinary = {"normal", "skewed", "clipped", "rounded", "many zeros", "never observed", "sorted", "two values"}
+    ordinary |= {"whole", "few whole numbers", "two whole numbers", "a value in the middle"}
     assert ordinary.isdisjoint(looked_at)
 
 
@@ -120,12 +129,13 @@ def test_columns_may_be_any_and_in_any_order(table):
     columns = [3, 0, 8]
     found = list(summarize_columns(table, columns, [0.25, 0.75]))
     for j, column in zip(columns, found, strict=True):
-        assert column == Column.of(table[:, j], [0.25, 0.75]) or column.is_coarse
+        assert column == Column.of(table[:, j], [0.25, 0.75])
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_long_ranges_are_the_quantiles_that_numpy_computes(order, table):
-    part = np.asarray(table[:, [0, 1, 2, 3, 11, 12]], order=order)
+    kinds = ("normal", "skewed", "clipped", "rounded", "other values where looked at", "sorted")
+    part = np.asarray(table[:, [KINDS.index(kind) for kind in kinds]], order=order)
     ranges = column_ranges(part, "quantile", 0.8)
     for values, pair in zip(part.T, ranges, strict=True):
         expected = np.quantile(values[~np.isnan(values)], [(1.0 - 0.8) / 2.0, (1.0 + 0.8) / 2.0])

@@ -35,27 +35,41 @@ def test_observed_ranges_go_from_the_least_to_the_greatest_observed_value(table)
     np.testing.assert_array_equal(column_ranges(table, "observed"), expected)
 
 
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9, 1.0])
+def test_quantile_ranges_of_whole_numbers_are_rounded_outward(level):
+    column = np.append(np.round(np.random.default_rng(1).normal(0.0, 30.0, 99)), np.nan)
+    low, high = np.quantile(column[:-1], [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    found = column_ranges(column[:, None], "quantile", level)
+    np.testing.assert_array_equal(found, [[np.floor(low), np.ceil(high)]])
+
+
+def test_a_higher_level_gives_wider_ranges_of_whole_numbers():
+    column = np.append(np.arange(99.0) ** 2, np.nan)[:, None]
+    widths = [np.ptp(column_ranges(column, "quantile", level)) for level in (0.3, 0.6, 0.9, 1.0)]
+    assert (np.diff(widths) > 0.0).all()
+
+
 @pytest.mark.parametrize(
     "column",
     [
         np.array([0.0] * 98 + [1.0, np.nan]),
         np.array([0.25] * 50 + [0.75] * 49 + [np.nan]),
-        np.append(np.arange(99.0), np.nan),
-        np.array([-3.0] * 97 + [7.0, 1e6, np.nan]),
+        np.array([0.5] * 98 + [2.75, np.nan]),
     ],
-    ids=["binary", "two values", "counts", "skewed counts"],
+    ids=["binary", "two values", "two values, one of them rare"],
 )
-def test_columns_of_whole_numbers_or_two_values_take_the_observed_range(column):
+def test_columns_of_two_values_keep_both(column):
     ranges = column_ranges(column[:, None], "quantile", 0.5)
     np.testing.assert_array_equal(ranges[0], [np.nanmin(column), np.nanmax(column)])
 
 
-def test_a_collapsed_quantile_never_looks_certain_and_says_so():
-    column = np.array([0.5] * 96 + [0.1, 0.75, 2.5, np.nan])
+@pytest.mark.parametrize("others", [(0.5, 0.1, 0.75, 2.5), (-3.0, -4.0, 7.0, 1e6)], ids=["fractions", "whole"])
+def test_a_collapsed_quantile_never_looks_certain_and_says_so(others):
+    column = np.array([others[0]] * 96 + [*others[1:], np.nan])
     table = np.column_stack([np.linspace(0.01, 1.0, 100), column])
     with pytest.warns(IntervalWarning, match=r"level 0\.5 of column\(s\) 'dose' is a single value"):
         ranges = column_ranges(table, "quantile", 0.5, names=["age", "dose"])
-    np.testing.assert_array_equal(ranges[1], [0.1, 2.5])
+    np.testing.assert_array_equal(ranges[1], [others[1], others[3]])
 
 
 def test_a_collapsed_quantile_of_a_column_without_holes_is_silent():

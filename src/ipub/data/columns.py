@@ -1,9 +1,10 @@
-"""Summaries of the observed values of a column: range, two quantiles, and whether they are whole numbers.
+"""Summaries of the observed values of a column: range and two quantiles.
 
 A long table is read once, a block of rows at a time. A sample of the rows gives a bracket for each quantile, with a
 margin of several standard deviations; reading counts the values below the bracket and keeps those inside it, and the
 quantile is selected among these few. It is the same, to the last bit, as that of `numpy.quantile`: if it is not in the
-bracket, or if a value occurs so often that most of the column would be kept, the column is read as a whole.
+bracket, the column is read as a whole. Where values occur so often that much of the column would be kept, the bracket
+is the sample's quantile alone, which takes no memory.
 """
 
 from __future__ import annotations
@@ -42,16 +43,14 @@ NEAR = 0.2 * GAP
 
 @dataclass(frozen=True)
 class Column:
-    """Summary of a column; without observed values the range is (inf, -inf) and it is not coarse."""
+    """Summary of a column; without observed values the range is (inf, -inf) and the quantiles are NaN."""
 
     has_holes: bool
     n_observed: int
     least: float = np.inf
     greatest: float = -np.inf
-    is_coarse: bool = False
-    """Whether it is made of whole numbers (counts, codes, 0/1) or of two values."""
     quantiles: tuple[float, float] = (np.nan, np.nan)
-    """Left out if it is coarse."""
+    """Rounded outward to whole numbers if all observed values are whole; the two values of a column that has two."""
     sentinel: float | None = None
     """A number that may stand for a missing value."""
 
@@ -64,10 +63,13 @@ class Column:
         if len(observed) == 0:
             return cls(has_holes, 0)
         least, greatest = float(observed.min()), float(observed.max())
-        is_coarse = bool((observed == np.floor(observed)).all() or ((observed == least) | (observed == greatest)).all())
-        low, high = (np.nan, np.nan) if is_coarse else np.quantile(observed, probabilities)
-        sentinel = sentinel_in(observed)
-        return cls(has_holes, len(observed), least, greatest, is_coarse, (float(low), float(high)), sentinel)
+        if ((observed == least) | (observed == greatest)).all():
+            quantiles = least, greatest
+        else:
+            is_whole = bool((observed == np.floor(observed)).all())
+            low, high = np.quantile(observed, probabilities)
+            quantiles = _rounded(low, high, is_whole)
+        return cls(has_holes, len(observed), least, greatest, quantiles, sentinel_in(observed))
 
 
 def summarize_columns(
@@ -114,6 +116,8 @@ class _BlockCounts:
     n_holes: list[int]
     n_observed: list[int]
     n_fractions: list[int]
+    n_thirds: list[int]
+    """Values other than two, in columns whose sample has one or two different values."""
     least: Array
     greatest: Array
     below: tuple[list[int], ...]
@@ -139,6 +143,7 @@ class _Group:
         sample.sort(axis=1)
         self.samples = [line[: len(line) - np.count_nonzero(np.isnan(line))] for line in sample]
         self.may_be_whole = [bool((sample == np.floor(sample)).all()) for sample in self.samples]
+        self.may_be_two = [len(sample) > 0 and _has_two_values(sample) for sample in self.samples]
         self.brackets = [self._bracket_ends(probability) for probability in probabilities]
 
     def columns(self) -> list[Column | None]:
@@ -148,12 +153,8 @@ class _Group:
         return list(in_threads(partial(self._joined, counts), range(self.n_columns)))
 
     def _bracket_ends(self, probability: float) -> tuple[Array, Array]:
-        """Return the lower and the upper end of the bracket of each column; whole numbers have none."""
-        nothing = np.inf, np.inf
-        pairs = [
-            nothing if is_whole else _bracket(sample, probability)
-            for sample, is_whole in zip(self.samples, self.may_be_whole, strict=True)
-        ]
+        """Return the lower and the upper end of the bracket of each column."""
+        pairs = [_bracket(sample, probability) for sample in self.samples]
         return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
     def _values(self, rows: slice | Indices) -> Array:
@@ -172,10 +173,14 @@ class _Group:
             int(np.count_nonzero(line != np.floor(line))) - missing if is_whole else 0
             for line, missing, is_whole in zip(values, n_missing, self.may_be_whole, strict=True)
         ]
+        n_thirds = [
+            int(np.count_nonzero((line != sample[0]) & (line != sample[-1]))) - missing if is_two else 0
+            for line, missing, sample, is_two in zip(values, n_missing, self.samples, self.may_be_two, strict=True)
+        ]
         below, between = zip(*(self._bracketed(values, n_observed, *ends) for ends in self.brackets), strict=True)
         least = np.fmin.reduce(values, axis=1, initial=np.inf)
         greatest = np.fmax.reduce(values, axis=1, initial=-np.inf)
-        return _BlockCounts(n_holes, n_observed, n_fractions, least, greatest, below, between)
+        return _BlockCounts(n_holes, n_observed, n_fractions, n_thirds, least, greatest, below, between)
 
     def _bracketed(
         self, values: Array, n_observed: list[int], low: Array, high: Array
@@ -203,9 +208,9 @@ class _Group:
             return Column(has_holes, 0)
         if any(end in SENTINELS and not _is_no_sentinel(sample, end) for end in (least, greatest)):
             return None
-        if self.may_be_whole[k] and not any(part.n_fractions[k] for part in counts):
-            return Column(has_holes, n, least, greatest, is_coarse=True)
-        if self.may_be_whole[k] or ((sample == least) | (sample == greatest)).all():
+        if self.may_be_two[k] and not any(part.n_thirds[k] for part in counts):
+            return Column(has_holes, n, least, greatest, (least, greatest))
+        if ((sample == least) | (sample == greatest)).all():  # the sample does not tell whether there are two values
             return None
         quantiles = [
             _quantile(
@@ -215,19 +220,34 @@ class _Group:
         ]
         if np.isnan(quantiles).any():
             return None
-        return Column(has_holes, n, least, greatest, quantiles=(quantiles[0], quantiles[1]))
+        is_whole = self.may_be_whole[k] and not any(part.n_fractions[k] for part in counts)
+        return Column(has_holes, n, least, greatest, _rounded(quantiles[0], quantiles[1], is_whole))
+
+
+def _has_two_values(ordered: Array) -> bool:
+    """Whether sorted values are no other than the first and the last."""
+    return bool(((ordered == ordered[0]) | (ordered == ordered[-1])).all())
+
+
+def _rounded(low: float, high: float, is_whole: bool) -> tuple[float, float]:
+    """Return the ends as they are or, in a column of whole numbers, rounded outward to whole numbers."""
+    if is_whole:
+        low, high = np.floor(low), np.ceil(high) + 0.0  # no -0.0
+    return float(low), float(high)
 
 
 def _bracket(sample: Array, probability: float) -> tuple[float, float]:
-    """Return a bracket of the column's quantile by its sorted sample; (inf, inf) if there is no narrow one."""
+    """Return a bracket of the column's quantile by its sorted sample, a single value if any other holds too much."""
     n = len(sample)
+    if n == 0:
+        return np.inf, np.inf
     margin = DEVIATIONS * np.sqrt(probability * (1.0 - probability) * n) + 2.0
     first, last = int(probability * (n - 1) - margin), int(np.ceil(probability * (n - 1) + margin))
     low = sample[first] if first >= 0 else -np.inf
     high = sample[last] if last < n else np.inf
     n_between = np.searchsorted(sample, high, side="right") - np.searchsorted(sample, low, side="left")
     if low < high and n_between > MOST_KEPT * n:
-        return np.inf, np.inf
+        low = high = sample[round(probability * (n - 1))]
     return float(low), float(high)
 
 

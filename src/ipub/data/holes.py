@@ -38,8 +38,10 @@ def column_ranges(
     table : array of shape (n_rows, n_columns)
         The values, NaN where missing. It is read a few columns, or a block of rows, at a time.
     intervals : "quantile", "observed", mapping or array of shape (n_columns, 2)
-        ``"quantile"``: from the (1 - level)/2 to the (1 + level)/2 quantile of the observed values; a column of
-        whole numbers, or of two values, takes the observed range, since its quantiles easily coincide.
+        ``"quantile"``: from the (1 - level)/2 to the (1 + level)/2 quantile of the observed values, rounded outward
+        to whole numbers in a column of whole numbers. A column of two values keeps both. Where the two ends are the
+        same value though others were observed, the observed range is used instead, since an interval of one point
+        would claim to know the missing values; a warning names the column if it has any.
         ``"observed"``: least to greatest observed value. A mapping gives (lower, upper), or one of the two
         words, for some columns, by name or number; the others take "quantile".
     level : float
@@ -87,10 +89,10 @@ def column_ranges(
         ranges[j] = column.least, column.greatest
         if column.sentinel is not None:
             suspects[j] = column.sentinel
-        if rules[j] == "quantile" and not column.is_coarse:
+        if rules[j] == "quantile":
             if column.quantiles[0] < column.quantiles[1]:
                 ranges[j] = column.quantiles
-            elif column.has_holes:
+            elif column.has_holes and column.least < column.greatest:
                 collapsed.append(j)
     _warn(ranges, has_holes, collapsed, level, names)
     if suspects:
