@@ -243,6 +243,8 @@ def _rows_to_look_at(X: Any, X_test: Any) -> tuple[NDArray[np.intp], Any]:
 
 def _fitted(model: Any, X: Any, y: Any, uncertainty: Any, intervals: Any, interval_level: float) -> Any:
     if isinstance(model, BoundedClassifier | BoundedRegressor):
+        if model.certificate is None:
+            raise IpubError("The report compares bounds, and certificate=None proves none: set certificate='tight'.")
         return clone(model).set_params(uncertainty=uncertainty).fit(X, y)
     return certify(model, X, y, intervals=intervals, interval_level=interval_level, uncertainty=uncertainty)
 

@@ -210,6 +210,7 @@ class _Path:
             return certify_as_promised(parameters, self.data, *self.source)
         models = train(parameters, self.data.rows, self.starts.at(alpha, len(self.data.rows)))
         self.starts.add(alpha, [model.solution.w for model in models])
+        assert parameters.certificate is not None
         certificates = self.neighbours.certify(parameters.certificate, models)
         return Training.of(parameters, self.data, models, tuple(certificates))
 
@@ -312,6 +313,8 @@ def _template(estimator: Any) -> Any:
         )
     template = clone(estimator)
     check_parameters(template)
+    if template.certificate is None:
+        raise IpubError("A penalty path compares bounds, and certificate=None proves none: set certificate='tight'.")
     return template
 
 

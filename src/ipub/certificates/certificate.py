@@ -236,8 +236,10 @@ def without_training_rows(certificate: Certificate | tuple[Certificate, ...]) ->
     return certificate.without_training_rows()
 
 
-def keeps_training_rows(certificate: Certificate | tuple[Certificate, ...]) -> bool:
-    """Whether a certificate, or one of several, keeps training rows."""
+def keeps_training_rows(certificate: Certificate | tuple[Certificate, ...] | None) -> bool:
+    """Whether a certificate, or one of several, keeps training rows; None keeps nothing."""
+    if certificate is None:
+        return False
     return any(each.needs.training_rows for each in (certificate if isinstance(certificate, tuple) else (certificate,)))
 
 

@@ -2,6 +2,7 @@
 
 from ipub.estimators.classifier import BoundedClassifier, probability_bounds
 from ipub.estimators.fitted_state import (
+    certificates_of,
     fitted_attributes,
     is_result,
     keep_training,
@@ -15,6 +16,7 @@ __all__ = [
     "CONSTRAINTS",
     "BoundedClassifier",
     "BoundedRegressor",
+    "certificates_of",
     "check_parameters",
     "fitted_attributes",
     "is_result",

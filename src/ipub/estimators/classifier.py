@@ -51,11 +51,13 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Part of the penalty that is l1, from 0 to below 1.
     fit_intercept : bool, default=True
         Whether to fit an intercept b. It is not penalised.
-    certificate : {"tight", "sphere", "ball", "slope", "curvature", "pointwise"}, default="tight"
+    certificate : {"tight", "sphere", "ball", "slope", "curvature", "pointwise"} or None, default="tight"
         How bounds are proved. ``"sphere"`` is the sphere around the trained weights of the original paper, ``"ball"``
         a half-ball inside it, ``"slope"`` a bound of how fast the weights move with the cells. ``"tight"`` takes slopes
         where they are nearly exact, and else the intersection of all. ``"curvature"`` is ``"slope"`` for smooth losses
         and ``"ball"`` for the hinge. ``"pointwise"`` is nearly exact, and retrains for every row that is bounded.
+        None trains only, which is fast (for `GridSearchCV`): predictions are the same, and methods for bounds raise an
+        error.
     intervals : {"quantile", "observed"}, mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie, in the units of X: between quantiles of the observed values of their column, between
         the least and the greatest of them, or as given, ``{column: (low, high)}`` for some columns or an array for
@@ -105,12 +107,13 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     coef_ : array of shape (1, n_features), or (n_classes, n_features) with more than two classes
         Weights of the model trained at the center; with more than two classes, of each class against the others.
     coef_bounds_ : array of shape (n_features, 2), or (n_classes, n_features, 2)
-        Bounds of each weight over all fillings.
+        Bounds of each weight over all fillings. With ``certificate=None`` there is neither this attribute nor
+        `intercept_bounds_`.
     intercept_ : array of shape (1,) or (n_classes,)
     intercept_bounds_ : array of shape (2,) or (n_classes, 2)
         Bounds of the intercept over all fillings, and over all optimal intercepts where there are several.
     certificate_ : Certificate, or a tuple with one for each class
-        What was certified, and how.
+        What was certified, and how; None with ``certificate=None``.
     training_ : Training
         What was read, trained and certified, as one object; see `ipub.training.Training`.
     fill_values_ : array of shape (n_features,)
@@ -175,7 +178,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         alpha: float = 0.1,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
-        certificate: str = "tight",
+        certificate: str | None = "tight",
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,

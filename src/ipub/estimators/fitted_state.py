@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ipub.certificates import without_training_rows
+from ipub.certificates import Certificate, without_training_rows
 from ipub.losses import Loss
 from ipub.reading import Columns, LearntTable
 from ipub.training import Training
@@ -35,7 +35,7 @@ SHOWN = 60
 
 def keep_training(estimator: Any, training: Training) -> None:
     """Make an estimator the fitted one of a training. Either all of its fitted attributes change or none."""
-    table = training.table
+    table, is_certified = training.table, bool(training.certificates)
     attributes: dict[str, Any] = {
         "n_features_in_": table.columns.n_features_in,
         "encoder_": table.columns.encoder,
@@ -45,9 +45,12 @@ def keep_training(estimator: Any, training: Training) -> None:
         "scaling_": table.scaling,
         "n_iter_": training.n_iter,
         "dual_gap_": training.dual_gap,
-        "certificate_": training.certificates,
-        "coef_bounds_": training.coef_bounds,
-        "intercept_bounds_": training.intercept_bounds,
+        "certificate_": training.certificates if is_certified else None,
+        **(
+            {"coef_bounds_": training.coef_bounds, "intercept_bounds_": training.intercept_bounds}
+            if is_certified
+            else {}
+        ),
         "coef_": training.coef,
         "intercept_": training.intercept,
     }
@@ -64,7 +67,9 @@ def keep_training(estimator: Any, training: Training) -> None:
 
 
 def _assign(estimator: Any, attributes: Mapping[str, Any], rows: Mapping[str, Any]) -> None:
-    others = {name: value for name, value in vars(estimator).items() if name != "feature_names_in_"}
+    # Not every fit sets these: what an earlier one has left would be wrong.
+    not_always = {"feature_names_in_", "coef_bounds_", "intercept_bounds_"}
+    others = {name: value for name, value in vars(estimator).items() if name not in not_always}
     parameters = estimator.get_params(deep=False)
     # Copies, so that a mapping or an array that is changed in place is noticed.
     meaning = {name: copy.deepcopy(value) for name, value in parameters.items() if name not in FREE}
@@ -77,6 +82,14 @@ def is_result(name: str) -> bool:
     return name.isidentifier() and name.endswith("_") and not name.startswith("_")
 
 
+def certificates_of(estimator: Any) -> tuple[Certificate, ...]:
+    """Return the certificates of a fitted estimator, one for each model; none if nothing was certified."""
+    found = estimator.certificate_
+    if found is None:
+        return ()
+    return found if isinstance(found, tuple) else (found,)
+
+
 def training_from(estimator: Any, loss: Loss) -> Training:
     """Return the training that a fitted estimator holds in its attributes."""
     columns = Columns(
@@ -85,18 +98,18 @@ def training_from(estimator: Any, loss: Loss) -> Training:
     table = LearntTable(
         columns, estimator.hole_ranges_, estimator.fill_values_, estimator.precision_, estimator.scaling_
     )
-    certificates = estimator.certificate_ if isinstance(estimator.certificate_, tuple) else (estimator.certificate_,)
-    n_models, d = len(certificates), len(estimator.fill_values_)
+    certificates, d = certificates_of(estimator), len(estimator.fill_values_)
+    n_certified, nothing = len(certificates), np.empty(0)
     return Training(
         table,
         loss,
         estimator.fit_intercept,
         getattr(estimator, "classes_", None),
         certificates,
-        coef=np.reshape(estimator.coef_, (n_models, d)),
-        intercept=np.reshape(estimator.intercept_, n_models),
-        coef_bounds=np.reshape(estimator.coef_bounds_, (n_models, d, 2)),
-        intercept_bounds=np.reshape(estimator.intercept_bounds_, (n_models, 2)),
+        coef=np.reshape(estimator.coef_, (-1, d)),
+        intercept=np.reshape(estimator.intercept_, -1),
+        coef_bounds=np.reshape(getattr(estimator, "coef_bounds_", nothing), (n_certified, d, 2)),
+        intercept_bounds=np.reshape(getattr(estimator, "intercept_bounds_", nothing), (n_certified, 2)),
         n_iter=estimator.n_iter_,
         dual_gap=estimator.dual_gap_,
         models=getattr(estimator, MODELS),
@@ -181,6 +194,8 @@ def fitted_attributes(estimator: Any, training_rows: bool) -> dict[str, Any]:
 
 def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str, Any]:
     """Return fitted attributes with certificates that keep no training rows, and the bounds of weights from these."""
+    if attributes["certificate_"] is None:
+        return dict(attributes)
     certificates, d = without_training_rows(attributes["certificate_"]), len(attributes["fill_values_"])
     several = certificates if isinstance(certificates, tuple) else (certificates,)
     bounds = np.stack([certificate.score_bounds(np.eye(d + has_intercept)) for certificate in several])

@@ -36,7 +36,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, None, closed="neither")],
     "l1_ratio": [Interval(Real, 0, 1, closed="left")],
     "fit_intercept": ["boolean"],
-    "certificate": [StrOptions(set(CERTIFICATES))],
+    "certificate": [StrOptions(set(CERTIFICATES)), None],
     "intervals": [str, Mapping, "array-like"],
     "interval_level": [Interval(Real, 0, 1, closed="right")],
     "scale": [StrOptions({"standard", "minmax"}), None],
@@ -68,7 +68,7 @@ class BoundedLinearModel(FrameOutput):
     uncertainty: Any
     verbose: int
 
-    certificate_: Certificate | tuple[Certificate, ...]
+    certificate_: Certificate | tuple[Certificate, ...] | None
     coef_: Array
     intercept_: Any
 

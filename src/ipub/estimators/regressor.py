@@ -82,7 +82,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         alpha: float = 0.1,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
-        certificate: str = "tight",
+        certificate: str | None = "tight",
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,

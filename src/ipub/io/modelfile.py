@@ -27,6 +27,7 @@ from ipub.data.scaling import Scaling
 from ipub.estimators import (
     BoundedClassifier,
     BoundedRegressor,
+    certificates_of,
     fitted_attributes,
     is_result,
     restore_fitted,
@@ -207,7 +208,8 @@ def _check_consistent(estimator: Any) -> None:
     """Raise an error if the parts of a model do not fit each other."""
     encoder = estimator.encoder_
     d = estimator.n_features_in_ if encoder is None else len(encoder.names)
-    certificates = estimator.certificate_ if isinstance(estimator.certificate_, tuple) else (estimator.certificate_,)
+    certificates = certificates_of(estimator)
+    is_certified = estimator.certificate is not None
     n_classes = len(getattr(estimator, "classes_", ()))
     n_models = n_classes if n_classes > 2 else 1
     several = (n_models,) if n_models > 1 else ()
@@ -216,12 +218,14 @@ def _check_consistent(estimator: Any) -> None:
     if (
         estimator.hole_ranges_.shape != (d, 2)
         or estimator.precision_.shape != (d,)
-        or estimator.coef_bounds_.shape != (*several, d, 2)
+        or (is_certified and estimator.coef_bounds_.shape != (*several, d, 2))
     ):
         raise ValueError("the bounds do not fit the number of features")
-    if len(certificates) != n_models or not all(isinstance(each, Certificate) for each in certificates):
+    if len(certificates) != n_models * is_certified or not all(isinstance(each, Certificate) for each in certificates):
         raise TypeError("the certificate is missing")
-    if np.size(estimator.intercept_) != n_models or estimator.intercept_bounds_.shape != (*several, 2):
+    if np.size(estimator.intercept_) != n_models or (
+        is_certified and estimator.intercept_bounds_.shape != (*several, 2)
+    ):
         raise ValueError("the intercept is not one number for each model")
     if estimator.scaling_ is not None and estimator.scaling_.rows(np.zeros((1, d))).shape != (1, d):
         raise ValueError("the scaling does not fit the number of features")

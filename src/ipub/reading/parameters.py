@@ -26,7 +26,7 @@ class Parameters:
     alpha: float
     l1_ratio: float
     fit_intercept: bool
-    certificate: str
+    certificate: str | None
     intervals: Any
     interval_level: float
     scale: str | None

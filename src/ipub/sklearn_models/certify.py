@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import validate_params
+from sklearn.utils._param_validation import StrOptions, validate_params
 
-from ipub.certificates import TrainedModel
+from ipub.certificates import CERTIFICATES, TrainedModel
 from ipub.data.frames import is_frame
 from ipub.data.holes import IntervalWarning
 from ipub.data.interval_matrix import IntervalMatrix
@@ -42,6 +42,7 @@ _OPTIONS = ("certificate", "intervals", "interval_level", "uncertainty")
     {
         **dict.fromkeys(_DATA, "no_validation"),
         **{name: CONSTRAINTS[name] for name in _OPTIONS},
+        "certificate": [StrOptions(set(CERTIFICATES))],
     },
     prefer_skip_nested_validation=True,
 )

@@ -78,8 +78,8 @@ def train_and_certify_draws(
     Returns
     -------
     Training
-        Its certificates are the ranges over all draws, its weights the means over the draws. Its models are those of
-        the middle of every interval.
+        Its certificates are the ranges over all draws, none if the parameters ask for none; its weights the means over
+        the draws. Its models are those of the middle of every interval.
     """
     draws.check()
     check_arithmetic()
@@ -99,16 +99,17 @@ def train_and_certify_draws(
     task = replace(task, is_met_around=draws.n_draws * engine.n_rows * engine.n_features <= MANY_KEPT)
     if draws.cells:
         refuse_other_uncertainty("Draws with cells", parameters, data)
-        task = replace(task, cells=int(draws.cells), any_filling=tuple(task.recipe(*model) for model in middle))
+    recipe = task.recipe
+    if draws.cells and recipe is not None:
+        task = replace(task, cells=int(draws.cells), any_filling=tuple(recipe(*model) for model in middle))
     with single_threaded_blas(middle[0].problem.rows.n_features):
         members = _all_draws(task, seeds, draws, parameters.verbose)
     for model in middle:
         model.problem.rows.clear_cache()
-    certificates = tuple(
-        _certificate(parameters.certificate, each, draws, len(middle)) for each in zip(*members, strict=True)
-    )
+    by_model, name = list(zip(*members, strict=True)), parameters.certificate
+    certificates = () if name is None else tuple(_certificate(name, each, draws, len(middle)) for each in by_model)
     training = Training.of(parameters, data, middle, certificates)
-    weights = np.stack([certificate.parts[0].weights.mean(axis=0) for certificate in certificates])  # type: ignore[attr-defined]
+    weights = np.stack([np.stack([member.w for member in each]).mean(axis=0) for each in by_model])
     d = training.coef.shape[1]
     intercept = weights[:, d] if parameters.fit_intercept else training.intercept
     return replace(training, coef=weights[:, :d], intercept=intercept)
@@ -166,7 +167,8 @@ class _Member(NamedTuple):
     """One model of one draw."""
 
     model: TrainedModel
-    certificate: Certificate
+    certificate: Certificate | None
+    """None if nothing is certified."""
 
     def without_rows(self) -> _Weights:
         """Return what is kept of it."""
@@ -174,19 +176,21 @@ class _Member(NamedTuple):
 
     def hint(self) -> AnotherDraw | None:
         """Return its set of moves as a suggestion for another draw, whose problem is nearly the same."""
-        return AnotherDraw.of(self.certificate, self._probed_rows())
+        return None if self.certificate is None else AnotherDraw.of(self.certificate, self._probed_rows())
 
     def is_nearly_as_narrow_in_columns(self) -> bool:
         """Whether bounds that take the cells of a column together are nearly as narrow."""
+        if self.certificate is None:
+            return False
         certificates, rows = (self.certificate, self.certificate.in_columns()), self._probed_rows()
         cells, columns = (np.ptp(certificate.score_bounds(rows), axis=1).sum() for certificate in certificates)
         return bool(columns <= NEARLY_AS_NARROW * cells)
 
     def is_narrower_around(self) -> bool:
         """Whether the bounds around the drawn table make the others clearly narrower."""
-        parts, rows = self.certificate.parts, self._probed_rows()
-        if self.certificate.part(FilledBounds) is None:
+        if self.certificate is None or self.certificate.part(FilledBounds) is None:
             return False
+        parts, rows = self.certificate.parts, self._probed_rows()
         without = replace(self.certificate, parts=parts[:-1])
         widths = [np.ptp(each.score_bounds(rows), axis=1).sum() for each in (self.certificate, without)]
         return bool(widths[0] < CLEARLY_NARROWER * widths[1])
@@ -204,7 +208,7 @@ class _Weights(NamedTuple):
     """What is kept of one model of one draw."""
 
     w: Array
-    certificate: Certificate
+    certificate: Certificate | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +231,10 @@ class _Task:
     """Of each model, if some cells may be anywhere in their intervals."""
 
     @property
-    def recipe(self) -> Recipe:
-        """How draws are certified: retraining for each row of each draw would take too long."""
+    def recipe(self) -> Recipe | None:
+        """How draws are certified, if they are: retraining for each row of each draw would take too long."""
+        if self.parameters.certificate is None:
+            return None
         recipe = CERTIFICATES[self.parameters.certificate]
         return CERTIFICATES["tight"] if recipe.needs.training else recipe
 
@@ -250,12 +256,14 @@ class _Task:
 
     def _certified(
         self, model: TrainedModel, drawn: MemoryRows, hint: AnotherDraw | None, any_filling: Certificate | None
-    ) -> Certificate:
+    ) -> Certificate | None:
         """Certify the neighbourhood of a draw: by the recipe, and as a table around which cells may differ."""
         if any_filling is not None:
             attempt = bounds_around(model, drawn, self.engine.matrix, self.cells)
             own = () if attempt.bounds is None else (attempt.bounds,)
             return replace(any_filling, parts=(*own, *any_filling.parts), gap=model.solution.gap, note=attempt.note)
+        if self.recipe is None:
+            return None
         certificate = self.recipe(*model, hint=hint, in_columns=self.is_in_columns)
         if not self.is_met_around or self.is_in_columns:
             return certificate
@@ -309,9 +317,10 @@ def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_
 
 def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws, n_classes: int) -> Certificate:
     """Return the range over all draws of one model as a certificate."""
-    bounds = DrawBounds(tuple(member.certificate for member in members), np.stack([member.w for member in members]))
-    notes = dict.fromkeys(member.certificate.note for member in members if member.certificate.note)
+    found = tuple(member.certificate for member in members if member.certificate is not None)
+    bounds = DrawBounds(found, np.stack([member.w for member in members]))
+    notes = dict.fromkeys(certificate.note for certificate in found if certificate.note)
     if CERTIFICATES[name].needs.training:
         notes["Draws are certified by 'tight': retraining for each row of each draw would take too long."] = None
-    gap = max(member.certificate.gap for member in members)
+    gap = max(certificate.gap for certificate in found)
     return Certificate(name, (bounds,), gap, " ".join(notes), draws.promise_for(n_classes))

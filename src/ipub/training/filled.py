@@ -78,6 +78,8 @@ def certify_filled(
 ) -> Training:
     """Train on a filled-in table, and certify all tables that differ from it as `uncertainty` allows.
 
+    With no certificate nothing is certified.
+
     Parameters
     ----------
     parameters : Parameters
@@ -96,7 +98,7 @@ def certify_filled(
     refuse_other_uncertainty("Budgets and random holes", parameters, data)
     filled = _filled(parameters, data, uncertainty, source, table, reference)
     with single_threaded_blas(data.rows[0].n_features):
-        certificates = _certificates(parameters, data, filled, uncertainty)
+        certificates = () if parameters.certificate is None else _certificates(parameters, data, filled, uncertainty)
         training = Training.of(parameters, data, filled.models, certificates)
     for model in filled.models:
         model.problem.rows.clear_cache()
@@ -217,6 +219,7 @@ def _certificates(
         if attempt.bounds is None:
             note = f"{attempt.note} The bounds are those of {'all cells' if wrong_cells else 'any filling'}."
         gap = filled.models[k].solution.gap
+        assert parameters.certificate is not None
         certificates.append(Certificate(parameters.certificate, parts, gap, note, promise))
     return tuple(certificates)
 
@@ -241,6 +244,7 @@ def _any_filling(
 
     Intervals are made wide enough for the filled-in values, which an imputer may have put outside them.
     """
+    assert parameters.certificate is not None
     recipe = CERTIFICATES[parameters.certificate]
     recipe = CERTIFICATES["tight"] if recipe.needs.training else recipe
     rows: tuple[Rows, ...] = data.rows

@@ -84,16 +84,17 @@ def train(
 
 
 def train_and_certify(parameters: Parameters, data: TrainingData) -> Training:
-    """Train on what was read, and certify."""
+    """Train on what was read, and certify, unless the certificate is None."""
     return certify_models(parameters, data, train(parameters, data.rows))
 
 
 def certify_models(parameters: Parameters, data: TrainingData, models: tuple[TrainedModel, ...]) -> Training:
-    """Certify trained models with the certificate that the parameters name."""
+    """Certify trained models with the certificate that the parameters name; with none, only combine them."""
     check_arithmetic()
-    make = CERTIFICATES[parameters.certificate]
     with single_threaded_blas(models[0].problem.rows.n_features):
-        training = Training.of(parameters, data, models, tuple(make(*model) for model in models))
+        name = parameters.certificate
+        certificates = () if name is None else tuple(CERTIFICATES[name](*model) for model in models)
+        training = Training.of(parameters, data, models, certificates)
     for model in models:
         model.problem.rows.clear_cache()
     return training
@@ -131,6 +132,7 @@ class Training:
     classes : array or None
         The labels, sorted; None in a regression.
     certificates : tuple of K Certificate
+        Empty if nothing was certified, as ``certificate=None`` asks for; so are the bounds of the weights.
     coef : array of shape (K, d)
         Weights of the models trained at the center.
     intercept : array of shape (K,)
@@ -174,7 +176,9 @@ class Training:
         n_columns = models[0].problem.rows.n_features
         d = n_columns - parameters.fit_intercept
         weights = np.stack([model.solution.w for model in models])
-        bounds = np.stack([certificate.score_bounds(np.eye(n_columns)) for certificate in certificates])
+        bounds = np.empty((len(certificates), n_columns, 2))
+        for k, certificate in enumerate(certificates):
+            bounds[k] = certificate.score_bounds(np.eye(n_columns))
         has_intercept = parameters.fit_intercept
         return cls(
             data.table,
@@ -185,13 +189,27 @@ class Training:
             coef=weights[:, :d],
             intercept=weights[:, d] if has_intercept else np.zeros(len(models)),
             coef_bounds=bounds[:, :d],
-            intercept_bounds=bounds[:, d] if has_intercept else np.zeros((len(models), 2)),
+            intercept_bounds=bounds[:, d] if has_intercept else np.zeros((len(certificates), 2)),
             n_iter=max(model.solution.n_iter for model in models),
             dual_gap=max(model.solution.gap for model in models),
             models=models,
         )
 
     # --- certified bounds --------------------------------------------------------------------------
+
+    def check_certified(self) -> None:
+        """Raise an error if nothing was certified.
+
+        Raises
+        ------
+        IpubError
+            Says which parameter to set.
+        """
+        if not self.certificates:
+            raise IpubError(
+                "The model was fitted with certificate=None, which trains only and proves no bounds: set "
+                "certificate='tight' and call fit again."
+            )
 
     def score_bounds(self, rows: IntervalMatrix, *, verbose: int = 0) -> Array:
         """Bound the scores of rows, whose own cells may be uncertain, over all completions (Lemma 10).
@@ -207,6 +225,7 @@ class Training:
         -------
         array of shape (m, 2), or (m, K, 2) if there is more than one model
         """
+        self.check_certified()
         center, cells, missing_categories = self.extended(rows)
         if not self.models and any(each.needs_training for each in self.certificates):
             warn_user(
@@ -287,6 +306,7 @@ class Training:
         completions : list
             The m pairs of completions that give them, if `keep_completions`; of more than one model, lists of K pairs.
         """
+        self.check_certified()
         center, cells, missing_categories = self.extended(rows)
         parts = [
             self._attained(k, center, cells, missing_categories, keep_completions, verbose)
