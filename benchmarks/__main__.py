@@ -2,6 +2,7 @@
 
 ``python -m benchmarks page`` runs all of them and writes ``docs/benchmarks.md``; interrupted, it continues where it
 stopped. ``python -m benchmarks page NAME...`` runs some of them and keeps the others on the page.
+What follows the name of a single benchmark and begins with ``--`` are its own options (`useful` has some).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ ALL = (
     "pointwise",
     "rivals",
     "real_tables",
+    "useful",
     "adversaries",
     "passes",
     "walk",
@@ -42,19 +44,21 @@ def main() -> None:
     parser.add_argument(
         "-o", "--output", type=Path, default=ROOT / "docs" / "benchmarks.md", help="where the page goes"
     )
-    given = parser.parse_args()
+    given, options = parser.parse_known_args()
     has_page = given.names[:1] == [PAGE]
     names = given.names[1:] if has_page else given.names
     unknown = set(names) - set(ALL)
     if unknown:
         sys.exit(f"Unknown benchmark(s) {', '.join(sorted(unknown))}; there are {', '.join(ALL)}.")
+    if options and names != ["useful"]:
+        sys.exit(f"Unknown option(s) {' '.join(options)}: only useful has options, if it runs alone.")
     screen = Screen(width=None if sys.stdout.isatty() else 120)
     screen.print(machine("threads as by default"))
     if has_page:
         write_page(screen, names or ALL, ALL, given.output)
         return
     for name in names or QUICK:
-        importlib.import_module(f"benchmarks.{name}").run(screen)
+        importlib.import_module(f"benchmarks.{name}").run(screen, *([options] if options else []))
 
 
 if __name__ == "__main__":
