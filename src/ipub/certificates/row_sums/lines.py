@@ -1,0 +1,103 @@
+"""Lines below and above the derivative of every complete row over its scores: the slopes to choose from (Lemma 25)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.certificates.row_sums.graphs import Graph, graph_points
+from ipub.rounding import Array, down, up
+
+N_PIECES = 24
+"""Pieces of a row's range of scores: accuracy of the lines against time."""
+
+N_SLOPES = 9
+"""Slopes of lines on either side of the derivative that a row chooses from."""
+
+
+class Envelope(NamedTuple):
+    """Where the derivative leaves its convex envelope (from below), or its concave one (from above), about.
+
+    Below `knee` the convex envelope is the derivative itself, then a line; the concave one is a line up to its knee.
+    """
+
+    knee: Array
+    slope: Array
+    """Of the line."""
+    height: Array
+    """The derivative at the knee."""
+
+
+class Lines(NamedTuple):
+    """For each row a choice of slopes k, and bounds of ``k s - psi(s)`` and of its negative over the row's scores.
+
+    All have shape (2 N_SLOPES, n_rows): first the slopes of lines below the derivative, then of those above it.
+    """
+
+    lower: Array
+    upper: Array
+    """The rows' scores, shape (n_rows,)."""
+    slope: Array
+    above: Array
+    """Upper bounds of ``k s - p`` for every derivative p at every score s."""
+    below: Array
+    """Upper bounds of ``p - k s``."""
+    convex: Envelope
+    concave: Envelope
+
+    @classmethod
+    def of(cls, graph: Graph, lower: Array, upper: Array) -> Lines:
+        """Lay lines under and over the derivative of each row, whose scores are in [lower, upper]."""
+        points = graph_points(graph, lower, upper, N_PIECES)
+        convex, concave = _envelopes(graph, points.score)
+        at = lower + (upper - lower) * np.linspace(0.0, 1.0, N_SLOPES)[:, None]
+        tangents = graph.slope(at)
+        slope = np.concatenate(
+            [
+                np.where(at <= convex.knee, tangents, convex.slope),
+                np.where(at >= concave.knee, tangents, concave.slope),
+            ]
+        )
+        above, below = np.empty_like(slope), np.empty_like(slope)
+        for k, line in enumerate(slope):
+            rise = line * points.score
+            above[k] = _largest(up(up(rise) - points.lower), points.off_chord)
+            below[k] = _largest(up(points.upper - down(rise)), points.off_chord)
+        return cls(lower, upper, slope, above, below, convex, concave)
+
+    def choose(self, score: Array, is_below: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return which slope touches the derivative where each score is, from below or from above."""
+        width = np.maximum(self.upper - self.lower, 1e-300)
+        place = np.clip(np.rint((score - self.lower) / width * (N_SLOPES - 1)), 0, N_SLOPES - 1)
+        return np.asarray(place, dtype=np.intp) + np.where(is_below, 0, N_SLOPES)
+
+    def envelope_at(self, graph: Graph, score: Array, is_below: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Return about the height and the slope of an envelope at scores inside the ranges."""
+        knee = np.where(is_below, self.convex.knee, self.concave.knee)
+        on_curve = np.where(is_below, score <= knee, score >= knee)
+        height = np.where(is_below, self.convex.height, self.concave.height)
+        line = np.where(is_below, self.convex.slope, self.concave.slope)
+        slope = np.where(on_curve, graph.slope(score), line)
+        return np.where(on_curve, graph.value(score), height + line * (score - knee)), slope
+
+
+def _largest(at_points: Array, off_chord: Array) -> Array:
+    """Bound a function that is linear along chords by its values at the points (Lemma 24)."""
+    return np.asarray(up(np.maximum(at_points[:-1], at_points[1:]) + off_chord).max(axis=0))
+
+
+def _envelopes(graph: Graph, score: Array) -> tuple[Envelope, Envelope]:
+    """Find the knees among the points: the line to the far end is steepest from there."""
+    value, rows = graph.value(score), np.arange(score.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        to_upper = np.nan_to_num((value[-1] - value[:-1]) / (score[-1] - score[:-1]), nan=0.0, posinf=0.0)
+        from_lower = np.nan_to_num((value[1:] - value[0]) / (score[1:] - score[0]), nan=0.0, posinf=0.0)
+    first, last = to_upper.argmax(axis=0), from_lower.argmax(axis=0) + 1
+    is_point = score[-1] - score[0] <= 1e-9 * (1.0 + np.abs(score[0]))
+    tangent = graph.slope(score[0])
+    return (
+        Envelope(score[first, rows], np.where(is_point, tangent, to_upper.max(axis=0)), value[first, rows]),
+        Envelope(score[last, rows], np.where(is_point, tangent, from_lower.max(axis=0)), value[last, rows]),
+    )

@@ -1,0 +1,211 @@
+"""Which lines, and which mixture of its completions, each row had best use for a direction: advice, not proof.
+
+Whatever is chosen here, the bounds hold (Theorem 11); a good choice makes them narrow. The choice is the one under which
+the worst case of all rows together is one and the same model: that is found by Newton steps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.table import RowTable
+from ipub.rounding import TINY, Array
+
+STEPS = 2
+"""Newton steps for each direction: width against time."""
+
+SPREAD = 0.7
+"""How far apart two levels' effects must be, in uncertainties of their weights, for one of them to be preferred."""
+
+
+class Mixture(NamedTuple):
+    """Of each incomplete row, for each of k directions: the slope of its line and a law of its cells and categories."""
+
+    slope: Array
+    """Shape (k, n_incomplete)."""
+    mean: Array
+    """Of each cell, from its center; shape (k, n_cells)."""
+    variance: Array
+    shares: tuple[Array, ...]
+    """Of the levels of each missing category, shape (k, n_missing, n_levels) for each category."""
+
+
+class Choice(NamedTuple):
+    """What is chosen for each of k directions."""
+
+    u: Array
+    """The multiplier of the optimality condition, about ``K^-1 y``; shape (k, d)."""
+    lines: NDArray[np.intp]
+    """Which line of `Lines` each complete row uses, shape (k, n_complete)."""
+    mixture: Mixture
+
+
+def choose(ranges: Ranges, Y: Array, steps: int = STEPS) -> Choice:
+    """Choose lines and mixtures for each direction in Y."""
+    table, lines = ranges.table, ranges.lines
+    X, U = table.complete, Y @ _first_inverse(ranges)
+    W = table.w + _first_moves(ranges, U)
+    is_below = U @ X.T > 0.0
+    mixture = _mixture(ranges, U, W, W @ table.incomplete.T)
+    for _ in range(steps):
+        score = np.clip(W @ X.T, lines.lower, lines.upper)
+        height, slope = lines.envelope_at(table.complete_graph, score, is_below)
+        mixed = mixed_rows(table, mixture)
+        K = _curvature(table, slope, mixture, mixed)
+        at = np.clip(np.einsum("kid,kd->ki", mixed, W), ranges.points.score[0], ranges.points.score[-1])
+        pull = table.incomplete_weight * table.incomplete_graph.value(at)
+        residual = table.lam * W + (height * table.complete_weight) @ X + np.einsum("ki,kid->kd", pull, mixed)
+        residual += _variance_times(table, mixture, W)
+        solved = np.linalg.solve(K, np.stack([residual, Y], axis=2))
+        W, U = W - solved[..., 0], solved[..., 1]
+        is_below = U @ X.T > 0.0
+        mixture = _mixture(ranges, U, W, at)
+    chosen = lines.choose(np.clip(W @ X.T, lines.lower, lines.upper), is_below)
+    slope = np.take_along_axis(lines.slope.T, chosen.T, axis=1).T
+    K = _curvature(table, slope, mixture, mixed_rows(table, mixture))
+    return Choice(np.linalg.solve(K, Y[..., None])[..., 0], chosen, mixture)
+
+
+def mixed_rows(table: RowTable, mixture: Mixture) -> Array:
+    """Return the incomplete rows with the mean of their mixture, shape (k, n_incomplete, d)."""
+    rows = np.repeat(table.incomplete[None], len(mixture.slope), axis=0)
+    rows[:, table.cell_rows, table.cell_columns] += mixture.mean
+    for missing, shares in zip(table.missing, mixture.shares, strict=True):
+        rows[:, missing.rows[:, None], missing.columns] += shares - missing.center
+    return rows
+
+
+def level_spread(shares: Array, values: Array) -> Array:
+    """Return the covariance of the levels' indicators times values, along the last axis."""
+    mean = np.einsum("...l,...l->...", shares, values)
+    return np.asarray(shares * (values - mean[..., None]))
+
+
+def _variance_times(table: RowTable, mixture: Mixture, V: Array) -> Array:
+    """Return the sum over the incomplete rows of weight, slope and covariance of the mixture, times vectors (k, d)."""
+    weight = table.incomplete_weight * mixture.slope
+    result = table.columns_of_cells(weight[:, table.cell_rows] * mixture.variance * V[:, table.cell_columns])
+    for missing, shares in zip(table.missing, mixture.shares, strict=True):
+        part = level_spread(shares, V[:, None, missing.columns])
+        result[:, missing.columns] += np.einsum("ki,kil->kl", weight[:, missing.rows], part)
+    return result
+
+
+def _curvature(table: RowTable, slope: Array, mixture: Mixture, mixed: Array) -> Array:
+    """Return K of Theorem 11 for each direction, shape (k, d, d)."""
+    X, d = table.complete, len(table.w)
+    K = (slope * table.complete_weight @ _squares(X)).reshape(-1, d, d)
+    weight = table.incomplete_weight * mixture.slope
+    K += np.matmul((mixed * weight[..., None]).transpose(0, 2, 1), mixed)
+    diagonal = table.columns_of_cells(weight[:, table.cell_rows] * mixture.variance)
+    K[:, np.arange(d), np.arange(d)] += table.lam + diagonal
+    for missing, shares in zip(table.missing, mixture.shares, strict=True):
+        share, columns = weight[:, missing.rows], missing.columns
+        K[:, columns, columns] += np.einsum("ki,kil->kl", share, shares)
+        K[:, columns[:, None], columns] -= np.einsum("ki,kil,kim->klm", share, shares, shares)
+    return K
+
+
+def _squares(X: Array) -> Array:
+    """Return ``x x^T`` of every row, as one row."""
+    return np.einsum("ij,ik->ijk", X, X).reshape(len(X), -1)
+
+
+def _first_inverse(ranges: Ranges) -> Array:
+    """Return about the inverse of the curvature with the chord of every row at its center."""
+    table, lines, points = ranges.table, ranges.lines, ranges.points
+    chord = _chord(table.complete_graph, lines.lower, lines.upper)
+    K = np.diag(table.lam) + (table.complete.T * (table.complete_weight * chord)) @ table.complete
+    chord = _chord(table.incomplete_graph, points.score[0], points.score[-1])
+    K += (table.incomplete.T * (table.incomplete_weight * chord)) @ table.incomplete
+    return np.linalg.inv(K)
+
+
+def _chord(graph, lower: Array, upper: Array) -> Array:
+    width = upper - lower
+    is_point = width <= 1e-7 * (1.0 + np.abs(lower))
+    return np.where(is_point, graph.slope(lower), (graph.value(upper) - graph.value(lower)) / np.maximum(width, TINY))
+
+
+def _first_moves(ranges: Ranges, U: Array) -> Array:
+    """Return how far the worst completion for each direction moves the model, to first order."""
+    table = ranges.table
+    score = table.incomplete @ table.w
+    value, slope = table.incomplete_graph.value(score), table.incomplete_graph.slope(score)
+    at, columns, weight = table.cell_rows, table.cell_columns, table.incomplete_weight
+    along = U @ table.incomplete.T
+    effect = value[at] * U[:, columns] + (slope * along)[:, at] * table.w[columns]
+    move = -np.sign(effect) * table.cell_radii * weight[at]
+    force = -table.sums_of_cells(move * slope[at] * table.w[columns]) @ table.incomplete
+    force -= table.columns_of_cells(move * value[at])
+    for missing in table.missing:
+        rows, of_levels = missing.rows, missing.columns
+        effects = value[rows, None] * U[:, None, of_levels] + (slope * along)[:, rows, None] * table.w[of_levels]
+        chosen = np.argmin(effects, axis=2)
+        change = np.eye(len(of_levels))[chosen] - missing.center
+        by_score = np.einsum("kil,l->ki", change, table.w[of_levels])
+        force -= (weight[rows] * slope[rows] * by_score) @ table.incomplete[rows]
+        force[:, of_levels] -= np.einsum("i,kil->kl", weight[rows] * value[rows], change)
+    return np.asarray(force @ _first_inverse(ranges))
+
+
+def _mixture(ranges: Ranges, U: Array, W: Array, score: Array) -> Mixture:
+    """Choose the mixture of each incomplete row, given about the multiplier, the model and the row's score.
+
+    A cell is at the end where it does most; where the uncertainty of its weight leaves that open, between the ends.
+    """
+    table, graph, points = ranges.table, ranges.table.incomplete_graph, ranges.points
+    at, columns, radius = table.cell_rows, table.cell_columns, table.cell_radii
+    value = graph.value(np.clip(score, points.score[0], points.score[-1]))
+    along = _chord(graph, points.score[0], points.score[-1]) * (U @ table.incomplete.T)
+    effect = value[:, at] * U[:, columns] + along[:, at] * ranges.weight_middle[columns]
+    doubt = np.abs(along[:, at]) * ranges.weight_radius[columns]
+    decided = np.clip(np.abs(effect) / np.maximum(doubt, TINY), 0.0, 1.0)
+    mean = -np.sign(effect) * decided * radius
+    shares = []
+    for missing in table.missing:
+        rows, of_levels = missing.rows, missing.columns
+        effects = value[:, rows, None] * U[:, None, of_levels]
+        effects = effects + along[:, rows, None] * ranges.weight_middle[of_levels]
+        doubts = SPREAD * np.abs(along[:, rows, None]) * ranges.weight_radius[of_levels].mean()
+        relative = (effects.min(axis=2, keepdims=True) - effects) / np.maximum(doubts, TINY)
+        likely = np.exp(np.maximum(relative, -50.0))
+        shares.append(likely / likely.sum(axis=2, keepdims=True))
+    mixture = Mixture(along, mean, radius**2 - mean**2, tuple(shares))
+    return mixture._replace(slope=_row_slopes(ranges, mixture, U, W))
+
+
+def _row_slopes(ranges: Ranges, mixture: Mixture, U: Array, W: Array) -> Array:
+    """Return the slope of each incomplete row: that of the envelope over scores it may have with its mixture."""
+    table, graph = ranges.table, ranges.table.incomplete_graph
+    mixed = mixed_rows(table, mixture)
+    low, high = ranges.points.score[0], ranges.points.score[-1]
+    middle = 0.5 * (ranges.row_lower + ranges.row_upper)
+    half = 0.5 * (ranges.row_upper - ranges.row_lower)
+    size, columns = np.abs(ranges.weight_middle), table.cell_columns
+    middle = middle + table.sums_of_cells(mixture.mean * ranges.weight_middle[columns])
+    left = table.cell_radii - np.abs(mixture.mean)
+    half = half + table.sums_of_cells(left * size[columns] + table.cell_radii * ranges.weight_radius[columns])
+    first, last = np.clip(middle - half, low, high), np.clip(middle + half, low, high)
+    score = np.clip(np.einsum("kid,kd->ki", mixed, W), first, last)
+    width = np.maximum(last - first, 1e-9)
+    points = first + width * np.linspace(0.0, 1.0, 9)[:, None, None]
+    value = graph.value(points)
+    to_last = (value[-1] - value[:-1]) / (points[-1] - points[:-1])
+    from_first = (value[1:] - value[0]) / (points[1:] - points[0])
+    below_knee = np.take_along_axis(points, to_last.argmax(axis=0)[None], axis=0)[0]
+    above_knee = np.take_along_axis(points, from_first.argmax(axis=0)[None] + 1, axis=0)[0]
+    is_below = np.einsum("kid,kd->ki", mixed, U) > 0.0
+    tangent = graph.slope(score)
+    below = np.where(score <= below_knee, tangent, to_last.max(axis=0))
+    above = np.where(score >= above_knee, tangent, from_first.max(axis=0))
+    slope = np.where(is_below, below, above)
+    if table.missing:
+        chord = np.broadcast_to(_chord(graph, low, high), slope.shape)
+        for missing in table.missing:
+            slope[:, missing.rows] = chord[:, missing.rows]
+    return slope

@@ -1,0 +1,185 @@
+"""A small training table in one place: complete rows, incomplete ones with what may vary in them, and directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ipub.certificates.row_sums.graphs import Graph, JoinedGraphs, LossGraph, SignGraph
+from ipub.data.interval_matrix import Indices
+from ipub.engine.completions import whole_table
+from ipub.problem import Problem
+from ipub.rounding import Array, dot_bounds, down, sum_upper, up
+from ipub.solvers import Solution
+
+MOST_ROWS = 5_000
+"""Longer tables are not looked at: each row's score is bounded by a sum over all rows."""
+
+MOST_WORK = 1 << 32
+"""Rows times directions times columns squared, at most: about what one round of all ranges costs."""
+
+MOST_LEVELS = 64
+"""Categories with more levels are not looked at: each level of a missing one is tried."""
+
+
+class MissingLevels(NamedTuple):
+    """Where one category is missing."""
+
+    rows: Indices
+    """Positions among the incomplete rows."""
+    columns: Indices
+    """The columns of its levels."""
+    center: float
+    """The value of each of these columns where the category is missing."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """All rows of a small table, as the row sums see them.
+
+    Attributes
+    ----------
+    lam : array of shape (d,)
+        Strength of the l2 penalty of each coordinate.
+    complete : array of shape (n_complete, d)
+        Rows without uncertain cells; with an l1 penalty also the unit vectors of its coordinates, whose derivative is
+        that of the penalty.
+    complete_weight : array of shape (n_complete,)
+    complete_graph : Graph
+        The derivatives of these rows.
+    incomplete : array of shape (n_incomplete, d)
+        Centers of the other rows.
+    incomplete_weight : array of shape (n_incomplete,)
+    incomplete_graph : Graph
+    cell_rows, cell_columns, cell_radii : arrays of shape (n_cells,)
+        Uncertain cells, row by row; a row is a position among the incomplete rows.
+    missing : tuple of MissingLevels
+    directions : array of shape (k, d)
+        Rows and unit vectors, each once: their products with a model are what ranges are about.
+    complete_at, incomplete_at, weights_at : arrays
+        Which direction each row, and each weight, is.
+    gradient_upper : array of shape (d,)
+        Bounds of the size of the center's gradient at w (with the best subgradient of an l1 penalty).
+    w : array of shape (d,)
+    """
+
+    lam: Array
+    complete: Array
+    complete_weight: Array
+    complete_graph: Graph
+    incomplete: Array
+    incomplete_weight: Array
+    incomplete_graph: Graph
+    cell_rows: Indices
+    cell_columns: Indices
+    cell_radii: Array
+    missing: tuple[MissingLevels, ...]
+    directions: Array
+    complete_at: Indices
+    incomplete_at: Indices
+    weights_at: Indices
+    gradient_upper: Array
+    w: Array
+    is_coercive: bool
+    """Whether every objective between the center, tilted so that w is its model, and a completion has a model."""
+
+    @classmethod
+    def of(cls, problem: Problem, solution: Solution) -> RowTable | None:
+        """Gather a table; None if it is too long, or its labels are uncertain."""
+        rows, d = problem.rows, len(solution.w)
+        n = rows.n_rows
+        if n > MOST_ROWS or rows.uncertain_labels or rows.max_wrong_labels or n * (n + d) * d * d > MOST_WORK:
+            return None
+        if any(len(levels.columns) > MOST_LEVELS for levels in rows.categories):
+            return None
+        table = whole_table(rows)
+        keep = table.weight > 0.0
+        in_row = np.repeat(np.arange(n), table.cell_counts)
+        missing_row = np.repeat(np.arange(n), table.missing_counts)
+        is_incomplete = (table.cell_counts > 0) | (table.missing_counts > 0)
+        is_incomplete &= keep
+        position = np.cumsum(is_incomplete) - 1
+        kept, chosen = keep[in_row], keep[missing_row]
+        weight = table.weight / rows.total_weight
+        complete, incomplete = table.center[keep & ~is_incomplete], table.center[is_incomplete]
+        missing = tuple(
+            MissingLevels(position[missing_row[which]], levels.columns, levels.center_value)
+            for number, levels in enumerate(rows.categories)
+            if len(which := np.flatnonzero((table.categories == number) & chosen))
+        )
+        n_plain, penalty = len(complete), problem.penalty
+        kappa = penalty.kappa_vector(d)
+        graph: Graph = LossGraph(problem.loss, table.y[keep & ~is_incomplete])
+        complete_weight = weight[keep & ~is_incomplete]
+        if kappa.any():
+            penalised = np.flatnonzero(kappa)
+            graph = JoinedGraphs(graph, SignGraph(kappa[penalised]), n_plain)
+            complete = np.concatenate([complete, np.eye(d)[penalised]])
+            complete_weight = np.concatenate([complete_weight, np.ones(len(penalised))])
+        directions, at = np.unique(np.concatenate([complete, incomplete, np.eye(d)]), axis=0, return_inverse=True)
+        at = at.ravel()
+        incomplete_graph = LossGraph(problem.loss, table.y[is_incomplete])
+        gradient, is_coercive = _gradient_upper(problem, solution, table.center[keep], table.y[keep], weight[keep])
+        return cls(
+            lam=penalty.lam_vector(d),
+            complete=complete,
+            complete_weight=complete_weight,
+            complete_graph=graph,
+            incomplete=incomplete,
+            incomplete_weight=weight[is_incomplete],
+            incomplete_graph=incomplete_graph,
+            cell_rows=position[in_row[kept]],
+            cell_columns=table.cell_columns[kept],
+            cell_radii=table.cell_radii[kept],
+            missing=missing,
+            directions=directions,
+            complete_at=at[: len(complete)],
+            incomplete_at=at[len(complete) : len(complete) + len(incomplete)],
+            weights_at=at[len(complete) + len(incomplete) :],
+            gradient_upper=gradient,
+            w=solution.w,
+            is_coercive=is_coercive,
+        )
+
+    def sums_of_cells(self, values: Array) -> Array:
+        """Add up values of cells, along the last axis, for each incomplete row."""
+        sums = np.zeros((*values.shape[:-1], len(self.incomplete)))
+        if values.shape[-1]:
+            first = np.flatnonzero(np.diff(self.cell_rows, prepend=-1))
+            sums[..., self.cell_rows[first]] = np.add.reduceat(values, first, axis=-1)
+        return sums
+
+    def columns_of_cells(self, values: Array) -> Array:
+        """Add up values of cells, shape (k, n_cells), for each column."""
+        sums = np.zeros((len(values), len(self.w)))
+        for column in np.unique(self.cell_columns):
+            sums[:, column] = values[:, self.cell_columns == column].sum(axis=1)
+        return sums
+
+
+def _gradient_upper(problem: Problem, solution: Solution, X: Array, y: Array, weight: Array) -> tuple[Array, bool]:
+    """Bound the size of the center's gradient at w, and see whether objectives tilted by it have a minimiser.
+
+    Where a weight is 0 the subgradient of an l1 penalty is the one that leaves the smallest sum.
+    """
+    w, penalty, (n, d) = solution.w, problem.penalty, X.shape
+    low, high = problem.loss.derivative_range(y, *dot_bounds(X, w))
+    middle, radius = 0.5 * (low + high), up(0.5 * up(high - low))
+    size = np.abs(X).T @ (weight * (np.abs(middle) + radius))
+    around = sum_upper(np.abs(X).T @ (weight * radius) + (n + 8) * np.finfo(float).eps * size, n + 8)
+    sums = X.T @ (weight * middle)
+    lowest, highest = penalty.subgradient_range(w, down(sums - around), up(sums + around))
+    gradient = np.maximum(np.abs(lowest), np.abs(highest))
+    if not penalty.n_free:
+        return gradient, True
+    # Far out the derivative of the loss is at its ends: its mean there must outweigh the tilt.
+    far = np.full(n, 1e300)
+    outward = np.array(
+        [
+            weight @ problem.loss.derivative_range(y, far, far)[0],
+            -(weight @ problem.loss.derivative_range(y, -far, -far)[1]),
+        ]
+    )
+    return gradient, bool((outward * (1.0 - 1e-9) > 2.0 * gradient[-1]).all())
