@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.certificates.certificate import Needs, ScoreBounds
+from ipub.certificates.row_sums.graphs import LossGraph
 from ipub.certificates.row_sums.prove import narrowed, prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.variants import make_variants
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.problem import Problem
-from ipub.rounding import Array, overflow_means_unbounded
+from ipub.rounding import Array, dot_bounds, overflow_means_unbounded
 from ipub.solvers import Solution
 
 
@@ -47,5 +49,7 @@ def row_sum_bounds(problem: Problem, solution: Solution) -> RowSumBounds | None:
     table = RowTable.of(problem, solution)
     if table is None or not len(table.incomplete):
         return None
-    ranges = prove_ranges(table)
+    variants = make_variants(table)
+    graph = LossGraph(problem.loss, table.incomplete_graph.y[variants.row])
+    ranges = prove_ranges(Ranges(table, variants, graph, *dot_bounds(table.directions, table.w)))
     return None if ranges is None else RowSumBounds(narrowed(ranges))

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ipub.losses import Loss
-from ipub.rounding import Array, up
+from ipub.rounding import Array, midpoint_and_radius, up
 
 
 class Graph(Protocol):
@@ -28,6 +28,10 @@ class Graph(Protocol):
 
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Bound the slope of every secant between two scores in [lower, upper]."""
+        ...
+
+    def bend(self, lower: Array, upper: Array) -> Array:
+        """Bound the size of the slope's own derivative over [lower, upper]; infinite if there is none."""
         ...
 
 
@@ -50,6 +54,12 @@ class LossGraph:
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         return self.loss.curvature_range(self._labels(lower), lower, upper)
 
+    def bend(self, lower: Array, upper: Array) -> Array:
+        if not self.loss.has_bounded_third_derivative:
+            return np.full(lower.shape, np.inf)
+        low, high = self.loss.curvature_slope_range(self._labels(lower), lower, upper)
+        return np.maximum(np.abs(low), np.abs(high))
+
     def _labels(self, score: Array) -> Array:
         return np.broadcast_to(self.y, score.shape)
 
@@ -71,6 +81,9 @@ class SignGraph:
 
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         return np.zeros_like(lower), np.where((lower > 0.0) | (upper < 0.0), 0.0, np.inf)
+
+    def bend(self, lower: Array, upper: Array) -> Array:
+        return self.slopes(lower, upper)[1]
 
 
 @dataclass(frozen=True)
@@ -97,6 +110,10 @@ class JoinedGraphs:
         second = self.second.slopes(self._of_second(lower), self._of_second(upper))
         return self._joined(first[0], second[0]), self._joined(first[1], second[1])
 
+    def bend(self, lower: Array, upper: Array) -> Array:
+        first = self.first.bend(self._of_first(lower), self._of_first(upper))
+        return self._joined(first, self.second.bend(self._of_second(lower), self._of_second(upper)))
+
     def _of_first(self, score: Array) -> Array:
         return score[..., : self.n_first]
 
@@ -114,9 +131,9 @@ class GraphPoints(NamedTuple):
     """
 
     score: Array
-    lower: Array
-    upper: Array
-    """Bounds of every derivative at these scores."""
+    middle: Array
+    radius: Array
+    """Every derivative at these scores is within this distance of the middle."""
     off_chord: Array
     """How far any derivative between two points may be from a chord between derivatives there (Lemma 24)."""
 
@@ -129,7 +146,9 @@ def graph_points(graph: Graph, lower: Array, upper: Array, n_pieces: int) -> Gra
     low, high = graph.range(score, score)
     least, greatest = graph.slopes(score[:-1], score[1:])
     with np.errstate(invalid="ignore"):
-        bent = up(up(up(greatest - least) * up(score[1:] - score[:-1])) * 0.25)
+        length = up(score[1:] - score[:-1])
+        turned = up(up(up(greatest - least) * length) * 0.25)
+        bent = up(up(up(graph.bend(score[:-1], score[1:]) * length) * length) * 0.125)
     # A derivative rises, so it leaves no chord by more than the whole rise; an infinite slope says nothing.
     rise = np.maximum(up(high[1:] - low[:-1]), 0.0)
-    return GraphPoints(score, low, high, np.fmin(rise, np.where(np.isnan(bent), np.inf, bent)))
+    return GraphPoints(score, *midpoint_and_radius(low, high), np.fmin(rise, np.fmin(turned, bent)))

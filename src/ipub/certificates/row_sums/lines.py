@@ -63,8 +63,8 @@ class Lines(NamedTuple):
         above, below = np.empty_like(slope), np.empty_like(slope)
         for k, line in enumerate(slope):
             rise = line * points.score
-            above[k] = _largest(up(up(rise) - points.lower), points.off_chord)
-            below[k] = _largest(up(points.upper - down(rise)), points.off_chord)
+            above[k] = _largest(up(up(rise) - down(points.middle - points.radius)), points.off_chord)
+            below[k] = _largest(up(up(points.middle + points.radius) - down(rise)), points.off_chord)
         return cls(lower, upper, slope, above, below, convex, concave)
 
     def choose(self, score: Array, is_below: NDArray[np.bool_]) -> NDArray[np.intp]:

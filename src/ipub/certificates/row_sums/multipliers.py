@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
+from ipub.parallel import row_slices
 from ipub.rounding import TINY, Array
 
 STEPS = 2
@@ -47,8 +48,9 @@ class Choice(NamedTuple):
 def choose(ranges: Ranges, Y: Array, steps: int = STEPS) -> Choice:
     """Choose lines and mixtures for each direction in Y."""
     table, lines = ranges.table, ranges.lines
-    X, U = table.complete, Y @ _first_inverse(ranges)
-    W = table.w + _first_moves(ranges, U)
+    inverse = _first_inverse(ranges)
+    X, U = table.complete, Y @ inverse
+    W = table.w + _first_force(ranges, U) @ inverse
     is_below = U @ X.T > 0.0
     mixture = _mixture(ranges, U, W, W @ table.incomplete.T)
     for _ in range(steps):
@@ -56,7 +58,7 @@ def choose(ranges: Ranges, Y: Array, steps: int = STEPS) -> Choice:
         height, slope = lines.envelope_at(table.complete_graph, score, is_below)
         mixed = mixed_rows(table, mixture)
         K = _curvature(table, slope, mixture, mixed)
-        at = np.clip(np.einsum("kid,kd->ki", mixed, W), ranges.points.score[0], ranges.points.score[-1])
+        at = np.clip(np.einsum("kid,kd->ki", mixed, W), *ranges.row_scores)
         pull = table.incomplete_weight * table.incomplete_graph.value(at)
         residual = table.lam * W + (height * table.complete_weight) @ X + np.einsum("ki,kid->kd", pull, mixed)
         residual += _variance_times(table, mixture, W)
@@ -97,8 +99,8 @@ def _variance_times(table: RowTable, mixture: Mixture, V: Array) -> Array:
 
 def _curvature(table: RowTable, slope: Array, mixture: Mixture, mixed: Array) -> Array:
     """Return K of Theorem 11 for each direction, shape (k, d, d)."""
-    X, d = table.complete, len(table.w)
-    K = (slope * table.complete_weight @ _squares(X)).reshape(-1, d, d)
+    d = len(table.w)
+    K = (slope * table.complete_weight @ table.complete_squares).reshape(-1, d, d)
     weight = table.incomplete_weight * mixture.slope
     K += np.matmul((mixed * weight[..., None]).transpose(0, 2, 1), mixed)
     diagonal = table.columns_of_cells(weight[:, table.cell_rows] * mixture.variance)
@@ -106,21 +108,16 @@ def _curvature(table: RowTable, slope: Array, mixture: Mixture, mixed: Array) ->
     for missing, shares in zip(table.missing, mixture.shares, strict=True):
         share, columns = weight[:, missing.rows], missing.columns
         K[:, columns, columns] += np.einsum("ki,kil->kl", share, shares)
-        K[:, columns[:, None], columns] -= np.einsum("ki,kil,kim->klm", share, shares, shares)
+        K[:, columns[:, None], columns] -= np.matmul((shares * share[..., None]).transpose(0, 2, 1), shares)
     return K
-
-
-def _squares(X: Array) -> Array:
-    """Return ``x x^T`` of every row, as one row."""
-    return np.einsum("ij,ik->ijk", X, X).reshape(len(X), -1)
 
 
 def _first_inverse(ranges: Ranges) -> Array:
     """Return about the inverse of the curvature with the chord of every row at its center."""
-    table, lines, points = ranges.table, ranges.lines, ranges.points
+    table, lines = ranges.table, ranges.lines
     chord = _chord(table.complete_graph, lines.lower, lines.upper)
     K = np.diag(table.lam) + (table.complete.T * (table.complete_weight * chord)) @ table.complete
-    chord = _chord(table.incomplete_graph, points.score[0], points.score[-1])
+    chord = _chord(table.incomplete_graph, *ranges.row_scores)
     K += (table.incomplete.T * (table.incomplete_weight * chord)) @ table.incomplete
     return np.linalg.inv(K)
 
@@ -131,8 +128,18 @@ def _chord(graph, lower: Array, upper: Array) -> Array:
     return np.where(is_point, graph.slope(lower), (graph.value(upper) - graph.value(lower)) / np.maximum(width, TINY))
 
 
-def _first_moves(ranges: Ranges, U: Array) -> Array:
-    """Return how far the worst completion for each direction moves the model, to first order."""
+def first_order_rise(ranges: Ranges, Y: Array) -> Array:
+    """Return how far the worst completion raises ``y.w''`` for each direction in Y, to first order."""
+    inverse = _first_inverse(ranges)
+    result = np.empty(len(Y))
+    for chunk in row_slices(len(Y), 4 * len(ranges.table.cell_rows) + len(ranges.table.incomplete)):
+        U = Y[chunk] @ inverse
+        result[chunk] = np.einsum("kd,kd->k", U, _first_force(ranges, U))
+    return result
+
+
+def _first_force(ranges: Ranges, U: Array) -> Array:
+    """Return what the worst completion for each direction takes off the gradient at w, to first order."""
     table = ranges.table
     score = table.incomplete @ table.w
     value, slope = table.incomplete_graph.value(score), table.incomplete_graph.slope(score)
@@ -150,7 +157,7 @@ def _first_moves(ranges: Ranges, U: Array) -> Array:
         by_score = np.einsum("kil,l->ki", change, table.w[of_levels])
         force -= (weight[rows] * slope[rows] * by_score) @ table.incomplete[rows]
         force[:, of_levels] -= np.einsum("i,kil->kl", weight[rows] * value[rows], change)
-    return np.asarray(force @ _first_inverse(ranges))
+    return force
 
 
 def _mixture(ranges: Ranges, U: Array, W: Array, score: Array) -> Mixture:
@@ -158,10 +165,10 @@ def _mixture(ranges: Ranges, U: Array, W: Array, score: Array) -> Mixture:
 
     A cell is at the end where it does most; where the uncertainty of its weight leaves that open, between the ends.
     """
-    table, graph, points = ranges.table, ranges.table.incomplete_graph, ranges.points
+    table, graph = ranges.table, ranges.table.incomplete_graph
     at, columns, radius = table.cell_rows, table.cell_columns, table.cell_radii
-    value = graph.value(np.clip(score, points.score[0], points.score[-1]))
-    along = _chord(graph, points.score[0], points.score[-1]) * (U @ table.incomplete.T)
+    value = graph.value(np.clip(score, *ranges.row_scores))
+    along = _chord(graph, *ranges.row_scores) * (U @ table.incomplete.T)
     effect = value[:, at] * U[:, columns] + along[:, at] * ranges.weight_middle[columns]
     doubt = np.abs(along[:, at]) * ranges.weight_radius[columns]
     decided = np.clip(np.abs(effect) / np.maximum(doubt, TINY), 0.0, 1.0)
@@ -183,7 +190,7 @@ def _row_slopes(ranges: Ranges, mixture: Mixture, U: Array, W: Array) -> Array:
     """Return the slope of each incomplete row: that of the envelope over scores it may have with its mixture."""
     table, graph = ranges.table, ranges.table.incomplete_graph
     mixed = mixed_rows(table, mixture)
-    low, high = ranges.points.score[0], ranges.points.score[-1]
+    low, high = ranges.row_scores
     middle = 0.5 * (ranges.row_lower + ranges.row_upper)
     half = 0.5 * (ranges.row_upper - ranges.row_lower)
     size, columns = np.abs(ranges.weight_middle), table.cell_columns

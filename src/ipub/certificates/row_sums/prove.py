@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from ipub.certificates.row_sums.multipliers import first_order_rise
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import largest_scores
-from ipub.rounding import Array, dot_bounds, down, up
+from ipub.rounding import Array, down, up
 
-FIRST_GROWTH = 1.25
-"""Width of the first ranges that are tried, in first-order changes."""
+FIRST_WIDTHS = (1.25, 1.75, 2.5)
+"""Widths of ranges, in first-order changes: a sample of directions is looked at for each of them, and then all, from the
+first on."""
+
+HOPELESS = 1.08
+"""If the row sums of a sample of directions are all wider than this many times the ranges, nothing will close."""
+
+N_SAMPLED = 64
+"""Directions in that sample."""
 
 GROWTH = 1.06
 """Ranges that do not close are made wider than what was found by this factor."""
 
-MOST_ROUNDS = 16
+MOST_ROUNDS = 14
 """How often they are made wider, at most."""
 
-MOST_WIDENED = 8.0
-"""Ranges that are wider than this many first-order changes (the median) are given up."""
-
-N_SAMPLED = 64
-"""Directions that are looked at before all of them are."""
-
-HOPELESS = 2.6
-"""If the row sums over the first ranges are this many first-order changes, nothing will close."""
+MOST_WIDENED = 3.0
+"""Ranges that have become wider than this many times the first (the median) are given up."""
 
 MOST_NARROWED = 4
 """How often proved ranges are narrowed by their own row sums, at most."""
@@ -34,23 +35,20 @@ WORTHWHILE = 0.97
 """Each time must narrow them to less than this."""
 
 
-def prove_ranges(table: RowTable) -> Ranges | None:
-    """Prove ranges for the models of all completions; None if none close."""
+def prove_ranges(at_w: Ranges) -> Ranges | None:
+    """Prove ranges for the models of all completions, given those that hold w alone; None if none close."""
+    table = at_w.table
     if not table.is_coercive:
         return None
-    Y = table.directions
+    Y, low, high = table.directions, at_w.lower, at_w.upper
     both = np.concatenate([Y, -Y])
-    low, high = dot_bounds(Y, table.w)
-    first = first_order_changes(table, low, high)
-    change = FIRST_GROWTH * first
-    sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
-    for number in range(MOST_ROUNDS):
+    first = _first_width(at_w, both)
+    if first is None:
+        return None
+    change = first
+    for _ in range(MOST_ROUNDS):
         lower, upper = _around(low, high, change)
-        ranges = Ranges(table, lower, upper)
-        if number == 0:
-            found = largest_scores(ranges, both[sampled]) - np.concatenate([high, -low])[sampled]
-            if not np.median(found / first[sampled]) <= HOPELESS:
-                return None
+        ranges = at_w.with_ends(lower, upper)
         bounds = largest_scores(ranges, both)
         is_inside = (bounds[: len(Y)] < upper) & (-bounds[len(Y) :] > lower)
         if is_inside.all():
@@ -59,6 +57,19 @@ def prove_ranges(table: RowTable) -> Ranges | None:
         change = np.where(found > change / GROWTH, GROWTH * np.maximum(found, change / GROWTH), change)
         if not np.median(change / first) <= MOST_WIDENED:
             return None
+    return None
+
+
+def _first_width(at_w: Ranges, both: Array) -> Array | None:
+    """Return the changes to begin with; None if by a sample of the directions no ranges will close."""
+    low, high = at_w.lower, at_w.upper
+    first = _first_order_changes(at_w, both)
+    sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
+    for width in FIRST_WIDTHS:
+        ranges = at_w.with_ends(*_around(low, high, width * first))
+        found = largest_scores(ranges, both[sampled]) - np.concatenate([high, -low])[sampled]
+        if np.median(found / (width * first[sampled])) < HOPELESS:
+            return FIRST_WIDTHS[0] * first
     return None
 
 
@@ -76,13 +87,10 @@ def narrowed(ranges: Ranges) -> Ranges:
     return ranges
 
 
-def first_order_changes(table: RowTable, low: Array, high: Array) -> Array:
-    """Return how far ``y.w''`` and ``-y.w''`` rise above w's for every direction, to first order; never 0."""
-    Y, at_w = table.directions, Ranges(table, low, high)
-    both = np.concatenate([Y, -Y])
-    change = largest_scores(at_w, both) - np.concatenate([high, -low])
-    scale = np.concatenate([np.abs(low) + np.abs(high)] * 2)
-    return np.maximum(np.where(np.isfinite(change), change, 1.0), 1e-9 * (1.0 + scale))
+def _first_order_changes(at_w: Ranges, both: Array) -> Array:
+    """Return how far ``y.w''`` rises above ``y.w'`` for every direction, to first order; never 0."""
+    scale = np.concatenate([np.abs(at_w.lower) + np.abs(at_w.upper)] * 2)
+    return np.maximum(first_order_rise(at_w, both), 1e-6 * (1e-3 + scale))
 
 
 def _around(low: Array, high: Array, change: Array) -> tuple[Array, Array]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from ipub.certificates.row_sums.graphs import GraphPoints, graph_points
+from ipub.certificates.row_sums.graphs import Graph, GraphPoints, graph_points
 from ipub.certificates.row_sums.lines import Lines
-from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.table import MissingLevels, RowTable
+from ipub.certificates.row_sums.variants import Variants
 from ipub.data.interval_matrix import Indices
-from ipub.rounding import Array, down, norm_upper, sum_upper, up
+from ipub.rounding import Array, down, norm_upper, sum_error, sum_upper, up
 
-N_PIECES = 12
+N_PIECES = 6
 """Pieces of an incomplete row's range of scores: accuracy against time."""
 
 
@@ -24,10 +25,15 @@ class Ranges:
     Attributes
     ----------
     table : RowTable
+    variants : Variants
+    variant_graph : Graph
+        The derivatives of the variants.
     lower, upper : arrays of shape (n_directions,)
     """
 
     table: RowTable
+    variants: Variants
+    variant_graph: Graph
     lower: Array
     upper: Array
 
@@ -73,35 +79,61 @@ class Ranges:
         return self.upper[self.table.incomplete_at]
 
     @cached_property
-    def cell_change(self) -> Array:
-        """The most that cells and categories can change the score of an incomplete row (``|d.w''|``)."""
-        table = self.table
-        change = table.sums_of_cells(table.cell_radii * self.weight_size[table.cell_columns])
-        for missing in table.missing:
-            size = self.weight_size[missing.columns]
-            np.add.at(change, missing.rows, size.max() + size.mean())
-        return sum_upper(change, 2 * len(table.w) + 4)
+    def points(self) -> GraphPoints:
+        """Points of the graphs of the variants, over all scores that a completion may give them."""
+        variants, table = self.variants, self.table
+        columns = table.cell_columns[variants.cells]
+        corners = np.stack(
+            [end * weight[columns] for end in (variants.lower, variants.upper) for weight in self.weight_ends]
+        )
+        low, high = variants.sums(corners.min(axis=0)), variants.sums(corners.max(axis=0))
+        size = variants.sums(np.abs(corners).max(axis=0))
+        for levels in variants.levels:
+            lowest, highest = self._level_changes(table.missing[levels.category])
+            np.add.at(low, levels.rows, lowest[levels.level] if levels.is_settled else lowest.min())
+            np.add.at(high, levels.rows, highest[levels.level] if levels.is_settled else highest.max())
+            np.add.at(size, levels.rows, max(np.abs(lowest).max(), np.abs(highest).max()))
+        error = sum_error(size, 2 * len(table.w) + 8)
+        lower = down(down(self.row_lower[variants.row] + low) - error)
+        upper = up(up(self.row_upper[variants.row] + high) + error)
+        return graph_points(self.variant_graph, lower, upper, N_PIECES)
+
+    @property
+    def weight_ends(self) -> tuple[Array, Array]:
+        """The least and the greatest value of each weight."""
+        return self.weight_lower, self.weight_upper
+
+    def _level_changes(self, missing: MissingLevels) -> tuple[Array, Array]:
+        """Bound ``d_l.w''`` for each level of a category, rounded outward."""
+        low, high, center = self.weight_lower[missing.columns], self.weight_upper[missing.columns], missing.center
+        own_low, own_high = (1.0 - center) * low, (1.0 - center) * high
+        others_low, others_high = center * (low.sum() - low), center * (high.sum() - high)
+        error = sum_error(np.abs(low).sum() + np.abs(high).sum(), len(low) + 8)
+        return down(own_low - others_high - error), up(own_high - others_low + error)
 
     @cached_property
-    def points(self) -> GraphPoints:
-        """Points of the graphs of the incomplete rows, over all scores that a completion may give them."""
-        lower, upper = down(self.row_lower - self.cell_change), up(self.row_upper + self.cell_change)
-        return graph_points(self.table.incomplete_graph, lower, upper, N_PIECES)
+    def row_scores(self) -> tuple[Array, Array]:
+        """About the least and the greatest score that a completion may give each incomplete row."""
+        first, last, order = self.points.score[0], self.points.score[-1], self.variants.order
+        start = self.variants.first_of_row
+        return np.minimum.reduceat(first[order], start), np.maximum.reduceat(last[order], start)
 
     @cached_property
     def main_cells(self) -> tuple[Indices, ...]:
-        """For each incomplete row the cells that move its score most, and then those that do second most; -1: none."""
-        table = self.table
-        size = table.cell_radii * np.abs(self.weight_middle[table.cell_columns])
-        order = np.lexsort((-size, table.cell_rows))
-        first = np.flatnonzero(np.diff(table.cell_rows[order], prepend=-1)) if len(order) else np.zeros(0, dtype=int)
+        """For each variant two cells of its row that move its score most, as places among its cells; -1: none."""
+        variants, table = self.variants, self.table
+        weight = np.abs(self.weight_middle[table.cell_columns[variants.cells]])
+        size = (variants.upper - variants.lower) * weight
+        order = np.lexsort((-size, variants.cell_variants))
+        first = np.flatnonzero(np.diff(variants.cell_variants[order], prepend=-1))
         rank = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
         chosen = []
         for place in (0, 1):
-            which = np.full(len(table.incomplete), -1)
+            which = np.full(len(variants.row), -1)
             cells = order[rank == place]
-            which[table.cell_rows[cells]] = cells
-            chosen.append(which)
+            which[variants.cell_variants[cells]] = cells
+            if (which >= 0).any():
+                chosen.append(which)
         return tuple(chosen)
 
     @cached_property
@@ -125,4 +157,8 @@ class Ranges:
 
     def within(self, lower: Array, upper: Array) -> Ranges:
         """Return the ranges cut down to what is between other bounds too."""
-        return Ranges(self.table, np.fmax(self.lower, lower), np.fmin(self.upper, upper))
+        return replace(self, lower=np.fmax(self.lower, lower), upper=np.fmin(self.upper, upper))
+
+    def with_ends(self, lower: Array, upper: Array) -> Ranges:
+        """Return other ranges of the same table."""
+        return replace(self, lower=lower, upper=upper)

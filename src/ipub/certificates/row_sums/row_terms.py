@@ -43,137 +43,133 @@ def row_multipliers(ranges: Ranges, u: Array, mixture: Mixture) -> RowMultiplier
     return RowMultipliers(score, cells, tuple(levels))
 
 
-class _LevelTerms(NamedTuple):
-    """For one category and one multiplier: what each level adds, apart from the derivative times its part of u."""
-
-    fixed: Array
-    """Shape (k, n_missing, n_levels)."""
-    change: Array
-    """``d_l.u``, shape (k, n_levels)."""
-
-
 def largest_row_terms(ranges: Ranges, u: Array, multipliers: RowMultipliers) -> Array:
     """Bound the term of each incomplete row from above, for each of k directions; shape (k, n_incomplete).
 
     ``z s + zeta.omega - psi(s + d.omega) (x + d).u`` over cells d, scores s of the center and weights omega in their
     ranges. For a fixed score ``s + d.omega`` and any factor nu of its definition this is a sum over the cells.
     """
-    table, points = ranges.table, ranges.points
-    along = u @ table.incomplete.T
-    steepness = _steepness(ranges, u, along)
-    best = np.full(along.shape, -np.inf)
-    candidates = _score_factors(ranges, u, multipliers)
-    for piece in range(len(points.off_chord)):
-        mid = 0.25 * (points.lower[piece] + points.upper[piece] + points.lower[piece + 1] + points.upper[piece + 1])
-        over_factors = np.full(along.shape, np.inf)
-        for factor in candidates(mid):
-            bound = _over_piece(ranges, u, along, multipliers, factor, piece, steepness)
-            np.minimum(over_factors, bound, out=over_factors)
+    terms = _VariantTerms(ranges, u, multipliers)
+    best = np.full(terms.along.shape, -np.inf)
+    for piece in range(len(ranges.points.off_chord)):
+        over_factors = np.full(best.shape, np.inf)
+        for factor in terms.factors(piece):
+            np.fmin(over_factors, terms.largest_over(piece, factor), out=over_factors)
         np.maximum(best, over_factors, out=best)
-    return best + _rounding(ranges, u, multipliers)
+    return ranges.variants.largest_of_row(best + terms.rounding())
 
 
-def _steepness(ranges: Ranges, u: Array, along: Array) -> Array:
-    """Return how fast a row's term can change with its derivative: at most ``|(x + d).u|``."""
-    table = ranges.table
-    steepness = np.abs(along) + table.sums_of_cells(table.cell_radii * np.abs(u[:, table.cell_columns]))
-    for missing in table.missing:
-        change = np.abs(u[:, missing.columns] - missing.center * u[:, missing.columns].sum(axis=1, keepdims=True))
-        np.add.at(steepness, (slice(None), missing.rows), change.max(axis=1)[:, None])
-    return steepness
+class _VariantTerms:
+    """The terms of all variants, for k directions."""
 
+    def __init__(self, ranges: Ranges, u: Array, multipliers: RowMultipliers) -> None:
+        table, variants = ranges.table, ranges.variants
+        self.ranges, self.u, self.multipliers = ranges, u, multipliers
+        self.row, self.at = variants.row, variants.cell_variants
+        self.columns = table.cell_columns[variants.cells]
+        self.score = multipliers.score[:, self.row]
+        self.cells = multipliers.cells[:, variants.cells]
+        self.along = (u @ table.incomplete.T)[:, self.row]
+        self.u_cells = u[:, self.columns]
+        self.weight, self.doubt = ranges.weight_middle[self.columns], ranges.weight_radius[self.columns]
+        size = np.maximum(np.abs(variants.lower), np.abs(variants.upper))
+        self.steepness = np.abs(self.along) + variants.sums(size * np.abs(self.u_cells))
+        self.change = []
+        for levels in variants.levels:
+            missing = table.missing[levels.category]
+            part = u[:, missing.columns]
+            change = part - missing.center * part.sum(axis=1, keepdims=True)
+            self.change.append(change[:, levels.level, None] if levels.is_settled else change[:, None])
+            np.add.at(self.steepness.T, levels.rows, np.abs(change).max(axis=1))
 
-def _score_factors(ranges: Ranges, u: Array, multipliers: RowMultipliers):
-    """Return for a derivative of each row the factors nu to try: 0, and those that settle one of its main cells."""
-    table, z = ranges.table, multipliers.score
-    limit = STEEPEST * np.abs(z) + 1.0
-    middle = ranges.weight_middle
-    ratios = []
-    for cells in ranges.main_cells:
-        weight = middle[table.cell_columns[cells]] if len(table.cell_columns) else np.zeros(len(cells))
-        if not len(table.cell_columns):
-            continue
-        usable = (cells >= 0) & (np.abs(weight) > 1e-9)
-        ratio = u[:, table.cell_columns[cells]] / np.where(usable, weight, 1.0)
-        ratios.append((usable, ratio))
-    for missing in table.missing:
-        weight, part = middle[missing.columns], u[:, missing.columns]
-        centered = weight - weight.mean()
-        usable = np.zeros(len(table.incomplete), dtype=bool)
-        usable[missing.rows] = True
-        ratio = part @ centered / max(float(centered @ centered), 1e-12)
-        ratios.append((usable, np.repeat(ratio[:, None], len(usable), axis=1)))
-
-    def factors(derivative: Array) -> list[Array]:
+    def factors(self, piece: int) -> list[Array]:
+        """Return factors nu to try: 0, and those that settle a main cell or category for the piece's derivative."""
+        ranges, points, z = self.ranges, self.ranges.points, self.score
+        limit = STEEPEST * np.abs(z) + 1.0
+        derivative = 0.5 * (points.middle[piece] + points.middle[piece + 1])
         found = [np.zeros_like(z)]
-        found += [np.where(usable, np.clip(-(z + derivative * r), -limit, limit), 0.0) for usable, r in ratios]
+        for cells in ranges.main_cells:
+            weight = self.weight[cells]
+            usable = (cells >= 0) & (np.abs(weight) > 1e-9)
+            ratio = self.u_cells[:, cells] / np.where(usable, weight, 1.0)
+            found.append(np.where(usable, np.clip(-(z + derivative * ratio), -limit, limit), 0.0))
+        for levels in ranges.variants.levels:
+            if levels.is_settled:
+                continue
+            missing = ranges.table.missing[levels.category]
+            weight = ranges.weight_middle[missing.columns]
+            centered = weight - weight.mean()
+            ratio = self.u[:, missing.columns] @ centered / max(float(centered @ centered), 1e-12)
+            usable = np.zeros(len(self.row), dtype=bool)
+            usable[levels.rows] = True
+            found.append(np.where(usable, np.clip(-(z + derivative * ratio[:, None]), -limit, limit), 0.0))
         return found
 
-    return factors
+    def largest_over(self, piece: int, factor: Array) -> Array:
+        """Bound each variant's term while its score is in one piece of its range, with one factor nu (Lemma 26)."""
+        ranges, points, variants = self.ranges, self.ranges.points, self.ranges.variants
+        slope = self.score + factor
+        turned = slope[:, self.at]
+        ends = []
+        for end in (variants.lower, variants.upper):
+            meets = self.cells - turned * end
+            ends.append(meets * self.weight + np.abs(meets) * self.doubt)
+        levels = self._levels(slope)
+        settled = -np.where(factor > 0.0, factor * ranges.row_lower[self.row], factor * ranges.row_upper[self.row])
+        by_end, flat = [], []
+        for end in (piece, piece + 1):
+            derivative = points.middle[end]
+            pull = derivative[self.at] * self.u_cells
+            part = variants.sums(np.maximum(ends[0] - pull * variants.lower, ends[1] - pull * variants.upper))
+            part -= derivative * self.along
+            for each, fixed, change in zip(variants.levels, levels, self.change, strict=True):
+                of_level = fixed - derivative[each.rows, None] * change
+                np.add.at(part.T, each.rows, of_level.max(axis=2).T)
+            flat.append(part + self.steepness * points.radius[end])
+            by_end.append(flat[-1] + slope * points.score[end])
+        off_chord = points.off_chord[piece]
+        along_chord = np.maximum(*by_end) + np.where(off_chord > 0.0, self.steepness * off_chord, 0.0)
+        in_rectangle = np.maximum(*flat) + np.maximum(slope * points.score[piece], slope * points.score[piece + 1])
+        return np.asarray(np.fmin(along_chord, in_rectangle) + settled)
 
+    def _levels(self, slope: Array) -> list[Array]:
+        """Return for each category what its levels add, weights at their worst: of all levels, or of the settled one.
 
-def _over_piece(
-    ranges: Ranges, u: Array, along: Array, multipliers: RowMultipliers, factor: Array, piece: int, steepness: Array
-) -> Array:
-    """Bound each row's term while its score is in one piece of its range, with one factor nu (Lemma 26)."""
-    table, points = ranges.table, ranges.points
-    at, columns, radius = table.cell_rows, table.cell_columns, table.cell_radii
-    slope = multipliers.score + factor
-    middle, doubt = ranges.weight_middle[columns], ranges.weight_radius[columns]
-    turned = slope[:, at] * radius
-    up_end, down_end = multipliers.cells - turned, multipliers.cells + turned
-    at_upper = up_end * middle + np.abs(up_end) * doubt
-    at_lower = down_end * middle + np.abs(down_end) * doubt
-    levels = _level_terms(ranges, u, multipliers, slope)
-    settled = -np.where(factor > 0.0, factor * ranges.row_lower, factor * ranges.row_upper)
-    by_end, flat = [], []
-    for end in (piece, piece + 1):
-        both = []
-        for derivative in (points.lower[end], points.upper[end]):
-            pull = derivative[at] * radius * u[:, columns]
-            part = table.sums_of_cells(np.maximum(at_upper - pull, at_lower + pull)) - derivative * along
-            for missing, terms in zip(table.missing, levels, strict=True):
-                each = (terms.fixed - derivative[missing.rows, None] * terms.change[:, None]).max(axis=2)
-                np.add.at(part, (slice(None), missing.rows), each)
-            both.append(part)
-        flat.append(np.maximum(*both))
-        by_end.append(flat[-1] + slope * points.score[end])
-    off_chord = points.off_chord[piece]
-    lost = np.where(off_chord > 0.0, steepness * off_chord, 0.0)
-    along_chord = np.maximum(*by_end) + lost
-    in_rectangle = np.maximum(*flat) + np.maximum(slope * points.score[piece], slope * points.score[piece + 1])
-    return np.asarray(np.fmin(along_chord, in_rectangle) + settled)
+        Shape (k, n, n_levels), or (k, n, 1) if each variant has one level.
+        """
+        ranges, terms = self.ranges, []
+        for each in ranges.variants.levels:
+            missing = ranges.table.missing[each.category]
+            middle, radius = ranges.weight_middle[missing.columns], ranges.weight_radius[missing.columns]
+            of_rows = slope[:, each.rows, None]
+            apart = self.multipliers.levels[each.category][:, each.places] + of_rows * missing.center
+            total = (apart @ middle + np.abs(apart) @ radius)[..., None]
+            if each.is_settled:
+                at = np.broadcast_to(each.level[:, None], (*total.shape[:2], 1))
+                apart, middle, radius = np.take_along_axis(apart, at, axis=2), middle[each.level][:, None], radius[each.level][:, None]
+            terms.append(total - of_rows * middle + (np.abs(apart - of_rows) - np.abs(apart)) * radius)
+        return terms
 
-
-def _level_terms(ranges: Ranges, u: Array, multipliers: RowMultipliers, slope: Array) -> list[_LevelTerms]:
-    """Return for each category what its levels add, with weights at their worst."""
-    terms = []
-    for missing, of_levels in zip(ranges.table.missing, multipliers.levels, strict=True):
-        columns, n = missing.columns, len(missing.columns)
-        change = np.eye(n) - missing.center
-        meets = of_levels[:, :, None] - slope[:, missing.rows, None, None] * change
-        fixed = meets @ ranges.weight_middle[columns] + np.abs(meets) @ ranges.weight_radius[columns]
-        part = u[:, columns]
-        terms.append(_LevelTerms(fixed, part - missing.center * part.sum(axis=1, keepdims=True)))
-    return terms
-
-
-def _rounding(ranges: Ranges, u: Array, multipliers: RowMultipliers) -> Array:
-    """Bound the rounding of each row's term: so many units of the sum of the sizes of all it is made of (F2)."""
-    table, points = ranges.table, ranges.points
-    slope = (1.0 + STEEPEST) * np.abs(multipliers.score) + 1.0
-    score = np.maximum(np.abs(points.score[0]), np.abs(points.score[-1]))
-    derivative = np.maximum(np.abs(points.lower), np.abs(points.upper)).max(axis=0)
-    norms = np.sqrt(np.einsum("kd,kd->k", u, u))[:, None] * ranges.row_norms[1]
-    at, columns, radius = table.cell_rows, table.cell_columns, table.cell_radii
-    of_cells = (np.abs(multipliers.cells) + slope[:, at] * radius) * ranges.weight_size[columns]
-    of_cells = of_cells + derivative[at] * radius * np.abs(u[:, columns])
-    size = 2.0 * slope * score + derivative * norms + table.sums_of_cells(of_cells)
-    for missing, of_levels in zip(table.missing, multipliers.levels, strict=True):
-        weight, rows = ranges.weight_size[missing.columns], missing.rows
-        each = np.abs(of_levels) @ weight + slope[:, rows] * (weight.max() + weight.mean())
-        part = np.abs(u[:, missing.columns])
-        each = each + derivative[rows] * (part.max(axis=1) + part.mean(axis=1))[:, None]
-        np.add.at(size, (slice(None), rows), each)
-    roundings = 4 * len(table.w) + 64
-    return np.asarray(roundings * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY)
+    def rounding(self) -> Array:
+        """Bound the rounding of each term: so many units of the sum of the sizes of all it is made of (F2)."""
+        ranges, points, variants = self.ranges, self.ranges.points, self.ranges.variants
+        slope = (1.0 + STEEPEST) * np.abs(self.score) + 1.0
+        score = np.maximum(np.abs(points.score[0]), np.abs(points.score[-1])) + np.maximum(
+            np.abs(ranges.row_lower), np.abs(ranges.row_upper)
+        )[self.row]
+        derivative = (np.abs(points.middle) + points.radius).max(axis=0)
+        norms = np.sqrt(np.einsum("kd,kd->k", self.u, self.u))[:, None] * ranges.row_norms[1][self.row]
+        radius = np.maximum(np.abs(variants.lower), np.abs(variants.upper))
+        of_cells = (np.abs(self.cells) + slope[:, self.at] * radius) * ranges.weight_size[self.columns]
+        of_cells = of_cells + derivative[self.at] * radius * np.abs(self.u_cells)
+        size = 2.0 * slope * score + derivative * norms + variants.sums(of_cells)
+        for each in variants.levels:
+            missing = ranges.table.missing[each.category]
+            weight = ranges.weight_size[missing.columns]
+            of_levels = np.abs(self.multipliers.levels[each.category][:, each.places]) @ weight
+            of_levels = of_levels + slope[:, each.rows] * (weight.max() + weight.mean())
+            part = np.abs(self.u[:, missing.columns])
+            of_levels = of_levels + derivative[each.rows] * (part.max(axis=1) + part.mean(axis=1))[:, None]
+            np.add.at(size.T, each.rows, of_levels.T)
+        roundings = 4 * len(ranges.table.w) + 64
+        return np.asarray(roundings * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY)

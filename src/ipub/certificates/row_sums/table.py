@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,10 @@ class RowTable:
     incomplete_weight : array of shape (n_incomplete,)
     incomplete_graph : Graph
     cell_rows, cell_columns, cell_radii : arrays of shape (n_cells,)
-        Uncertain cells, row by row; a row is a position among the incomplete rows.
+        Uncertain cells: the first of every incomplete row, then the second of every row that has one, and so on. A row
+        is a position among the incomplete rows, which are in the order of their number of cells.
+    ranks : tuple of int
+        How many rows have a first, a second, ... cell.
     missing : tuple of MissingLevels
     directions : array of shape (k, d)
         Rows and unit vectors, each once: their products with a model are what ranges are about.
@@ -71,10 +75,11 @@ class RowTable:
     complete_graph: Graph
     incomplete: Array
     incomplete_weight: Array
-    incomplete_graph: Graph
+    incomplete_graph: LossGraph
     cell_rows: Indices
     cell_columns: Indices
     cell_radii: Array
+    ranks: tuple[int, ...]
     missing: tuple[MissingLevels, ...]
     directions: Array
     complete_at: Indices
@@ -100,10 +105,16 @@ class RowTable:
         missing_row = np.repeat(np.arange(n), table.missing_counts)
         is_incomplete = (table.cell_counts > 0) | (table.missing_counts > 0)
         is_incomplete &= keep
-        position = np.cumsum(is_incomplete) - 1
-        kept, chosen = keep[in_row], keep[missing_row]
+        numbers = np.flatnonzero(is_incomplete)
+        numbers = numbers[np.argsort(-table.cell_counts[numbers], kind="stable")]
+        position = np.full(n, -1)
+        position[numbers] = np.arange(len(numbers))
+        rank = np.arange(len(in_row)) - np.repeat(np.cumsum(table.cell_counts) - table.cell_counts, table.cell_counts)
+        cells = np.flatnonzero(keep[in_row])
+        cells = cells[np.lexsort((position[in_row[cells]], rank[cells]))]
+        chosen = keep[missing_row]
         weight = table.weight / rows.total_weight
-        complete, incomplete = table.center[keep & ~is_incomplete], table.center[is_incomplete]
+        complete, incomplete = table.center[keep & ~is_incomplete], table.center[numbers]
         missing = tuple(
             MissingLevels(position[missing_row[which]], levels.columns, levels.center_value)
             for number, levels in enumerate(rows.categories)
@@ -120,7 +131,7 @@ class RowTable:
             complete_weight = np.concatenate([complete_weight, np.ones(len(penalised))])
         directions, at = np.unique(np.concatenate([complete, incomplete, np.eye(d)]), axis=0, return_inverse=True)
         at = at.ravel()
-        incomplete_graph = LossGraph(problem.loss, table.y[is_incomplete])
+        incomplete_graph = LossGraph(problem.loss, table.y[numbers])
         gradient, is_coercive = _gradient_upper(problem, solution, table.center[keep], table.y[keep], weight[keep])
         return cls(
             lam=penalty.lam_vector(d),
@@ -128,11 +139,12 @@ class RowTable:
             complete_weight=complete_weight,
             complete_graph=graph,
             incomplete=incomplete,
-            incomplete_weight=weight[is_incomplete],
+            incomplete_weight=weight[numbers],
             incomplete_graph=incomplete_graph,
-            cell_rows=position[in_row[kept]],
-            cell_columns=table.cell_columns[kept],
-            cell_radii=table.cell_radii[kept],
+            cell_rows=position[in_row[cells]],
+            cell_columns=table.cell_columns[cells],
+            cell_radii=table.cell_radii[cells],
+            ranks=tuple(np.bincount(rank[cells]).tolist()),
             missing=missing,
             directions=directions,
             complete_at=at[: len(complete)],
@@ -143,12 +155,18 @@ class RowTable:
             is_coercive=is_coercive,
         )
 
+    @cached_property
+    def complete_squares(self) -> Array:
+        """``x x^T`` of every complete row, each as one row."""
+        return np.einsum("ij,ik->ijk", self.complete, self.complete).reshape(len(self.complete), -1)
+
     def sums_of_cells(self, values: Array) -> Array:
         """Add up values of cells, along the last axis, for each incomplete row."""
         sums = np.zeros((*values.shape[:-1], len(self.incomplete)))
-        if values.shape[-1]:
-            first = np.flatnonzero(np.diff(self.cell_rows, prepend=-1))
-            sums[..., self.cell_rows[first]] = np.add.reduceat(values, first, axis=-1)
+        first = 0
+        for count in self.ranks:
+            sums[..., :count] += values[..., first : first + count]
+            first += count
         return sums
 
     def columns_of_cells(self, values: Array) -> Array:

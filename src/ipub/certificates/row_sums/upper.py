@@ -10,7 +10,7 @@ from ipub.certificates.row_sums.row_terms import RowMultipliers, largest_row_ter
 from ipub.parallel import row_slices
 from ipub.rounding import EPS, UNDERFLOW, Array, overflow_means_unbounded
 
-NUMBERS = 1 << 18
+NUMBERS = 1 << 20
 """Numbers of a row sum that are looked at in one go: directions times rows, cells and columns."""
 
 
@@ -18,7 +18,7 @@ NUMBERS = 1 << 18
 def largest_scores(ranges: Ranges, Y: Array) -> Array:
     """Bound ``y.w''`` from above, for each direction in Y and the models w'' of all completions in the ranges."""
     table, result = ranges.table, np.full(len(Y), np.inf)
-    n_numbers = len(table.complete) + len(table.incomplete) * (len(table.w) + 8) + 8 * len(table.cell_rows)
+    n_numbers = len(table.complete) + len(table.incomplete) * (len(table.w) + 8) + 8 * len(ranges.variants.cells) + 4 * len(ranges.variants.row)
     for chunk in row_slices(len(Y), n_numbers + len(table.w) ** 2, NUMBERS):
         try:
             choice = choose(ranges, Y[chunk])
