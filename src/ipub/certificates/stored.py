@@ -10,7 +10,9 @@ from ipub.certificates.certificate import Certificate
 from ipub.certificates.draws import DrawBounds
 from ipub.certificates.pointwise import PointwiseBounds
 from ipub.certificates.region import Region
+from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slope.bounds import SlopeBounds
+from ipub.losses import LOSSES
 
 
 def _dataclasses_in(kind: Any) -> dict[type, None]:
@@ -22,7 +24,9 @@ def _dataclasses_in(kind: Any) -> dict[type, None]:
     return {kind: None} | {found: None for hint in fields for found in _dataclasses_in(hint)}
 
 
-KINDS = (Certificate, Region, SlopeBounds, PointwiseBounds, FilledBounds, FilledEllipsoid, DrawBounds)
+BOUNDS = (Region, SlopeBounds, PointwiseBounds, FilledBounds, FilledEllipsoid, DrawBounds, RowSumBounds)
+
+KINDS = (Certificate, *BOUNDS, *LOSSES.values())
 
 PARTS: tuple[type, ...] = tuple(dict.fromkeys(found for kind in KINDS for found in _dataclasses_in(kind)))
 """All of them, found by the types of their fields."""

@@ -9,8 +9,10 @@ from ipub.certificates.certificate import Certificate, ScoreBounds, intersection
 from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, origin
 from ipub.certificates.region import Region
-from ipub.certificates.slope.attempt import SlopeAttempt, attempt_slope_bounds
+from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
+from ipub.certificates.slope.attempt import SlopeAttempt, attempt_slope_bounds, slope_bounds_within
 from ipub.certificates.slope.bounds import SlopeBounds
+from ipub.certificates.slope.move_sets import KnownRows
 from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
 from ipub.certificates.sphere import sphere
 from ipub.certificates.sphere import unsupported_reason as no_sphere
@@ -20,6 +22,9 @@ from ipub.solvers import Solution
 
 NEARLY_EXACT = 1.5
 """Slope bounds up to this many times as wide as the first-order change are used alone, which saves the other passes."""
+
+LOOSE = 1.2
+"""Slope bounds that are more times as wide than this are narrowed by row sums, where the table is short enough."""
 
 NOT_TRIED = SlopeAttempt(None, "")
 """Slopes of a draw whose set of moves is not to be proved without a start, as that of another draw was not."""
@@ -49,11 +54,17 @@ def tight(
         attempt = attempt_slope_bounds(problem, solution, hint=hint, in_columns=in_columns)
     if attempt.bounds is None and attempt is not NOT_TRIED and (hint is not None or in_columns):
         attempt = attempt_slope_bounds(problem, solution)
+    by_rows = None
+    if not in_columns and hint is None and (attempt.bounds is None or attempt.bounds.excess > LOOSE):
+        by_rows = row_sum_bounds(problem, solution)
+    if by_rows is not None:
+        attempt = _within_rows(problem, solution, by_rows, attempt)
+    row_parts = () if by_rows is None else (by_rows,)
     is_alone = in_columns or (isinstance(hint, AnotherDraw) and hint.is_alone)
     if attempt.bounds is not None and (attempt.bounds.excess <= NEARLY_EXACT or is_alone):
         region = _around_zero(problem, solution, attempt.bounds, is_fast=isinstance(hint, AnotherDraw))
         if region is not None:
-            return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)
+            return Certificate("tight", (region, attempt.bounds, *row_parts), solution.gap, attempt.note)
     at_zero = origin(problem, solution)
     # With uncertain labels the sphere is the ball, which the slopes start from anyway.
     around_center = [] if no_sphere(problem) else [sphere(problem, solution, at_zero)]
@@ -64,8 +75,18 @@ def tight(
     if problem.penalty.n_free:
         # The last bracket is the narrowest, and valid for the weights of every region.
         regions = tuple(with_bracket(region, bracket_of(half_ball)) for region in regions)
-    parts: tuple[ScoreBounds, ...] = (*regions, *attempt.parts)
+    parts: tuple[ScoreBounds, ...] = (*regions, *attempt.parts, *row_parts)
     return Certificate("tight", parts, solution.gap, attempt.note)
+
+
+def _within_rows(problem: Problem, solution: Solution, by_rows: RowSumBounds, attempt: SlopeAttempt) -> SlopeAttempt:
+    """Return slope bounds for the moves that row sums leave: what can be kept without training rows."""
+    ranges = by_rows.ranges
+    moves = KnownRows.of(ranges.table.directions, solution.w, ranges.lower, ranges.upper)
+    bounds = slope_bounds_within(problem, solution, moves)
+    if bounds is None or (attempt.bounds is not None and attempt.bounds.excess <= bounds.excess):
+        return attempt
+    return SlopeAttempt(bounds, "")
 
 
 def _around_zero(problem: Problem, solution: Solution, bounds: SlopeBounds, is_fast: bool) -> Region | None:

@@ -11,8 +11,8 @@ from ipub.certificates.row_sums.graphs import LossGraph
 from ipub.certificates.row_sums.prove import narrowed, prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.variants import make_variants
 from ipub.certificates.row_sums.upper import largest_scores
+from ipub.certificates.row_sums.variants import make_variants
 from ipub.problem import Problem
 from ipub.rounding import Array, dot_bounds, overflow_means_unbounded
 from ipub.solvers import Solution

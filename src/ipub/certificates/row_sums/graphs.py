@@ -88,10 +88,10 @@ class SignGraph:
 
 @dataclass(frozen=True)
 class JoinedGraphs:
-    """The rows of one graph, then those of another."""
+    """The derivatives of rows, then those of an l1 penalty."""
 
-    first: Graph
-    second: Graph
+    first: LossGraph
+    second: SignGraph
     n_first: int
 
     def value(self, score: Array) -> Array:

@@ -1,7 +1,7 @@
 """Which lines, and which mixture of its completions, each row had best use for a direction: advice, not proof.
 
-Whatever is chosen here, the bounds hold (Theorem 11); a good choice makes them narrow. The choice is the one under which
-the worst case of all rows together is one and the same model: that is found by Newton steps.
+Whatever is chosen here, the bounds hold (Theorem 11); a good choice makes them narrow. The choice is the one under
+which the worst case of all rows together is one and the same model: that is found by Newton steps.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.certificates.row_sums.graphs import Graph
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.parallel import row_slices
@@ -69,7 +70,7 @@ def choose(ranges: Ranges, Y: Array, steps: int = STEPS) -> Choice:
     chosen = lines.choose(np.clip(W @ X.T, lines.lower, lines.upper), is_below)
     slope = np.take_along_axis(lines.slope.T, chosen.T, axis=1).T
     K = _curvature(table, slope, mixture, mixed_rows(table, mixture))
-    return Choice(np.linalg.solve(K, Y[..., None])[..., 0], chosen, mixture)
+    return Choice(np.asarray(np.linalg.solve(K, Y[..., None])[..., 0], dtype=float), chosen, mixture)
 
 
 def mixed_rows(table: RowTable, mixture: Mixture) -> Array:
@@ -119,13 +120,15 @@ def _first_inverse(ranges: Ranges) -> Array:
     K = np.diag(table.lam) + (table.complete.T * (table.complete_weight * chord)) @ table.complete
     chord = _chord(table.incomplete_graph, *ranges.row_scores)
     K += (table.incomplete.T * (table.incomplete_weight * chord)) @ table.incomplete
-    return np.linalg.inv(K)
+    return np.asarray(np.linalg.inv(K), dtype=float)
 
 
-def _chord(graph, lower: Array, upper: Array) -> Array:
+def _chord(graph: Graph, lower: Array, upper: Array) -> Array:
+    """Return the slope of the chord over a range, of a tangent where that is a point."""
     width = upper - lower
     is_point = width <= 1e-7 * (1.0 + np.abs(lower))
-    return np.where(is_point, graph.slope(lower), (graph.value(upper) - graph.value(lower)) / np.maximum(width, TINY))
+    rise = graph.value(upper) - graph.value(lower)
+    return np.asarray(np.where(is_point, graph.slope(lower), rise / np.maximum(width, TINY)))
 
 
 def first_order_rise(ranges: Ranges, Y: Array) -> Array:

@@ -10,8 +10,7 @@ from ipub.certificates.row_sums.upper import largest_scores
 from ipub.rounding import Array, down, up
 
 FIRST_WIDTHS = (1.25, 1.75, 2.5)
-"""Widths of ranges, in first-order changes: a sample of directions is looked at for each of them, and then all, from the
-first on."""
+"""Widths of ranges, in first-order changes, to look at with a sample of directions; with all, the first of them."""
 
 HOPELESS = 1.08
 """If the row sums of a sample of directions are all wider than this many times the ranges, nothing will close."""

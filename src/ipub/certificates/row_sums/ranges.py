@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ipub.certificates.row_sums.graphs import Graph, GraphPoints, graph_points
+from ipub.certificates.row_sums.graphs import GraphPoints, LossGraph, graph_points
 from ipub.certificates.row_sums.lines import Lines
 from ipub.certificates.row_sums.table import MissingLevels, RowTable
 from ipub.certificates.row_sums.variants import Variants
@@ -26,14 +26,14 @@ class Ranges:
     ----------
     table : RowTable
     variants : Variants
-    variant_graph : Graph
+    variant_graph : LossGraph
         The derivatives of the variants.
     lower, upper : arrays of shape (n_directions,)
     """
 
     table: RowTable
     variants: Variants
-    variant_graph: Graph
+    variant_graph: LossGraph
     lower: Array
     upper: Array
 

@@ -31,7 +31,7 @@ def row_multipliers(ranges: Ranges, u: Array, mixture: Mixture) -> RowMultiplier
     along = u @ table.incomplete.T + table.sums_of_cells(mixture.mean * u[:, table.cell_columns])
     for missing, shares in zip(table.missing, mixture.shares, strict=True):
         change = np.einsum("kil,kl->ki", shares - missing.center, u[:, missing.columns])
-        np.add.at(along, (slice(None), missing.rows), change)
+        np.add.at(along.T, missing.rows, change.T)
     score = mixture.slope * along
     at = table.cell_rows
     cells = score[:, at] * mixture.mean + mixture.slope[:, at] * mixture.variance * u[:, table.cell_columns]
@@ -111,8 +111,8 @@ class _VariantTerms:
         slope = self.score + factor
         turned = slope[:, self.at]
         ends = []
-        for end in (variants.lower, variants.upper):
-            meets = self.cells - turned * end
+        for change in (variants.lower, variants.upper):
+            meets = self.cells - turned * change
             ends.append(meets * self.weight + np.abs(meets) * self.doubt)
         levels = self._levels(slope)
         settled = -np.where(factor > 0.0, factor * ranges.row_lower[self.row], factor * ranges.row_upper[self.row])
@@ -122,8 +122,8 @@ class _VariantTerms:
             pull = derivative[self.at] * self.u_cells
             part = variants.sums(np.maximum(ends[0] - pull * variants.lower, ends[1] - pull * variants.upper))
             part -= derivative * self.along
-            for each, fixed, change in zip(variants.levels, levels, self.change, strict=True):
-                of_level = fixed - derivative[each.rows, None] * change
+            for each, fixed, along in zip(variants.levels, levels, self.change, strict=True):
+                of_level = fixed - derivative[each.rows, None] * along
                 np.add.at(part.T, each.rows, of_level.max(axis=2).T)
             flat.append(part + self.steepness * points.radius[end])
             by_end.append(flat[-1] + slope * points.score[end])
@@ -146,7 +146,8 @@ class _VariantTerms:
             total = (apart @ middle + np.abs(apart) @ radius)[..., None]
             if each.is_settled:
                 at = np.broadcast_to(each.level[:, None], (*total.shape[:2], 1))
-                apart, middle, radius = np.take_along_axis(apart, at, axis=2), middle[each.level][:, None], radius[each.level][:, None]
+                apart = np.take_along_axis(apart, at, axis=2)
+                middle, radius = middle[each.level, None], radius[each.level, None]
             terms.append(total - of_rows * middle + (np.abs(apart - of_rows) - np.abs(apart)) * radius)
         return terms
 
@@ -154,9 +155,10 @@ class _VariantTerms:
         """Bound the rounding of each term: so many units of the sum of the sizes of all it is made of (F2)."""
         ranges, points, variants = self.ranges, self.ranges.points, self.ranges.variants
         slope = (1.0 + STEEPEST) * np.abs(self.score) + 1.0
-        score = np.maximum(np.abs(points.score[0]), np.abs(points.score[-1])) + np.maximum(
-            np.abs(ranges.row_lower), np.abs(ranges.row_upper)
-        )[self.row]
+        score = (
+            np.maximum(np.abs(points.score[0]), np.abs(points.score[-1]))
+            + np.maximum(np.abs(ranges.row_lower), np.abs(ranges.row_upper))[self.row]
+        )
         derivative = (np.abs(points.middle) + points.radius).max(axis=0)
         norms = np.sqrt(np.einsum("kd,kd->k", self.u, self.u))[:, None] * ranges.row_norms[1][self.row]
         radius = np.maximum(np.abs(variants.lower), np.abs(variants.upper))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.row_sums.graphs import Graph, JoinedGraphs, LossGraph, SignGraph
+from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
 from ipub.data.interval_matrix import Indices
-from ipub.engine.completions import whole_table
+from ipub.data.missing_category import Levels
+from ipub.engine.completions import WholeTable, whole_table
 from ipub.problem import Problem
-from ipub.rounding import Array, dot_bounds, down, sum_upper, up
+from ipub.rounding import EPS, Array, dot_bounds, down, sum_upper, up
 from ipub.solvers import Solution
 
 MOST_ROWS = 5_000
@@ -25,15 +25,23 @@ MOST_LEVELS = 64
 """Categories with more levels are not looked at: each level of a missing one is tried."""
 
 
-class MissingLevels(NamedTuple):
-    """Where one category is missing."""
+@dataclass(frozen=True, eq=False)
+class MissingLevels:
+    """Where one category is missing.
+
+    Attributes
+    ----------
+    rows : array of shape (n_missing,)
+        Positions among the incomplete rows.
+    columns : array of shape (n_levels,)
+        The columns of its levels.
+    center : float
+        The value of each of these columns where the category is missing.
+    """
 
     rows: Indices
-    """Positions among the incomplete rows."""
     columns: Indices
-    """The columns of its levels."""
     center: float
-    """The value of each of these columns where the category is missing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +56,12 @@ class RowTable:
         Rows without uncertain cells; with an l1 penalty also the unit vectors of its coordinates, whose derivative is
         that of the penalty.
     complete_weight : array of shape (n_complete,)
-    complete_graph : Graph
+    complete_graph : LossGraph or JoinedGraphs
         The derivatives of these rows.
     incomplete : array of shape (n_incomplete, d)
         Centers of the other rows.
     incomplete_weight : array of shape (n_incomplete,)
-    incomplete_graph : Graph
+    incomplete_graph : LossGraph or JoinedGraphs
     cell_rows, cell_columns, cell_radii : arrays of shape (n_cells,)
         Uncertain cells: the first of every incomplete row, then the second of every row that has one, and so on. A row
         is a position among the incomplete rows, which are in the order of their number of cells.
@@ -72,7 +80,7 @@ class RowTable:
     lam: Array
     complete: Array
     complete_weight: Array
-    complete_graph: Graph
+    complete_graph: LossGraph | JoinedGraphs
     incomplete: Array
     incomplete_weight: Array
     incomplete_graph: LossGraph
@@ -100,56 +108,31 @@ class RowTable:
         if any(len(levels.columns) > MOST_LEVELS for levels in rows.categories):
             return None
         table = whole_table(rows)
-        keep = table.weight > 0.0
-        in_row = np.repeat(np.arange(n), table.cell_counts)
-        missing_row = np.repeat(np.arange(n), table.missing_counts)
-        is_incomplete = (table.cell_counts > 0) | (table.missing_counts > 0)
-        is_incomplete &= keep
-        numbers = np.flatnonzero(is_incomplete)
+        weight, keep = table.weight / rows.total_weight, table.weight > 0.0
+        is_incomplete = keep & ((table.cell_counts > 0) | (table.missing_counts > 0))
+        plain, numbers = keep & ~is_incomplete, np.flatnonzero(is_incomplete)
         numbers = numbers[np.argsort(-table.cell_counts[numbers], kind="stable")]
         position = np.full(n, -1)
         position[numbers] = np.arange(len(numbers))
-        rank = np.arange(len(in_row)) - np.repeat(np.cumsum(table.cell_counts) - table.cell_counts, table.cell_counts)
-        cells = np.flatnonzero(keep[in_row])
-        cells = cells[np.lexsort((position[in_row[cells]], rank[cells]))]
-        chosen = keep[missing_row]
-        weight = table.weight / rows.total_weight
-        complete, incomplete = table.center[keep & ~is_incomplete], table.center[numbers]
-        missing = tuple(
-            MissingLevels(position[missing_row[which]], levels.columns, levels.center_value)
-            for number, levels in enumerate(rows.categories)
-            if len(which := np.flatnonzero((table.categories == number) & chosen))
-        )
-        n_plain, penalty = len(complete), problem.penalty
-        kappa = penalty.kappa_vector(d)
-        graph: Graph = LossGraph(problem.loss, table.y[keep & ~is_incomplete])
-        complete_weight = weight[keep & ~is_incomplete]
-        if kappa.any():
-            penalised = np.flatnonzero(kappa)
-            graph = JoinedGraphs(graph, SignGraph(kappa[penalised]), n_plain)
-            complete = np.concatenate([complete, np.eye(d)[penalised]])
-            complete_weight = np.concatenate([complete_weight, np.ones(len(penalised))])
+        graph, complete, complete_weight = _with_l1_part(problem, table.center[plain], table.y[plain], weight[plain])
+        incomplete = table.center[numbers]
         directions, at = np.unique(np.concatenate([complete, incomplete, np.eye(d)]), axis=0, return_inverse=True)
-        at = at.ravel()
-        incomplete_graph = LossGraph(problem.loss, table.y[numbers])
+        at, n_complete, n_rows = at.ravel(), len(complete), len(complete) + len(incomplete)
         gradient, is_coercive = _gradient_upper(problem, solution, table.center[keep], table.y[keep], weight[keep])
         return cls(
-            lam=penalty.lam_vector(d),
-            complete=complete,
-            complete_weight=complete_weight,
-            complete_graph=graph,
-            incomplete=incomplete,
-            incomplete_weight=weight[numbers],
-            incomplete_graph=incomplete_graph,
-            cell_rows=position[in_row[cells]],
-            cell_columns=table.cell_columns[cells],
-            cell_radii=table.cell_radii[cells],
-            ranks=tuple(np.bincount(rank[cells]).tolist()),
-            missing=missing,
-            directions=directions,
-            complete_at=at[: len(complete)],
-            incomplete_at=at[len(complete) : len(complete) + len(incomplete)],
-            weights_at=at[len(complete) + len(incomplete) :],
+            problem.penalty.lam_vector(d),
+            complete,
+            complete_weight,
+            graph,
+            incomplete,
+            weight[numbers],
+            LossGraph(problem.loss, table.y[numbers]),
+            *_cells(table, position),
+            _missing(table, position, rows.categories),
+            directions,
+            complete_at=at[:n_complete],
+            incomplete_at=at[n_complete:n_rows],
+            weights_at=at[n_rows:],
             gradient_upper=gradient,
             w=solution.w,
             is_coercive=is_coercive,
@@ -158,7 +141,8 @@ class RowTable:
     @cached_property
     def complete_squares(self) -> Array:
         """``x x^T`` of every complete row, each as one row."""
-        return np.einsum("ij,ik->ijk", self.complete, self.complete).reshape(len(self.complete), -1)
+        squares: Array = np.einsum("ij,ik->ijk", self.complete, self.complete)
+        return squares.reshape(len(self.complete), -1)
 
     def sums_of_cells(self, values: Array) -> Array:
         """Add up values of cells, along the last axis, for each incomplete row."""
@@ -177,16 +161,50 @@ class RowTable:
         return sums
 
 
+def _cells(table: WholeTable, position: Indices) -> tuple[Indices, Indices, Array, tuple[int, ...]]:
+    """Return the cells of the incomplete rows: the first of every row, then every second one, and so on."""
+    counts = table.cell_counts
+    in_row = np.repeat(np.arange(len(counts)), counts)
+    rank = np.arange(len(in_row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    cells = np.flatnonzero(position[in_row] >= 0)
+    cells = cells[np.lexsort((position[in_row[cells]], rank[cells]))]
+    ranks = tuple(np.bincount(rank[cells]).tolist())
+    return position[in_row[cells]], table.cell_columns[cells], table.cell_radii[cells], ranks
+
+
+def _missing(table: WholeTable, position: Indices, categories: tuple[Levels, ...]) -> tuple[MissingLevels, ...]:
+    """Return where each category is missing."""
+    in_row = position[np.repeat(np.arange(len(position)), table.missing_counts)]
+    found = []
+    for number, levels in enumerate(categories):
+        rows = in_row[(table.categories == number) & (in_row >= 0)]
+        if len(rows):
+            found.append(MissingLevels(rows, levels.columns, levels.center_value))
+    return tuple(found)
+
+
+def _with_l1_part(problem: Problem, X: Array, y: Array, weight: Array) -> tuple[LossGraph | JoinedGraphs, Array, Array]:
+    """Return the derivatives of rows, the rows and their weights; each weight of an l1 penalty is one more row."""
+    d = X.shape[1]
+    kappa, graph = problem.penalty.kappa_vector(d), LossGraph(problem.loss, y)
+    penalised = np.flatnonzero(kappa)
+    if not len(penalised):
+        return graph, X, weight
+    joined = JoinedGraphs(graph, SignGraph(kappa[penalised]), len(X))
+    rows, ones = np.concatenate([X, np.eye(d)[penalised]]), np.ones(len(penalised))
+    return joined, rows, np.concatenate([weight, ones])
+
+
 def _gradient_upper(problem: Problem, solution: Solution, X: Array, y: Array, weight: Array) -> tuple[Array, bool]:
     """Bound the size of the center's gradient at w, and see whether objectives tilted by it have a minimiser.
 
     Where a weight is 0 the subgradient of an l1 penalty is the one that leaves the smallest sum.
     """
-    w, penalty, (n, d) = solution.w, problem.penalty, X.shape
+    w, penalty, n = solution.w, problem.penalty, len(X)
     low, high = problem.loss.derivative_range(y, *dot_bounds(X, w))
     middle, radius = 0.5 * (low + high), up(0.5 * up(high - low))
     size = np.abs(X).T @ (weight * (np.abs(middle) + radius))
-    around = sum_upper(np.abs(X).T @ (weight * radius) + (n + 8) * np.finfo(float).eps * size, n + 8)
+    around = sum_upper(np.abs(X).T @ (weight * radius) + (n + 8) * EPS * size, n + 8)
     sums = X.T @ (weight * middle)
     lowest, highest = penalty.subgradient_range(w, down(sums - around), up(sums + around))
     gradient = np.maximum(np.abs(lowest), np.abs(highest))

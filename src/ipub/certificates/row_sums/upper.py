@@ -18,7 +18,8 @@ NUMBERS = 1 << 20
 def largest_scores(ranges: Ranges, Y: Array) -> Array:
     """Bound ``y.w''`` from above, for each direction in Y and the models w'' of all completions in the ranges."""
     table, result = ranges.table, np.full(len(Y), np.inf)
-    n_numbers = len(table.complete) + len(table.incomplete) * (len(table.w) + 8) + 8 * len(ranges.variants.cells) + 4 * len(ranges.variants.row)
+    n_numbers = len(table.complete) + len(table.incomplete) * (len(table.w) + 8)
+    n_numbers += 8 * len(ranges.variants.cells) + 4 * len(ranges.variants.row)
     for chunk in row_slices(len(Y), n_numbers + len(table.w) ** 2, NUMBERS):
         try:
             choice = choose(ranges, Y[chunk])

@@ -1,14 +1,16 @@
 """Incomplete rows, each in several variants: in each of them the cell or category that matters most is settled, about.
 
-A row's term is the largest of its variants'. A variant is bounded more closely, since what its cells do to its score and
-what they do to the sum are the same cells in the same small intervals.
+A row's term is the largest of its variants' terms. That of a variant is bounded more closely: what its cells do to its
+score, and what they do to the sum, are cells in the same small intervals.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,7 +57,7 @@ class Variants:
     Attributes
     ----------
     row : array of shape (n_variants,)
-        The incomplete row of each variant; variants of a row follow each other... in the order of their cells' number.
+        The incomplete row of each variant; those of rows with more cells come first.
     cells : array of shape (n_variant_cells,)
         Which cell of the table each is.
     cell_variants : array of shape (n_variant_cells,)
@@ -98,69 +100,78 @@ class Variants:
         return np.asarray(np.maximum.reduceat(values[..., self.order], self.first_of_row, axis=-1))
 
 
+class _Variant(NamedTuple):
+    row: int
+    pieces: Mapping[int, tuple[float, float]]
+    """The part of its interval that a settled cell is in."""
+    levels: Mapping[tuple[int, int], int]
+    """The level of a settled category, which is named by its number and its place."""
+
+
+class _Row(NamedTuple):
+    cells: list[int]
+    missing: list[tuple[int, int]]
+
+
 def make_variants(table: RowTable) -> Variants:
-    """Cut the intervals of each row's main cells, and settle its main category, by the sizes of w."""
-    n = len(table.incomplete)
-    cells_of: list[list[int]] = [[] for _ in range(n)]
+    """Cut the intervals of each row's main cells, and settle its categories, as far as that is not too many."""
+    rows = [_Row([], []) for _ in table.incomplete]
     for cell, row in enumerate(table.cell_rows):
-        cells_of[row].append(cell)
-    missing_of: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+        rows[row].cells.append(cell)
     for number, missing in enumerate(table.missing):
         for place, row in enumerate(missing.rows):
-            missing_of[row].append((number, place))
+            rows[row].missing.append((number, place))
     size = table.cell_radii * np.abs(table.w[table.cell_columns])
-    variants: list[tuple[int, dict[int, tuple[float, float]], dict[tuple[int, int], int]]] = []
-    for row in range(n):
-        for pieces, levels in _settled(table, cells_of[row], missing_of[row], size):
-            variants.append((row, pieces, levels))
-    variants.sort(key=lambda variant: -len(cells_of[variant[0]]))
-    return _assembled(table, variants, cells_of, missing_of)
+    variants = [
+        _Variant(number, dict(pieces), dict(levels))
+        for number, row in enumerate(rows)
+        for pieces, levels in _settled(table, row, size)
+    ]
+    return _assembled(table, rows, variants)
 
 
-def _settled(table, cells, missing, size):  # noqa: ANN001, ANN202
+Pieces = tuple[tuple[int, tuple[float, float]], ...]
+ChosenLevels = tuple[tuple[tuple[int, int], int], ...]
+
+
+def _settled(table: RowTable, row: _Row, size: Array) -> Iterator[tuple[Pieces, ChosenLevels]]:
     """Yield for each variant of a row the pieces of its cells and the levels of its categories that are settled."""
-    main = sorted(cells, key=lambda cell: -size[cell])[:2]
-    choices = []
-    by_levels = sorted(missing, key=lambda each: -float(np.ptp(table.w[table.missing[each[0]].columns])))
-    count = 1
-    for each in by_levels:
+    count, of_levels, of_cells = 1, [], []
+    spread = {each: float(np.ptp(table.w[table.missing[each[0]].columns])) for each in row.missing}
+    for each in sorted(row.missing, key=lambda each: -spread[each]):
         n_levels = len(table.missing[each[0]].columns)
         if count * n_levels <= MOST_VARIANTS:
-            choices.append([(each, level) for level in range(n_levels)])
+            of_levels.append([(each, level) for level in range(n_levels)])
             count *= n_levels
+    main = sorted(row.cells, key=lambda cell: -size[cell])
     for cell, n_pieces in zip(main, (FIRST_PIECES, SECOND_PIECES), strict=False):
         if count * n_pieces <= MOST_VARIANTS:
-            edges = table.cell_radii[cell] * np.linspace(-1.0, 1.0, n_pieces + 1)
-            choices.append([(cell, piece) for piece in zip(edges[:-1], edges[1:], strict=True)])
+            edges = (table.cell_radii[cell] * np.linspace(-1.0, 1.0, n_pieces + 1)).tolist()
+            of_cells.append([(cell, piece) for piece in pairwise(edges)])
             count *= n_pieces
-    for chosen in product(*choices):
-        pieces = {key: value for key, value in chosen if not isinstance(key, tuple)}
-        yield pieces, {key: value for key, value in chosen if isinstance(key, tuple)}
+    for levels in product(*of_levels):
+        for pieces in product(*of_cells):
+            yield pieces, levels
 
 
-def _assembled(table, variants, cells_of, missing_of) -> Variants:  # noqa: ANN001
-    most = max((len(cells) for cells in cells_of), default=0)
-    cells, of_variant, lower, upper, ranks = [], [], [], [], []
-    for rank in range(most):
-        count = 0
-        for number, (row, pieces, _) in enumerate(variants):
-            if rank >= len(cells_of[row]):
-                break
-            cell = cells_of[row][rank]
+def _assembled(table: RowTable, rows: list[_Row], variants: list[_Variant]) -> Variants:
+    """Put the cells of all variants into arrays: the first of every variant, then every second one, and so on."""
+    variants = sorted(variants, key=lambda variant: -len(rows[variant.row].cells))
+    cells, ranks = [], []
+    for rank in range(max((len(row.cells) for row in rows), default=0)):
+        with_cell = [number for number, each in enumerate(variants) if rank < len(rows[each.row].cells)]
+        ranks.append(len(with_cell))
+        for number in with_cell:
+            cell = rows[variants[number].row].cells[rank]
             radius = table.cell_radii[cell]
-            low, high = pieces.get(cell, (-radius, radius))
-            cells.append(cell)
-            of_variant.append(number)
-            lower.append(low)
-            upper.append(high)
-            count += 1
-        ranks.append(count)
+            cells.append((cell, number, *variants[number].pieces.get(cell, (-radius, radius))))
+    each_cell = np.array(cells, dtype=float).reshape(-1, 4)
     levels = []
     for category in range(len(table.missing)):
         found = [
-            (number, place, settled.get((category, place), -1))
-            for number, (row, _, settled) in enumerate(variants)
-            for kind, place in missing_of[row]
+            (number, place, variant.levels.get((category, place), -1))
+            for number, variant in enumerate(variants)
+            for kind, place in rows[variant.row].missing
             if kind == category
         ]
         each = np.array(found, dtype=np.intp).reshape(-1, 3)
@@ -169,11 +180,11 @@ def _assembled(table, variants, cells_of, missing_of) -> Variants:  # noqa: ANN0
             if len(which):
                 levels.append(VariantLevels(category, which[:, 0], which[:, 1], which[:, 2], is_settled))
     return Variants(
-        row=np.array([row for row, _, _ in variants], dtype=np.intp),
-        cells=np.array(cells, dtype=np.intp),
-        cell_variants=np.array(of_variant, dtype=np.intp),
-        lower=np.array(lower, dtype=float),
-        upper=np.array(upper, dtype=float),
+        row=np.array([variant.row for variant in variants], dtype=np.intp),
+        cells=each_cell[:, 0].astype(np.intp),
+        cell_variants=each_cell[:, 1].astype(np.intp),
+        lower=each_cell[:, 2],
+        upper=each_cell[:, 3],
         ranks=tuple(ranks),
         levels=tuple(levels),
     )

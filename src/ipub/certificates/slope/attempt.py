@@ -136,6 +136,12 @@ def attempt_slope_bounds(
     return SlopeAttempt(best, " ".join(notes))
 
 
+@overflow_means_unbounded()
+def slope_bounds_within(problem: Problem, solution: Solution, moves: MoveSet) -> SlopeBounds | None:
+    """Return the bounds of Theorem 6 for moves that are known to be in a set; None if nothing can be enclosed."""
+    return _rounds(problem, solution, _Start(linearize(problem, solution, moves), moves, None), None)
+
+
 def _can_be_summed(problem: Problem) -> bool:
     """Whether uncertain cells may be added up without being kept: no jumps, no choices, certain labels, few columns."""
     rows = problem.rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -64,6 +65,29 @@ class FromCertificate(MoveSet):
         bounds = self.certificate.score_bounds(X)
         low, high = dot_bounds(X, self.w)
         return np.maximum(up(bounds[:, 1] - low), up(high - bounds[:, 0]))
+
+
+@dataclass(frozen=True)
+class KnownRows(MoveSet):
+    """What is known of ``x.v`` for single rows x, and for the unit vectors; nothing of any other row.
+
+    Attributes
+    ----------
+    moves : mapping
+        The bound of ``|x.v|`` for the bytes of a row x.
+    """
+
+    moves: Mapping[bytes, float]
+
+    @classmethod
+    def of(cls, rows: Array, w: Array, lower: Array, upper: Array) -> KnownRows:
+        """Know the moves of rows whose scores under all models are in [lower, upper]."""
+        low, high = dot_bounds(rows, w)
+        moves = np.maximum(up(upper - low), up(high - lower))
+        return cls({(row + 0.0).tobytes(): float(move) for row, move in zip(rows, moves, strict=True)})
+
+    def max_score_move(self, X: Array) -> Array:
+        return np.array([self.moves.get((row + 0.0).tobytes(), np.inf) for row in X])
 
 
 @dataclass(frozen=True)
