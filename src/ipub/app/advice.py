@@ -12,7 +12,7 @@ import pyarrow as pa
 from sklearn.base import clone
 
 from ipub.alpha_choice import ALPHAS, AlphaChoice
-from ipub.app.predictions import median_width, predictions_of, share_certain
+from ipub.app.predictions import median_width, sampled_predictions, share_certain
 from ipub.app.screen import err, say
 from ipub.column_effects import first_order_widths
 from ipub.io import tables
@@ -24,8 +24,6 @@ EFFECT_ROWS, TRIED_ROWS = 25, 100
 """Training rows over which the effects of columns are averaged, and that are bounded to try something."""
 SHOWN_COLUMNS, LEAST_SHARE = 3, 0.05
 """So many columns are named, and only those with this share of the width."""
-MOST_TRIED = 4
-"""How many stronger penalties are tried."""
 QUICK, PATIENCE = 1.0, 5.0
 """Where `fit` takes fewer seconds than the first, other settings are tried, for about as many as the second."""
 
@@ -79,35 +77,37 @@ class Trials:
         with warnings.catch_warnings(), err.status("Trying what makes the bounds narrower"):
             warnings.simplefilter("ignore")  # said once, of the model that is saved
             other = clone(self.estimator).set_params(verbose=0, **changes).fit(self.X, self.y)
-            return predictions_of(other, self.rows)[0]
+            return sampled_predictions(other, self.rows, 0.0)
 
     def result(self, **changes: Any) -> str:
-        """Say what other parameters give, as the end of a sentence."""
+        """Say what other parameters give, as the end of a sentence; nothing without time."""
         columns = self.columns(**changes)
-        if columns is None:
-            return ""
-        share = share_certain(columns)
-        if share is None:
-            return f" (median width {median_width(columns):.4g})"
-        return f" ({100 * share:.0f} % certain)"
+        return "" if columns is None else _result(columns)
 
     def stronger_penalty(self, choice: AlphaChoice | None) -> tuple[float, str]:
-        """Return a stronger penalty, and what it gives: the weakest that is tried with which half are certain."""
+        """Return a stronger penalty, and what it gives: the weakest that makes half of the predictions certain.
+
+        If none does, the one with most of them certain. A model that says the same of every row does not count.
+        """
         alpha = float(self.estimator.alpha)
-        alphas = sorted(each for each in ALPHAS if each > 1.5 * alpha)[:MOST_TRIED]
-        if choice is not None and choice.stronger > alpha:
-            alphas = [each for each in alphas if each >= choice.stronger] or alphas
-        found, words = (alphas[0] if alphas else float(f"{10.0 * alpha:.1g}")), ""
-        for each in alphas:
-            columns = self.columns(alpha=each)
-            if columns is None or len(columns["prediction"].unique()) == 1:
-                break  # no time, or a model that says the same of every row
-            share = share_certain(columns)
-            found = each
-            words = f" ({100 * share:.0f} % certain)" if share is not None else ""
-            if share is None or share >= FEW_CERTAIN:
+        alphas = sorted(each for each in ALPHAS if each > 1.5 * alpha) or [float(f"{10.0 * alpha:.1g}")]
+        first = next((k for k, each in enumerate(alphas) if choice is not None and each == choice.stronger), 0)
+        best, most, words = alphas[first], -1.0, ""
+        lowest, highest, at = 0, len(alphas), first
+        while lowest < highest:
+            columns = self.columns(alpha=alphas[at])
+            if columns is None:
                 break
-        return found, words
+            share = share_certain(columns)
+            if share is None:
+                return alphas[at], _result(columns)
+            says_one = len(columns["prediction"].unique()) == 1
+            is_enough = says_one or share >= FEW_CERTAIN
+            if not says_one and (share > most or is_enough):
+                best, most, words = alphas[at], share, _result(columns)
+            lowest, highest = (lowest, at) if is_enough else (at + 1, highest)
+            at = (lowest + highest) // 2
+        return best, words
 
 
 def advise(trials: Trials, choice: AlphaChoice | None, command: SameCommand) -> None:
@@ -158,6 +158,11 @@ def column_shares(estimator: Any, X: pa.Table) -> dict[str, float]:
     shares = widths / widths.sum()
     largest = [int(j) for j in np.argsort(-shares)[:SHOWN_COLUMNS] if shares[j] >= LEAST_SHARE]
     return {X.column_names[j]: float(shares[j]) for j in largest}
+
+
+def _result(columns: dict[str, Any]) -> str:
+    share = share_certain(columns)
+    return f" (median width {median_width(columns):.4g})" if share is None else f" ({100 * share:.0f} % certain)"
 
 
 def _rules(intervals: Any) -> set[str]:
