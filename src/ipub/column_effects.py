@@ -55,8 +55,8 @@ def _widths(problem: Problem, solution: Solution, rows: Array) -> Array:
     hessian = problem.rows.reduce(_hessian_sum, loss, w)[0] / total
     free = np.flatnonzero((w != 0.0) | (problem.penalty.kappa_vector(len(w)) == 0.0))
     u = np.zeros((len(w), len(rows)))
-    for k, x in enumerate(rows):
-        u[free, k] = solve_shifted(hessian[np.ix_(free, free)], problem.penalty.lam_vector(len(w))[free], x[free])
+    lam = problem.penalty.lam_vector(len(w))[free]
+    u[free] = solve_shifted(hessian[np.ix_(free, free)], lam, rows[:, free].T)
     return np.asarray(problem.rows.reduce(_width_sum, loss, w, u).widths / total)
 
 
