@@ -62,6 +62,18 @@ def test_a_table_that_is_too_small_keeps_the_default(holed):
     assert "alpha 0.1, the default, since 6 rows are too few for cross-validation" in done.stdout
 
 
+# --- intervals -------------------------------------------------------------------------------------------------------
+
+
+def test_the_level_of_intervals_applies_to_whole_numbers(holed):
+    holed["c"] = np.where(np.arange(150) == 5, np.nan, np.arange(150) ** 2)
+    holed.to_csv("t.csv", index=False)
+    for level, ends in ((0.9, (0.05, 0.95)), (0.5, (0.25, 0.75)), (1.0, (0.0, 1.0))):
+        done = run("fit", "t.csv", "--target", "y", "--alpha", "1", "--interval-level", level)
+        low, high = np.quantile(holed["c"].dropna(), ends)
+        assert re.search(rf"c +1 +{np.floor(low):.6g} +{np.ceil(high):.6g}", done.stdout)
+
+
 # --- advice ----------------------------------------------------------------------------------------------------------
 
 
