@@ -275,27 +275,26 @@ class Training:
 
     # --- what completions attain -------------------------------------------------------------------
 
-    def attained_bounds(
-        self, rows: IntervalMatrix, *, keep_completions: bool = False, verbose: int = 0
-    ) -> tuple[Array, list[Any]]:
+    def attained_bounds(self, rows: IntervalMatrix, *, keep_completions: bool = False, verbose: int = 0) -> Attained:
         """Search for completions of the training table and of the rows that give low and high scores.
 
         Returns
         -------
-        bounds : array of shape (m, 2), or (m, K, 2) if there is more than one model
-            Scores of models that were retrained.
-        completions : list
-            The m pairs of completions that give them, if `keep_completions`; of more than one model, lists of K pairs.
+        Attained
+            The bounds have shape (m, 2), or (m, K, 2) if there is more than one model; so has `inside`. The completions
+            are m pairs, if `keep_completions`; of more than one model, lists of K pairs.
         """
         center, cells, missing_categories = self.extended(rows)
         parts = [
             self._attained(k, center, cells, missing_categories, keep_completions, verbose)
             for k in range(len(self.certificates))
         ]
-        pairs = [part[1] for part in parts]
+        pairs: list[Any] = [part.completions for part in parts]
         if len(parts) > 1 and keep_completions:
             pairs = [[list(each) for each in zip(*pairs, strict=True)]]
-        return _by_model([part[0] for part in parts]), pairs[0]
+        return Attained(
+            _by_model([part.bounds for part in parts]), pairs[0], _by_model([part.inside for part in parts])
+        )
 
     def _attained(
         self,
@@ -305,25 +304,27 @@ class Training:
         missing_categories: MissingCategories,
         keep: bool,
         verbose: int,
-    ) -> tuple[Array, Any]:
+    ) -> Attained:
         """Search for what completions attain under model k.
 
         Missing categories of the rows take the levels to which the trained model gives the lowest, or highest, weight.
         """
         solution = self.unchanged_models()[k].solution
         if len(missing_categories):
-            ends, pairs = [], []
+            found = []
             for side in (-1.0, 1.0):
                 chosen = np.zeros(len(missing_categories), dtype=np.intp)
                 for which, levels in missing_categories.by_category():
                     chosen[which] = np.argmax(side * solution.w[levels.columns])
                 filled = center.copy()
                 missing_categories.put(filled, chosen)
-                bounds, completions = self._attained(k, filled, cells, NOTHING_MISSING, keep, verbose)
-                ends.append(bounds)
-                pairs.append(completions)
-            mixed = [(low[0], high[1]) for low, high in zip(*pairs, strict=True)]
-            return np.column_stack([ends[0][:, 0], ends[1][:, 1]]), mixed
+                found.append(self._attained(k, filled, cells, NOTHING_MISSING, keep, verbose))
+            lowest, highest = found
+            return Attained(
+                np.column_stack([lowest.bounds[:, 0], highest.bounds[:, 1]]),
+                [(low[0], high[1]) for low, high in zip(lowest.completions, highest.completions, strict=True)],
+                np.column_stack([lowest.inside[:, 0], highest.inside[:, 1]]),
+            )
         radius = np.zeros_like(center)
         radius[cells[0], cells[1]] = cells[2]
         with progress("Retraining on fillings", 1.0, bool(verbose)) as report:
@@ -332,7 +333,7 @@ class Training:
         certified = bounds_of_uncertain_rows(self.certificates[k].score_bounds, center, cells, self.coef_bounds[k])
         inside = np.clip(attained.bounds, certified[:, :1], certified[:, 1:])
         is_rounding = np.abs(attained.bounds - inside) <= RETRAINING_ERROR * (1.0 + np.abs(inside))
-        return np.where(is_rounding, inside, attained.bounds), attained.completions
+        return attained._replace(bounds=np.where(is_rounding, inside, attained.bounds))
 
     def _search(self, k: int, center: Array, radius: Array, keep: bool, report: Callable[[float], None]) -> Attained:
         """Search for the ends of rows among what model k may be trained on."""
@@ -343,7 +344,7 @@ class Training:
         if keep:
             raise IpubError("Fillings are returned for uncertainty='worst' alone: leave out return_completions.")
         if draws is not None:
-            return Attained(draws.plain(center, radius), [])
+            return Attained(draws.plain(center, radius), [], np.zeros((len(center), 2), dtype=bool))
         assert self.around is not None
         movable, moves = self.around
         if not isinstance(moves, BudgetMoves):
@@ -352,7 +353,7 @@ class Training:
                 "uncertainty='worst', a Budget or Draws."
             )
         bounds = attained_within_budget(problem, solution, movable, moves, center, radius=radius, progress=report)
-        return Attained(bounds, [])
+        return Attained(bounds, [], np.zeros((len(center), 2), dtype=bool))
 
     def unchanged_models(self) -> tuple[TrainedModel, ...]:
         """Return the training problems and their solutions, if the training table is unchanged.
@@ -378,6 +379,6 @@ class Training:
         return self.models
 
 
-def _by_model(parts: list[Array]) -> Array:
+def _by_model(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """Return the bounds of one model as they are, (m, 2), those of several as (m, K, 2)."""
     return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
