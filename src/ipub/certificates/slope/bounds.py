@@ -204,10 +204,26 @@ class SlopeBounds(ScoreBounds):
 
     @overflow_means_unbounded()
     def _ends(self, X: Array) -> tuple[Array, Array]:
+        if self.mean_value is None or not self.choices:
+            return self.narrowed_by_mean_value(X, *self._by_slopes(X))
+        low, high = self._scores(X, *self._by_mean_value(X, self.mean_value))
+        # Products of levels with v are most of the work: only where bounds without them would be narrower.
+        least_low, least_high = self._without_products._by_slopes(X)
+        helps = np.flatnonzero(~((least_low <= low) & (least_high >= high)))
+        slope_low, slope_high = self._by_slopes(X[helps])
+        low[helps], high[helps] = np.fmax(low[helps], slope_low), np.fmin(high[helps], slope_high)
+        return low, high
+
+    @cached_property
+    def _without_products(self) -> SlopeBounds:
+        """What no bound by slopes can be narrower than; no bound by itself."""
+        return replace(self, choices=tuple(terms.without_products() for terms in self.choices))
+
+    def _by_slopes(self, X: Array) -> tuple[Array, Array]:
+        """Bound the scores of rows by Theorem 6, without the mean value."""
         low, high = self.forces(X @ self.inverse)
         error = self.inverse_error.upper(np.abs(X))
-        low, high = self._scores(X, down(low - error), up(high + error))
-        return self.narrowed_by_mean_value(X, low, high)
+        return self._scores(X, down(low - error), up(high + error))
 
     def narrowed_by_mean_value(self, X: Array, low: Array, high: Array) -> tuple[Array, Array]:
         """Intersect bounds of scores with those of the mean value, if there is one."""
