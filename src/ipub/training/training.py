@@ -31,7 +31,7 @@ from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, with_intercept_column
 from ipub.errors import IpubError
 from ipub.losses import Loss
-from ipub.parallel import single_threaded_blas
+from ipub.parallel import row_slices, single_threaded_blas
 from ipub.problem import Problem
 from ipub.progress import progress
 from ipub.reading import LearntTable, Parameters, TrainingData
@@ -39,6 +39,13 @@ from ipub.rounding import Array, check_arithmetic
 from ipub.solvers import solve
 from ipub.user_warnings import warn_user
 
+MOST_ROW_TERMS = 2e9
+"""Uncertain cells and levels, times rows with every combination of levels, that a call may look at (some ten seconds).
+
+Beyond it, the levels of several missing categories of one row are not combined; see `one_category_each`.
+"""
+ROWS_AT_ONCE = 2048
+"""Rows that are bounded between two reports of progress."""
 RETRAINING_ERROR = 1e-7
 """Relative error of the score of a retrained model that is taken for rounding."""
 
@@ -201,7 +208,7 @@ class Training:
         rows : IntervalMatrix of shape (m, d)
             As `table` reads them.
         verbose : int
-            Whether progress is shown, where each row takes a retraining.
+            Whether progress is shown, where there are many rows or each takes a retraining.
 
         Returns
         -------
@@ -224,6 +231,8 @@ class Training:
                     here.coef_bounds[k],
                     missing_categories,
                     0 if self._is_retrained(k) or self.certificates[k].row_by_row else MOST_TRIED,
+                    here._rough_bounds(k),
+                    here._most_rows(k),
                 )
                 for k in range(len(self.certificates))
             ]
@@ -256,11 +265,34 @@ class Training:
         """Whether model k is retrained for each row to bound."""
         return bool(self.models) and self.certificates[k].needs_training
 
+    def _most_rows(self, k: int) -> float:
+        """Return how many rows model k may bound if those with missing categories are bounded for every combination."""
+        certificate = self.certificates[k]
+        is_free = self._is_retrained(k) or certificate.row_by_row or certificate.terms_per_row == 0
+        return np.inf if is_free else MOST_ROW_TERMS / certificate.terms_per_row
+
+    def _rough_bounds(self, k: int) -> Callable[[Array], Array] | None:
+        """Return a faster way to bound the scores of rows without holes under model k, if there is one."""
+        certificate = self.certificates[k]
+        if self._is_retrained(k):
+            return certificate.score_bounds
+        if certificate.row_by_row or not certificate.needs.training_rows:
+            return None
+        return certificate.in_columns().score_bounds
+
     def _bounds_of_certain_rows(self, k: int, verbose: int, table: Array) -> Array:
         """Bound the scores of rows without holes under model k."""
         certificate = self.certificates[k]
         if not self._is_retrained(k):
-            return certificate.score_bounds(table)
+            slices = list(row_slices(len(table), 1, ROWS_AT_ONCE)) if verbose else []
+            if len(slices) <= 1:
+                return certificate.score_bounds(table)
+            with progress("Bounding rows", len(table), is_shown=True) as report:
+                parts = []
+                for rows in slices:
+                    parts.append(certificate.score_bounds(table[rows]))
+                    report(rows.stop)
+            return np.concatenate(parts)
         model = self.unchanged_models()[k]
         with progress("Retraining for each row", len(table), bool(verbose)) as report:
             return certificate.score_bounds(table, model, lambda done, _: report(done))

@@ -119,6 +119,11 @@ class SlopeBounds(ScoreBounds):
         has_rows = self.cells is not None or self.flipped is not None or bool(len(self.choices) or len(self.jump_rows))
         return Needs(matrices=True, training_rows=has_rows)
 
+    @property
+    def terms_per_row(self) -> int:
+        n_cells = 0 if self.cells is None else len(self.cells.rows)
+        return n_cells + sum(terms.generator_row.size for terms in self.choices)
+
     def in_columns(self) -> SlopeBounds:
         """Return the form that takes the cells of a column together (Lemma 8): wider by some per cent."""
         return replace(self, cells=None, choices=(), jump_rows=self.jump_rows[:0], flipped=None)
