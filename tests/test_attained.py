@@ -75,7 +75,7 @@ def test_with_an_intercept_most_of_the_range_of_all_vertices_is_found(loss, kapp
         problem = Problem(with_intercept_column(problem.rows), problem.loss, replace(problem.penalty, n_free=1))
         X = np.column_stack([X, np.ones(len(X))])
         solution = solve(problem)
-        bounds, completions = attained_bounds(problem, solution, X, keep_completions=True)
+        bounds, completions, _ = attained_bounds(problem, solution, X, keep_completions=True)
         least = 0.99 if few_cells else 0.5
         assert (np.ptp(bounds, axis=1) >= least * widths_of_all_vertices(problem, X) - 1e-6).all()
         table = completions[0][1].table()
@@ -132,7 +132,7 @@ def test_a_model_trained_from_scratch_on_a_completion_gives_the_end(loss, l1_rat
     problem = problem_with_holes(loss, l1_ratio, holes=holes, weight=weight)
     matrix = problem.rows.matrix
     X = np.random.default_rng(1).normal(size=(3, 5))
-    bounds, completions = attained_bounds(problem, solve(problem), X, keep_completions=True)
+    bounds, completions, _ = attained_bounds(problem, solve(problem), X, keep_completions=True)
     for x, ends, pair in zip(X, bounds, completions, strict=True):
         for end, completion in zip(ends, pair, strict=True):
             table = completion.table()
@@ -153,7 +153,7 @@ def test_without_holes_both_ends_are_the_score(loss):
     problem = problem_with_holes(loss)
     solution = solve(problem)
     X = np.random.default_rng(1).normal(size=(2, 5))
-    bounds, completions = attained_bounds(problem, solution, X, keep_completions=True)
+    bounds, completions, _ = attained_bounds(problem, solution, X, keep_completions=True)
     np.testing.assert_allclose(bounds, np.repeat(X @ solution.w, 2).reshape(2, 2), atol=1e-8)
     assert len(completions[0][0].positions) == 0
 

@@ -221,12 +221,23 @@ def test_it_prints_as_a_table_and_its_columns_make_a_frame():
     path = penalty_path(BoundedClassifier(), X, y, X, y, alphas=ALPHAS)
     head, *lines = repr(path).splitlines()
     assert head.split() == ["alpha", "score", "guaranteed_score", "certain", "width"]
-    *lines, promise = lines
+    *lines, note, promise = lines
     assert promise == path.promise
     assert promise.startswith("Always:")
+    assert note.startswith("Note: with alpha 3 every row is predicted to be of the same class")
     assert [float(line.split()[0]) for line in lines] == ALPHAS
     assert pd.DataFrame(path.columns()).shape == (3, 5)
     assert list(penalty_path(BoundedClassifier(), X, y, X, alphas=[1]).columns()) == ["alpha", "certain", "width"]
+
+
+def test_where_every_row_has_the_same_class_certain_is_said_to_mean_little():
+    X, y = draw_table(n=60, holes=0.02)
+    path = penalty_path(BoundedClassifier(), X, y, X, alphas=[1e3, 0.3])
+    assert path.one_class.tolist() == [True, False]
+    assert path.certain[0] == 1.0
+    assert "Note: with alpha 1000 every row" in repr(path)
+    assert "Note:" not in repr(penalty_path(BoundedClassifier(), X, y, X, alphas=[0.3]))
+    assert penalty_path(BoundedRegressor(), X, np.asarray(y, dtype=float), X, alphas=[1.0]).one_class is None
 
 
 def test_progress_is_shown_if_verbose_and_nothing_else(capsys):

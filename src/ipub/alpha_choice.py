@@ -41,9 +41,6 @@ TIE = 1e-3
 TOLERANCE = 1e-4
 """Relative duality gap of the trainings: held-out losses differ by more than that."""
 
-NAMES = {"log_loss": "log loss", "squared_error": "squared error", "huber": "Huber loss"}
-"""What the held-out loss is called, where that is not the name of the loss."""
-
 
 @dataclass(frozen=True, eq=False)
 class AlphaChoice:
@@ -123,13 +120,13 @@ def pick_alpha(estimator: BoundedClassifier | BoundedRegressor, X: Any, y: Any, 
             engine, parameters = _rotated(engine), replace(parameters, l1_ratio=0.0)
             models = tuple(on_engine(rows, engine) for rows in models)
         by_fold, weights = _held_out_losses(parameters, models, engine, bool(template.verbose))
-    alphas, name = np.array(ALPHAS), template.loss
+    alphas = np.array(ALPHAS)
     if len(by_fold) == 0:
         few = f"{engine.n_rows} rows are too few" if engine.n_rows < FEWEST_ROWS else "a class has too few rows"
         kept = float(template.alpha)
         return AlphaChoice(kept, alphas, np.empty(0), kept, f"the default, since {few} for cross-validation")
     sample = "" if engine.n_rows == n_all else f" on a sample of {engine.n_rows} of {n_all} rows"
-    reason = f"picked by {N_FOLDS}-fold cross-validation ({NAMES.get(name, name.replace('_', ' '))}){sample}"
+    reason = f"picked by {N_FOLDS}-fold cross-validation ({template.loss.replace('_', ' ')}){sample}"
     losses = np.average(by_fold, axis=0, weights=weights)
     best = int(np.argmin(losses))
     error = np.std(by_fold[:, best], ddof=1) / np.sqrt(len(by_fold)) if len(by_fold) > 1 else 0.0

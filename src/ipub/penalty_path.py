@@ -58,11 +58,15 @@ class PenaltyPath:
     without y_test. Of bounds that hold with a probability for each row by itself it is a count of such claims, not one
     claim with that probability."""
     certain: Array | None
-    """Fraction of test rows whose label is certain (`ipub.certainty.is_certain`); None for a regression."""
+    """Fraction of test rows whose label is certain (`ipub.certainty.is_certain`); None for a regression. It says little
+    where `one_class` is True."""
     width: Array
     """Median width of the bounds."""
     estimators: tuple[Any, ...]
     """The fitted estimators."""
+    one_class: NDArray[np.bool_] | None = None
+    """Whether the model predicts the same label for all test rows: then a certain label means no more than that, as
+    with a penalty that leaves nothing but the intercept. None for a regression."""
 
     def columns(self) -> dict[str, Array]:
         """Return the columns of the table by name, for ``pandas.DataFrame(path.columns())``."""
@@ -79,7 +83,15 @@ class PenaltyPath:
         columns = [[name, *(f"{value:.4g}" for value in part)] for name, part in self.columns().items()]
         sizes = [max(map(len, column)) for column in columns]
         lines = ["  ".join(map(str.rjust, line, sizes)) for line in zip(*columns, strict=True)]
-        return "\n".join([*lines, *textwrap.wrap(self.promise, PAGE_WIDTH)])
+        below = (
+            [self.promise] if self.one_class is None or not self.one_class.any() else [self._warning(), self.promise]
+        )
+        return "\n".join([*lines, *(line for each in below for line in textwrap.wrap(each, PAGE_WIDTH))])
+
+    def _warning(self) -> str:
+        """Say for which alphas a certain label means only that all labels are the same."""
+        alphas = ", ".join(f"{alpha:.4g}" for alpha in self.alphas[self.one_class])
+        return f"Note: with alpha {alphas} every row is predicted to be of the same class: certain means no more there."
 
     @property
     def promise(self) -> str:
@@ -142,6 +154,7 @@ def penalty_path(
         1   0.72              0.54     0.67   0.1955
       0.1   0.78              0.61     0.69    1.018
      0.01   0.79              0.04     0.04    5.848
+    Note: with alpha 10 every row is predicted to be of the same class: certain means no more there.
     Always: the bounds hold for every filling of the missing values inside their intervals.
 
     With alpha = 0.1 the model of every filling of the 40 holes predicts at least 61 % of these rows right.
@@ -180,9 +193,11 @@ def penalty_path(
         None if None in values else np.array(values)
         for values in zip(*((p.score, p.guaranteed_score, p.certain) for p in points), strict=True)
     )
+    one_class = None if points[0].certain is None else np.array([point.one_class for point in points])
     bounds = np.stack([point.bounds for point in points])
     width = np.median((bounds[..., 1] - bounds[..., 0]).reshape(len(points), -1), axis=1)
-    return PenaltyPath(chosen, bounds, score, guaranteed, certain, width, tuple(point.estimator for point in points))
+    estimators = tuple(point.estimator for point in points)
+    return PenaltyPath(chosen, bounds, score, guaranteed, certain, width, estimators, one_class)
 
 
 class _Source(NamedTuple):
@@ -278,6 +293,7 @@ class _Point:
     score: float | None = None
     guaranteed_score: float | None = None
     certain: float | None = None
+    one_class: bool = False
 
     @classmethod
     def of(cls, estimator: Any, X_test: Any, truth: NDArray[Any] | None) -> _Point:
@@ -291,11 +307,13 @@ class _Point:
             return cls(estimator, bounds, _r2(truth, truth - estimator.predict(X_test)), _r2(truth, farther))
         possible = possible_labels(bounds)
         certain = is_certain(bounds)
+        predicted = estimator.predict(X_test)
+        one_class = bool(len(predicted) > 1 and (predicted == predicted[0]).all())
         if truth is None:
-            return cls(estimator, bounds, certain=float(certain.mean()))
+            return cls(estimator, bounds, certain=float(certain.mean()), one_class=one_class)
         right = possible[np.arange(len(truth)), truth]
-        score = (estimator.predict(X_test) == estimator.classes_[truth]).mean()
-        return cls(estimator, bounds, float(score), float((certain & right).mean()), float(certain.mean()))
+        score = (predicted == estimator.classes_[truth]).mean()
+        return cls(estimator, bounds, float(score), float((certain & right).mean()), float(certain.mean()), one_class)
 
 
 def _r2(truth: Array, residual: Array) -> float:

@@ -51,7 +51,9 @@ def test_fit_and_predict_say_what_is_promised(frame, options, uncertainty, words
     predicted = run("predict", "model.ipub", "t.csv", "-o", "bounds.csv")
     assert words in fitted.stdout
     assert words in predicted.stdout
-    expected = BoundedClassifier(alpha=0.3, uncertainty=uncertainty).fit(frame.drop(columns="y"), frame["y"])
+    expected = BoundedClassifier(alpha=0.3, scale="standard", uncertainty=uncertainty).fit(
+        frame.drop(columns="y"), frame["y"]
+    )
     rows = frame.drop(columns="y").dropna()
     assert np.allclose(load("model.ipub").decision_bounds(rows), expected.decision_bounds(rows), rtol=1e-6)
 

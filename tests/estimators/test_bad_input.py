@@ -256,7 +256,7 @@ def test_ranges_that_make_no_sense_are_refused_by_name(estimator, intervals, mes
         ("loss", "poisson"),
         ("loss", None),
         ("certificate", "cube"),
-        ("certificate", None),
+        ("certificate", 3),
         ("intervals", None),
         ("intervals", 3),
         ("interval_level", -0.1),

@@ -96,6 +96,16 @@ def test_a_matrix_made_indefinite_by_rounding_is_still_solved():
     np.testing.assert_allclose(ones @ z, right, rtol=1e-5)
 
 
+@pytest.mark.parametrize("shift", [0.0, -1e-6])
+def test_several_right_sides_are_solved_as_each_alone(shift):
+    hessian = np.full((3, 3), 1e8) + np.diag([shift, 0.0, 0.0])
+    right = np.random.default_rng(0).normal(size=(3, 2))
+    lam = np.array([1e-12, 1e-3, 1.0])
+    together = solve_shifted(hessian, lam, right)
+    alone = [solve_shifted(hessian, lam, column) for column in right.T]
+    np.testing.assert_allclose(together, np.column_stack(alone), rtol=1e-6)
+
+
 def test_a_matrix_that_overflowed_gives_a_finite_answer():
     hessian = np.array([[np.inf, 0.0], [0.0, 1.0]])
     assert np.isfinite(solve_shifted(hessian, 0.1, np.ones(2))).all()

@@ -238,7 +238,7 @@ def looks(rows: Rows) -> dict[str, Rows]:
     labels = rows.labels()
     other = np.where(labels.weight > 0.0, labels.weight, 0.0)[::-1].copy()
     layout = PositionLayout.of(rows)
-    up = np.where(layout.center < 0, 1, 1).astype(np.int16)
+    up = np.where(layout.center < 0, 1, 1).astype(np.float32)
     seen = {
         "rows": rows,
         "wrong labels": with_wrong_labels(rows, 2),
@@ -290,7 +290,7 @@ def test_each_block_is_given_its_own_part(monkeypatch):
     def wrong() -> list[str]:
         rows = one_hole_a_row()
         layout, rng = PositionLayout.of(rows), np.random.default_rng(5)
-        view, positions = with_labels(rows, np.arange(12.0), np.ones(12)), rng.choice([-1, 1], 12).astype(np.int16)
+        view, positions = with_labels(rows, np.arange(12.0), np.ones(12)), rng.choice([-1, 1], 12).astype(np.float32)
         table = Completion(rows, layout, positions).table()
         found = [] if np.array_equal(view.labels().y, np.arange(12.0)) else ["labels"]
         return found if np.array_equal(table, rows.matrix.completion(positions.astype(float))) else [*found, "cells"]
@@ -317,9 +317,9 @@ def one_hole_a_row() -> MemoryRows:
 def test_levels_of_each_block_are_its_own():
     rows = small_rows()
     layout, rng = PositionLayout.of(rows), np.random.default_rng(5)
-    positions = np.concatenate([rng.choice([-1, 1], layout.n_cells), [0, 1, 0]]).astype(np.int16)
+    positions = np.concatenate([rng.choice([-1, 1], layout.n_cells), [0, 1, 0]]).astype(np.float32)
     expected = rows.matrix.completion(positions[: layout.n_cells].astype(float))
-    rows.matrix.missing_categories.put(expected, positions[layout.n_cells :])
+    rows.matrix.missing_categories.put(expected, positions[layout.n_cells :].astype(int))
     np.testing.assert_array_equal(Completion(rows, layout, positions).table(), expected)
 
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import decimal
 import errno
-import math
+import time
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-import numpy as np
 import pyarrow as pa
 import typer
 import typer.core
 from numpy.typing import NDArray
-from rich.progress import track
-from rich.text import Text
-from sklearn.base import is_classifier
 
 import ipub
+from ipub.alpha_choice import pick_alpha
+from ipub.app.advice import SameCommand
 from ipub.app.choices import check_choice, choose_loss, choose_uncertainty
 from ipub.app.demo import show_demo
+from ipub.app.fit_report import say_what_is_kept, show_holes, show_training
 from ipub.app.options import (
     BudgetOption,
     DrawRadius,
@@ -32,11 +29,10 @@ from ipub.app.options import (
     WrongBy,
     WrongCells,
 )
+from ipub.app.predictions import cell_of, predictions_of, say_promise, summary_of
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
-from ipub.certainty import is_certain, possible_labels
 from ipub.certificates import CERTIFICATES, keeps_training_rows
-from ipub.data.holes import column_ranges
-from ipub.estimators import BoundedClassifier, BoundedRegressor, probability_bounds
+from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.experiments import SOURCES, reproduce
 from ipub.imputation_check import ImputationReport, imputation_report
 from ipub.io import tables
@@ -49,12 +45,6 @@ from ipub.uncertainty.budget import FILLINGS
 
 SHOWN_ROWS = 20
 """Rows that `predict` prints, at most."""
-SUMMARY_ROWS = 500
-"""Training rows that `fit` bounds for its summary, at most: a better estimate against time."""
-ROWS_AT_ONCE = 200
-"""Rows bounded between two steps of the progress bar."""
-LARGE_COLUMN = 10.0
-
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """What is raised for an option that is missing or unknown, or whose value is of another type."""
@@ -106,11 +96,14 @@ def main(
 
 @app.command()
 def fit(
+    context: typer.Context,
     train: Annotated[Path, typer.Argument(help="Training table: .csv, .tsv (or with .gz) or .parquet.")],
     target: Annotated[str, typer.Option(help="Column to predict.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path("model.ipub"),
     loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSSES)}.")] = "auto",
-    alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 0.1,
+    alpha: Annotated[
+        float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")
+    ] = None,
     l1_ratio: Annotated[float, typer.Option(help="Fraction of the penalty that is l1, from 0 to below 1.")] = 0.0,
     hinge_width: Annotated[float, typer.Option(help="Width of the rounded kink of smoothed_hinge.")] = 0.5,
     huber_delta: Annotated[
@@ -121,10 +114,12 @@ def fit(
         bool,
         typer.Option("--keep-training-rows", help="Keep training rows in the model file; bounds are narrower."),
     ] = False,
-    certificate: Annotated[str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}.")] = "tight",
+    certificate: Annotated[
+        str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}; none trains only.")
+    ] = "tight",
     intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
     interval_level: Annotated[float, typer.Option(help="Fraction of observed values in a quantile interval.")] = 0.9,
-    scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "none",
+    scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
     ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     budget: BudgetOption = "",
@@ -142,7 +137,7 @@ def fit(
     """
     uncertainty = choose_uncertainty(budget, wrong_cells, wrong_by, random_holes, draws, imputer, draw_radius)
     check_choice("--loss", loss, ["auto", *LOSSES])
-    check_choice("--certificate", certificate, list(CERTIFICATES))
+    check_choice("--certificate", certificate, [*CERTIFICATES, "none"])
     check_choice("--intervals", intervals, ["quantile", "observed"])
     check_choice("--scale", scale, ["none", "standard", "minmax"])
     check_folder(output)
@@ -154,10 +149,9 @@ def fit(
     kind = BoundedClassifier if task == "classification" else BoundedRegressor
     estimator = kind(
         loss,
-        alpha=alpha,
         l1_ratio=l1_ratio,
         fit_intercept=not no_intercept,
-        certificate=certificate,
+        certificate=None if certificate == "none" else certificate,
         intervals=where,
         interval_level=interval_level,
         scale=None if scale == "none" else scale,
@@ -166,13 +160,17 @@ def fit(
     )
     of_losses = {"hinge_width": hinge_width, "huber_delta": huber_delta}
     estimator.set_params(**{name: of_losses[name] for name in loss_parameters(task)})
+    choice = pick_alpha(estimator, X, y) if alpha is None else None
+    estimator.set_params(alpha=alpha if choice is None else choice.alpha)
+    start = time.perf_counter()
     estimator.fit(X, y)
+    seconds = time.perf_counter() - start
     save(estimator, output, {"target": target}, training_rows=keep_training_rows)
     say(f"{train}: {len(y)} rows, {X.num_columns} features, target {target!r}")
     say(f"Loss: {loss} ({reason})")
-    _show_holes(X, where, interval_level)
-    _show_training(estimator, X)
-    _say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
+    show_holes(X, where, interval_level)
+    show_training(estimator, X, y, choice, seconds, SameCommand(context))
+    say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
     say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 
 
@@ -196,62 +194,6 @@ def _intervals(X: pa.Table, intervals: str, ranges: Path | None) -> Any:
         return intervals
     numbers = tables.numbers_of(X).column_names
     return {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, X.column_names, numbers)}
-
-
-def _show_training(estimator: Any, X: pa.Table) -> None:
-    """Say how training ended, how many predictions of training rows are certain, and whether scaling may help."""
-    intercept = "" if estimator.fit_intercept else ", without intercept"
-    say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
-    shown = X.take(np.random.default_rng(0).permutation(X.num_rows)[:SUMMARY_ROWS])
-    which = "On the training rows" if shown.num_rows == X.num_rows else f"On {shown.num_rows} of the training rows"
-    say(f"{which}: {_summary(_predictions(estimator, shown)[0])}")
-    _say_promise(estimator)
-    if estimator.scale is None:
-        _advise_on_scale(X)
-
-
-def _say_promise(estimator: Any) -> None:
-    """Say what the bounds promise, and what could not be certified as requested."""
-    certificates = estimator.training_.certificates
-    say(certificates[0].promise)
-    if estimator.uncertainty != "worst":
-        for each in dict.fromkeys(certificate.note for certificate in certificates if certificate.note):
-            note(each)
-
-
-def _say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
-    """Say whether the model file holds training rows."""
-    if has_rows and is_kept:
-        note("The model file holds training rows, as requested: anyone who has the file can read them.")
-    else:
-        wider = "; its bounds are wider than with --keep-training-rows" if has_rows else ""
-        say(f"The model file holds no training rows{wider}")
-
-
-def _show_holes(X: pa.Table, where: Any, level: float) -> None:
-    holes, numbers = tables.holes_of(X), tables.numbers_of(X)
-    if not holes.any():
-        say("Holes: none, so the width of the bounds is the error of training alone")
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ranges = column_ranges(tables.floats_of(numbers), where, level, numbers.column_names)
-    found = dict(zip(numbers.column_names, ranges, strict=True))
-    say(f"Holes: {holes.sum()} cells in {holes.any(axis=1).sum()} rows, taken to lie in these intervals")
-    table = new_table("column", "holes", "from", "to", left=["column"])
-    for name, count in zip(X.column_names, holes.sum(axis=0), strict=True):
-        if count:
-            ends = [f"{end:.6g}" for end in found[name]] if name in found else ["any", "category"]
-            table.add_row(Text(name), str(count), *ends)
-    out.print(table)
-
-
-def _advise_on_scale(X: pa.Table) -> None:
-    numbers = tables.numbers_of(X)
-    sizes = np.nanmax(np.abs(tables.floats_of(numbers)), axis=0, initial=0.0)
-    if sizes.max(initial=0.0) > LARGE_COLUMN:
-        name = numbers.column_names[int(sizes.argmax())]
-        note(f"Bounds widen with the size of the columns ({name} goes up to {sizes.max():g}): try --scale standard.")
 
 
 @app.command()
@@ -283,13 +225,13 @@ def predict(
     tables.check_names(list(names), table.column_names, str(test))
     ignored = [name for name in table.column_names if name not in names]
     X = tables.features_of(table, list(names), test, "The model was trained on numbers or text: turn them into that.")
-    columns, quantity = _predictions(estimator, X)
+    columns, quantity = predictions_of(estimator, X)
     n_holed = int(tables.holes_of(X).any(axis=1).sum())
     if output is None:
         _show_predictions(columns, quantity)
     else:
         tables.write_table(output, columns)
-        say(f"Written to {output}; lower and upper bound {quantity}")
+        say(f"Written to {output}" + (f"; lower and upper bound {quantity}" if quantity else ""))
     if ignored:
         target = metadata.get("target")
         listed = ", ".join(f"{name} (the target)" if name == target else name for name in ignored[:10])
@@ -301,73 +243,20 @@ def predict(
         )
     if has_rows:
         note(f"{model} holds training rows: anyone who has the file can read them.")
-    say(f"{table.num_rows} rows: {_summary(columns)}")
-    _say_promise(estimator)
-
-
-def _predictions(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
-    """Return the columns of the result, and a description of what is bounded."""
-    prediction = estimator.predict(X)
-    columns = {"prediction": pa.array(prediction)}
-    if not is_classifier(estimator):
-        bounds = _in_parts(estimator.predict_bounds, X)
-        return {**columns, "lower": pa.array(bounds[:, 0]), "upper": pa.array(bounds[:, 1])}, "the prediction"
-    several = len(estimator.classes_) > 2
-    scores = _in_parts(estimator.decision_bounds, X)
-    if hasattr(estimator, "predict_proba_bounds"):
-        name, bounds = "probability", probability_bounds(estimator.training_.loss, scores)
-        values = estimator.predict_proba(X) if several else estimator.predict_proba(X)[:, 1]
-    else:
-        name, bounds, values = "score", scores, estimator.decision_function(X)
-    if several:
-        of = np.arange(len(values)), np.searchsorted(estimator.classes_, prediction)
-        values, bounds = values[of], bounds[of]
-    columns |= {name: pa.array(values), "lower": pa.array(bounds[:, 0]), "upper": pa.array(bounds[:, 1])}
-    columns["certain"] = pa.array(is_certain(scores))
-    if several:
-        labels = possible_labels(scores)
-        columns["possible"] = pa.array([", ".join(map(str, estimator.classes_[row])) for row in labels])
-    return columns, f"the {name} of {'the class that is predicted' if several else estimator.classes_[1]}"
-
-
-def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray[Any]:
-    """Bound a part of the rows at a time, and show progress."""
-    parts = np.array_split(np.arange(X.num_rows), max(1, X.num_rows // ROWS_AT_ONCE))
-    bar = track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5)
-    return np.concatenate([bound(X.take(part)) for part in bar])
+    say(f"{table.num_rows} rows: {summary_of(columns)}")
+    say_promise(estimator)
 
 
 def _show_predictions(columns: dict[str, Any], quantity: str) -> None:
     n_rows = len(columns["prediction"])
     table = new_table("row", *columns)
     for i in range(min(n_rows, SHOWN_ROWS)):
-        table.add_row(str(i + 1), *(_cell(columns[name][i].as_py(), OUTWARD.get(name)) for name in columns))
+        table.add_row(str(i + 1), *(cell_of(columns[name][i].as_py(), OUTWARD.get(name)) for name in columns))
     out.print(table)
     if n_rows > SHOWN_ROWS:
         say(f"... and {n_rows - SHOWN_ROWS} more rows; -o bounds.csv writes them all")
-    say(f"lower and upper bound {quantity}")
-
-
-def _cell(value: Any, rounding: str | None) -> Text:
-    if value is None:
-        return Text("-", "dim")
-    if isinstance(value, bool):
-        return Text("yes", "green") if value else Text("no", "yellow")
-    if isinstance(value, float) and math.isfinite(value):
-        value = float(decimal.Context(prec=4, rounding=rounding).create_decimal_from_float(value))
-    return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
-
-
-def _summary(columns: dict[str, Any]) -> str:
-    """Say in one sentence how many predictions are certain, or how wide the bounds are."""
-    n = len(columns["prediction"])
-    if "certain" in columns:
-        n_certain = columns["certain"].true_count
-        if n_certain == 0:
-            return "No prediction is certain"
-        return f"{n_certain} of {n} predictions ({100 * n_certain / n:.0f} %) are certain"
-    widths = np.asarray(columns["upper"]) - np.asarray(columns["lower"])
-    return f"the bounds of {n} predictions have a median width of {np.median(widths):.4g}"
+    if quantity:
+        say(f"lower and upper bound {quantity}")
 
 
 @app.command()
@@ -378,7 +267,9 @@ def check(
         Path | None, typer.Option(help="Table whose rows are looked at; else training rows without missing cells.")
     ] = None,
     imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLINGS)}.")] = "mean",
-    alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 0.1,
+    alpha: Annotated[
+        float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")
+    ] = None,
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
     draws: Annotated[int, typer.Option(min=2, help="How many fillings are drawn.")] = 199,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
@@ -390,7 +281,9 @@ def check(
     X, y = _read_training_table(train, target, drop or [])
     loss, reason = choose_loss("auto", y, target)
     kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
-    estimator = kind(loss, alpha=alpha, scale=None if scale == "none" else scale)
+    estimator = kind(loss, scale=None if scale == "none" else scale)
+    choice = pick_alpha(estimator, X, y) if alpha is None else None
+    estimator.set_params(alpha=alpha if choice is None else choice.alpha)
     tested = None
     if test is not None:
         table = tables.read_table(test)
@@ -398,6 +291,8 @@ def check(
         tested = tables.features_of(table, X.column_names, test, "The training table has numbers or text there.")
     say(f"{train}: {len(y)} rows, {X.num_columns} features, {tables.holes_of(X).sum()} missing cells")
     say(f"Loss: {loss} ({reason})")
+    if choice is not None:
+        say(f"Penalty: alpha {choice.alpha:g}, {choice.reason}; --alpha sets it")
     report = imputation_report(
         estimator,
         X,
@@ -415,7 +310,7 @@ def _show_report(report: ImputationReport) -> None:
     columns = report.columns()
     table = new_table(*columns, left=["promise"])
     for values in zip(*columns.values(), strict=True):
-        table.add_row(*(_cell(value, None) for value in values))
+        table.add_row(*(cell_of(value, None) for value in values))
     out.print(table)
     say(report.verdict)
     for promise in report.promises:

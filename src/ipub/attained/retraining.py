@@ -102,7 +102,7 @@ class Retraining:
             tables = np.repeat(whole.center[None], part.stop - part.start, axis=0)
             tables[:, in_row, whole.cell_columns] += whole.cell_radii * positions[part, :n_cells]
             for table, each in zip(tables, positions[part], strict=True):
-                missing_categories.put(table, each[n_cells:])
+                missing_categories.put(table, each[n_cells:].astype(np.intp))
             parts.append(solve_tables(tables, whole.y, whole.weight, self.problem.loss, penalty, self.w))
         return np.concatenate(parts)
 

@@ -12,7 +12,8 @@ of which each cell takes the better end while all others stay where they are. Th
 are moved again, until nothing is gained. The passes over the training rows are the same for several test rows and both
 sides. If the table is small, changes of single cells follow.
 
-Whatever suggests a completion, the score that counts is that of the model trained on it.
+The search inside intervals (`ipub.attained.inside`) starts from what is found here. Whatever suggests a completion, the
+score that counts is that of the model trained on it.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class Best:
         self.X, self.radius = X, radius
         self.scores = np.tile([np.inf, -np.inf], (len(X), 1))
         self.positions = np.tile(center, (len(X), 2, 1))
+        self.models = np.full((len(X), 2, X.shape[1]), np.nan)
 
     def record(self, positions: Positions, models: Array) -> bool:
         """Compare with the models of other completions; return whether one is better for a row and side."""
@@ -82,13 +84,15 @@ class Best:
         improved = False
         for end, sign in ((0, -1.0), (1, 1.0)):
             scores = self.ends(models, sign)
-            best = np.argmax(np.nan_to_num(sign * scores, nan=-np.inf), axis=1)
+            highest = np.nan_to_num(sign * scores, nan=-np.inf)
+            # Completions with the same model, but for rounding, are a tie: the first counts.
+            tie = TOLERANCE * (1.0 + np.abs(highest.max(axis=1, keepdims=True)))
+            best = np.argmax(highest >= highest.max(axis=1, keepdims=True) - tie, axis=1)
             found = scores[rows, best]
-            gain = sign * (found - self.scores[:, end])
-            better = gain > 0.0
-            improved |= bool((gain > TOLERANCE * (1.0 + np.abs(found))).any())
+            better = sign * (found - self.scores[:, end]) > tie[:, 0]
+            improved |= bool(better.any())
             self.scores[better, end] = found[better]
-            self.positions[better, end] = positions[best[better]]
+            self.positions[better, end], self.models[better, end] = positions[best[better]], models[best[better]]
         return improved
 
     def promising(self, positions: Positions, models: Array, count: int) -> Positions:
@@ -128,12 +132,21 @@ class Search:
         """Return the completion with the uncertain cells at these positions, without a column of ones."""
         return self.retraining.completion(positions)
 
+    def retrained(self, positions: Positions, models: Array, hessians: Array | None = None) -> Array:
+        """Return the models of several completions, trained from models and Hessians that are near them."""
+        loss = self.problem.loss
+        if not loss.is_smooth:
+            return self.retraining.one_by_one(positions)
+        if hessians is None:
+            hessians = np.repeat(self.hessian(loss, 0.0, 0.0)[None], len(positions), axis=0)
+        return self.retraining.together(positions, models, hessians)[0]
+
     def steps(self, best: Best) -> Iterator[float]:
         """Search for the ends of several test rows; yield which fraction of the work is done."""
         count = math.prod(len(options) for options in self.options)
         if count <= 1 << FEW_CELLS and self.retraining.table_cells * count <= MOST_COMPARED:
             if self._vertices is None:
-                vertices = np.array(list(itertools.product(*self.options)), dtype=np.int16)
+                vertices = np.array(list(itertools.product(*self.options)), dtype=np.float32)
                 self._vertices = vertices, self.retraining.approximate(vertices)
             self._retrain(best, best.promising(*self._vertices, RETRAINED))
         else:
@@ -264,7 +277,7 @@ def _hessian_sums(block: Block, loss: Loss, ahead: float, w: Array) -> tuple[Arr
 
 class _BetterEnds(NamedTuple):
     cells: Positions
-    levels: Positions
+    levels: Indices
 
 
 def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> _BetterEnds:
@@ -275,17 +288,29 @@ def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Arra
         -loss.derivative(y, score + change * w[j]) * (product + change * u[j])
         for change in (-block.cell_radii[:, None] - block.shifts, block.cell_radii[:, None] - block.shifts)
     )
-    ends = np.where(sides * (upper - lower) >= 0.0, np.int16(1), np.int16(-1))
-    scores, products = block.scores(w), block.scores(u)
+    ends = np.where(sides * (upper - lower) >= 0.0, np.float32(1.0), np.float32(-1.0))
+    y = block.y[:, None]
+    levels = best_levels(block, loss, block.scores(w) - ahead * y, block.scores(u), w, u, sides)
+    return _BetterEnds(ends, levels)
+
+
+def best_levels(
+    block: SharedBlock, loss: Loss, scores: Array, products: Array, w: Array, u: Array, sides: Array
+) -> Indices:
+    """Return for each completion the level of each missing category that moves the prediction most to its side.
+
+    To first order in the change of the model; `scores` and `products` are those of the rows with w and u.
+    """
     chosen = np.empty_like(block.chosen)
     for which, levels in block.missing_categories.by_category():
         i = block.missing_categories.rows[which]
         y = block.y[i, None]
-        score = scores[i] - block.changes(which, levels, w) - ahead * y
-        product = products[i] - block.changes(which, levels, u)
+        score, product = (
+            each[i] - block.changes(which, levels, vectors) for each, vectors in ((scores, w), (products, u))
+        )
         values = [
             -sides * loss.derivative(y, score + step) * (product + turn)
             for step, turn in zip(levels.changes(w.T).T, levels.changes(u.T).T, strict=True)
         ]
         chosen[which] = np.argmax(values, axis=0)
-    return _BetterEnds(ends, chosen)
+    return chosen

@@ -75,6 +75,11 @@ class ScoreBounds(ABC):
         return self
 
     @property
+    def terms_per_row(self) -> int:
+        """How many uncertain cells, and levels of missing categories, are looked at for each row that is bounded."""
+        return 0
+
+    @property
     def row_by_row(self) -> bool:
         """Whether they hold with a probability for each row by itself: together, rows need `for_rows`."""
         return False
@@ -155,6 +160,11 @@ class Certificate:
     def needs(self) -> Needs:
         """What any of the parts requires."""
         return Needs(*(any(needs) for needs in zip(*(part.needs for part in self.parts), strict=True)))
+
+    @property
+    def terms_per_row(self) -> int:
+        """How many uncertain cells, and levels of missing categories, a bound looks at for each row."""
+        return sum(part.terms_per_row for part in self.parts)
 
     @property
     def needs_training(self) -> bool:

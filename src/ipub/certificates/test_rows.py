@@ -9,9 +9,11 @@ that matter most; for its other cells the largest that they can add is added.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from ipub.certificates.row_levels import count_combinations, extremes_first, one_category_each
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.rounding import Array, down, overflow_means_unbounded, sum_upper, up
@@ -33,10 +35,13 @@ def bounds_of_uncertain_rows(
     coef_bounds: Array,
     missing_categories: MissingCategories = NOTHING_MISSING,
     most_tried: int = MOST_TRIED,
+    rough_bounds_of: Callable[[Array], Array] | None = None,
+    most_rows: float = np.inf,
 ) -> Array:
     """Return (m, 2): bounds of ``x''.w''`` for every completion x'' of its row and every completion's model w''.
 
-    A row with missing categories is bounded for every combination of their levels.
+    A row with missing categories is bounded for every combination of their levels; with rough bounds, only for those
+    combinations whose rough bounds reach beyond what is left of the others.
 
     Parameters
     ----------
@@ -52,14 +57,53 @@ def bounds_of_uncertain_rows(
         The missing categories of the rows.
     most_tried : int
         Cells of a row of which both ends are tried, at most.
+    rough_bounds_of : callable, optional
+        Like `bounds_of`, faster and wider.
+    most_rows : float
+        If combinations of levels make more rows than this, each row is bounded for the levels of one of its missing
+        categories, and what the levels of the others can add is added.
     """
-    if len(missing_categories):
-        center, cells, rows = every_level(center, cells, missing_categories)
-        bounds = bounds_of_uncertain_rows(bounds_of, center, cells, coef_bounds, most_tried=most_tried)
-        starts = np.flatnonzero(np.diff(rows, prepend=-1))
-        low, high = np.minimum.reduceat(bounds[:, 0], starts), np.maximum.reduceat(bounds[:, 1], starts)
-        return np.column_stack([low, high])
-    return _bounds_without_missing_categories(bounds_of, center, cells, coef_bounds, most_tried)
+    if len(missing_categories) == 0:
+        return _bounds_without_missing_categories(bounds_of, center, cells, coef_bounds, most_tried)
+    added = None
+    if count_combinations(missing_categories, len(center)).sum() > most_rows:
+        center = center.copy()
+        missing_categories.put(center)
+        missing_categories, added = one_category_each(bounds_of, missing_categories, center.shape, coef_bounds)
+    center, cells, rows = every_level(center, cells, missing_categories)
+    if rough_bounds_of is None:
+        bounds = _bounds_without_missing_categories(bounds_of, center, cells, coef_bounds, most_tried)
+    else:
+        of_some = partial(_bounds_of_some, center=center, cells=cells, coef_bounds=coef_bounds, most_tried=most_tried)
+        is_alone = np.bincount(rows)[rows] == 1
+        alone, several = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
+        bounds = np.empty((len(center), 2))
+        bounds[alone] = of_some(bounds_of, alone)
+        rough = of_some(rough_bounds_of, several)
+        bounds[several] = extremes_first(partial(of_some, bounds_of), rough, several, rows[several])
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
+    low, high = np.minimum.reduceat(bounds[:, 0], starts), np.maximum.reduceat(bounds[:, 1], starts)
+    if added is not None:
+        with overflow_means_unbounded():
+            low, high = down(low + added[:, 0]), up(high + added[:, 1])
+        low, high = np.nan_to_num(low, nan=-np.inf, posinf=-np.inf), np.nan_to_num(high, nan=np.inf, neginf=np.inf)
+    return np.column_stack([low, high])
+
+
+def _bounds_of_some(
+    bounds_of: Callable[[Array], Array],
+    which: Indices,
+    center: Array,
+    cells: RowCells,
+    coef_bounds: Array,
+    most_tried: int,
+) -> Array:
+    """Bound some of the rows, whose uncertain cells are all intervals."""
+    place = np.full(len(center), -1)
+    place[which] = np.arange(len(which))
+    here = place[cells[0]] >= 0
+    own_cells = place[cells[0][here]], cells[1][here], cells[2][here]
+    return _bounds_without_missing_categories(bounds_of, center[which], own_cells, coef_bounds, most_tried)
 
 
 def _bounds_without_missing_categories(

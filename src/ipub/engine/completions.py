@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from ipub.engine.views import View
 from ipub.errors import IpubError
 from ipub.rounding import Array
 
-Positions = NDArray[np.int16]
-"""Where each uncertain cell is, row by row: -1 lower end, 0 center, 1 upper end; then the level of each missing
-category."""
+Positions = NDArray[np.float32]
+"""Where each uncertain cell is, row by row: -1 lower end, 0 center, 1 upper end, or between them; then the level of
+each missing category."""
 
 
 class CellCounts(NamedTuple):
@@ -53,19 +53,22 @@ class PositionLayout:
         counts = np.array(rows.map(_cell_counts).parts, dtype=np.intp).reshape(-1, 2)
         starts = np.concatenate([np.zeros((1, 2), dtype=np.intp), np.cumsum(counts, axis=0)])
         n_cells, n_missing = starts[-1]
-        return cls(starts[:, 0], n_cells + starts[:, 1], np.repeat([0, -1], [n_cells, n_missing]).astype(np.int16))
+        return cls(starts[:, 0], n_cells + starts[:, 1], np.repeat([0, -1], [n_cells, n_missing]).astype(np.float32))
 
     @property
     def n_cells(self) -> int:
         """Number of uncertain cells."""
         return int(self.cell_starts[-1])
 
-    def per_block(self, positions: NDArray[np.integer]) -> PerBlock:
+    def per_block(self, positions: NDArray[Any]) -> PerBlock:
         """Cut positions, along the last axis, into those of each block: a pair for its cells and its categories."""
         cells = zip(self.cell_starts, self.cell_starts[1:], strict=False)
         categories = zip(self.category_starts, self.category_starts[1:], strict=False)
         return PerBlock(
-            tuple((positions[..., a:b], positions[..., c:d]) for (a, b), (c, d) in zip(cells, categories, strict=True))
+            tuple(
+                (positions[..., a:b], positions[..., c:d].astype(np.intp))
+                for (a, b), (c, d) in zip(cells, categories, strict=True)
+            )
         )
 
 
@@ -76,7 +79,7 @@ def _cell_counts(block: Block) -> CellCounts:
 
 @dataclass(frozen=True)
 class Completion:
-    """A completion of the training table: every uncertain cell at an end, or at the middle, of its interval.
+    """A completion of the training table: every uncertain cell at some place in its interval.
 
     Attributes
     ----------
@@ -85,8 +88,8 @@ class Completion:
     layout : PositionLayout
         Which positions belong to which block.
     positions : array of shape (n_uncertain + n_missing,)
-        -1, 0 or 1 for each uncertain cell, row by row: the lower end, the middle or the upper end. Then the index
-        of the level for each missing category.
+        For each uncertain cell, row by row, where it is in its interval: from -1, the lower end, to 1, the upper end.
+        Then the index of the level for each missing category.
     """
 
     rows: Rows
@@ -110,7 +113,7 @@ class Completion:
         return whole_table(self.completed()).center
 
 
-def _completed(block: Block, positions: tuple[Positions, Positions]) -> Block:
+def _completed(block: Block, positions: tuple[Positions, Indices]) -> Block:
     here, chosen = positions
     center, i, j = block.center.copy(), block.cell_rows, block.cell_columns
     center[i, j] = completed_cells(center[i, j], block.cell_radii, here)
@@ -125,7 +128,7 @@ class SharedBlock(Block):
 
     shifts: Array = field(kw_only=True)
     """By how much each completion moves each uncertain cell, shape (n_uncertain, n_completions)."""
-    chosen: Positions = field(kw_only=True)
+    chosen: Indices = field(kw_only=True)
     """The level of each missing category in each completion, shape (n_missing, n_completions)."""
 
     def scores(self, vectors: Array) -> Array:
@@ -148,6 +151,13 @@ class SharedBlock(Block):
                 total[column] += (values * (chosen == k)).sum(axis=0)
         return np.asarray(total)
 
+    def completed(self, number: int) -> Array:
+        """Return the rows of one completion."""
+        table = self.center.copy()
+        table[self.cell_rows, self.cell_columns] += self.shifts[:, number]
+        self.missing_categories.put(table, self.chosen[:, number])
+        return table
+
     def changes(self, which: Indices, levels: Levels, vectors: Array) -> Array:
         """Return how far missing values of one category move the product with the vector of each completion."""
         chosen = self.chosen[which]
@@ -166,7 +176,7 @@ def side_by_side(rows: Rows, layout: PositionLayout, positions: Positions) -> Ro
     return View(rows, _side_by_side, layout.per_block(positions))
 
 
-def _side_by_side(block: Block, positions: tuple[Positions, Positions]) -> SharedBlock:
+def _side_by_side(block: Block, positions: tuple[Positions, Indices]) -> SharedBlock:
     here, chosen = positions
     cells = block.cell_rows, block.cell_columns, block.cell_radii
     return SharedBlock(

@@ -76,15 +76,15 @@ def _walk(matrix: Array, linear: Array, kappa: Array, z: Array, target: Array) -
 def solve_shifted(hessian: Array, lam: float | Array, right: Array) -> Array:
     """Solve ``(H + diag(lam)) z = right`` for H positive semidefinite, however close to singular.
 
-    0 if either has overflowed.
+    `right` is one vector, or a matrix with one in each column. 0 if either has overflowed.
     """
     if not (np.isfinite(hessian).all() and np.isfinite(right).all()):
         return np.zeros_like(right)
-    matrix = hessian + np.diag(np.broadcast_to(lam, right.shape))
+    matrix = hessian + np.diag(np.broadcast_to(lam, right.shape[:1]))
     try:
         return np.asarray(cho_solve(cho_factor(matrix), right))
     except LinAlgError:
         # Rounding made the matrix indefinite: raise its least eigenvalues to what they are at least, up to rounding.
         values, vectors = eigh(matrix)
         least = np.min(lam) or len(right) * EPS * max(values[-1], 1.0 / LARGEST)
-        return np.asarray(vectors @ ((vectors.T @ right) / np.maximum(values, least)))
+        return np.asarray(vectors @ ((vectors.T @ right).T / np.maximum(values, least)).T)

@@ -31,7 +31,7 @@ from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, with_intercept_column
 from ipub.errors import IpubError
 from ipub.losses import Loss
-from ipub.parallel import single_threaded_blas
+from ipub.parallel import row_slices, single_threaded_blas
 from ipub.problem import Problem
 from ipub.progress import progress
 from ipub.reading import LearntTable, Parameters, TrainingData
@@ -39,6 +39,13 @@ from ipub.rounding import Array, check_arithmetic
 from ipub.solvers import solve
 from ipub.user_warnings import warn_user
 
+MOST_ROW_TERMS = 2e9
+"""Uncertain cells and levels, times rows with every combination of levels, that a call may look at (some ten seconds).
+
+Beyond it, the levels of several missing categories of one row are not combined; see `one_category_each`.
+"""
+ROWS_AT_ONCE = 2048
+"""Rows that are bounded between two reports of progress."""
 RETRAINING_ERROR = 1e-7
 """Relative error of the score of a retrained model that is taken for rounding."""
 
@@ -219,7 +226,7 @@ class Training:
         rows : IntervalMatrix of shape (m, d)
             As `table` reads them.
         verbose : int
-            Whether progress is shown, where each row takes a retraining.
+            Whether progress is shown, where there are many rows or each takes a retraining.
 
         Returns
         -------
@@ -243,6 +250,8 @@ class Training:
                     here.coef_bounds[k],
                     missing_categories,
                     0 if self._is_retrained(k) or self.certificates[k].row_by_row else MOST_TRIED,
+                    here._rough_bounds(k),
+                    here._most_rows(k),
                 )
                 for k in range(len(self.certificates))
             ]
@@ -275,11 +284,34 @@ class Training:
         """Whether model k is retrained for each row to bound."""
         return bool(self.models) and self.certificates[k].needs_training
 
+    def _most_rows(self, k: int) -> float:
+        """Return how many rows model k may bound if those with missing categories are bounded for every combination."""
+        certificate = self.certificates[k]
+        is_free = self._is_retrained(k) or certificate.row_by_row or certificate.terms_per_row == 0
+        return np.inf if is_free else MOST_ROW_TERMS / certificate.terms_per_row
+
+    def _rough_bounds(self, k: int) -> Callable[[Array], Array] | None:
+        """Return a faster way to bound the scores of rows without holes under model k, if there is one."""
+        certificate = self.certificates[k]
+        if self._is_retrained(k):
+            return certificate.score_bounds
+        if certificate.row_by_row or not certificate.needs.training_rows:
+            return None
+        return certificate.in_columns().score_bounds
+
     def _bounds_of_certain_rows(self, k: int, verbose: int, table: Array) -> Array:
         """Bound the scores of rows without holes under model k."""
         certificate = self.certificates[k]
         if not self._is_retrained(k):
-            return certificate.score_bounds(table)
+            slices = list(row_slices(len(table), 1, ROWS_AT_ONCE)) if verbose else []
+            if len(slices) <= 1:
+                return certificate.score_bounds(table)
+            with progress("Bounding rows", len(table), is_shown=True) as report:
+                parts = []
+                for rows in slices:
+                    parts.append(certificate.score_bounds(table[rows]))
+                    report(rows.stop)
+            return np.concatenate(parts)
         model = self.unchanged_models()[k]
         with progress("Retraining for each row", len(table), bool(verbose)) as report:
             return certificate.score_bounds(table, model, lambda done, _: report(done))
@@ -294,17 +326,14 @@ class Training:
 
     # --- what completions attain -------------------------------------------------------------------
 
-    def attained_bounds(
-        self, rows: IntervalMatrix, *, keep_completions: bool = False, verbose: int = 0
-    ) -> tuple[Array, list[Any]]:
+    def attained_bounds(self, rows: IntervalMatrix, *, keep_completions: bool = False, verbose: int = 0) -> Attained:
         """Search for completions of the training table and of the rows that give low and high scores.
 
         Returns
         -------
-        bounds : array of shape (m, 2), or (m, K, 2) if there is more than one model
-            Scores of models that were retrained.
-        completions : list
-            The m pairs of completions that give them, if `keep_completions`; of more than one model, lists of K pairs.
+        Attained
+            The bounds have shape (m, 2), or (m, K, 2) if there is more than one model; so has `inside`. The completions
+            are m pairs, if `keep_completions`; of more than one model, lists of K pairs.
         """
         self.check_certified()
         center, cells, missing_categories = self.extended(rows)
@@ -312,10 +341,12 @@ class Training:
             self._attained(k, center, cells, missing_categories, keep_completions, verbose)
             for k in range(len(self.certificates))
         ]
-        pairs = [part[1] for part in parts]
+        pairs: list[Any] = [part.completions for part in parts]
         if len(parts) > 1 and keep_completions:
             pairs = [[list(each) for each in zip(*pairs, strict=True)]]
-        return _by_model([part[0] for part in parts]), pairs[0]
+        return Attained(
+            _by_model([part.bounds for part in parts]), pairs[0], _by_model([part.inside for part in parts])
+        )
 
     def _attained(
         self,
@@ -325,25 +356,27 @@ class Training:
         missing_categories: MissingCategories,
         keep: bool,
         verbose: int,
-    ) -> tuple[Array, Any]:
+    ) -> Attained:
         """Search for what completions attain under model k.
 
         Missing categories of the rows take the levels to which the trained model gives the lowest, or highest, weight.
         """
         solution = self.unchanged_models()[k].solution
         if len(missing_categories):
-            ends, pairs = [], []
+            found = []
             for side in (-1.0, 1.0):
                 chosen = np.zeros(len(missing_categories), dtype=np.intp)
                 for which, levels in missing_categories.by_category():
                     chosen[which] = np.argmax(side * solution.w[levels.columns])
                 filled = center.copy()
                 missing_categories.put(filled, chosen)
-                bounds, completions = self._attained(k, filled, cells, NOTHING_MISSING, keep, verbose)
-                ends.append(bounds)
-                pairs.append(completions)
-            mixed = [(low[0], high[1]) for low, high in zip(*pairs, strict=True)]
-            return np.column_stack([ends[0][:, 0], ends[1][:, 1]]), mixed
+                found.append(self._attained(k, filled, cells, NOTHING_MISSING, keep, verbose))
+            lowest, highest = found
+            return Attained(
+                np.column_stack([lowest.bounds[:, 0], highest.bounds[:, 1]]),
+                [(low[0], high[1]) for low, high in zip(lowest.completions, highest.completions, strict=True)],
+                np.column_stack([lowest.inside[:, 0], highest.inside[:, 1]]),
+            )
         radius = np.zeros_like(center)
         radius[cells[0], cells[1]] = cells[2]
         with progress("Retraining on fillings", 1.0, bool(verbose)) as report:
@@ -352,7 +385,7 @@ class Training:
         certified = bounds_of_uncertain_rows(self.certificates[k].score_bounds, center, cells, self.coef_bounds[k])
         inside = np.clip(attained.bounds, certified[:, :1], certified[:, 1:])
         is_rounding = np.abs(attained.bounds - inside) <= RETRAINING_ERROR * (1.0 + np.abs(inside))
-        return np.where(is_rounding, inside, attained.bounds), attained.completions
+        return attained._replace(bounds=np.where(is_rounding, inside, attained.bounds))
 
     def _search(self, k: int, center: Array, radius: Array, keep: bool, report: Callable[[float], None]) -> Attained:
         """Search for the ends of rows among what model k may be trained on."""
@@ -363,7 +396,7 @@ class Training:
         if keep:
             raise IpubError("Fillings are returned for uncertainty='worst' alone: leave out return_completions.")
         if draws is not None:
-            return Attained(draws.plain(center, radius), [])
+            return Attained(draws.plain(center, radius), [], np.zeros((len(center), 2), dtype=bool))
         assert self.around is not None
         movable, moves = self.around
         if not isinstance(moves, BudgetMoves):
@@ -372,7 +405,7 @@ class Training:
                 "uncertainty='worst', a Budget or Draws."
             )
         bounds = attained_within_budget(problem, solution, movable, moves, center, radius=radius, progress=report)
-        return Attained(bounds, [])
+        return Attained(bounds, [], np.zeros((len(center), 2), dtype=bool))
 
     def unchanged_models(self) -> tuple[TrainedModel, ...]:
         """Return the training problems and their solutions, if the training table is unchanged.
@@ -398,6 +431,6 @@ class Training:
         return self.models
 
 
-def _by_model(parts: list[Array]) -> Array:
+def _by_model(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """Return the bounds of one model as they are, (m, 2), those of several as (m, K, 2)."""
     return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)

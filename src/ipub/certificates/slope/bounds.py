@@ -119,6 +119,11 @@ class SlopeBounds(ScoreBounds):
         has_rows = self.cells is not None or self.flipped is not None or bool(len(self.choices) or len(self.jump_rows))
         return Needs(matrices=True, training_rows=has_rows)
 
+    @property
+    def terms_per_row(self) -> int:
+        n_cells = 0 if self.cells is None else len(self.cells.rows)
+        return n_cells + sum(terms.generator_row.size for terms in self.choices)
+
     def in_columns(self) -> SlopeBounds:
         """Return the form that takes the cells of a column together (Lemma 8): wider by some per cent."""
         return replace(self, cells=None, choices=(), jump_rows=self.jump_rows[:0], flipped=None)
@@ -204,10 +209,26 @@ class SlopeBounds(ScoreBounds):
 
     @overflow_means_unbounded()
     def _ends(self, X: Array) -> tuple[Array, Array]:
+        if self.mean_value is None or not self.choices:
+            return self.narrowed_by_mean_value(X, *self._by_slopes(X))
+        low, high = self._scores(X, *self._by_mean_value(X, self.mean_value))
+        # Products of levels with v are most of the work: only where bounds without them would be narrower.
+        least_low, least_high = self._without_products._by_slopes(X)
+        helps = np.flatnonzero(~((least_low <= low) & (least_high >= high)))
+        slope_low, slope_high = self._by_slopes(X[helps])
+        low[helps], high[helps] = np.fmax(low[helps], slope_low), np.fmin(high[helps], slope_high)
+        return low, high
+
+    @cached_property
+    def _without_products(self) -> SlopeBounds:
+        """What no bound by slopes can be narrower than; no bound by itself."""
+        return replace(self, choices=tuple(terms.without_products() for terms in self.choices))
+
+    def _by_slopes(self, X: Array) -> tuple[Array, Array]:
+        """Bound the scores of rows by Theorem 6, without the mean value."""
         low, high = self.forces(X @ self.inverse)
         error = self.inverse_error.upper(np.abs(X))
-        low, high = self._scores(X, down(low - error), up(high + error))
-        return self.narrowed_by_mean_value(X, low, high)
+        return self._scores(X, down(low - error), up(high + error))
 
     def narrowed_by_mean_value(self, X: Array, low: Array, high: Array) -> tuple[Array, Array]:
         """Intersect bounds of scores with those of the mean value, if there is one."""

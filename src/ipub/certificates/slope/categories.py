@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,16 @@ from ipub.losses import Loss
 from ipub.parallel import row_slices
 from ipub.rounding import EPS, Array, down, midpoint_and_radius, sum_error, sum_upper, up
 
-CHUNK_NUMBERS = 1 << 16
+CHUNK_NUMBERS = 1 << 13
 """Numbers of one chunk of products of test rows with training rows: they stay in the cache."""
+
+
+class _BestLevels(NamedTuple):
+    """Of each direction u and row: what its best level adds to first order, its second best, and the best itself."""
+
+    value: Array
+    second: Array
+    level: Indices
 
 
 @dataclass(frozen=True)
@@ -67,51 +76,96 @@ class ChoiceTerms:
         The level that is best to first order keeps its product with v, which is added up over all rows and bounded by
         `max_score_move`; others must make up for it (Lemma 11 (c)).
         """
-        along, columns = self.levels.changes(U), self.levels.columns
-        sums = [np.zeros(len(U)), np.zeros(len(U))]
-        products = [np.zeros_like(U), np.zeros_like(U)]
-        numbers = range(len(columns))
-        for chunk in row_slices(len(self.rows), len(U) * len(columns), CHUNK_NUMBERS):
+        along = self.levels.changes(U)
+        moves = bool(self.weighted_slope.any() or self.product_row.any() or self.product_level.any())
+        sums, products = np.zeros((2, len(U))), np.zeros((2, *U.shape))
+        for chunk in row_slices(len(self.rows), len(U), CHUNK_NUMBERS):
             across = U @ self.rows[chunk].T
-            values = np.array(
-                [
-                    across * self.generator_row[chunk, k] + along[:, k, None] * self.generator_level[chunk, k]
-                    for k in numbers
-                ]
-            )
-            values -= values.mean(axis=0)
-            error = np.abs(across) @ self.error_row[chunk]
-            for total, vector, signed in zip(sums, products, (-values, values), strict=True):
-                best = signed.argmax(axis=0)
-                step = np.take_along_axis(along, best, axis=1)
-                total += self._row_ends(chunk, across, along, signed, best).sum(axis=1) + error
-                vector += (step * self.weighted_slope[chunk]) @ self.rows[chunk]
-                chosen = (across + step) * self.weighted_slope[chunk]
-                vector[:, columns] -= self.levels.center_value * chosen.sum(axis=1, keepdims=True)
-                for k in numbers:
-                    vector[:, columns[k]] += (chosen * (best == k)).sum(axis=1)
+            # The mean of all levels, which the gradient's middle has already.
+            mean = along @ self.generator_level[chunk].T * self.levels.center_value
+            mean += across * self.generator_row[chunk].mean(axis=1)
+            sums += np.abs(across) @ self.error_row[chunk]
+            if not moves:
+                least, greatest = self._extremes(chunk, across, along)
+                sums += np.array([(mean - least).sum(axis=1), (greatest - mean).sum(axis=1)])
+                continue
+            for side, sign in enumerate((-1.0, 1.0)):
+                best = self._best(chunk, across, along, sign)
+                excess = self._excess(chunk, across, along, best, sign)
+                sums[side] += (best.value - sign * mean + excess).sum(axis=1)
+                products[side] += self._products(chunk, across, along, best.level)
         error = np.abs(along).max(axis=1) * self.error_level.sum()
-        roundings = len(self.rows) + len(columns) + 8
-        below, above = (
-            up(sum_upper(total + error, roundings) + max_score_move(vector))
-            for total, vector in zip(sums, products, strict=True)
-        )
-        return below, above
+        totals = sum_upper(sums + error, len(self.rows) + len(self.levels.columns) + 8)
+        if moves:
+            totals = up(totals + np.array([max_score_move(vectors) for vectors in products]))
+        return totals[0], totals[1]
 
-    def _row_ends(self, chunk: slice, across: Array, along: Array, signed: Array, best: Indices) -> Array:
-        """Bound what each row of a chunk adds to each u, but for the product of its `best` level with v."""
-        top, step = np.take_along_axis(signed, best[None], axis=0)[0], np.take_along_axis(along, best, axis=1)
-        excess, product = np.zeros_like(top), (np.abs(across) + np.abs(step)) * self.product_row[chunk]
-        for k in range(len(signed)):
-            other = signed[k] - top + product + np.abs(along[:, k, None] - step) * self.product_level[chunk]
-            np.maximum(excess, np.where(best == k, 0.0, other), out=excess)
-        return np.asarray(top + excess)
+    def _extremes(self, chunk: slice, across: Array, along: Array) -> tuple[Array, Array]:
+        """Return the least and the greatest that a level adds to first order, for each u and row of a chunk."""
+        least, greatest = np.full_like(across, np.inf), np.full_like(across, -np.inf)
+        value, other = np.empty_like(across), np.empty_like(across)
+        for k in range(len(self.levels.columns)):
+            np.multiply(across, self.generator_row[chunk, k], out=value)
+            np.multiply(along[:, k, None], self.generator_level[chunk, k], out=other)
+            value += other
+            np.minimum(least, value, out=least)
+            np.maximum(greatest, value, out=greatest)
+        return least, greatest
+
+    def _best(self, chunk: slice, across: Array, along: Array, sign: float) -> _BestLevels:
+        """Find the levels that add most to ``sign u.g`` to first order, for each u and row of a chunk."""
+        best = _BestLevels(
+            np.full_like(across, -np.inf), np.full_like(across, -np.inf), np.zeros(across.shape, dtype=np.intp)
+        )
+        value, other = np.empty_like(across), np.empty_like(across)
+        for k in range(len(self.levels.columns)):
+            np.multiply(across, sign * self.generator_row[chunk, k], out=value)
+            np.multiply(along[:, k, None], sign * self.generator_level[chunk, k], out=other)
+            value += other
+            np.copyto(best.level, k, where=value > best.value)
+            np.minimum(value, best.value, out=other)
+            np.maximum(best.second, other, out=best.second)
+            np.maximum(best.value, value, out=best.value)
+        return best
+
+    def _excess(self, chunk: slice, across: Array, along: Array, best: _BestLevels, sign: float) -> Array:
+        """Bound by how much a level other than the `best` can be ahead with its product with v (Lemma 11 (c)).
+
+        Most are so far behind that none can: they are not looked at level by level.
+        """
+        step = np.take_along_axis(along, best.level, axis=1)
+        product = (np.abs(across) + np.abs(step)) * self.product_row[chunk]
+        most = product + np.ptp(along, axis=1)[:, None] * self.product_level[chunk]
+        excess = np.zeros_like(across)
+        u, i = np.nonzero(~(most <= best.value - best.second))  # a NaN is looked at
+        rows = i + chunk.start
+        ahead = across[u, i, None] * self.generator_row[rows] + along[u] * self.generator_level[rows]
+        ahead = sign * ahead - (best.value - product)[u, i, None]
+        ahead += np.abs(along[u] - step[u, i, None]) * self.product_level[rows, None]
+        ahead[np.arange(len(u)), best.level[u, i]] = 0.0
+        excess[u, i] = ahead.max(axis=1)
+        return excess
+
+    def _products(self, chunk: slice, across: Array, along: Array, level: Indices) -> Array:
+        """Add up what the products of these levels with v are the products of v with, for each u."""
+        columns, slope = self.levels.columns, self.weighted_slope[chunk]
+        step = np.take_along_axis(along, level, axis=1)
+        vectors = (step * slope) @ self.rows[chunk]
+        chosen = (across + step) * slope
+        cells = np.arange(len(level))[:, None] * len(columns) + level
+        by_level = np.bincount(cells.ravel(), chosen.ravel(), minlength=along.size).reshape(along.shape)
+        vectors[:, columns] += by_level - self.levels.center_value * chosen.sum(axis=1, keepdims=True)
+        return np.asarray(vectors)
 
     def at_rest(self) -> ChoiceTerms:
         """Return the terms of ``u.g`` alone, without what depends on v."""
-        nothing = np.zeros_like(self.weighted_slope)
         error = up(self.error_row + self.crossing_level) * (1.0 + 8.0 * EPS)
-        return replace(self, weighted_slope=nothing, product_row=nothing, product_level=nothing, error_level=error)
+        return replace(self.without_products(), error_level=error)
+
+    def without_products(self) -> ChoiceTerms:
+        """Return the terms without products with v: what they add is no bound, and never more than what these add."""
+        nothing = np.zeros_like(self.weighted_slope)
+        return replace(self, weighted_slope=nothing, product_row=nothing, product_level=nothing)
 
     def sizes(self) -> Array:
         """Bound in each coordinate what the levels can add to the gradient's middle."""

@@ -1,0 +1,115 @@
+"""What `ipub fit` says: holes, training, how many predictions are certain, and what makes bounds narrower."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from rich.text import Text
+
+from ipub.alpha_choice import AlphaChoice
+from ipub.app.advice import FEW_CERTAIN, SameCommand, Trials, advise
+from ipub.app.predictions import median_width, sampled_predictions, say_promise, share_certain, summary_of
+from ipub.app.screen import new_table, note, out, say
+from ipub.data.holes import column_ranges
+from ipub.io import tables
+
+LARGE_COLUMN = 10.0
+"""Greatest size of an unscaled column that causes no advice to scale."""
+
+
+def show_holes(X: pa.Table, where: Any, level: float) -> None:
+    """Show where the missing cells are, and in which intervals they are taken to lie."""
+    holes, numbers = tables.holes_of(X), tables.numbers_of(X)
+    if not holes.any():
+        say("Holes: none, so the width of the bounds is the error of training alone")
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ranges = column_ranges(tables.floats_of(numbers), where, level, numbers.column_names)
+    found = dict(zip(numbers.column_names, ranges, strict=True))
+    say(f"Holes: {holes.sum()} cells in {holes.any(axis=1).sum()} rows, taken to lie in these intervals")
+    table = new_table("column", "holes", "from", "to", left=["column"])
+    for name, count in zip(X.column_names, holes.sum(axis=0), strict=True):
+        if count:
+            ends = [f"{end:.6g}" for end in found[name]] if name in found else ["any", "category"]
+            table.add_row(Text(name), str(count), *ends)
+    out.print(table)
+
+
+def show_training(
+    estimator: Any, X: pa.Table, y: NDArray[Any], choice: AlphaChoice | None, seconds: float, command: SameCommand
+) -> None:
+    """Say how training ended, how many predictions are certain, and what would make more of them so.
+
+    Parameters
+    ----------
+    estimator : BoundedClassifier or BoundedRegressor
+        The fitted one.
+    X, y
+        The training table.
+    choice : AlphaChoice or None
+        How alpha was picked, if it was not given.
+    seconds : float
+        Time that training and certifying took; the summary takes less.
+    command : SameCommand
+    """
+    intercept = "" if estimator.fit_intercept else ", without intercept"
+    how = "as requested" if choice is None else f"{choice.reason}; --alpha sets it"
+    say(f"Penalty: alpha {estimator.alpha:g}, {how}")
+    say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
+    if estimator.scale is None:
+        _advise_on_scale(X)
+    if estimator.certificate_ is None:
+        say("No bounds, as --certificate none asks for: the model predicts only")
+        return
+    columns = sampled_predictions(estimator, X, seconds)
+    n = len(columns["prediction"])
+    which = "On the training rows" if n == X.num_rows else f"On {n} of the {X.num_rows} training rows, drawn at random"
+    say(f"{which}: {summary_of(columns)}")
+    say_promise(estimator)
+    _warn_of_one_class(columns, y)
+    if _is_wide(columns, y) and tables.holes_of(X).any():
+        advise(Trials(estimator, X, y, seconds), choice, command)
+
+
+def say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
+    """Say whether the model file holds training rows."""
+    if has_rows and is_kept:
+        note("The model file holds training rows, as requested: anyone who has the file can read them.")
+    else:
+        wider = "; its bounds are wider than with --keep-training-rows" if has_rows else ""
+        say(f"The model file holds no training rows{wider}")
+
+
+def _is_wide(columns: dict[str, Any], y: NDArray[Any]) -> bool:
+    """Whether few predictions are certain or, in a regression, bounds are wider than targets differ."""
+    share = share_certain(columns)
+    return bool(median_width(columns) > np.std(y) if share is None else share < FEW_CERTAIN)
+
+
+def _warn_of_one_class(columns: dict[str, Any], y: NDArray[Any]) -> None:
+    """Warn if certain predictions are all of the most frequent class: then they say little."""
+    if "certain" not in columns or columns["certain"].true_count == 0:
+        return
+    predictions, certain = (columns[name].to_numpy(zero_copy_only=False) for name in ("prediction", "certain"))
+    values, counts = np.unique(y, return_counts=True)
+    majority = values[counts.argmax()]
+    if (predictions == majority).all():
+        note(
+            f"Every prediction is {majority}, the most frequent class: certain means no more than that here. A smaller "
+            "--alpha may tell the classes apart."
+        )
+    elif (predictions[certain] == majority).all():
+        note(f"Every certain prediction is {majority}, the most frequent class; all others are open.")
+
+
+def _advise_on_scale(X: pa.Table) -> None:
+    numbers = tables.numbers_of(X)
+    sizes = np.nanmax(np.abs(tables.floats_of(numbers)), axis=0, initial=0.0)
+    if sizes.max(initial=0.0) > LARGE_COLUMN:
+        name = numbers.column_names[int(sizes.argmax())]
+        note(f"Bounds widen with the size of the columns ({name} goes up to {sizes.max():g}): try --scale standard.")

@@ -1,0 +1,126 @@
+"""Predictions with their bounds as columns, and what they say in one sentence."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from rich.progress import track
+from rich.text import Text
+from sklearn.base import is_classifier
+
+from ipub.app.screen import err, note, say
+from ipub.certainty import is_certain, possible_labels
+from ipub.estimators import probability_bounds
+
+ROWS_AT_ONCE = 200
+"""Rows bounded between two steps of the progress bar."""
+SUMMARY_ROWS = 300
+"""Training rows that `fit` bounds for its summary, at most: a better estimate against time."""
+FIRST_ROWS = 10
+"""Rows that are bounded before the time of others is estimated."""
+FRACTION, LEAST_SECONDS = 0.5, 1.0
+"""Time that a summary may take, as a fraction of that of `fit`, and in any case."""
+
+
+def predictions_of(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
+    """Return the columns of the result, and a description of what is bounded; "" if nothing is."""
+    prediction = estimator.predict(X)
+    columns = {"prediction": pa.array(prediction)}
+    is_bounded = estimator.certificate_ is not None
+    if not is_classifier(estimator):
+        if not is_bounded:
+            return columns, ""
+        bounds = _in_parts(estimator.predict_bounds, X)
+        return {**columns, "lower": pa.array(bounds[:, 0]), "upper": pa.array(bounds[:, 1])}, "the prediction"
+    several = len(estimator.classes_) > 2
+    if hasattr(estimator, "predict_proba"):
+        name, values = "probability", estimator.predict_proba(X) if several else estimator.predict_proba(X)[:, 1]
+    else:
+        name, values = "score", estimator.decision_function(X)
+    of_predicted = np.arange(len(values)), np.searchsorted(estimator.classes_, prediction)
+    columns[name] = pa.array(values[of_predicted] if several else values)
+    if not is_bounded:
+        return columns, ""
+    scores = _in_parts(estimator.decision_bounds, X)
+    bounds = probability_bounds(estimator.training_.loss, scores) if name == "probability" else scores
+    bounds = bounds[of_predicted] if several else bounds
+    columns |= {"lower": pa.array(bounds[:, 0]), "upper": pa.array(bounds[:, 1])}
+    columns["certain"] = pa.array(is_certain(scores))
+    if several:
+        labels = possible_labels(scores)
+        columns["possible"] = pa.array([", ".join(map(str, estimator.classes_[row])) for row in labels])
+    return columns, f"the {name} of {'the class that is predicted' if several else estimator.classes_[1]}"
+
+
+def sampled_predictions(estimator: Any, X: pa.Table, seconds: float) -> dict[str, Any]:
+    """Return the columns for rows drawn at random, at most 300: few enough for half of the seconds that `fit` took."""
+    drawn = X.take(np.random.default_rng(0).permutation(X.num_rows)[:SUMMARY_ROWS])
+    parts, first, size, start = [], 0, FIRST_ROWS, time.perf_counter()
+    while first < drawn.num_rows:
+        parts.append(predictions_of(estimator, drawn.slice(first, size))[0])
+        first += size
+        spent = time.perf_counter() - start
+        left = max(FRACTION * seconds, LEAST_SECONDS) - spent
+        size = min(first, int(first * left / max(spent, 1e-9)))  # as many again, or what there is time for
+        if size < FIRST_ROWS:
+            break
+    return {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
+
+
+def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray[Any]:
+    """Bound a part of the rows at a time, and show progress."""
+    parts = np.array_split(np.arange(X.num_rows), max(1, X.num_rows // ROWS_AT_ONCE))
+    bar = track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5)
+    return np.concatenate([bound(X.take(part)) for part in bar])
+
+
+def summary_of(columns: dict[str, Any]) -> str:
+    """Say in one sentence how many predictions are certain, or how wide the bounds are."""
+    n = len(columns["prediction"])
+    if "certain" in columns:
+        n_certain = columns["certain"].true_count
+        if n_certain == 0:
+            return "No prediction is certain"
+        return f"{n_certain} of {n} predictions ({100 * n_certain / n:.0f} %) are certain"
+    if "lower" not in columns:
+        return "predicted without bounds, since the model was fitted without a certificate"
+    return f"the bounds of {n} predictions have a median width of {median_width(columns):.4g}"
+
+
+def share_certain(columns: dict[str, Any]) -> float | None:
+    """Return which share of the predictions is certain; None in a regression."""
+    return columns["certain"].true_count / len(columns["certain"]) if "certain" in columns else None
+
+
+def median_width(columns: dict[str, Any]) -> float:
+    """Return the median width of the bounds."""
+    return float(np.median(np.asarray(columns["upper"]) - np.asarray(columns["lower"])))
+
+
+def say_promise(estimator: Any) -> None:
+    """Say what the bounds promise, and what could not be certified as requested."""
+    certificates = estimator.training_.certificates
+    if not certificates:
+        return
+    say(certificates[0].promise)
+    if estimator.uncertainty != "worst":
+        for each in dict.fromkeys(certificate.note for certificate in certificates if certificate.note):
+            note(each)
+
+
+def cell_of(value: Any, rounding: str | None) -> Text:
+    """Return a value as it is shown in a table; a bound is rounded outward."""
+    if value is None:
+        return Text("-", "dim")
+    if isinstance(value, bool):
+        return Text("yes", "green") if value else Text("no", "yellow")
+    if isinstance(value, float) and math.isfinite(value):
+        value = float(decimal.Context(prec=4, rounding=rounding).create_decimal_from_float(value))
+    return Text(f"{value:.4g}" if isinstance(value, float) else str(value))

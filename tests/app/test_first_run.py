@@ -1,0 +1,188 @@
+"""The first run of `ipub fit`: scaled, with the penalty of cross-validation, and with advice where bounds are wide."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from ipub import BoundedClassifier
+from ipub.alpha_choice import pick_alpha
+from ipub.app import advice, cli, predictions
+from ipub.io.modelfile import load
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments):
+    done = CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.fixture
+def holed():
+    """A table with so many missing values of b that no prediction is certain, and few of c."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(150, 3)), columns=["a", "b", "c"])
+    frame["y"] = np.where(frame["a"] + frame["b"] + 0.5 * rng.normal(size=150) > 0.0, "yes", "no")
+    frame.loc[rng.random(150) < 0.4, "b"] = np.nan
+    frame.loc[rng.random(150) < 0.02, "c"] = np.nan
+    frame.to_csv("t.csv", index=False)
+    return frame
+
+
+# --- the penalty -----------------------------------------------------------------------------------------------------
+
+
+def test_without_alpha_it_is_picked_and_the_screen_says_so(holed):
+    done = run("fit", "t.csv", "--target", "y")
+    choice = pick_alpha(BoundedClassifier(scale="standard"), holed[["a", "b", "c"]], holed["y"])
+    assert f"alpha {choice.alpha:g}, picked by 4-fold cross-validation (log loss); --alpha sets it" in done.stdout
+    assert load("model.ipub").alpha == choice.alpha
+    assert load("model.ipub").scale == "standard"
+    assert "Penalty: alpha 0.5, as requested" in run("fit", "t.csv", "--target", "y", "--alpha", "0.5").stdout
+
+
+def test_check_picks_it_too(holed):
+    done = run("check", "t.csv", "--target", "y", "--draws", "3")
+    assert re.search(r"alpha [\d.]+, picked by 4-fold cross-validation \(log loss\); --alpha sets it", done.stdout)
+    assert "cross-validation" not in run("check", "t.csv", "--target", "y", "--draws", "3", "--alpha", "1").stdout
+
+
+def test_a_table_that_is_too_small_keeps_the_default(holed):
+    holed[:6].assign(y=["no", "yes"] * 3).to_csv("t.csv", index=False)
+    done = run("fit", "t.csv", "--target", "y")
+    assert "alpha 0.1, the default, since 6 rows are too few for cross-validation" in done.stdout
+
+
+# --- intervals -------------------------------------------------------------------------------------------------------
+
+
+def test_the_level_of_intervals_applies_to_whole_numbers(holed):
+    holed["c"] = np.where(np.arange(150) == 5, np.nan, np.arange(150) ** 2)
+    holed.to_csv("t.csv", index=False)
+    for level, ends in ((0.9, (0.05, 0.95)), (0.5, (0.25, 0.75)), (1.0, (0.0, 1.0))):
+        done = run("fit", "t.csv", "--target", "y", "--alpha", "1", "--interval-level", level)
+        low, high = np.quantile(holed["c"].dropna(), ends)
+        assert re.search(rf"c +1 +{np.floor(low):.6g} +{np.ceil(high):.6g}", done.stdout)
+
+
+# --- advice ----------------------------------------------------------------------------------------------------------
+
+
+def commands_in(done):
+    return [shlex.split(line) for line in done.stdout.splitlines() if line.startswith("    ipub fit")]
+
+
+def test_no_certain_prediction_comes_with_columns_and_commands(holed):
+    done = run("fit", "t.csv", "--target", "y", "--alpha", "0.001")
+    assert "No prediction is certain" in done.stdout
+    shares = re.search(r"most of the width, to first order: b (\d+) %", done.stdout)
+    assert int(shares[1]) > 90
+    stronger, narrower, known, weaker, drawn, again = commands_in(done)
+    for command, option in ((stronger, "--alpha"), (narrower, "--interval-level"), (weaker, "--budget")):
+        assert option in command
+    assert (known[-2:], drawn[-2:]) == (["--ranges", "ranges.toml"], ["--draws", "199"])
+    assert again == ["ipub", "fit", "t.csv", "--target", "y", "--alpha", "0.001"]
+    assert "b = [low, high]" in done.stdout
+    assert f"fill in empty cells of b, which has {holed['b'].isna().sum()}" in done.stdout
+
+
+def test_the_commands_run_and_give_what_was_said(holed):
+    done = run("fit", "t.csv", "--target", "y", "--alpha", "0.01", "--drop", "c")
+    Path("ranges.toml").write_text("b = [-1, 1]\n")
+    for command in commands_in(done)[:4]:
+        assert "--drop" in command
+        run(*command[1:])
+    said = int(re.search(r"a stronger penalty.*\((\d+) % certain\)", done.stdout)[1])
+    shown = run(*commands_in(done)[0][1:]).stdout
+    found = 0 if "No prediction is certain" in shown else int(re.search(r"\((\d+) %\) are certain", shown)[1])
+    assert abs(said - found) <= 10  # of other training rows
+
+
+def test_a_fit_that_takes_long_is_not_repeated(holed, monkeypatch):
+    monkeypatch.setattr(advice, "QUICK", 0.0)
+    monkeypatch.delattr(advice, "clone")
+    done = run("fit", "t.csv", "--target", "y", "--alpha", "0.001")
+    assert "% certain)" not in done.stdout
+    assert commands_in(done)
+
+
+def test_certain_predictions_need_no_advice(holed):
+    holed.assign(b=holed["b"].fillna(0.0)).to_csv("t.csv", index=False)
+    assert "narrower" not in run("fit", "t.csv", "--target", "y", "--alpha", "1").stdout
+
+
+def test_a_regression_with_wide_bounds_gets_advice(holed):
+    holed["y"] = np.random.default_rng(1).normal(size=150) + holed["a"]
+    holed.to_csv("t.csv", index=False)
+    done = run("fit", "t.csv", "--target", "y", "--alpha", "0.0001")
+    assert "to first order: b" in done.stdout
+    assert commands_in(done)
+
+
+def test_missing_categories_are_named_and_have_no_intervals(holed):
+    holed["site"] = np.where(holed["y"] == "yes", "north", "south")
+    holed.loc[:70, "site"] = None
+    holed.assign(b=0.0, c=0.0).drop(columns=["b", "c"]).to_csv("t.csv", index=False)
+    done = run("fit", "t.csv", "--target", "y", "--alpha", "0.0001")
+    assert "to first order: site 100 %" in done.stdout
+    assert "--interval-level" not in done.stdout
+    assert "--ranges" not in done.stdout
+
+
+# --- one class -------------------------------------------------------------------------------------------------------
+
+
+def test_certain_that_means_the_majority_is_said_to_mean_little(holed):
+    holed.loc[:120, "y"] = "no"
+    holed.to_csv("t.csv", index=False)
+    done = run("fit", "t.csv", "--target", "y", "--alpha", "100")
+    assert "(100 %) are certain" in done.stdout
+    assert "Note: Every prediction is no, the most frequent class" in done.stderr
+    assert "most frequent class" not in run("fit", "t.csv", "--target", "y", "--alpha", "0.001").stderr
+
+
+# --- the summary -----------------------------------------------------------------------------------------------------
+
+
+def test_the_summary_is_of_a_sample_and_says_so(holed, monkeypatch):
+    monkeypatch.setattr(predictions, "SUMMARY_ROWS", 40)
+    assert "On 40 of the 150 training rows, drawn at random:" in run("fit", "t.csv", "--target", "y").stdout
+
+
+def test_the_summary_stops_when_its_time_is_over(holed, monkeypatch):
+    monkeypatch.setattr(predictions, "FRACTION", 0.0)
+    monkeypatch.setattr(predictions, "LEAST_SECONDS", 0.0)
+    done = run("fit", "t.csv", "--target", "y")
+    assert f"On {predictions.FIRST_ROWS} of the 150 training rows, drawn at random:" in done.stdout
+
+
+# --- without a certificate -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_a_model_without_certificate_predicts_without_bounds(holed, loss):
+    done = run("fit", "t.csv", "--target", "y", "--certificate", "none", "--loss", loss)
+    assert "No bounds, as --certificate none asks for" in done.stdout
+    assert "certain" not in done.stdout
+    done = run("predict", "model.ipub", "t.csv", "-o", "p.csv")
+    assert "without bounds, since the model was fitted without a certificate" in done.stdout
+    written = pd.read_csv("p.csv")
+    assert list(written) == ["prediction", "probability" if loss == "log_loss" else "score"]
+    assert (written["prediction"] == load("model.ipub").predict(holed[["a", "b", "c"]])).all()
+    assert "lower" not in run("predict", "model.ipub", "t.csv").stdout
+
+
+def test_so_does_a_regression(holed):
+    holed.assign(y=holed["a"]).to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--target", "y", "--certificate", "none")
+    run("predict", "model.ipub", "t.csv", "-o", "p.csv")
+    assert list(pd.read_csv("p.csv")) == ["prediction"]
