@@ -52,7 +52,7 @@ KINK_WIDTH = 0.1
 def search_inside(search: Search, best: Best) -> Array:
     """Search inside the intervals from what was found at their ends, and, if that is cheap, from two more starts.
 
-    These are the center, and halfway to the best ends: at the ends the loss of a row may be flat, so that no gradient
+    These have all cells at the center, and halfway to the best ends: at the ends the loss of a row may be flat, so that no gradient
     leads away.
 
     Returns
@@ -64,11 +64,10 @@ def search_inside(search: Search, best: Best) -> Array:
     ends, models = best.positions.reshape(shape), best.models.reshape(shape)
     InsideSteps(search, best, ends, models).run()
     if search.retraining.table_cells <= MOST_FROM_CENTER:
-        center = np.tile(search.layout.center, (len(ends), 1))
-        InsideSteps(search, best, center, np.tile(search.w, (len(ends), 1))).run()
-        halfway = ends.copy()
-        halfway[:, : search.layout.n_cells] *= np.float32(0.5)
-        InsideSteps(search, best, halfway, search.retrained(halfway, models)).run()
+        for share in (0.0, 0.5):
+            start = ends.copy()
+            start[:, : search.layout.n_cells] *= np.float32(share)
+            InsideSteps(search, best, start, search.retrained(start, models)).run()
     return np.asarray(np.abs(best.scores - before) > COUNTED * np.ptp(before, axis=1, keepdims=True))
 
 

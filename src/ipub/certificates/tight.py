@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ipub.certificates.ball import ball
@@ -9,7 +11,7 @@ from ipub.certificates.certificate import Certificate, ScoreBounds, intersection
 from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, origin
 from ipub.certificates.region import Region
-from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
+from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds, row_sum_bounds_within
 from ipub.certificates.slope.attempt import SlopeAttempt, attempt_slope_bounds, slope_bounds_within
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.move_sets import KnownRows
@@ -86,7 +88,12 @@ def tight(
         # The last bracket is the narrowest, and valid for the weights of every region.
         regions = tuple(with_bracket(region, bracket_of(half_ball)) for region in regions)
     parts: tuple[ScoreBounds, ...] = (*regions, *attempt.parts, *row_parts)
-    return Certificate("tight", parts, solution.gap, attempt.note)
+    certificate = Certificate("tight", parts, solution.gap, attempt.note)
+    if by_rows is None and not in_columns and hint is None and attempt.bounds is not None:
+        by_rows = row_sum_bounds_within(problem, solution, certificate)
+    if by_rows is None or row_parts:
+        return certificate
+    return replace(certificate, parts=(*parts, by_rows))
 
 
 def _within_rows(problem: Problem, solution: Solution, by_rows: RowSumBounds, attempt: SlopeAttempt) -> SlopeAttempt:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipub.certificates.certificate import Needs, ScoreBounds
+from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
 from ipub.certificates.row_sums.graphs import LossGraph
-from ipub.certificates.row_sums.prove import narrowed, prove_ranges
+from ipub.certificates.row_sums.prove import can_be_narrowed, narrowed, prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import largest_scores
@@ -45,11 +45,32 @@ class RowSumBounds(ScoreBounds):
 
 @overflow_means_unbounded()
 def row_sum_bounds(problem: Problem, solution: Solution) -> RowSumBounds | None:
-    """Return bounds by row sums; None if the table is too long for them, or no ranges close."""
-    table = RowTable.of(problem, solution)
+    """Return bounds by row sums over ranges that prove themselves; None if the table is too long, or none close."""
+    at_w = _ranges_at_w(problem, solution)
+    if at_w is None:
+        return None
+    try:
+        ranges = prove_ranges(at_w)
+    except np.linalg.LinAlgError:
+        return None
+    return None if ranges is None else RowSumBounds(narrowed(ranges))
+
+
+@overflow_means_unbounded()
+def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certificate) -> RowSumBounds | None:
+    """Return bounds by row sums over the ranges that a certificate gives; None if they would not be narrower."""
+    at_w = _ranges_at_w(problem, solution)
+    if at_w is None:
+        return None
+    ranges = at_w.with_ends(*known.score_bounds(at_w.table.directions).T)
+    return RowSumBounds(narrowed(ranges)) if can_be_narrowed(ranges) else None
+
+
+def _ranges_at_w(problem: Problem, solution: Solution) -> Ranges | None:
+    """Return ranges that hold w alone; None if the table is too long or certain, or the loss has a jump."""
+    table = RowTable.of(problem, solution) if problem.loss.is_smooth else None
     if table is None or not len(table.incomplete):
         return None
     variants = make_variants(table)
     graph = LossGraph(problem.loss, table.incomplete_graph.y[variants.row])
-    ranges = prove_ranges(Ranges(table, variants, graph, *dot_bounds(table.directions, table.w)))
-    return None if ranges is None else RowSumBounds(narrowed(ranges))
+    return Ranges(table, variants, graph, *dot_bounds(table.directions, table.w))

@@ -72,6 +72,15 @@ def _first_width(at_w: Ranges, both: Array) -> Array | None:
     return None
 
 
+def can_be_narrowed(ranges: Ranges) -> bool:
+    """Whether row sums of a sample of directions are narrower than their ranges."""
+    Y = ranges.table.directions
+    sampled = np.random.default_rng(0).permutation(len(Y))[: N_SAMPLED // 2]
+    width = ranges.upper[sampled] - ranges.lower[sampled]
+    found = largest_scores(ranges, Y[sampled]) + largest_scores(ranges, -Y[sampled])
+    return bool(np.median(found / width) < WORTHWHILE)
+
+
 def narrowed(ranges: Ranges) -> Ranges:
     """Return ranges narrowed by their own row sums, while that is worthwhile."""
     Y = ranges.table.directions
