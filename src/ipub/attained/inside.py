@@ -52,8 +52,8 @@ KINK_WIDTH = 0.1
 def search_inside(search: Search, best: Best) -> Array:
     """Search inside the intervals from what was found at their ends, and, if that is cheap, from two more starts.
 
-    These have all cells at the center, and halfway to the best ends: at the ends the loss of a row may be flat, so that no gradient
-    leads away.
+    These have all cells at the center, and halfway to the best ends: at the ends the loss of a row may be flat, so that
+    no gradient leads away.
 
     Returns
     -------

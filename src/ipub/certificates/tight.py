@@ -1,4 +1,7 @@
-"""All theorems that need no retraining: slopes alone where they are nearly exact, else the intersection of all."""
+"""All theorems that need no retraining: slopes alone where they are nearly exact, else the intersection of all.
+
+Row sums are among them, where a table is short enough.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,6 @@ from ipub.solvers import Solution
 
 NEARLY_EXACT = 1.5
 """Slope bounds up to this many times as wide as the first-order change are used alone, which saves the other passes."""
-
-LOOSE = 1.2
-"""Slope bounds that are more times as wide than this are narrowed by row sums, where the table is short enough."""
 
 NOT_TRIED = SlopeAttempt(None, "")
 """Slopes of a draw whose set of moves is not to be proved without a start, as that of another draw was not."""
@@ -66,17 +66,14 @@ def tight(
     is_tried = too_wide is None and attempt is not NOT_TRIED
     if attempt.bounds is None and is_tried and (hint is not None or in_columns):
         attempt = attempt_slope_bounds(problem, solution)
-    by_rows = None
-    if not in_columns and hint is None and (attempt.bounds is None or attempt.bounds.excess > LOOSE):
-        by_rows = row_sum_bounds(problem, solution)
-    if by_rows is not None:
-        attempt = _within_rows(problem, solution, by_rows, attempt)
-    row_parts = () if by_rows is None else (by_rows,)
     is_alone = in_columns or (isinstance(hint, AnotherDraw) and hint.is_alone)
     if attempt.bounds is not None and (attempt.bounds.excess <= NEARLY_EXACT or is_alone):
         region = _around_zero(problem, solution, attempt.bounds, is_fast=isinstance(hint, AnotherDraw))
         if region is not None:
-            return Certificate("tight", (region, attempt.bounds, *row_parts), solution.gap, attempt.note)
+            return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)
+    by_rows = None if in_columns or hint is not None else row_sum_bounds(problem, solution)
+    if by_rows is not None:
+        attempt = _within_rows(problem, solution, by_rows, attempt)
     at_zero = origin(problem, solution)
     # With uncertain labels the sphere is the ball, which the slopes start from anyway.
     around_center = [] if no_sphere(problem) else [sphere(problem, solution, at_zero)]
@@ -87,13 +84,11 @@ def tight(
     if problem.penalty.n_free:
         # The last bracket is the narrowest, and valid for the weights of every region.
         regions = tuple(with_bracket(region, bracket_of(half_ball)) for region in regions)
-    parts: tuple[ScoreBounds, ...] = (*regions, *attempt.parts, *row_parts)
+    parts: tuple[ScoreBounds, ...] = (*regions, *attempt.parts)
     certificate = Certificate("tight", parts, solution.gap, attempt.note)
     if by_rows is None and not in_columns and hint is None and attempt.bounds is not None:
         by_rows = row_sum_bounds_within(problem, solution, certificate)
-    if by_rows is None or row_parts:
-        return certificate
-    return replace(certificate, parts=(*parts, by_rows))
+    return certificate if by_rows is None else replace(certificate, parts=(*parts, by_rows))
 
 
 def _within_rows(problem: Problem, solution: Solution, by_rows: RowSumBounds, attempt: SlopeAttempt) -> SlopeAttempt:

@@ -63,6 +63,8 @@ def _first_width(at_w: Ranges, both: Array) -> Array | None:
     """Return the changes to begin with; None if by a sample of the directions no ranges will close."""
     low, high = at_w.lower, at_w.upper
     first = _first_order_changes(at_w, both)
+    if len(both) <= 2 * N_SAMPLED:
+        return FIRST_WIDTHS[0] * first
     sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
     for width in FIRST_WIDTHS:
         ranges = at_w.with_ends(*_around(low, high, width * first))
