@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.certificates.certificate import Needs, ScoreBounds
-from ipub.certificates.row_sums.graphs import LossGraph
 from ipub.certificates.row_sums.prove import narrowed, prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import largest_scores
-from ipub.certificates.row_sums.variants import make_variants
 from ipub.problem import Problem
 from ipub.rounding import Array, dot_bounds, overflow_means_unbounded
 from ipub.solvers import Solution
@@ -49,7 +47,10 @@ def row_sum_bounds(problem: Problem, solution: Solution) -> RowSumBounds | None:
     table = RowTable.of(problem, solution)
     if table is None or not len(table.incomplete):
         return None
-    variants = make_variants(table)
-    graph = LossGraph(problem.loss, table.incomplete_graph.y[variants.row])
-    ranges = prove_ranges(Ranges(table, variants, graph, *dot_bounds(table.directions, table.w)))
-    return None if ranges is None else RowSumBounds(narrowed(ranges))
+    at_w = Ranges.of(table, *dot_bounds(table.directions, table.w), with_centers=True)
+    ranges = prove_ranges(at_w)
+    if ranges is None:
+        return None
+    if table.missing:
+        ranges = Ranges.of(table, ranges.lower, ranges.upper, with_centers=False)
+    return RowSumBounds(narrowed(ranges))
