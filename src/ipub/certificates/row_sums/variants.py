@@ -58,7 +58,7 @@ class VariantLevels:
     @property
     def is_center(self) -> NDArray[np.bool_]:
         """Whether each is at the center."""
-        return self.level == CENTER
+        return np.asarray(self.level == CENTER)
 
 
 @dataclass(frozen=True, eq=False)
