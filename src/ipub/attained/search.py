@@ -77,7 +77,7 @@ class Best:
         self.scores = np.tile([np.inf, -np.inf], (len(X), 1))
         self.positions = np.tile(center, (len(X), 2, 1))
         self.models = np.full((len(X), 2, X.shape[1]), np.nan)
-        self._is_category = center < 0.0
+        self._is_category = np.asarray(center < 0.0)
 
     def record(self, positions: Positions, models: Array) -> bool:
         """Compare with the models of other completions; return whether one is better for a row and side.

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
-from ipub.certificates.row_sums.graphs import LossGraph
 from ipub.certificates.row_sums.prove import can_be_narrowed, narrowed, prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import largest_scores
-from ipub.certificates.row_sums.variants import make_variants
 from ipub.problem import Problem
 from ipub.rounding import Array, dot_bounds, overflow_means_unbounded
 from ipub.solvers import Solution
@@ -46,31 +44,33 @@ class RowSumBounds(ScoreBounds):
 @overflow_means_unbounded()
 def row_sum_bounds(problem: Problem, solution: Solution) -> RowSumBounds | None:
     """Return bounds by row sums over ranges that prove themselves; None if the table is too long, or none close."""
-    at_w = _ranges_at_w(problem, solution)
+    at_w = _ranges_at_w(problem, solution, with_centers=True)
     if at_w is None:
         return None
     try:
         ranges = prove_ranges(at_w)
     except np.linalg.LinAlgError:
         return None
-    return None if ranges is None else RowSumBounds(narrowed(ranges))
+    if ranges is None:
+        return None
+    if at_w.table.missing:
+        ranges = Ranges.of(at_w.table, ranges.lower, ranges.upper, with_centers=False)
+    return RowSumBounds(narrowed(ranges))
 
 
 @overflow_means_unbounded()
 def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certificate) -> RowSumBounds | None:
     """Return bounds by row sums over the ranges that a certificate gives; None if they would not be narrower."""
-    at_w = _ranges_at_w(problem, solution)
+    at_w = _ranges_at_w(problem, solution, with_centers=False)
     if at_w is None:
         return None
     ranges = at_w.with_ends(*known.score_bounds(at_w.table.directions).T)
     return RowSumBounds(narrowed(ranges)) if can_be_narrowed(ranges) else None
 
 
-def _ranges_at_w(problem: Problem, solution: Solution) -> Ranges | None:
+def _ranges_at_w(problem: Problem, solution: Solution, *, with_centers: bool) -> Ranges | None:
     """Return ranges that hold w alone; None if the table is too long or certain, or the loss has a jump."""
     table = RowTable.of(problem, solution) if problem.loss.is_smooth else None
     if table is None or not len(table.incomplete):
         return None
-    variants = make_variants(table)
-    graph = LossGraph(problem.loss, table.incomplete_graph.y[variants.row])
-    return Ranges(table, variants, graph, *dot_bounds(table.directions, table.w))
+    return Ranges.of(table, *dot_bounds(table.directions, table.w), with_centers=with_centers)

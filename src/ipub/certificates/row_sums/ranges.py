@@ -10,7 +10,7 @@ import numpy as np
 from ipub.certificates.row_sums.graphs import GraphPoints, LossGraph, graph_points
 from ipub.certificates.row_sums.lines import Lines
 from ipub.certificates.row_sums.table import MissingLevels, RowTable
-from ipub.certificates.row_sums.variants import Variants
+from ipub.certificates.row_sums.variants import Variants, make_variants
 from ipub.data.interval_matrix import Indices
 from ipub.rounding import Array, down, norm_upper, sum_error, sum_upper, up
 
@@ -36,6 +36,12 @@ class Ranges:
     variant_graph: LossGraph
     lower: Array
     upper: Array
+
+    @classmethod
+    def of(cls, table: RowTable, lower: Array, upper: Array, *, with_centers: bool) -> Ranges:
+        """Put ranges together with the variants of the table's rows (`make_variants`)."""
+        variants, rows = make_variants(table, with_centers=with_centers), table.incomplete_graph
+        return cls(table, variants, LossGraph(rows.loss, rows.y[variants.row]), lower, upper)
 
     @cached_property
     def weight_lower(self) -> Array:
@@ -90,8 +96,12 @@ class Ranges:
         size = variants.sums(np.abs(corners).max(axis=0))
         for levels in variants.levels:
             lowest, highest = self._level_changes(table.missing[levels.category])
-            np.add.at(low, levels.rows, lowest[levels.level] if levels.is_settled else lowest.min())
-            np.add.at(high, levels.rows, highest[levels.level] if levels.is_settled else highest.max())
+            if levels.is_settled:
+                least, most = (np.where(levels.is_center, 0.0, each[levels.level]) for each in (lowest, highest))
+            else:
+                least, most = lowest.min(), highest.max()
+            np.add.at(low, levels.rows, least)
+            np.add.at(high, levels.rows, most)
             np.add.at(size, levels.rows, max(np.abs(lowest).max(), np.abs(highest).max()))
         error = sum_error(size, 2 * len(table.w) + 8)
         lower = down(down(self.row_lower[variants.row] + low) - error)
@@ -151,7 +161,7 @@ class Ranges:
     @cached_property
     def curvature_size(self) -> Array:
         """``sum_i m_i k_i |x_i| |x_ij|`` with the steepest lines: what the rounding of a residual is relative to."""
-        steepest = self.lines.slope.max(axis=0)
+        steepest = np.abs(self.lines.slope).max(axis=0)
         weighted = self.table.complete_weight * steepest * self.row_norms[0]
         return sum_upper(weighted @ np.abs(self.table.complete), len(weighted) + 4)
 

@@ -79,7 +79,8 @@ class _VariantTerms:
             missing = table.missing[levels.category]
             part = u[:, missing.columns]
             change = part - missing.center * part.sum(axis=1, keepdims=True)
-            self.change.append(change[:, levels.level, None] if levels.is_settled else change[:, None])
+            own = np.where(levels.is_center, 0.0, change[:, levels.level])[..., None]
+            self.change.append(own if levels.is_settled else change[:, None])
             np.add.at(self.steepness.T, levels.rows, np.abs(change).max(axis=1))
 
     def factors(self, piece: int) -> list[Array]:
@@ -141,7 +142,7 @@ class _VariantTerms:
         for each in ranges.variants.levels:
             missing = ranges.table.missing[each.category]
             middle, radius = ranges.weight_middle[missing.columns], ranges.weight_radius[missing.columns]
-            of_rows = slope[:, each.rows, None]
+            of_rows = np.where(each.is_center, 0.0, slope[:, each.rows])[..., None]
             apart = self.multipliers.levels[each.category][:, each.places] + of_rows * missing.center
             total = (apart @ middle + np.abs(apart) @ radius)[..., None]
             if each.is_settled:

@@ -142,7 +142,7 @@ class RowTable:
     def complete_squares(self) -> Array:
         """``x x^T`` of every complete row, each as one row."""
         squares: Array = np.einsum("ij,ik->ijk", self.complete, self.complete)
-        return squares.reshape(len(self.complete), -1)
+        return squares.reshape(len(self.complete), len(self.w) ** 2)
 
     def sums_of_cells(self, values: Array) -> Array:
         """Add up values of cells, along the last axis, for each incomplete row."""

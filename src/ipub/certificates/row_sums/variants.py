@@ -13,6 +13,7 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.table import RowTable
 from ipub.data.interval_matrix import Indices
@@ -23,6 +24,11 @@ FIRST_PIECES, SECOND_PIECES = 3, 2
 
 MOST_VARIANTS = 64
 """Variants of one row, at most."""
+
+CENTER = -1
+"""Stands for the center of a missing category, the mean of its levels, in place of a level."""
+
+UNSETTLED = -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +44,7 @@ class VariantLevels:
     places : array of shape (n,)
         Its place in `MissingLevels.rows`.
     level : array of shape (n,)
-        The level it has in each variant, if `is_settled`.
+        The level it has in each variant, or `CENTER`, if `is_settled`.
     is_settled : bool
         Else every variant may have any level.
     """
@@ -48,6 +54,11 @@ class VariantLevels:
     places: Indices
     level: Indices
     is_settled: bool
+
+    @property
+    def is_center(self) -> NDArray[np.bool_]:
+        """Whether each is at the center."""
+        return np.asarray(self.level == CENTER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +124,16 @@ class _Row(NamedTuple):
     missing: list[tuple[int, int]]
 
 
-def make_variants(table: RowTable) -> Variants:
-    """Cut the intervals of each row's main cells, and settle its categories, as far as that is not too many."""
+def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
+    """Cut the intervals of each row's main cells, and settle its categories, as far as that is not too many.
+
+    Parameters
+    ----------
+    table : RowTable
+    with_centers : bool
+        Whether the center of a row whose category is missing, which is no completion of it, is one more variant: the
+        objectives between the center and a completion have it as well (Theorem 12).
+    """
     rows = [_Row([], []) for _ in table.incomplete]
     for cell, row in enumerate(table.cell_rows):
         rows[row].cells.append(cell)
@@ -127,6 +146,12 @@ def make_variants(table: RowTable) -> Variants:
         for number, row in enumerate(rows)
         for pieces, levels in _settled(table, row, size)
     ]
+    if with_centers:
+        variants += [
+            _Variant(number, dict.fromkeys(row.cells, (0.0, 0.0)), dict.fromkeys(row.missing, CENTER))
+            for number, row in enumerate(rows)
+            if row.missing
+        ]
     return _assembled(table, rows, variants)
 
 
@@ -169,14 +194,14 @@ def _assembled(table: RowTable, rows: list[_Row], variants: list[_Variant]) -> V
     levels = []
     for category in range(len(table.missing)):
         found = [
-            (number, place, variant.levels.get((category, place), -1))
+            (number, place, variant.levels.get((category, place), UNSETTLED))
             for number, variant in enumerate(variants)
             for kind, place in rows[variant.row].missing
             if kind == category
         ]
         each = np.array(found, dtype=np.intp).reshape(-1, 3)
         for is_settled in (True, False):
-            which = each[(each[:, 2] >= 0) == is_settled]
+            which = each[(each[:, 2] != UNSETTLED) == is_settled]
             if len(which):
                 levels.append(VariantLevels(category, which[:, 0], which[:, 1], which[:, 2], is_settled))
     return Variants(

@@ -1,0 +1,108 @@
+"""What row sums claim of a training problem: for every completion and every w in the ranges, a model or not.
+
+Theorem 11 uses of a model only that its force ``F = Lambda w + kappa s + sum_i m_i p_i x''_i`` is zero, or the tilt. So
+``y.w <= bound + u.F`` holds for every w, and bounds can be compared with points that no training has to find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from flint import arb, fmpq
+
+from ipub.certificates import Certificate
+from ipub.certificates.row_sums.bounds import row_sum_bounds
+from ipub.certificates.row_sums.lines import N_SLOPES
+from ipub.certificates.row_sums.multipliers import Choice, Mixture, choose
+from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.table import RowTable
+from ipub.problem import Problem
+from ipub.rounding import dot_bounds
+from ipub.solvers import Solution
+from support.attacks import place
+from support.cases import Case, Generator
+from support.oracles.losses import oracle_of
+from support.oracles.rationals import exact_dot, rational, rationals
+
+NO_BOUND = np.array([-np.inf, np.inf])
+
+
+class RowSums:
+    """Row sums as a certificate by themselves, which counts how often ranges closed."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+
+    def __call__(self, problem: Problem, solution: Solution) -> Certificate:
+        found = row_sum_bounds(problem, solution)
+        self.closed += found is not None
+        return Certificate("row sums", () if found is None else (found,), solution.gap)
+
+
+def without_tilt(table: RowTable) -> RowTable:
+    """Return the table with a gradient of zero: then the bounds are of ``y.w - u.F`` alone."""
+    return replace(table, gradient_upper=np.zeros_like(table.gradient_upper))
+
+
+def ranges_over(table: RowTable, W: np.ndarray, *, with_centers: bool = True) -> Ranges:
+    """Return the least ranges that hold some vectors."""
+    lower, upper = dot_bounds(table.directions, W.T)
+    return Ranges.of(table, lower.min(axis=1), upper.max(axis=1), with_centers=with_centers)
+
+
+def random_choice(rng: Generator, ranges: Ranges, Y: np.ndarray) -> Choice:
+    """Choose well, or at random: bounds must hold whatever is chosen."""
+    sensible = choose(ranges, Y)
+    if rng.random() < 0.4:
+        return sensible
+    size, mixture = rng.choice([0.01, 0.3, 1.0]), sensible.mixture
+
+    def moved(values: np.ndarray) -> np.ndarray:
+        return values + size * (np.abs(values).max(initial=0.0) + 1e-3) * rng.normal(size=values.shape)
+
+    shares = tuple(moved(each) for each in mixture.shares)
+    mixture = Mixture(moved(mixture.slope), moved(mixture.mean), moved(mixture.variance), shares)
+    lines = rng.integers(0, 2 * N_SLOPES, size=sensible.lines.shape) if rng.random() < 0.5 else sensible.lines
+    return Choice(moved(sensible.u), lines, mixture)
+
+
+def completed_tables(rng: Generator, case: Case, count: int, *, with_centers: bool) -> Iterator[np.ndarray]:
+    """Yield completions: vertices, interior points, mixed; with levels of missing categories, or all at the center."""
+    missing = case.matrix.missing_categories
+    counts = [len(missing.levels[k].columns) for k in missing.categories]
+    for k in range(count):
+        positions = rng.uniform(-1.0, 1.0, size=case.matrix.n_uncertain)
+        is_end = rng.random(len(positions)) < (1.0, 0.5, 0.0)[k % 3]
+        table = place(case.matrix, np.where(is_end, np.sign(positions), positions))
+        if len(missing):
+            missing.put(table, np.array([int(rng.integers(c)) for c in counts], dtype=np.intp))
+        yield case.extended(table)
+    if with_centers:
+        yield case.extended(case.matrix.center_rows(slice(0, case.matrix.shape[0])))
+
+
+def forces(case: Case, table: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Return a subgradient of the objective of a completed table at each row of W, about."""
+    weight = np.ones(len(case.y)) if case.weight is None else case.weight
+    d = W.shape[1]
+    slopes = case.loss.derivative(case.y, W @ table.T) * (weight / weight.sum())
+    return slopes @ table + case.penalty.lam_vector(d) * W + case.penalty.kappa_vector(d) * np.sign(W)
+
+
+def exact_force(case: Case, table: np.ndarray, w: np.ndarray) -> list[arb]:
+    """Enclose the subgradient of the objective of a completed table at w, for a loss with a derivative."""
+    oracle, exact_w = oracle_of(case.loss), rationals(w)
+    weight = rationals(np.ones(len(case.y)) if case.weight is None else case.weight)
+    lam, kappa = (vector.tolist() for vector in (case.penalty.lam_vector(len(w)), case.penalty.kappa_vector(len(w))))
+    total = [arb(lam[j]) * arb(w[j]) + arb(kappa[j]) * int(np.sign(w[j])) for j in range(len(w))]
+    share = sum(weight, fmpq(0))
+    for x, y, each in zip(table.tolist(), case.y.tolist(), weight, strict=True):
+        slope = oracle.slope_ball(y, arb(exact_dot(rationals(x), exact_w))) * arb(each / share)
+        total = [part + slope * arb(value) for part, value in zip(total, x, strict=True)]
+    return total
+
+
+def exact_score(y: np.ndarray, w: np.ndarray) -> arb:
+    return arb(exact_dot(rationals(y), [rational(value) for value in w]))
