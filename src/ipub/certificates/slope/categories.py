@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ipub.certificates.slope.incomplete_rows import IncompleteRows
 from ipub.data.interval_matrix import Indices
@@ -17,7 +16,7 @@ from ipub.losses import Loss
 from ipub.parallel import row_slices
 from ipub.rounding import EPS, Array, down, midpoint_and_radius, sum_error, sum_upper, up
 
-CHUNK_NUMBERS = 1 << 13
+CHUNK_NUMBERS = 1 << 15
 """Numbers of one chunk of products of test rows with training rows: they stay in the cache."""
 
 
@@ -26,7 +25,7 @@ class _BestLevels(NamedTuple):
 
     value: Array
     second: Array
-    level: NDArray[np.int16]
+    level: Indices
     step: Array
     """``d_k.u`` of the best level."""
 
@@ -122,17 +121,21 @@ class ChoiceTerms:
     def _best(self, chunk: slice, across: Array, along: Array, sign: float) -> _BestLevels:
         """Find the levels that add most to ``sign u.g`` to first order, for each row of a chunk and each u."""
         value, second = np.full_like(across, -np.inf), np.full_like(across, -np.inf)
-        here, other, level = np.empty_like(across), np.empty_like(across), np.zeros(across.shape, dtype=np.int16)
+        here, other = np.empty_like(across), np.empty_like(across)
+        kind: type[np.signedinteger] = np.int8 if len(along) <= np.iinfo(np.int8).max else np.intp
+        level, number = np.zeros(across.shape, dtype=kind), np.empty(across.shape, dtype=kind)
         for k, (rise, own) in enumerate(zip(self.generator_row[chunk].T, self.generator_level[chunk].T, strict=True)):
             np.multiply(across, sign * rise[:, None], out=here)
             np.multiply(along[k], sign * own[:, None], out=other)
             here += other
             # A later level has a larger number: the greatest is the last that was ahead.
-            np.maximum(level, (here > value) * np.int16(k), out=level)
+            np.multiply((here > value).view(np.int8), kind(k), out=number)
+            np.maximum(level, number, out=level)
             np.minimum(here, value, out=other)
             np.maximum(second, other, out=second)
             np.maximum(value, here, out=value)
-        return _BestLevels(value, second, level, np.take_along_axis(along, level.astype(np.intp), axis=0))
+        indices = level.astype(np.intp)
+        return _BestLevels(value, second, indices, np.take_along_axis(along, indices, axis=0))
 
     def _excess(self, chunk: slice, across: Array, along: Array, best: _BestLevels, sign: float) -> Array:
         """Bound by how much a level other than the `best` can be ahead with its product with v (Lemma 11 (c)).
@@ -161,7 +164,7 @@ class ChoiceTerms:
         columns, slope, m = self.levels.columns, self.weighted_slope[chunk, None], across.shape[1]
         vectors = (best.step * slope).T @ self.rows[chunk]
         chosen = (across + best.step) * slope
-        cells = best.level * np.intp(m) + np.arange(m)
+        cells = best.level * m + np.arange(m)
         by_level = np.bincount(cells.ravel(), chosen.ravel(), minlength=len(columns) * m).reshape(len(columns), m)
         vectors[:, columns] += (by_level - self.levels.center_value * chosen.sum(axis=0)).T
         return np.asarray(vectors)
