@@ -25,6 +25,7 @@ ALL = (
     "quantiles",
     "path",
     "cost",
+    "many_rows",
     "sphere_cost",
     "tightness",
     "pointwise",

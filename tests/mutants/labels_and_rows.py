@@ -97,6 +97,27 @@ MUTANTS = (
         TEST_ROWS,
     ),
     Mutant(
+        "other missing categories add nothing",
+        "certificates/test_rows.py",
+        "low, high = down(low + added[:, 0]), up(high + added[:, 1])",
+        "low, high = down(low), up(high)",
+        TEST_ROWS,
+    ),
+    Mutant(
+        "only the first of the other categories is bounded",
+        "certificates/row_levels.py",
+        "order[is_first]), order[~is_first]",
+        "order[is_first]), order[~is_first][:1]",
+        TEST_ROWS,
+    ),
+    Mutant(
+        "levels that may be the end are not looked at",
+        "certificates/row_levels.py",
+        "found, is_known = rough.copy(), np.zeros(len(rows), dtype=bool)",
+        "found, is_known = rough.copy() * 0.5, np.zeros(len(rows), dtype=bool)",
+        TEST_ROWS,
+    ),
+    Mutant(
         "half of a box of levels",
         "certificates/test_rows.py",
         "np.full(len(boxed) * len(levels.columns), 0.5)",

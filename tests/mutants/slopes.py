@@ -47,6 +47,7 @@ TERMS = (
     "soundness/test_missing_categories.py::test_bounds_hold_for_every_level_exactly",
 )
 LABELS = ("soundness/test_terms.py", "soundness/test_labels.py::test_bounds_hold_whatever_the_labels_are")
+CHOICES = ("soundness/test_choices.py",)
 FEW_ROWS = (
     "soundness/test_redrawn.py::test_forms_without_training_rows_lose_nothing",
     "soundness/test_redrawn.py::test_bounds_without_training_rows_hold_however_few_rows_are_incomplete",
@@ -358,9 +359,30 @@ MUTANTS = (
     Mutant(
         "levels of the wrong end",
         "certificates/slope/categories.py",
-        "(-values, values)",
-        "(values, -values)",
+        "enumerate((-1.0, 1.0))",
+        "enumerate((1.0, -1.0))",
         TERMS,
+    ),
+    Mutant(
+        "the second best level is never near",
+        "certificates/slope/categories.py",
+        "            np.maximum(second, other, out=second)\n",
+        "",
+        CHOICES,
+    ),
+    Mutant(
+        "only levels ahead are far",
+        "certificates/slope/categories.py",
+        "np.maximum(along.max(axis=0) - step, step - along.min(axis=0))",
+        "along.max(axis=0) - step",
+        CHOICES,
+    ),
+    Mutant(
+        "many rows: no other level can be ahead",
+        "certificates/slope/categories.py",
+        "np.asarray(np.maximum(most - (best.value - best.second), 0.0))",
+        "np.asarray(np.maximum(-(best.value - best.second), 0.0))",
+        CHOICES,
     ),
     Mutant(
         "a level that does not deviate in its own column",

@@ -214,6 +214,62 @@ def test_more_combinations_of_levels_than_are_looked_at_lie_in_a_box_that_holds_
         assert bounds[0, 1] >= high - 1e-12
 
 
+def three_categories(seed: int) -> tuple[np.ndarray, MissingCategories, np.ndarray, np.ndarray]:
+    """Return models, three categories of which rows miss none to three, their rows, and bounds of the weights."""
+    rng = np.random.default_rng(seed)
+    models = rng.normal(size=(3, 9))
+    missing = np.array([[True, True, True], [False, False, False], [False, True, True], [True, False, False]])
+    choices = MissingCategories.of(missing, [Levels(np.arange(3)), Levels(np.arange(3, 5)), Levels(np.arange(5, 8))])
+    center = np.zeros((4, 9))
+    center[:, 8] = 1.0
+    center[1:3, 0] = center[1, 3] = center[1, 6] = center[3, 4] = center[3, 5] = 1.0
+    return models, choices, center, np.column_stack([models.min(axis=0), models.max(axis=0)])[:8]
+
+
+def every_completion(choices: MissingCategories, center: np.ndarray):
+    """Yield the rows with every combination of levels."""
+    for chosen in itertools.product(*(range(len(choices.levels[c].columns)) for c in choices.categories)):
+        filled = center.copy()
+        choices.put(filled, np.array(chosen))
+        yield filled
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_levels_that_are_not_combined_are_held_all_the_same(seed):
+    models, choices, center, coef_bounds = three_categories(seed)
+    none = np.zeros(0, dtype=np.intp)
+    given = partial(_exact, models), center, (none, none, np.zeros(0)), coef_bounds, choices
+    combined, added = (bounds_of_uncertain_rows(*given, combines_levels=each) for each in (True, False))
+    np.testing.assert_allclose(added[[1, 3]], combined[[1, 3]], rtol=1e-12)
+    for filled in every_completion(choices, center):
+        ends = _exact(models, filled)
+        assert (added[:, 0] <= ends[:, 0]).all()
+        assert (added[:, 1] >= ends[:, 1]).all()
+    assert (np.ptp(added, axis=1) <= 3.0 * np.ptp(combined, axis=1)).all()
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 100.0, np.inf])
+@pytest.mark.parametrize("seed", range(3))
+def test_rough_bounds_say_which_levels_to_look_at_and_change_nothing(seed, spread):
+    models, choices, center, coef_bounds = three_categories(seed)
+    rng, looked_at, none = np.random.default_rng(seed), [], np.zeros(0, dtype=np.intp)
+
+    def bounds_of(rows):
+        looked_at.append(len(rows))
+        return _exact(models, rows)
+
+    def rough(rows):
+        return _exact(models, rows) + spread * rng.random((len(rows), 1)) * [-1.0, 1.0]
+
+    given = center, (none, none, np.zeros(0)), coef_bounds, choices
+    plain = bounds_of_uncertain_rows(bounds_of, *given)
+    with np.errstate(invalid="ignore"):
+        found = bounds_of_uncertain_rows(bounds_of, *given, rough_bounds_of=rough)
+    np.testing.assert_array_equal(found, plain)
+    if spread == 0.0:
+        assert sum(looked_at[1:]) < looked_at[0]
+
+
 @pytest.mark.parametrize("coef", [(np.nan, np.nan), (-np.inf, np.inf), (-1e308, 1e308)])
 def test_unbounded_weights_give_infinite_bounds_and_never_nan(coef):
     cells = np.array([0]), np.array([0]), np.array([1e10])

@@ -77,7 +77,7 @@ class Best:
         self.scores = np.tile([np.inf, -np.inf], (len(X), 1))
         self.positions = np.tile(center, (len(X), 2, 1))
         self.models = np.full((len(X), 2, X.shape[1]), np.nan)
-        self._is_category = np.asarray(center < 0.0)
+        self._categories = np.flatnonzero(center < 0.0)
 
     def record(self, positions: Positions, models: Array) -> bool:
         """Compare with the models of other completions; return whether one is better for a row and side.
@@ -85,7 +85,7 @@ class Best:
         A table in which a category is still missing, at the mean of its levels, is no completion and does not count.
         """
         rows = np.arange(len(self.X))
-        models = np.where((positions[:, self._is_category] < 0.0).any(axis=1)[:, None], np.nan, models)
+        models = np.where((positions[:, self._categories] < 0.0).any(axis=1)[:, None], np.nan, models)
         improved = False
         for end, sign in ((0, -1.0), (1, 1.0)):
             scores = self.ends(models, sign)

@@ -79,6 +79,10 @@ class ScoreBounds(ABC):
         """How many uncertain cells, and levels of missing categories, are looked at for each row that is bounded."""
         return 0
 
+    def faster(self) -> ScoreBounds:
+        """Return bounds for many rows: a little wider than these, if they are faster."""
+        return self
+
     @property
     def row_by_row(self) -> bool:
         """Whether they hold with a probability for each row by itself: together, rows need `for_rows`."""
@@ -178,6 +182,10 @@ class Certificate:
     def parts_of(self, kind: type[P]) -> tuple[P, ...]:
         """Return all parts of a kind."""
         return tuple(part for part in self.parts if isinstance(part, kind))
+
+    def faster(self) -> Certificate:
+        """Return the certificate for many rows: up to about a tenth wider, and up to twice as fast."""
+        return replace(self, parts=tuple(part.faster() for part in self.parts))
 
     def in_columns(self) -> Certificate:
         """Return the certificate that takes the uncertain cells of a column together: fast, wider by some per cent.

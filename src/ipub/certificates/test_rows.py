@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from ipub.certificates.row_levels import count_combinations, extremes_first, one_category_each
+from ipub.certificates.row_levels import extremes_first, one_category_each
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.rounding import Array, down, overflow_means_unbounded, sum_upper, up
@@ -36,7 +36,7 @@ def bounds_of_uncertain_rows(
     missing_categories: MissingCategories = NOTHING_MISSING,
     most_tried: int = MOST_TRIED,
     rough_bounds_of: Callable[[Array], Array] | None = None,
-    most_rows: float = np.inf,
+    combines_levels: bool = True,
 ) -> Array:
     """Return (m, 2): bounds of ``x''.w''`` for every completion x'' of its row and every completion's model w''.
 
@@ -59,14 +59,14 @@ def bounds_of_uncertain_rows(
         Cells of a row of which both ends are tried, at most.
     rough_bounds_of : callable, optional
         Like `bounds_of`, faster and wider.
-    most_rows : float
-        If combinations of levels make more rows than this, each row is bounded for the levels of one of its missing
-        categories, and what the levels of the others can add is added.
+    combines_levels : bool
+        Whether a row is bounded for every combination of levels. Else it is for the levels of one of its missing
+        categories, and what the levels of the others can add is added: faster, and wider.
     """
     if len(missing_categories) == 0:
         return _bounds_without_missing_categories(bounds_of, center, cells, coef_bounds, most_tried)
     added = None
-    if count_combinations(missing_categories, len(center)).sum() > most_rows:
+    if not combines_levels:
         center = center.copy()
         missing_categories.put(center)
         missing_categories, added = one_category_each(bounds_of, missing_categories, center.shape, coef_bounds)

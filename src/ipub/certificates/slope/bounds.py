@@ -124,6 +124,9 @@ class SlopeBounds(ScoreBounds):
         n_cells = 0 if self.cells is None else len(self.cells.rows)
         return n_cells + sum(terms.generator_row.size for terms in self.choices)
 
+    def faster(self) -> SlopeBounds:
+        return replace(self, choices=tuple(replace(terms, is_fast=True) for terms in self.choices))
+
     def in_columns(self) -> SlopeBounds:
         """Return the form that takes the cells of a column together (Lemma 8): wider by some per cent."""
         return replace(self, cells=None, choices=(), jump_rows=self.jump_rows[:0], flipped=None)

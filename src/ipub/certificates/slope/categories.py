@@ -16,16 +16,18 @@ from ipub.losses import Loss
 from ipub.parallel import row_slices
 from ipub.rounding import EPS, Array, down, midpoint_and_radius, sum_error, sum_upper, up
 
-CHUNK_NUMBERS = 1 << 13
+CHUNK_NUMBERS = 1 << 15
 """Numbers of one chunk of products of test rows with training rows: they stay in the cache."""
 
 
 class _BestLevels(NamedTuple):
-    """Of each direction u and row: what its best level adds to first order, its second best, and the best itself."""
+    """Of each row and direction u: what its best level adds to first order, its second best, and the best itself."""
 
     value: Array
     second: Array
     level: Indices
+    step: Array
+    """``d_k.u`` of the best level."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class ChoiceTerms:
         Sum over the rows of the mean over the levels.
     slack, force_slack : arrays of shape (n_features,)
         What is bounded coordinate by coordinate, in ``u.(g + r)`` and in g as a vector.
+    is_fast : bool
+        Whether products with v are bounded for all levels of a row together: twice as fast, and wider by 0 to 11 %
+        where slopes are used without a mean value (adult, alpha from 1 to 0.2).
     """
 
     levels: Levels
@@ -69,6 +74,7 @@ class ChoiceTerms:
     middle: Array
     slack: Array
     force_slack: Array
+    is_fast: bool = False
 
     def ends(self, U: Array, max_score_move: Callable[[Array], Array]) -> tuple[Array, Array]:
         """Bound from above by how much ``u.(g + r)`` can be below, and above, its middle, for each row u.
@@ -76,85 +82,91 @@ class ChoiceTerms:
         The level that is best to first order keeps its product with v, which is added up over all rows and bounded by
         `max_score_move`; others must make up for it (Lemma 11 (c)).
         """
-        along = self.levels.changes(U)
+        along = self.levels.changes(U).T
         moves = bool(self.weighted_slope.any() or self.product_row.any() or self.product_level.any())
         sums, products = np.zeros((2, len(U))), np.zeros((2, *U.shape))
         for chunk in row_slices(len(self.rows), len(U), CHUNK_NUMBERS):
-            across = U @ self.rows[chunk].T
+            across = self.rows[chunk] @ U.T
             # The mean of all levels, which the gradient's middle has already.
-            mean = along @ self.generator_level[chunk].T * self.levels.center_value
-            mean += across * self.generator_row[chunk].mean(axis=1)
-            sums += np.abs(across) @ self.error_row[chunk]
+            mean = self.generator_level[chunk] @ along * self.levels.center_value
+            mean += across * self.generator_row[chunk].mean(axis=1, keepdims=True)
+            sums += self.error_row[chunk] @ np.abs(across)
             if not moves:
                 least, greatest = self._extremes(chunk, across, along)
-                sums += np.array([(mean - least).sum(axis=1), (greatest - mean).sum(axis=1)])
+                sums += np.array([(mean - least).sum(axis=0), (greatest - mean).sum(axis=0)])
                 continue
             for side, sign in enumerate((-1.0, 1.0)):
                 best = self._best(chunk, across, along, sign)
                 excess = self._excess(chunk, across, along, best, sign)
-                sums[side] += (best.value - sign * mean + excess).sum(axis=1)
-                products[side] += self._products(chunk, across, along, best.level)
-        error = np.abs(along).max(axis=1) * self.error_level.sum()
+                sums[side] += (best.value - sign * mean + excess).sum(axis=0)
+                products[side] += self._products(chunk, across, best)
+        error = np.abs(along).max(axis=0) * self.error_level.sum()
         totals = sum_upper(sums + error, len(self.rows) + len(self.levels.columns) + 8)
         if moves:
             totals = up(totals + np.array([max_score_move(vectors) for vectors in products]))
         return totals[0], totals[1]
 
     def _extremes(self, chunk: slice, across: Array, along: Array) -> tuple[Array, Array]:
-        """Return the least and the greatest that a level adds to first order, for each u and row of a chunk."""
+        """Return the least and the greatest that a level adds to first order, for each row of a chunk and each u."""
         least, greatest = np.full_like(across, np.inf), np.full_like(across, -np.inf)
         value, other = np.empty_like(across), np.empty_like(across)
-        for k in range(len(self.levels.columns)):
-            np.multiply(across, self.generator_row[chunk, k], out=value)
-            np.multiply(along[:, k, None], self.generator_level[chunk, k], out=other)
+        for k, (rise, level) in enumerate(zip(self.generator_row[chunk].T, self.generator_level[chunk].T, strict=True)):
+            np.multiply(across, rise[:, None], out=value)
+            np.multiply(along[k], level[:, None], out=other)
             value += other
             np.minimum(least, value, out=least)
             np.maximum(greatest, value, out=greatest)
         return least, greatest
 
     def _best(self, chunk: slice, across: Array, along: Array, sign: float) -> _BestLevels:
-        """Find the levels that add most to ``sign u.g`` to first order, for each u and row of a chunk."""
-        best = _BestLevels(
-            np.full_like(across, -np.inf), np.full_like(across, -np.inf), np.zeros(across.shape, dtype=np.intp)
-        )
-        value, other = np.empty_like(across), np.empty_like(across)
-        for k in range(len(self.levels.columns)):
-            np.multiply(across, sign * self.generator_row[chunk, k], out=value)
-            np.multiply(along[:, k, None], sign * self.generator_level[chunk, k], out=other)
-            value += other
-            np.copyto(best.level, k, where=value > best.value)
-            np.minimum(value, best.value, out=other)
-            np.maximum(best.second, other, out=best.second)
-            np.maximum(best.value, value, out=best.value)
-        return best
+        """Find the levels that add most to ``sign u.g`` to first order, for each row of a chunk and each u."""
+        value, second = np.full_like(across, -np.inf), np.full_like(across, -np.inf)
+        here, other = np.empty_like(across), np.empty_like(across)
+        kind: type[np.signedinteger] = np.int8 if len(along) <= np.iinfo(np.int8).max else np.intp
+        level, number = np.zeros(across.shape, dtype=kind), np.empty(across.shape, dtype=kind)
+        for k, (rise, own) in enumerate(zip(self.generator_row[chunk].T, self.generator_level[chunk].T, strict=True)):
+            np.multiply(across, sign * rise[:, None], out=here)
+            np.multiply(along[k], sign * own[:, None], out=other)
+            here += other
+            # A later level has a larger number: the greatest is the last that was ahead.
+            np.multiply((here > value).view(np.int8), kind(k), out=number)
+            np.maximum(level, number, out=level)
+            np.minimum(here, value, out=other)
+            np.maximum(second, other, out=second)
+            np.maximum(value, here, out=value)
+        indices = level.astype(np.intp)
+        return _BestLevels(value, second, indices, np.take_along_axis(along, indices, axis=0))
 
     def _excess(self, chunk: slice, across: Array, along: Array, best: _BestLevels, sign: float) -> Array:
         """Bound by how much a level other than the `best` can be ahead with its product with v (Lemma 11 (c)).
 
         Most are so far behind that none can: they are not looked at level by level.
         """
-        step = np.take_along_axis(along, best.level, axis=1)
-        product = (np.abs(across) + np.abs(step)) * self.product_row[chunk]
-        most = product + np.ptp(along, axis=1)[:, None] * self.product_level[chunk]
+        step = best.step
+        product = (np.abs(across) + np.abs(step)) * self.product_row[chunk, None]
+        farthest = np.maximum(along.max(axis=0) - step, step - along.min(axis=0))
+        most = product + farthest * self.product_level[chunk, None]
+        if self.is_fast:
+            # No other level is better to first order than the second, or farther than the farthest.
+            return np.asarray(np.maximum(most - (best.value - best.second), 0.0))
         excess = np.zeros_like(across)
-        u, i = np.nonzero(~(most <= best.value - best.second))  # a NaN is looked at
-        rows = i + chunk.start
-        ahead = across[u, i, None] * self.generator_row[rows] + along[u] * self.generator_level[rows]
-        ahead = sign * ahead - (best.value - product)[u, i, None]
-        ahead += np.abs(along[u] - step[u, i, None]) * self.product_level[rows, None]
-        ahead[np.arange(len(u)), best.level[u, i]] = 0.0
-        excess[u, i] = ahead.max(axis=1)
+        i, u = np.nonzero(~(most <= best.value - best.second))  # a NaN is looked at
+        rows, along = i + chunk.start, along.T[u]
+        ahead = across[i, u, None] * self.generator_row[rows] + along * self.generator_level[rows]
+        ahead = sign * ahead - (best.value - product)[i, u, None]
+        ahead += np.abs(along - step[i, u, None]) * self.product_level[rows, None]
+        ahead[np.arange(len(u)), best.level[i, u]] = 0.0
+        excess[i, u] = ahead.max(axis=1)
         return excess
 
-    def _products(self, chunk: slice, across: Array, along: Array, level: Indices) -> Array:
-        """Add up what the products of these levels with v are the products of v with, for each u."""
-        columns, slope = self.levels.columns, self.weighted_slope[chunk]
-        step = np.take_along_axis(along, level, axis=1)
-        vectors = (step * slope) @ self.rows[chunk]
-        chosen = (across + step) * slope
-        cells = np.arange(len(level))[:, None] * len(columns) + level
-        by_level = np.bincount(cells.ravel(), chosen.ravel(), minlength=along.size).reshape(along.shape)
-        vectors[:, columns] += by_level - self.levels.center_value * chosen.sum(axis=1, keepdims=True)
+    def _products(self, chunk: slice, across: Array, best: _BestLevels) -> Array:
+        """Add up what the products of the best levels with v are the products of v with, for each u."""
+        columns, slope, m = self.levels.columns, self.weighted_slope[chunk, None], across.shape[1]
+        vectors = (best.step * slope).T @ self.rows[chunk]
+        chosen = (across + best.step) * slope
+        cells = best.level * m + np.arange(m)
+        by_level = np.bincount(cells.ravel(), chosen.ravel(), minlength=len(columns) * m).reshape(len(columns), m)
+        vectors[:, columns] += (by_level - self.levels.center_value * chosen.sum(axis=0)).T
         return np.asarray(vectors)
 
     def at_rest(self) -> ChoiceTerms:
