@@ -85,7 +85,8 @@ class Best:
         A table in which a category is still missing, at the mean of its levels, is no completion and does not count.
         """
         rows = np.arange(len(self.X))
-        models = np.where((positions[:, self._categories] < 0.0).any(axis=1)[:, None], np.nan, models)
+        is_unsettled = np.any(positions[:, self._categories] < 0.0, axis=1, keepdims=True)
+        models = np.where(is_unsettled, np.nan, models)
         improved = False
         for end, sign in ((0, -1.0), (1, 1.0)):
             scores = self.ends(models, sign)

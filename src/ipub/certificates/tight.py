@@ -71,8 +71,12 @@ def tight(
         region = _around_zero(problem, solution, attempt.bounds, is_fast=isinstance(hint, AnotherDraw))
         if region is not None:
             return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)
-    by_rows = None if in_columns or hint is not None else row_sum_bounds(problem, solution)
-    if by_rows is not None:
+    by_rows = None
+    if isinstance(hint, AnotherDraw) and hint.row_sums_width > 0.0:
+        by_rows = row_sum_bounds(problem, solution, hint.row_sums_width)
+    elif hint is None and not in_columns:
+        by_rows = row_sum_bounds(problem, solution)
+    if by_rows is not None and hint is None:
         attempt = _within_rows(problem, solution, by_rows, attempt)
     at_zero = origin(problem, solution)
     # With uncertain labels the sphere is the ball, which the slopes start from anyway.
@@ -86,7 +90,7 @@ def tight(
         regions = tuple(with_bracket(region, bracket_of(half_ball)) for region in regions)
     parts: tuple[ScoreBounds, ...] = (*regions, *attempt.parts)
     certificate = Certificate("tight", parts, solution.gap, attempt.note)
-    if by_rows is None and not in_columns and hint is None and attempt.bounds is not None:
+    if by_rows is None and hint is None and not in_columns and attempt.bounds is not None:
         by_rows = row_sum_bounds_within(problem, solution, certificate)
     return certificate if by_rows is None else replace(certificate, parts=(*parts, by_rows))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ipub.certificates.row_sums.multipliers import first_order_rise
@@ -24,6 +26,9 @@ GROWTH = 1.06
 MOST_ROUNDS = 14
 """How often they are made wider, at most."""
 
+MOST_ROUNDS_ALIKE = 4
+"""The same where a similar table has shown how wide to begin."""
+
 MOST_WIDENED = 3.0
 """Ranges that have become wider than this many times the first (the median) are given up."""
 
@@ -34,44 +39,54 @@ WORTHWHILE = 0.97
 """Each time must narrow them to less than this."""
 
 
-def prove_ranges(at_w: Ranges) -> Ranges | None:
-    """Prove ranges for the models of all completions, given those that hold w alone; None if none close."""
+class ProvedRanges(NamedTuple):
+    """Ranges of all models, and how wide they were tried: in first-order changes, the median of all directions."""
+
+    ranges: Ranges
+    width: float
+
+
+def prove_ranges(at_w: Ranges, width: float | None = None) -> ProvedRanges | None:
+    """Prove ranges for the models of all completions, given those that hold w alone; None if none close.
+
+    With a `width` that closed for a similar table, ranges a little wider are tried first, and not often.
+    """
     table = at_w.table
     if not table.is_coercive:
         return None
     Y, low, high = table.directions, at_w.lower, at_w.upper
     both = np.concatenate([Y, -Y])
-    first = _first_width(at_w, both)
-    if first is None:
+    first = _first_order_changes(at_w, both)
+    if width is None and not _may_close(at_w, both, first):
         return None
-    change = first
-    for _ in range(MOST_ROUNDS):
+    change = first * (FIRST_WIDTHS[0] if width is None else GROWTH * width)
+    for _ in range(MOST_ROUNDS if width is None else MOST_ROUNDS_ALIKE):
         lower, upper = _around(low, high, change)
         ranges = at_w.with_ends(lower, upper)
         bounds = largest_scores(ranges, both)
         is_inside = (bounds[: len(Y)] < upper) & (-bounds[len(Y) :] > lower)
         if is_inside.all():
-            return ranges.within(-bounds[len(Y) :], bounds[: len(Y)])
+            proved = ranges.within(-bounds[len(Y) :], bounds[: len(Y)])
+            return ProvedRanges(proved, float(np.median(change / first)))
         found = bounds - np.concatenate([high, -low])
         change = np.where(found > change / GROWTH, GROWTH * np.maximum(found, change / GROWTH), change)
-        if not np.median(change / first) <= MOST_WIDENED:
+        if not np.median(change / first) <= MOST_WIDENED * FIRST_WIDTHS[0]:
             return None
     return None
 
 
-def _first_width(at_w: Ranges, both: Array) -> Array | None:
-    """Return the changes to begin with; None if by a sample of the directions no ranges will close."""
+def _may_close(at_w: Ranges, both: Array, first: Array) -> bool:
+    """Whether, by a sample of the directions, some ranges may close; of a short table, always."""
     low, high = at_w.lower, at_w.upper
-    first = _first_order_changes(at_w, both)
     if len(both) <= 2 * N_SAMPLED:
-        return FIRST_WIDTHS[0] * first
+        return True
     sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
     for width in FIRST_WIDTHS:
         ranges = at_w.with_ends(*_around(low, high, width * first))
         found = largest_scores(ranges, both[sampled]) - np.concatenate([high, -low])[sampled]
         if np.median(found / (width * first[sampled])) < HOPELESS:
-            return FIRST_WIDTHS[0] * first
-    return None
+            return True
+    return False
 
 
 def can_be_narrowed(ranges: Ranges) -> bool:
@@ -83,11 +98,11 @@ def can_be_narrowed(ranges: Ranges) -> bool:
     return bool(np.median(found / width) < WORTHWHILE)
 
 
-def narrowed(ranges: Ranges) -> Ranges:
+def narrowed(ranges: Ranges, most: int = MOST_NARROWED) -> Ranges:
     """Return ranges narrowed by their own row sums, while that is worthwhile."""
     Y = ranges.table.directions
     both = np.concatenate([Y, -Y])
-    for _ in range(MOST_NARROWED):
+    for _ in range(most):
         bounds = largest_scores(ranges, both)
         following = ranges.within(-bounds[len(Y) :], bounds[: len(Y)])
         is_worthwhile = (following.upper - following.lower).sum() < WORTHWHILE * (ranges.upper - ranges.lower).sum()

@@ -19,8 +19,11 @@ from ipub.certificates.row_sums.table import RowTable
 from ipub.data.interval_matrix import Indices
 from ipub.rounding import Array
 
-FIRST_PIECES, SECOND_PIECES = 3, 2
-"""Pieces of the intervals of a row's two main cells: width against time."""
+MOST_PIECES = (3, 2)
+"""Pieces of the intervals of a row's two main cells, at most: width against time."""
+
+PIECE = 0.3
+"""What a piece moves the row's score, about: a cell that moves it less is not cut."""
 
 MOST_VARIANTS = 64
 """Variants of one row, at most."""
@@ -169,8 +172,9 @@ def _settled(table: RowTable, row: _Row, size: Array) -> Iterator[tuple[Pieces, 
             of_levels.append([(each, level) for level in range(n_levels)])
             count *= n_levels
     main = sorted(row.cells, key=lambda cell: -size[cell])
-    for cell, n_pieces in zip(main, (FIRST_PIECES, SECOND_PIECES), strict=False):
-        if count * n_pieces <= MOST_VARIANTS:
+    for cell, most in zip(main, MOST_PIECES, strict=False):
+        n_pieces = int(min(most, np.ceil(2.0 * size[cell] / PIECE)))
+        if n_pieces > 1 and count * n_pieces <= MOST_VARIANTS:
             edges = (table.cell_radii[cell] * np.linspace(-1.0, 1.0, n_pieces + 1)).tolist()
             of_cells.append([(cell, piece) for piece in pairwise(edges)])
             count *= n_pieces

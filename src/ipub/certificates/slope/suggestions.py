@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.certificate import Certificate
+from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.cell_terms import CellTerms
 from ipub.certificates.slope.move_sets import Ellipsoid
@@ -86,10 +87,13 @@ class AnotherDraw:
         Without a mean value if that hardly narrowed them.
     is_alone : bool
         Whether the other parts of its certificate hardly narrow them.
+    row_sums_width : float
+        `RowSumBounds.width` if row sums are among those that do; else 0.
     """
 
     bounds: SlopeBounds
     is_alone: bool
+    row_sums_width: float = 0.0
 
     @classmethod
     @overflow_means_unbounded()
@@ -105,7 +109,12 @@ class AnotherDraw:
         least = widths[2].sum()
         is_alone = [bool(width.sum() <= HARDLY_WIDER * least) for width in widths]
         chosen = 0 if is_alone[0] else 1
-        return cls(parts[chosen], is_alone[chosen])
+        row_sums = certificate.part(RowSumBounds)
+        if row_sums is None:
+            return cls(parts[chosen], is_alone[chosen])
+        others = replace(certificate, parts=tuple(part for part in certificate.parts if part is not row_sums))
+        is_worthwhile = least * HARDLY_WIDER < np.ptp(others.score_bounds(rows), axis=1).sum()
+        return cls(parts[chosen], is_alone[chosen], row_sums.width if is_worthwhile else 0.0)
 
     @property
     def is_closed(self) -> bool:
