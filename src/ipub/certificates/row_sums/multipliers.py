@@ -6,6 +6,7 @@ which the worst case of all rows together is one and the same model: that is fou
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -129,6 +130,50 @@ def _chord(graph: Graph, lower: Array, upper: Array) -> Array:
     is_point = width <= 1e-7 * (1.0 + np.abs(lower))
     rise = graph.value(upper) - graph.value(lower)
     return np.asarray(np.where(is_point, graph.slope(lower), rise / np.maximum(width, TINY)))
+
+
+@dataclass(frozen=True)
+class FirstOrderEffects:
+    """What each cell, and each level of a missing category, can do to ``y.w''`` for each of k directions, about.
+
+    Attributes
+    ----------
+    cells : array of shape (k, n_cells)
+        Of a cell at its upper end; at the lower one it is the negative.
+    levels : tuple of arrays of shape (k, n_missing, n_levels)
+    """
+
+    cells: Array
+    levels: tuple[Array, ...]
+
+    def total(self) -> Array:
+        """Return how far all of them together can raise it."""
+        return np.abs(self.cells).sum(axis=1) + sum(each.max(axis=2).sum(axis=1) for each in self.levels)
+
+    def plus(self, other: FirstOrderEffects, factors: Array) -> FirstOrderEffects:
+        """Return the effects on directions to which multiples of another direction are added."""
+        levels = zip(self.levels, other.levels, strict=True)
+        return FirstOrderEffects(
+            self.cells + factors[:, None] * other.cells,
+            tuple(each + factors[:, None, None] * more for each, more in levels),
+        )
+
+
+def first_order_effects(ranges: Ranges, U: Array) -> FirstOrderEffects:
+    """Return what cells and levels do to first order, given ``K^-1 y`` of each direction."""
+    table = ranges.table
+    score = table.incomplete @ table.w
+    value, slope = table.incomplete_graph.value(score), table.incomplete_graph.slope(score)
+    at, columns, weight = table.cell_rows, table.cell_columns, table.incomplete_weight
+    along = slope * (U @ table.incomplete.T)
+    cells = -weight[at] * table.cell_radii * (value[at] * U[:, columns] + along[:, at] * table.w[columns])
+    levels = []
+    for missing in table.missing:
+        rows, of_levels = missing.rows, missing.columns
+        effects = value[rows, None] * U[:, None, of_levels] + along[:, rows, None] * table.w[of_levels]
+        effects = effects - missing.center * effects.sum(axis=2, keepdims=True)
+        levels.append(-weight[rows, None] * effects)
+    return FirstOrderEffects(cells, tuple(levels))
 
 
 def first_order_rise(ranges: Ranges, Y: Array) -> Array:

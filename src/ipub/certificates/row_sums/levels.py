@@ -1,0 +1,123 @@
+"""Whether any model gives a row a certain score (Theorem 13): suppose one does, and narrow all ranges under that.
+
+The models of all completions are connected. So if no model has ``t.w'' = level``, and w has ``t.w < level``, all models
+are on w's side.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.certificates.row_sums.multipliers import first_order_effects
+from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.upper import largest_scores
+from ipub.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up
+
+MOST_ROUNDS = 12
+"""How often ranges are narrowed under one supposition, at most."""
+
+LEAST_GAIN = 0.02
+"""A round that narrows them by less than this share is the last."""
+
+MOST_COMPLETE = 160
+"""Complete rows whose ranges are narrowed: those that matter most for the level; the others keep theirs."""
+
+FACTORS = np.array([0.0, 0.25, -0.25, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0])
+"""Multiples of t to add to a direction, in units of how far both can move."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A row t and a score that some model is supposed to give it."""
+
+    t: Array
+    score: float
+
+
+@overflow_means_unbounded()
+def no_model_at(ranges: Ranges, level: Level, seconds: float = np.inf) -> bool:
+    """Prove that no model in the ranges gives a row a score; False if that fails, or time is up.
+
+    Parameters
+    ----------
+    ranges : Ranges
+        They must hold for a connected set of models, w among them (Theorem 12).
+    level : Level
+    seconds : float
+        Processor time that may be spent, about.
+    """
+    start, table = time.process_time(), ranges.table
+    t = level.t[None]
+    rows = _directions_that_matter(ranges, level)
+    Y = table.directions[rows]
+    for _ in range(MOST_ROUNDS):
+        highest, lowest = largest_scores(ranges, t)[0], -largest_scores(ranges, -t)[0]
+        if highest < level.score or lowest > level.score:
+            return True
+        if time.process_time() - start > seconds:
+            return False
+        upper = ranges.upper.copy()
+        lower = ranges.lower.copy()
+        upper[rows] = np.fmin(upper[rows], _largest_on_level(ranges, Y, level, highest))
+        lower[rows] = np.fmax(lower[rows], -_largest_on_level(ranges, -Y, level, highest))
+        if (lower > upper).any():
+            return True
+        before, after = ranges.upper[rows] - ranges.lower[rows], upper[rows] - lower[rows]
+        ranges = ranges.with_ends(lower, upper)
+        if after.sum() > (1.0 - LEAST_GAIN) * before.sum():
+            return False
+    return False
+
+
+def is_on_one_side(ranges: Ranges, t: Array, score: float, seconds: float = np.inf) -> bool:
+    """Prove that all models give a row a score on the same side of a number as w does; False if that fails."""
+    low, high = (float(end[0]) for end in dot_bounds(t[None], ranges.table.w))
+    return not low <= score <= high and no_model_at(ranges, Level(t, score), seconds)
+
+
+def _directions_that_matter(ranges: Ranges, level: Level) -> NDArray[np.intp]:
+    """Return the directions of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
+    table = ranges.table
+    u = np.linalg.lstsq(_curvature_at_w(ranges), level.t, rcond=None)[0]
+    width = (ranges.upper - ranges.lower)[table.complete_at]
+    bend = table.complete_weight * np.abs(table.complete @ u) * width**2
+    most = table.complete_at[np.argsort(-bend)[:MOST_COMPLETE]]
+    return np.unique(np.concatenate([most, table.incomplete_at, table.weights_at]))
+
+
+def _curvature_at_w(ranges: Ranges) -> Array:
+    """Return about the curvature at w."""
+    table = ranges.table
+    slope = table.complete_graph.slope(table.complete @ table.w)
+    K = np.diag(table.lam) + (table.complete.T * (table.complete_weight * slope)) @ table.complete
+    slope = table.incomplete_graph.slope(table.incomplete @ table.w)
+    return np.asarray(K + (table.incomplete.T * (table.incomplete_weight * slope)) @ table.incomplete)
+
+
+def _largest_on_level(ranges: Ranges, Y: Array, level: Level, highest: float) -> Array:
+    """Bound ``y.w''`` from above for models with ``t.w'' = level``: ``U(y + f t) - f level``, for a good factor f."""
+    factor = _factors(ranges, Y, level, highest)
+    moved = Y + factor[:, None] * level.t
+    # y and (moved - f t) differ by rounding, which meets weights of known size.
+    size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(level.t)
+    error = 4.0 * EPS * (size @ ranges.weight_size) + 4.0 * EPS * np.abs(factor * level.score) + UNDERFLOW
+    return up(up(largest_scores(ranges, moved) - factor * level.score) + 2.0 * error)
+
+
+def _factors(ranges: Ranges, Y: Array, level: Level, highest: float) -> Array:
+    """Choose multiples of t by what completions do to first order, scaled to what the row sums now say of t."""
+    inverse = np.linalg.inv(_curvature_at_w(ranges))
+    at_w = float(level.t @ ranges.table.w)
+    above = level.t if level.score >= at_w else -level.t
+    of_t, of_Y = first_order_effects(ranges, (above @ inverse)[None]), first_order_effects(ranges, Y @ inverse)
+    rise = max(of_t.total()[0], 1e-300)
+    reach = max((highest if level.score >= at_w else np.inf) - at_w, rise) if np.isfinite(highest) else rise
+    scale, gap = max(1.0, reach / rise), abs(level.score - at_w)
+    unit = of_Y.total() / rise
+    values = [scale * of_Y.plus(of_t, factor * unit).total() - factor * unit * gap for factor in FACTORS]
+    best = FACTORS[np.argmin(values, axis=0)] * unit
+    return best if level.score >= at_w else -best
