@@ -16,10 +16,12 @@ from ipub.certificates.curvature import curvature
 from ipub.certificates.curvature import unsupported_reason as no_curvature
 from ipub.certificates.draws import DrawBounds
 from ipub.certificates.origin import origin
-from ipub.certificates.pointwise import PointwiseBounds, pointwise
+from ipub.certificates.pointwise import PointwiseBounds, pointwise, with_effort
 from ipub.certificates.pointwise import unsupported_reason as no_pointwise
 from ipub.certificates.recipe import Recipe
 from ipub.certificates.region import Region
+from ipub.certificates.row_sums.bounds import RowSumBounds
+from ipub.certificates.row_sums.levels import is_on_one_side
 from ipub.certificates.slope.attempt import slope
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
@@ -45,7 +47,7 @@ CERTIFICATES: dict[str, Recipe] = {
         Recipe(
             "pointwise",
             pointwise,
-            Needs(smooth_loss=True, l2_only=True, matrices=True, training_rows=True, training=True),
+            Needs(smooth_loss=True, matrices=True, training_rows=True, training=True),
             no_pointwise,
         ),
     )
@@ -64,6 +66,7 @@ __all__ = [
     "PointwiseBounds",
     "Recipe",
     "Region",
+    "RowSumBounds",
     "ScoreBounds",
     "SlopeBounds",
     "TrainedModel",
@@ -71,11 +74,13 @@ __all__ = [
     "bounds_of_uncertain_rows",
     "curvature",
     "every_level",
+    "is_on_one_side",
     "keeps_training_rows",
     "origin",
     "pointwise",
     "slope",
     "sphere",
     "tight",
+    "with_effort",
     "without_training_rows",
 ]

@@ -1,9 +1,10 @@
-"""Near exact bounds for single rows (Theorem 7): certified monotonicity, cell by cell.
+"""Near exact bounds for single rows: certified monotonicity, cell by cell (Theorem 7), and levels (Theorem 13).
 
 Where the score of a row provably rises (or falls) with an uncertain cell, whatever all other cells are, its highest
 value is found with that cell at its upper (lower) end. So the cell is fixed there, the model is retrained, and the
 same is done with the cells that are left: their box is smaller, so more of them can be decided. What remains in the
-end is a value that a completion attains, and the width of a small certificate.
+end is a value that a completion attains, and the width of a small certificate. Where row sums closed, levels of the
+score that no model gives are cut off as well.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.certificate import Certificate, Needs, Progress, RetrainingBounds, TrainedModel
+from ipub.certificates.row_sums.bounds import RowSumBounds
+from ipub.certificates.row_sums.levels import narrow_by_levels
 from ipub.certificates.slope.attempt import attempt_slope_bounds
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.incomplete_rows import IncompleteRows
@@ -35,23 +38,31 @@ MOST_ROUNDS = 20
 TOLERANCE = 1e-10
 """Relative duality gap to which models are retrained."""
 
+EFFORT = 1.0
+"""Seconds of processor time that levels may take for a row, if nothing else is said."""
+
 LEAST_FIXED = 0.02
 """A round that fixes less than this fraction of the remaining cells is the last: width against retrainings."""
 
 
 def unsupported_reason(problem: Problem) -> str:
-    """Return why a problem has no pointwise bounds; "" if it has them."""
+    """Return why a problem has no pointwise bounds, whatever its size; "" if it may have them."""
     if not problem.loss.is_smooth:
         return (
             f"The derivative of {problem.loss.name} jumps, so pointwise bounds do not apply: 'tight' is used instead."
         )
     if problem.rows.uncertain_labels:
         return "Labels are uncertain, so there are no pointwise bounds: 'tight' is used instead."
+    return ""
+
+
+def no_trends(problem: Problem) -> str:
+    """Return why the trends of Theorem 7 do not apply to a problem; "" if they do."""
     if problem.rows.categories:
         return "A missing category has no trend, so there are no pointwise bounds: 'tight' is used instead."
     if problem.penalty.kappa > 0.0:
         return "With an l1 penalty there are no pointwise bounds: 'tight' is used instead."
-    return ""
+    return unsupported_reason(problem)
 
 
 def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:
@@ -165,13 +176,20 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
 
 @dataclass(frozen=True)
 class PointwiseBounds(RetrainingBounds):
-    """Near exact bounds of the score of each row, at the cost of several retrainings each (Theorem 7)."""
+    """Near exact bounds of the score of each row: certain trends, which retrain (Theorem 7), and levels (Theorem 13).
 
+    Attributes
+    ----------
+    effort : float
+        Seconds of processor time that levels may take for a row, about.
+    """
+
+    effort: float = EFFORT
     name: str = "pointwise"
 
     @property
     def needs(self) -> Needs:
-        return Needs(smooth_loss=True, l2_only=True, training=True)
+        return Needs(smooth_loss=True, training=True)
 
     def without_training_rows(self) -> PointwiseBounds:
         return self
@@ -180,25 +198,36 @@ class PointwiseBounds(RetrainingBounds):
         self, X: Array, bounds: Array, certificate: Certificate, training: TrainedModel, progress: Progress | None
     ) -> Array:
         bounds = bounds.copy()
-        first = None
-        if not unsupported_reason(training.problem):
+        first, row_sums = None, certificate.part(RowSumBounds)
+        path = None if row_sums is None else row_sums.path
+        if not no_trends(training.problem):
             first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
         for k, x in enumerate(X):
             if first is not None and bounds[k, 0] < bounds[k, 1]:
                 bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
                 bounds[k, 1] = np.fmin(bounds[k, 1], _highest(first, x, 1.0))
+            if path is not None and self.effort > 0.0:
+                bounds[k] = narrow_by_levels(path, x, (bounds[k, 0], bounds[k, 1]), self.effort)
             if progress is not None:
                 progress(k + 1, len(X))
         return bounds
 
 
 def pointwise(problem: Problem, solution: Solution) -> Certificate:
-    """Certify as `tight` does, and let bounds be narrowed by retraining. Where that does not apply, a note says so."""
+    """Certify as `tight` does, and let bounds be narrowed for each row. Where that does not apply, a note says so."""
     start = tight(problem, solution)
-    reason = unsupported_reason(problem)
+    row_sums = start.part(RowSumBounds)
+    has_levels = row_sums is not None and row_sums.path is not None
+    reason = unsupported_reason(problem) if has_levels else no_trends(problem)
     note = start.note if start.part(SlopeBounds) is None else ""
     parts = start.parts if reason or note else (*start.parts, PointwiseBounds())
     return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [note, reason])))
+
+
+def with_effort(certificate: Certificate, effort: float) -> Certificate:
+    """Return the certificate that spends another time on each row, if it is one that does."""
+    parts = (replace(part, effort=effort) if isinstance(part, PointwiseBounds) else part for part in certificate.parts)
+    return replace(certificate, parts=tuple(parts))
 
 
 @overflow_means_unbounded()

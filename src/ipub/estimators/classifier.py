@@ -17,6 +17,7 @@ from ipub.estimators.fitted_state import fitted_parameter
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
 from ipub.flips import flip_distance
 from ipub.losses import LOSSES, Loss
+from ipub.prediction_status import prediction_status
 from ipub.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 
 
@@ -55,9 +56,12 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         How bounds are proved. ``"sphere"`` is the sphere around the trained weights of the original paper, ``"ball"``
         a half-ball inside it, ``"slope"`` a bound of how fast the weights move with the cells. ``"tight"`` takes slopes
         where they are nearly exact, and else the intersection of all. ``"curvature"`` is ``"slope"`` for smooth losses
-        and ``"ball"`` for the hinge. ``"pointwise"`` is nearly exact, and retrains for every row that is bounded.
+        and ``"ball"`` for the hinge. ``"pointwise"`` is nearly exact, and spends time on every row that is bounded.
         None trains only, which is fast (for `GridSearchCV`): predictions are the same, and methods for bounds raise an
         error.
+    effort : float, default=1.0
+        Seconds of processor time that ``"pointwise"`` bounds, and `predict_status`, may spend on a row beyond a few
+        retrainings: more of them, narrower bounds.
     intervals : {"quantile", "observed"}, mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie, in the units of X: between quantiles of the observed values of their column, between
         the least and the greatest of them, or as given, ``{column: (low, high)}`` for some columns or an array for
@@ -179,6 +183,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         certificate: str | None = "tight",
+        effort: float = 1.0,
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,
@@ -199,6 +204,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.certificate = certificate
+        self.effort = effort
         self.intervals = intervals
         self.interval_level = interval_level
         self.scale = scale
@@ -306,6 +312,35 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         scores rule it out; `ipub.certainty.possible_labels` states the rule.
         """
         return self._output(possible_labels(self._score_bounds(X)), X, [str(label) for label in self.classes_])
+
+    def predict_status(self, X: Any) -> NDArray[np.str_]:
+        """Return (m,): whether each prediction is ``"certain"``, ``"open"`` or ``"unproved"``.
+
+        - ``"certain"``: every filling gives the class that `predict` gives; proved.
+        - ``"open"``: two fillings are known, one for each of two classes; `attained_bounds` finds them.
+        - ``"unproved"``: neither. So are rows of more than two classes that are not certain.
+
+        Certainty takes less than bounds: it is enough that no filling gives the row a score of 0. So rows may be
+        certain here that are not by `predict_set`. Up to `effort` seconds are spent on a row.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (m, n_features)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ipub import BoundedClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(100, 2))
+        >>> y = X[:, 0] + X[:, 1] > 0
+        >>> X[:12, 0] = np.nan
+        >>> clf = BoundedClassifier(alpha=0.01).fit(X, y)
+        >>> clf.predict_status([[1.0, 1.0], [0.01, 0.0]])
+        array(['certain', 'open'], dtype='<U8')
+        """
+        rows = self.training_.table.uncertain_rows(X, self.handle_unknown == "any")
+        return prediction_status(self.training_, rows, self.effort, self.verbose)
 
     def flip_distance(self, X: Any, of: str = "holes") -> Any:
         """Return (m, 2): how many cells or labels must differ before the class of a row can change, as a bracket.

@@ -37,6 +37,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "l1_ratio": [Interval(Real, 0, 1, closed="left")],
     "fit_intercept": ["boolean"],
     "certificate": [StrOptions(set(CERTIFICATES)), None],
+    "effort": [Interval(Real, 0, None, closed="left")],
     "intervals": [str, Mapping, "array-like"],
     "interval_level": [Interval(Real, 0, 1, closed="right")],
     "scale": [StrOptions({"standard", "minmax"}), None],

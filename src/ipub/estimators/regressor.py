@@ -32,8 +32,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         Strength of the penalty. A stronger penalty gives narrower bounds and a less accurate model. The same model as
         ``Ridge(alpha=a)`` on n rows has ``alpha = 2 a / n``, the same as ``ElasticNet(alpha=a)`` has ``alpha = 2 a``
         and its `l1_ratio`. ``HuberRegressor`` also estimates a scale of the noise, so it is another model.
-    l1_ratio, fit_intercept, certificate, intervals, interval_level, scale, precision, handle_unknown, uncertainty, tol,
-    max_iter, random_state, verbose
+    l1_ratio, fit_intercept, certificate, effort, intervals, interval_level, scale, precision, handle_unknown,
+    uncertainty, tol, max_iter, random_state, verbose
         As in `BoundedClassifier`.
     huber_delta : float, default=1.0
         Residual at which ``loss="huber"`` turns from quadratic to linear, in units of y. Other losses do not use it.
@@ -83,6 +83,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         certificate: str | None = "tight",
+        effort: float = 1.0,
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,
@@ -100,6 +101,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.certificate = certificate
+        self.effort = effort
         self.intervals = intervals
         self.interval_level = interval_level
         self.scale = scale

@@ -24,6 +24,7 @@ from ipub.certificates import (
     TrainedModel,
     bounds_of_uncertain_rows,
     every_level,
+    with_effort,
 )
 from ipub.certificates.around_filling import BudgetMoves, MovableRows, RandomMoves
 from ipub.certificates.row_levels import count_combinations
@@ -106,7 +107,11 @@ def certify_models(parameters: Parameters, data: TrainingData, models: tuple[Tra
     check_arithmetic()
     with single_threaded_blas(models[0].problem.rows.n_features):
         name = parameters.certificate
-        certificates = () if name is None else tuple(CERTIFICATES[name](*model) for model in models)
+        certificates = (
+            ()
+            if name is None
+            else tuple(with_effort(CERTIFICATES[name](*model), parameters.effort) for model in models)
+        )
         training = Training.of(parameters, data, models, certificates)
     for model in models:
         model.problem.rows.clear_cache()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
-from ipub.certificates.row_sums.prove import can_be_narrowed, narrowed, prove_ranges
+from ipub.certificates.row_sums.prove import MOST_NARROWED, can_be_narrowed, narrowed, prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import largest_scores
@@ -26,10 +26,13 @@ class RowSumBounds(ScoreBounds):
         Of the models of all completions.
     width : float
         How wide the ranges were when they were proved, in first-order changes; 0 if they were known.
+    path : Ranges or None
+        Ranges that also hold on the way from w to the completions, which Theorem 13 needs; None if they were known.
     """
 
     ranges: Ranges
     width: float = 0.0
+    path: Ranges | None = None
     name: str = "row sums"
 
     @property
@@ -59,10 +62,12 @@ def row_sum_bounds(problem: Problem, solution: Solution, width: float | None = N
         return None
     if proved is None:
         return None
-    ranges = proved.ranges
+    most = MOST_NARROWED if width is None else 1
+    path = narrowed(proved.ranges, most)
+    ranges = path
     if at_w.table.missing:
-        ranges = Ranges.of(at_w.table, ranges.lower, ranges.upper, with_centers=False)
-    return RowSumBounds(narrowed(ranges, 1) if width else narrowed(ranges), proved.width)
+        ranges = narrowed(Ranges.of(at_w.table, path.lower, path.upper, with_centers=False), 1)
+    return RowSumBounds(ranges, proved.width, path)
 
 
 @overflow_means_unbounded()

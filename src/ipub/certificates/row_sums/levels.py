@@ -26,6 +26,9 @@ LEAST_GAIN = 0.02
 MOST_COMPLETE = 160
 """Complete rows whose ranges are narrowed: those that matter most for the level; the others keep theirs."""
 
+ENOUGH = 0.03
+"""A bound this near, in distances from w's score, to a level that could not be ruled out is left."""
+
 FACTORS = np.array([0.0, 0.25, -0.25, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0])
 """Multiples of t to add to a direction, in units of how far both can move."""
 
@@ -79,6 +82,39 @@ def is_on_one_side(ranges: Ranges, t: Array, score: float, seconds: float = np.i
     return not low <= score <= high and no_model_at(ranges, Level(t, score), seconds)
 
 
+def narrow_by_levels(path: Ranges, t: Array, bounds: tuple[float, float], seconds: float) -> tuple[float, float]:
+    """Narrow the bounds of a row's score by levels that no model gives it, in the time there is.
+
+    Parameters
+    ----------
+    path : Ranges
+        As for `no_model_at`.
+    t : array of shape (d,)
+    bounds : tuple of float
+        What is known of the score.
+    seconds : float
+        Processor time for both ends together.
+    """
+    low, high = bounds
+    return -_lowered(path, -t, -low, 0.5 * seconds), _lowered(path, t, high, 0.5 * seconds)
+
+
+def _lowered(path: Ranges, t: Array, bound: float, seconds: float) -> float:
+    """Lower an upper bound of ``t.w''``: halve the way to what the worst completion does to first order."""
+    end = time.process_time() + seconds
+    at_w = float(dot_bounds(t[None], path.table.w)[1][0])
+    inverse = np.linalg.inv(_curvature_at_w(path))
+    reached = at_w + float(first_order_effects(path, (t @ inverse)[None]).total()[0])
+    enough = ENOUGH * (bound - at_w)
+    while np.isfinite(bound) and bound - reached > enough and (left := end - time.process_time()) > 0.0:
+        level = 0.5 * (reached + bound)
+        if level > at_w and no_model_at(path, Level(t, level), left):
+            bound = level
+        else:
+            reached = level
+    return bound
+
+
 def _directions_that_matter(ranges: Ranges, level: Level) -> NDArray[np.intp]:
     """Return the directions of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
     table = ranges.table
@@ -120,4 +156,4 @@ def _factors(ranges: Ranges, Y: Array, level: Level, highest: float) -> Array:
     unit = of_Y.total() / rise
     values = [scale * of_Y.plus(of_t, factor * unit).total() - factor * unit * gap for factor in FACTORS]
     best = FACTORS[np.argmin(values, axis=0)] * unit
-    return best if level.score >= at_w else -best
+    return np.asarray(best if level.score >= at_w else -best)

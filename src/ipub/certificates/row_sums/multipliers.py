@@ -148,7 +148,8 @@ class FirstOrderEffects:
 
     def total(self) -> Array:
         """Return how far all of them together can raise it."""
-        return np.abs(self.cells).sum(axis=1) + sum(each.max(axis=2).sum(axis=1) for each in self.levels)
+        of_levels = sum(each.max(axis=2).sum(axis=1) for each in self.levels)
+        return np.asarray(np.abs(self.cells).sum(axis=1) + of_levels)
 
     def plus(self, other: FirstOrderEffects, factors: Array) -> FirstOrderEffects:
         """Return the effects on directions to which multiples of another direction are added."""
