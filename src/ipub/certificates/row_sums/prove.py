@@ -62,7 +62,10 @@ def prove_ranges(at_w: Ranges) -> Ranges | None:
 def _first_width(at_w: Ranges, both: Array) -> Array | None:
     """Return the changes to begin with; None if by a sample of the directions no ranges will close."""
     low, high = at_w.lower, at_w.upper
-    first = _first_order_changes(at_w, both)
+    try:
+        first = _first_order_changes(at_w, both)
+    except np.linalg.LinAlgError:  # no curvature at w, as of a hinge with an intercept
+        return None
     sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
     for width in FIRST_WIDTHS:
         ranges = at_w.with_ends(*_around(low, high, width * first))
