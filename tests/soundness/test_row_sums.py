@@ -6,15 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb, ctx, fmpq
 
 from ipub.certificates.row_sums import bounds as bounds_module
 from ipub.certificates.row_sums import prove as prove_module
+from ipub.certificates.row_sums import upper as upper_module
 from ipub.certificates.row_sums.bounds import row_sum_bounds
-from ipub.certificates.row_sums.multipliers import choose
+from ipub.certificates.row_sums.multipliers import Choice, Mixture, choose
 from ipub.certificates.row_sums.prove import prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.row_terms import row_multipliers
 from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.upper import _residual_upper as residual_upper
 from ipub.certificates.row_sums.upper import bound_with, largest_scores
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
@@ -22,6 +25,7 @@ from ipub.rounding import dot_bounds
 from support.attacks import Tally, attack
 from support.cases import FAMILIES, MODELS, Case, draw_case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import prove
+from support.oracles.rationals import exact_dot, rational, rationals
 from support.planted import plant_function
 from support.row_sums import (
     RowSums,
@@ -202,6 +206,63 @@ def test_the_tilt_is_no_more_than_the_gradient():
     np.testing.assert_allclose(tilt, np.abs(choice.u) @ table.gradient_upper, rtol=1e-9)
 
 
+def test_what_is_not_known_bounds_nothing(monkeypatch):
+    at_w = at_w_of(simple_case())
+    unknown = at_w.with_ends(np.full_like(at_w.lower, -np.inf), np.full_like(at_w.upper, np.inf))
+    with np.errstate(all="ignore"):
+        assert (largest_scores(unknown, np.eye(4)) == np.inf).all()
+    plant_function(monkeypatch, upper_module, "bound_with", lambda _, Y, __: np.full(len(Y), np.nan))
+    assert (largest_scores(at_w, np.eye(4)) == np.inf).all()
+
+
+@pytest.mark.parametrize("heavy", ["complete", "incomplete"])
+def test_products_that_cancel_are_rounded_outward(heavy):
+    """At w = 0 scores are exact and no multiplier counts; ``x.u`` is next to nothing but for what it loses."""
+    rng, d = np.random.default_rng(13), 40
+    table, radius = rng.normal(size=(2, d)), np.full((2, d), np.nan)
+    radius[1, 0] = 1e-300
+    weight = np.array([1.0, 1e-9] if heavy == "complete" else [1e-9, 1.0])
+    case = Case(intervals(table, radius), np.ones(2), weight, LOSSES["squared_error"], ElasticNet(1e-9), np.eye(d))
+    solution = replace(train(case.problem), w=np.zeros(d))
+    ranges = ranges_over(without_tilt(row_table(case, solution)), solution.w[None])
+    U = rng.normal(size=(300, d))
+    basis = np.linalg.qr(table.T)[0]
+    U -= (U @ basis) @ basis.T
+    nothing = Mixture(np.zeros((300, 1)), np.zeros((300, 1)), np.zeros((300, 1)), ())
+    bounds = bound_with(ranges, np.zeros_like(U), Choice(U, np.zeros((300, 1), dtype=np.intp), nothing))
+    with ctx.workprec(300):
+        F = exact_force(case, table, solution.w)
+        for u, bound in zip(U.tolist(), bounds, strict=True):
+            assert arb(bound) >= -sum((part * arb(value) for part, value in zip(F, u, strict=True)), arb(0))
+
+
+def test_what_the_multipliers_leave_is_rounded_outward():
+    rng = np.random.default_rng(14)
+    case = simple_case()
+    solution = train(case.problem)
+    table = row_table(case, solution)
+    ranges = ranges_over(table, solution.w + 0.1 * rng.normal(size=(2, 4)))
+    Y = rng.normal(size=(20, 4))
+    choice = choose(ranges, Y)
+    multipliers = row_multipliers(ranges, choice.u, choice.mixture)
+    slope = np.take_along_axis(ranges.lines.slope.T, choice.lines.T, axis=1).T
+    pulls = slope * (choice.u @ table.complete.T)
+    left = residual_upper(ranges, Y, choice.u, pulls, np.sqrt((choice.u**2).sum(axis=1)) * (1 + 1e-15), multipliers)
+    share = fmpq(1, 40)
+    for k in range(len(Y)):
+        rest = rationals(Y[k])
+        u = rationals(choice.u[k])
+        rest = [value - rational(strength) * each for value, strength, each in zip(rest, table.lam, u, strict=True)]
+        for x, each in zip(table.complete, slope[k], strict=True):
+            pull = share * rational(each) * exact_dot(rationals(x), u)
+            rest = [value - pull * cell for value, cell in zip(rest, rationals(x), strict=True)]
+        for x, z in zip(table.incomplete, multipliers.score[k], strict=True):
+            rest = [value - share * rational(z) * cell for value, cell in zip(rest, rationals(x), strict=True)]
+        for column, zeta in zip(table.cell_columns, multipliers.cells[k], strict=True):
+            rest[column] -= share * rational(zeta)
+        assert all(rational(bound) >= abs(value) for bound, value in zip(left[k], rest, strict=True))
+
+
 # --- Theorem 12 ---------------------------------------------------------------------------------------------------
 
 
@@ -241,8 +302,10 @@ def test_every_range_must_close(which, monkeypatch):
 
     def one_outside(ranges, Y):
         bounds = honest(ranges, Y)
-        if len(Y) == 2 * n:
-            bounds[0 if which == "one upper end" else n] = np.inf
+        if len(Y) == 2 * n and which == "one upper end":
+            bounds[0] = ranges.upper[0]
+        elif len(Y) == 2 * n:
+            bounds[n] = -ranges.lower[0]
         return bounds
 
     assert prove_ranges(at_w) is not None
@@ -264,13 +327,18 @@ def test_proved_ranges_hold_w_and_only_shrink():
 def test_an_objective_without_a_minimiser_proves_nothing():
     case = simple_case()
     one_class = replace(case, y=np.ones_like(case.y))
-    assert row_sum_bounds(one_class.problem, train(case.problem)) is None
+    for b in (0.0, 50.0):  # far out there is next to no gradient either
+        solution = replace(train(case.problem), w=np.array([0.0, 0.0, 0.0, b]))
+        assert not RowTable.of(one_class.problem, solution).is_coercive
     # A model so bad that the tilt outweighs the losses: the objective at the start of the way has no minimiser.
     solution = train(case.problem)
     far = replace(solution, w=np.append(solution.w[:-1], 50.0))
     assert not RowTable.of(case.problem, far).is_coercive
     assert RowTable.of(case.problem, solution).is_coercive
     assert RowTable.of(simple_case("squared_error").problem, far).is_coercive
+    at_w = at_w_of(case)
+    assert prove_ranges(at_w) is not None
+    assert prove_ranges(replace(at_w, table=replace(at_w.table, is_coercive=False))) is None
 
 
 def test_the_center_of_a_missing_category_is_an_option_until_the_ranges_are_proved(monkeypatch):
