@@ -35,6 +35,10 @@ MODELS = (
     f"{SOUND}::test_no_completion_breaks_a_bound_at_any_penalty",
 )
 ROOM = "certificates/row_sums"
+NEXT_TO_A_JUMP = (
+    "Next to a jump the distance from the chord is at least the whole jump, twice the radius; elsewhere the radius is "
+    "rounding, a few units of the derivative, less than what the sum over the rows adds for its own."
+)
 
 
 def mutant(name: str, file: str, old: str, new: str, *tests: tuple[str, ...], equivalent: str = "") -> Mutant:
@@ -87,6 +91,7 @@ MUTANTS = (
         "up(up(rise) - down(points.middle - points.radius))",
         "up(up(rise) - down(points.middle))",
         LINES,
+        equivalent=NEXT_TO_A_JUMP,
     ),
     mutant(
         "a line below the middle of a jump",
@@ -94,6 +99,7 @@ MUTANTS = (
         "up(up(points.middle + points.radius) - down(rise))",
         "up(up(points.middle) - down(rise))",
         LINES,
+        equivalent=NEXT_TO_A_JUMP,
     ),
     # --- ranges -------------------------------------------------------------------------------------------------------
     mutant(
