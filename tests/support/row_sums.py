@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from flint import arb, fmpq
 
-from ipub.certificates import Certificate
+from ipub.certificates import Certificate, Needs, ScoreBounds
 from ipub.certificates.row_sums.bounds import row_sum_bounds
 from ipub.certificates.row_sums.lines import N_SLOPES
 from ipub.certificates.row_sums.multipliers import Choice, Mixture, choose
@@ -26,7 +26,18 @@ from support.cases import Case, Generator
 from support.oracles.losses import oracle_of
 from support.oracles.rationals import exact_dot, rational, rationals
 
-NO_BOUND = np.array([-np.inf, np.inf])
+
+class NoBounds(ScoreBounds):
+    """What is known where no ranges close."""
+
+    name = "nothing"
+    needs = Needs()
+
+    def ends(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(len(X), -np.inf), np.full(len(X), np.inf)
+
+    def without_training_rows(self) -> NoBounds:
+        return self
 
 
 class RowSums:
@@ -38,7 +49,7 @@ class RowSums:
     def __call__(self, problem: Problem, solution: Solution) -> Certificate:
         found = row_sum_bounds(problem, solution)
         self.closed += found is not None
-        return Certificate("row sums", () if found is None else (found,), solution.gap)
+        return Certificate("row sums", (NoBounds() if found is None else found,), solution.gap)
 
 
 def without_tilt(table: RowTable) -> RowTable:

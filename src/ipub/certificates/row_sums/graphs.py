@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,32 +12,32 @@ from ipub.losses import Loss
 from ipub.rounding import Array, midpoint_and_radius, up
 
 
-class Graph(Protocol):
+class Graph(ABC):
     """The derivatives of several rows, one for each; scores have the rows along their last axis."""
 
+    @abstractmethod
     def value(self, score: Array) -> Array:
         """Return a derivative, about."""
-        ...
 
+    @abstractmethod
     def slope(self, score: Array) -> Array:
         """Return the derivative's slope, about."""
-        ...
 
+    @abstractmethod
     def range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Bound every derivative at scores in [lower, upper]."""
-        ...
 
+    @abstractmethod
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Bound the slope of every secant between two scores in [lower, upper]."""
-        ...
 
+    @abstractmethod
     def bend(self, lower: Array, upper: Array) -> Array:
         """Bound the size of the slope's own derivative over [lower, upper]; infinite if there is none."""
-        ...
 
 
 @dataclass(frozen=True)
-class LossGraph:
+class LossGraph(Graph):
     """The derivative of a loss at the labels y."""
 
     loss: Loss
@@ -65,7 +66,7 @@ class LossGraph:
 
 
 @dataclass(frozen=True)
-class SignGraph:
+class SignGraph(Graph):
     """The subdifferential of ``kappa |t|``: a step at 0."""
 
     kappa: Array
@@ -87,7 +88,7 @@ class SignGraph:
 
 
 @dataclass(frozen=True)
-class JoinedGraphs:
+class JoinedGraphs(Graph):
     """The derivatives of rows, then those of an l1 penalty."""
 
     first: LossGraph

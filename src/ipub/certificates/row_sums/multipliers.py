@@ -37,6 +37,15 @@ class Mixture(NamedTuple):
     """Of the levels of each missing category, shape (k, n_missing, n_levels) for each category."""
 
 
+class Shift(NamedTuple):
+    """What is added to the multipliers of the incomplete rows that belong to a mixture, for each of k directions."""
+
+    score: Array
+    """Shape (k, n_incomplete)."""
+    cells: Array
+    """Shape (k, n_cells)."""
+
+
 class Choice(NamedTuple):
     """What is chosen for each of k directions."""
 
@@ -45,6 +54,53 @@ class Choice(NamedTuple):
     lines: NDArray[np.intp]
     """Which line of `Lines` each complete row uses, shape (k, n_complete)."""
     mixture: Mixture
+    w: Array | None = None
+    """About the model that is the worst case of all rows together, shape (k, d)."""
+    curvature: Array | None = None
+    """K, shape (k, d, d)."""
+    shift: Shift | None = None
+
+
+class Worst(NamedTuple):
+    """Where the terms of the incomplete rows are largest, for each of k directions, about."""
+
+    score: Array
+    """Scores of the centers, shape (k, n_incomplete)."""
+    weights: Array
+    """Weights that the cells meet, shape (k, n_cells)."""
+
+
+def refined(ranges: Ranges, Y: Array, choice: Choice, worst: Worst, size: Array, step: float) -> Choice:
+    """Shift multipliers so that the worst cases of single rows come nearer to the one model: a subgradient step.
+
+    Parameters
+    ----------
+    ranges : Ranges
+    Y : array of shape (k, d)
+    choice : Choice
+        From `choose`.
+    worst : Worst
+        Of the row terms that belong to it.
+    size : array of shape (k, n_incomplete)
+        Sizes of the scores' multipliers.
+    step : float
+        Length of the step, relative to these.
+    """
+    assert choice.w is not None
+    assert choice.curvature is not None
+    table, at, columns = ranges.table, ranges.table.cell_rows, ranges.table.cell_columns
+    old = choice.shift or Shift(np.zeros_like(worst.score), np.zeros_like(worst.weights))
+    half = np.maximum(0.5 * (ranges.row_upper - ranges.row_lower), TINY)
+    aim = np.clip(choice.w @ table.incomplete.T, ranges.row_lower, ranges.row_upper)
+    score = old.score - step * size * np.clip((worst.score - aim) / half, -1.0, 1.0)
+    doubt = np.maximum(ranges.weight_radius[columns], TINY)
+    aim = np.clip(choice.w[:, columns], ranges.weight_lower[columns], ranges.weight_upper[columns])
+    turn = np.clip((worst.weights - aim) / doubt, -1.0, 1.0)
+    shift = Shift(score, old.cells - step * size[:, at] * table.cell_radii * turn)
+    taken = (shift.score * table.incomplete_weight) @ table.incomplete
+    taken += table.columns_of_cells(shift.cells * table.incomplete_weight[at])
+    u = np.linalg.solve(choice.curvature, (Y - taken)[..., None])[..., 0]
+    return choice._replace(u=np.asarray(u, dtype=float), shift=shift)
 
 
 def choose(ranges: Ranges, Y: Array, steps: int = STEPS) -> Choice:
@@ -71,7 +127,8 @@ def choose(ranges: Ranges, Y: Array, steps: int = STEPS) -> Choice:
     chosen = lines.choose(np.clip(W @ X.T, lines.lower, lines.upper), is_below)
     slope = np.take_along_axis(lines.slope.T, chosen.T, axis=1).T
     K = _curvature(table, slope, mixture, mixed_rows(table, mixture))
-    return Choice(np.asarray(np.linalg.solve(K, Y[..., None])[..., 0], dtype=float), chosen, mixture)
+    u = np.asarray(np.linalg.solve(K, Y[..., None])[..., 0], dtype=float)
+    return Choice(u, chosen, mixture, W, K)
 
 
 def mixed_rows(table: RowTable, mixture: Mixture) -> Array:

@@ -8,14 +8,15 @@ import numpy as np
 
 from ipub.certificates.row_sums.multipliers import first_order_rise
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.upper import largest_scores
+from ipub.certificates.row_sums.upper import STEPS, largest_scores
 from ipub.rounding import Array, down, up
 
 FIRST_WIDTHS = (1.25, 1.75, 2.5)
 """Widths of ranges, in first-order changes, to look at with a sample of directions; with all, the first of them."""
 
-HOPELESS = 1.08
-"""If the row sums of a sample of directions are all wider than this many times the ranges, nothing will close."""
+HOPELESS, LIKELY = 1.2, 0.98
+"""If the row sums of a sample of directions are all wider than this many times the ranges, nothing will close; if some
+are narrower than that, ranges are likely to close as they are, and else perhaps with refined multipliers."""
 
 N_SAMPLED = 64
 """Directions in that sample."""
@@ -40,10 +41,13 @@ WORTHWHILE = 0.97
 
 
 class ProvedRanges(NamedTuple):
-    """Ranges of all models, and how wide they were tried: in first-order changes, the median of all directions."""
+    """Ranges of all models, and how they were proved."""
 
     ranges: Ranges
     width: float
+    """How wide they were tried: in first-order changes, the median of all directions."""
+    n_refined: int
+    """How often multipliers were refined."""
 
 
 def prove_ranges(at_w: Ranges, width: float | None = None) -> ProvedRanges | None:
@@ -54,20 +58,29 @@ def prove_ranges(at_w: Ranges, width: float | None = None) -> ProvedRanges | Non
     table = at_w.table
     if not table.is_coercive:
         return None
-    Y, low, high = table.directions, at_w.lower, at_w.upper
-    both = np.concatenate([Y, -Y])
+    both = np.concatenate([table.directions, -table.directions])
     first = _first_order_changes(at_w, both)
-    if width is None and not _may_close(at_w, both, first):
-        return None
-    change = first * (FIRST_WIDTHS[0] if width is None else GROWTH * width)
-    for _ in range(MOST_ROUNDS if width is None else MOST_ROUNDS_ALIKE):
+    if width is not None:
+        return _closed(at_w, both, first, GROWTH * width, MOST_ROUNDS_ALIKE, 0)
+    for n_refined in _worth_trying(at_w, both, first):
+        proved = _closed(at_w, both, first, FIRST_WIDTHS[0], MOST_ROUNDS, n_refined)
+        if proved is not None:
+            return proved
+    return None
+
+
+def _closed(at_w: Ranges, both: Array, first: Array, width: float, rounds: int, n_refined: int) -> ProvedRanges | None:
+    """Widen ranges until their row sums lie strictly inside; None if they never do."""
+    low, high, n = at_w.lower, at_w.upper, len(at_w.lower)
+    change = width * first
+    for _ in range(rounds):
         lower, upper = _around(low, high, change)
         ranges = at_w.with_ends(lower, upper)
-        bounds = largest_scores(ranges, both)
-        is_inside = (bounds[: len(Y)] < upper) & (-bounds[len(Y) :] > lower)
+        bounds = largest_scores(ranges, both, n_refined)
+        is_inside = (bounds[:n] < upper) & (-bounds[n:] > lower)
         if is_inside.all():
-            proved = ranges.within(-bounds[len(Y) :], bounds[: len(Y)])
-            return ProvedRanges(proved, float(np.median(change / first)))
+            proved = ranges.within(-bounds[n:], bounds[:n])
+            return ProvedRanges(proved, float(np.median(change / first)), n_refined)
         found = bounds - np.concatenate([high, -low])
         change = np.where(found > change / GROWTH, GROWTH * np.maximum(found, change / GROWTH), change)
         if not np.median(change / first) <= MOST_WIDENED * FIRST_WIDTHS[0]:
@@ -75,18 +88,26 @@ def prove_ranges(at_w: Ranges, width: float | None = None) -> ProvedRanges | Non
     return None
 
 
-def _may_close(at_w: Ranges, both: Array, first: Array) -> bool:
-    """Whether, by a sample of the directions, some ranges may close; of a short table, always."""
+def _worth_trying(at_w: Ranges, both: Array, first: Array) -> tuple[int, ...]:
+    """Return how often multipliers are to be refined so that, by a sample of the directions, ranges may close."""
     low, high = at_w.lower, at_w.upper
     if len(both) <= 2 * N_SAMPLED:
-        return True
+        return 0, len(STEPS)
     sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
-    for width in FIRST_WIDTHS:
-        ranges = at_w.with_ends(*_around(low, high, width * first))
-        found = largest_scores(ranges, both[sampled]) - np.concatenate([high, -low])[sampled]
-        if np.median(found / (width * first[sampled])) < HOPELESS:
-            return True
-    return False
+    at = np.concatenate([high, -low])[sampled]
+
+    def least_ratio(n_refined: int) -> float:
+        ratios = []
+        for width in FIRST_WIDTHS:
+            ranges = at_w.with_ends(*_around(low, high, width * first))
+            found = largest_scores(ranges, both[sampled], n_refined) - at
+            ratios.append(float(np.median(found / (width * first[sampled]))))
+        return min(ratios)
+
+    plain = least_ratio(0)
+    if plain < LIKELY:
+        return (0,)
+    return (len(STEPS),) if plain < HOPELESS and least_ratio(len(STEPS)) < 1.0 else ()
 
 
 def can_be_narrowed(ranges: Ranges) -> bool:
@@ -98,12 +119,12 @@ def can_be_narrowed(ranges: Ranges) -> bool:
     return bool(np.median(found / width) < WORTHWHILE)
 
 
-def narrowed(ranges: Ranges, most: int = MOST_NARROWED) -> Ranges:
+def narrowed(ranges: Ranges, most: int = MOST_NARROWED, n_refined: int = 0) -> Ranges:
     """Return ranges narrowed by their own row sums, while that is worthwhile."""
     Y = ranges.table.directions
     both = np.concatenate([Y, -Y])
     for _ in range(most):
-        bounds = largest_scores(ranges, both)
+        bounds = largest_scores(ranges, both, n_refined)
         following = ranges.within(-bounds[len(Y) :], bounds[: len(Y)])
         is_worthwhile = (following.upper - following.lower).sum() < WORTHWHILE * (ranges.upper - ranges.lower).sum()
         ranges = following

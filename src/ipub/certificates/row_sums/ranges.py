@@ -14,7 +14,7 @@ from ipub.certificates.row_sums.variants import Variants, make_variants
 from ipub.data.interval_matrix import Indices
 from ipub.rounding import Array, down, norm_upper, sum_error, sum_upper, up
 
-N_PIECES = 6
+N_PIECES = 8
 """Pieces of an incomplete row's range of scores: accuracy against time."""
 
 

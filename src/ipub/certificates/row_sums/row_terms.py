@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.multipliers import Mixture, level_spread
+from ipub.certificates.row_sums.multipliers import Mixture, Shift, Worst, level_spread
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.rounding import EPS, TINY, UNDERFLOW, Array
 
@@ -25,8 +26,8 @@ class RowMultipliers(NamedTuple):
     """Of the weights of a missing category's levels, shape (k, n_missing, n_levels) for each category."""
 
 
-def row_multipliers(ranges: Ranges, u: Array, mixture: Mixture) -> RowMultipliers:
-    """Return the multipliers that belong to a mixture."""
+def row_multipliers(ranges: Ranges, u: Array, mixture: Mixture, shift: Shift | None = None) -> RowMultipliers:
+    """Return the multipliers that belong to a mixture, and what is added to them."""
     table = ranges.table
     along = u @ table.incomplete.T + table.sums_of_cells(mixture.mean * u[:, table.cell_columns])
     for missing, shares in zip(table.missing, mixture.shares, strict=True):
@@ -40,23 +41,43 @@ def row_multipliers(ranges: Ranges, u: Array, mixture: Mixture) -> RowMultiplier
         spread = level_spread(shares, u[:, None, missing.columns])
         part = score[:, missing.rows, None] * (shares - missing.center)
         levels.append(part + mixture.slope[:, missing.rows, None] * spread)
+    if shift is not None:
+        score, cells = score + shift.score, cells + shift.cells
     return RowMultipliers(score, cells, tuple(levels))
 
 
-def largest_row_terms(ranges: Ranges, u: Array, multipliers: RowMultipliers) -> Array:
-    """Bound the term of each incomplete row from above, for each of k directions; shape (k, n_incomplete).
+class RowTerms(NamedTuple):
+    """Bounds of the terms of the incomplete rows, and where they are largest."""
+
+    largest: Array
+    """Shape (k, n_incomplete)."""
+    worst: Worst | None
+
+
+def largest_row_terms(ranges: Ranges, u: Array, multipliers: RowMultipliers, *, with_worst: bool = False) -> RowTerms:
+    """Bound the term of each incomplete row from above, for each of k directions.
 
     ``z s + zeta.omega - psi(s + d.omega) (x + d).u`` over cells d, scores s of the center and weights omega in their
     ranges. For a fixed score ``s + d.omega`` and any factor nu of its definition this is a sum over the cells.
     """
     terms = _VariantTerms(ranges, u, multipliers)
     best = np.full(terms.along.shape, -np.inf)
+    place = np.zeros(best.shape, dtype=np.int8)
+    chosen = np.zeros(best.shape)
     for piece in range(len(ranges.points.off_chord)):
         over_factors = np.full(best.shape, np.inf)
+        factor_there = np.zeros(best.shape)
         for factor in terms.factors(piece):
-            np.fmin(over_factors, terms.largest_over(piece, factor), out=over_factors)
+            bound = terms.largest_over(piece, factor)
+            if with_worst:
+                factor_there = np.where(bound < over_factors, factor, factor_there)
+            np.fmin(over_factors, bound, out=over_factors)
+        if with_worst:
+            is_larger = over_factors > best
+            place, chosen = np.where(is_larger, piece, place), np.where(is_larger, factor_there, chosen)
         np.maximum(best, over_factors, out=best)
-    return ranges.variants.largest_of_row(best + terms.rounding())
+    largest = ranges.variants.largest_of_row(best + terms.rounding())
+    return RowTerms(largest, terms.worst(best, place, chosen) if with_worst else None)
 
 
 class _VariantTerms:
@@ -151,6 +172,27 @@ class _VariantTerms:
                 middle, radius = middle[each.level, None], radius[each.level, None]
             terms.append(total - of_rows * middle + (np.abs(apart - of_rows) - np.abs(apart)) * radius)
         return terms
+
+    def worst(self, best: Array, piece: NDArray[np.integer], factor: Array) -> Worst:
+        """Return about where each row's term is largest, given its variants' terms, and in which piece they are."""
+        ranges, table, variants, points = self.ranges, self.ranges.table, self.ranges.variants, self.ranges.points
+        variant = variants.best_of_row(best)
+        piece, factor = np.take_along_axis(piece, variant, axis=1), np.take_along_axis(factor, variant, axis=1)
+        score, value = points.score[piece, variant], points.middle[piece, variant]
+        slope, at = self.multipliers.score + factor, table.cell_rows
+        places = variants.places[variant[:, at], variants.rank_of_cell]
+        turned, pull = slope[:, at], value[:, at] * self.u[:, table.cell_columns]
+        middle, radius = ranges.weight_middle[table.cell_columns], ranges.weight_radius[table.cell_columns]
+        ends, weights = [], []
+        for change in (variants.lower[places], variants.upper[places]):
+            meets = self.multipliers.cells - turned * change
+            ends.append(meets * middle + np.abs(meets) * radius - pull * change)
+            weights.append(middle + np.sign(meets) * radius)
+        is_upper = ends[1] > ends[0]
+        chosen = np.where(is_upper, weights[1], weights[0])
+        moved = np.where(is_upper, variants.upper[places], variants.lower[places]) * chosen
+        center = score - table.sums_of_cells(moved)
+        return Worst(np.clip(center, ranges.row_lower, ranges.row_upper), chosen)
 
     def rounding(self) -> Array:
         """Bound the rounding of each term: so many units of the sum of the sizes of all it is made of (F2)."""

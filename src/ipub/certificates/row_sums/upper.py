@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ipub.certificates.row_sums.multipliers import Choice, choose
+from ipub.certificates.row_sums.multipliers import Choice, Worst, choose, refined
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.row_terms import RowMultipliers, largest_row_terms, row_multipliers
 from ipub.parallel import row_slices
@@ -14,24 +16,74 @@ NUMBERS = 1 << 20
 """Numbers of a row sum that are looked at in one go: directions times rows, cells and columns."""
 
 
+STEPS = (0.2, 0.14, 0.12, 0.1)
+"""Lengths of the steps by which multipliers are refined."""
+
+
 @overflow_means_unbounded()
-def largest_scores(ranges: Ranges, Y: Array) -> Array:
-    """Bound ``y.w''`` from above, for each direction in Y and the models w'' of all completions in the ranges."""
+def largest_scores(ranges: Ranges, Y: Array, n_refined: int = 0) -> Array:
+    """Bound ``y.w''`` from above, for each direction in Y and the models w'' of all completions in the ranges.
+
+    Parameters
+    ----------
+    ranges : Ranges
+    Y : array of shape (k, d)
+    n_refined : int
+        How often multipliers are refined, at most len(STEPS): each time costs as much as the first bound.
+    """
     table, result = ranges.table, np.full(len(Y), np.inf)
     n_numbers = len(table.complete) + len(table.incomplete) * (len(table.w) + 8)
     n_numbers += 8 * len(ranges.variants.cells) + 4 * len(ranges.variants.row)
     for chunk in row_slices(len(Y), n_numbers + len(table.w) ** 2, NUMBERS):
         try:
-            choice = choose(ranges, Y[chunk])
+            result[chunk] = _refined_bound(ranges, Y[chunk], n_refined)
         except np.linalg.LinAlgError:
             continue
-        bound = bound_with(ranges, Y[chunk], choice)
-        result[chunk] = np.where(np.isnan(bound), np.inf, bound)
     return result
+
+
+def _refined_bound(ranges: Ranges, Y: Array, n_refined: int) -> Array:
+    """Choose lines and mixtures, bound, and refine; the least of all bounds."""
+    choice = choose(ranges, Y)
+    if not n_refined or not len(ranges.table.cell_rows):
+        return _or_infinite(bound_with(ranges, Y, choice))
+    bound, best = bound_and_worst(ranges, Y, choice), np.full(len(Y), np.inf)
+    for step in STEPS[:n_refined]:
+        np.minimum(best, _or_infinite(bound.upper), out=best)
+        choice = refined(ranges, Y, choice, bound.worst, bound.size, step)
+        bound = bound_and_worst(ranges, Y, choice)
+    return np.asarray(np.minimum(best, _or_infinite(bound.upper)))
+
+
+def _or_infinite(bound: Array) -> Array:
+    return np.where(np.isnan(bound), np.inf, bound)
+
+
+class BoundAndWorst(NamedTuple):
+    """Upper bounds, where the terms of the incomplete rows are largest, and the sizes of their scores' multipliers."""
+
+    upper: Array
+    worst: Worst
+    size: Array
 
 
 def bound_with(ranges: Ranges, Y: Array, choice: Choice) -> Array:
     """Bound ``y.w''`` from above, with lines and mixtures that were chosen, whatever they are (Theorem 11)."""
+    multipliers = row_multipliers(ranges, choice.u, choice.mixture, choice.shift)
+    return _bound(ranges, Y, choice, multipliers, largest_row_terms(ranges, choice.u, multipliers).largest)
+
+
+def bound_and_worst(ranges: Ranges, Y: Array, choice: Choice) -> BoundAndWorst:
+    """Bound ``y.w''`` as `bound_with` does, and say where the rows' terms are largest."""
+    multipliers = row_multipliers(ranges, choice.u, choice.mixture, choice.shift)
+    terms = largest_row_terms(ranges, choice.u, multipliers, with_worst=True)
+    assert terms.worst is not None
+    upper = _bound(ranges, Y, choice, multipliers, terms.largest)
+    return BoundAndWorst(upper, terms.worst, np.abs(multipliers.score))
+
+
+def _bound(ranges: Ranges, Y: Array, choice: Choice, multipliers: RowMultipliers, terms: Array) -> Array:
+    """Add up what complete and incomplete rows, the residual and the tilt can do, rounded up."""
     table, lines, u = ranges.table, ranges.lines, choice.u
     n_complete, d = table.complete.shape
     along = u @ table.complete.T
@@ -39,8 +91,6 @@ def bound_with(ranges: Ranges, Y: Array, choice: Choice) -> Array:
         np.take_along_axis(each.T, choice.lines.T, axis=1).T for each in (lines.above, lines.below, lines.slope)
     )
     complete = np.where(along > 0.0, along * above, -along * below) @ table.complete_weight
-    multipliers = row_multipliers(ranges, u, choice.mixture)
-    terms = largest_row_terms(ranges, u, multipliers)
     incomplete = terms @ table.incomplete_weight
     norm = np.sqrt(np.einsum("kd,kd->k", u, u)) * (1.0 + (d + 4) * EPS) + UNDERFLOW
     error = (n_complete + 2 * d + 32) * EPS * norm * ranges.complete_size

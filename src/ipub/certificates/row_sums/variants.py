@@ -109,6 +109,36 @@ class Variants:
             first += count
         return sums
 
+    @cached_property
+    def places(self) -> Indices:
+        """Where among the variants' cells the first, second, ... cell of each variant is; shape (n_variants, n)."""
+        places = np.zeros((len(self.row), max(len(self.ranks), 1)), dtype=np.intp)
+        first = 0
+        for rank, count in enumerate(self.ranks):
+            places[:count, rank] = np.arange(first, first + count)
+            first += count
+        return places
+
+    @cached_property
+    def rank_of_cell(self) -> Indices:
+        """Whether each cell of the table is the first, second, ... of its row."""
+        rank = np.zeros(self.cells.max(initial=-1) + 1, dtype=np.intp)
+        rank[self.cells] = np.repeat(np.arange(len(self.ranks)), self.ranks)
+        return rank
+
+    @cached_property
+    def of_row(self) -> Indices:
+        """The variants of each row, the first of them repeated where there are fewer; shape (n_rows, n)."""
+        ends = np.append(self.first_of_row[1:], len(self.order))
+        counts = ends - self.first_of_row
+        place = np.arange(counts.max(initial=1))
+        return self.order[self.first_of_row[:, None] + np.where(place < counts[:, None], place, 0)]
+
+    def best_of_row(self, values: Array) -> Indices:
+        """Return the variant of each incomplete row with the largest value; values have shape (k, n_variants)."""
+        which = values[:, self.of_row].argmax(axis=2)
+        return np.asarray(self.of_row[np.arange(len(self.of_row)), which], dtype=np.intp)
+
     def largest_of_row(self, values: Array) -> Array:
         """Return the largest value of each incomplete row's variants, along the last axis."""
         return np.asarray(np.maximum.reduceat(values[..., self.order], self.first_of_row, axis=-1))

@@ -1,0 +1,263 @@
+"""The parts of row sums: chords, lines, terms of incomplete rows, and how a table is laid out for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from ipub.certificates import slope, tight
+from ipub.certificates.row_sums import table as table_module
+from ipub.certificates.row_sums import variants as variants_module
+from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
+from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph, graph_points
+from ipub.certificates.row_sums.lines import Lines
+from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.row_terms import RowMultipliers, largest_row_terms
+from ipub.certificates.row_sums.table import RowTable
+from ipub.data.holes import column_ranges
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.datasets import load_mammographic_masses
+from ipub.engine import MemoryRows, with_intercept_column
+from ipub.losses import LOSSES, make_loss
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from support.cases import Case, intervals, train
+from support.row_sums import ranges_over
+from support.tiny_cases import tiny_choices
+
+each_loss = pytest.mark.parametrize("loss_name", LOSSES)
+
+
+N_ROWS, N_STEPS = 60, 20
+
+
+def graph_of(loss_name: str, rng: np.random.Generator, n: int) -> JoinedGraphs:
+    """Return derivatives of a loss, with another parameter in place of its default, then steps of an l1 penalty."""
+    loss = make_loss(loss_name, {"hinge_width": 0.3, "huber_delta": 0.7})
+    y = rng.normal(size=n) if loss.task == "regression" else rng.choice([-1.0, 1.0], size=n)
+    return JoinedGraphs(LossGraph(loss, y), SignGraph(rng.uniform(0.1, 1.0, size=N_STEPS)), n)
+
+
+def score_ranges(graph: JoinedGraphs, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Draw ranges of scores, some of which begin or end exactly at a jump."""
+    jumps, width = np.append(graph.first.y, np.zeros(N_STEPS)), 10.0 ** rng.uniform(-6.0, 1.0, size=N_ROWS + N_STEPS)
+    middle, which = jumps + rng.normal(size=len(jumps)), np.arange(len(jumps)) % 4
+    lower = np.select([which == 0, which == 1], [jumps, jumps - width], middle - 0.5 * width)
+    return lower, np.where(which == 1, jumps, lower + width)
+
+
+def sampled(graph: JoinedGraphs, score: np.ndarray) -> np.ndarray:
+    """Return derivatives at scores; where there is a jump, of either side."""
+    low, high = graph.range(score, score)
+    return np.stack([low, high, graph.value(score)])
+
+
+@each_loss
+def test_no_derivative_is_farther_from_a_chord_than_said(loss_name):
+    """Lemma 24."""
+    rng = np.random.default_rng(0)
+    graph = graph_of(loss_name, rng, N_ROWS)
+    lower, upper = score_ranges(graph, rng)
+    points = graph_points(graph, lower, upper, 4)
+    np.testing.assert_array_equal(points.score[[0, -1]], [lower, upper])
+    for piece in range(4):
+        ends = [sampled(graph, points.score[end])[:2] for end in (piece, piece + 1)]
+        for derivatives, end in zip(ends, (piece, piece + 1), strict=True):
+            assert (np.abs(derivatives - points.middle[end]) <= points.radius[end] * (1.0 + 1e-12)).all()
+        for share in np.linspace(0.0, 1.0, 41):
+            score = points.score[piece] + share * (points.score[piece + 1] - points.score[piece])
+            score = np.clip(score, points.score[piece], points.score[piece + 1])
+            for first in ends[0]:
+                for last in ends[1]:
+                    away = np.abs(sampled(graph, score) - (first + share * (last - first)))
+                    assert (away <= points.off_chord[piece] + 1e-12).all()
+
+
+@each_loss
+def test_lines_are_above_and_below_the_derivative_everywhere(loss_name):
+    """Lemma 25."""
+    rng = np.random.default_rng(1)
+    graph = graph_of(loss_name, rng, N_ROWS)
+    lower, upper = score_ranges(graph, rng)
+    lines = Lines.of(graph, lower, upper)
+    slack = np.full(lines.slope.shape, np.inf)
+    for share in np.linspace(0.0, 1.0, 201):
+        score = np.clip(lower + share * (upper - lower), lower, upper)
+        for derivative in sampled(graph, score):
+            room = 1e-12 * (1.0 + np.abs(derivative) + np.abs(lines.slope * score))
+            assert (lines.slope * score - derivative <= lines.above + room).all()
+            assert (derivative - lines.slope * score <= lines.below + room).all()
+            slack = np.minimum(slack, lines.above - (lines.slope * score - derivative))
+    if LOSSES[loss_name].twice_differentiable:  # and they are not far from touching it
+        assert (slack[:, :N_ROWS] <= 0.01 * (1.0 + lines.slope[:, :N_ROWS] * (upper - lower)[:N_ROWS])).all()
+
+
+def test_an_l1_penalty_is_a_step():
+    graph = SignGraph(np.array([2.0, 2.0, 2.0]))
+    low, high = graph.range(np.array([-1.0, -1.0, 0.5]), np.array([-0.5, 1.0, 1.0]))
+    np.testing.assert_array_equal(low, [-2.0, -2.0, 2.0])
+    np.testing.assert_array_equal(high, [-2.0, 2.0, 2.0])
+
+
+# --- Lemma 26 -----------------------------------------------------------------------------------------------------
+
+
+def worst_sampled(ranges: Ranges, u: np.ndarray, multipliers: RowMultipliers, rng, count: int, doubt: float = 0.0):
+    """Return the largest term of each incomplete row that sampled cells, levels, scores and weights give.
+
+    Derivatives may be off by a doubt.
+    """
+    table, n = ranges.table, len(ranges.table.incomplete)
+    found = np.full((len(u), n), -np.inf)
+    for _ in range(count):
+        at_end = rng.random() < 0.7
+
+        def between(low, high, at_end=at_end):
+            share = rng.random(np.shape(low))
+            return low + (np.round(share) if at_end else share) * (high - low)
+
+        w = between(ranges.weight_lower, ranges.weight_upper)
+        s = between(ranges.row_lower, ranges.row_upper)
+        d = between(-table.cell_radii, table.cell_radii)
+        score = s + table.sums_of_cells(d * w[table.cell_columns])
+        along = u @ table.incomplete.T + table.sums_of_cells(d * u[:, table.cell_columns])
+        total = multipliers.score * s + table.sums_of_cells(multipliers.cells * w[table.cell_columns])
+        is_center = rng.random(n) < 0.2
+        for missing, of_levels in zip(table.missing, multipliers.levels, strict=True):
+            levels = rng.integers(0, len(missing.columns), size=len(missing.rows))
+            change = np.eye(len(missing.columns))[levels] - missing.center
+            change[is_center[missing.rows]] = 0.0
+            score[missing.rows] += change @ w[missing.columns]
+            along[:, missing.rows] += u[:, missing.columns] @ change.T
+            total[:, missing.rows] += of_levels @ w[missing.columns]
+        if table.missing:  # the center has its cells at the center too
+            in_center = is_center[table.cell_rows] & np.isin(
+                table.cell_rows, np.concatenate([m.rows for m in table.missing])
+            )
+            if in_center.any():
+                continue
+        low, high = table.incomplete_graph.range(score, score)
+        for derivative in (low - doubt, high + doubt):
+            np.maximum(found, total - derivative * along, out=found)
+    return found
+
+
+@pytest.mark.parametrize("most_variants", [64, 1])
+@each_loss
+def test_no_sampled_term_of_a_row_is_above_its_bound(loss_name, most_variants, monkeypatch):
+    """Lemma 26, with categories settled and not, for any multipliers."""
+    monkeypatch.setattr(variants_module, "MOST_VARIANTS", most_variants)
+    gaps = []
+    for number in range(8):
+        rng = np.random.default_rng([2, number])
+        case = one_wide_row(rng, loss_name) if number % 2 else tiny_choices(rng, loss_name, "l2", gentle=False)
+        solution = train(case.problem)
+        table = RowTable.of(case.problem, solution)
+        W = solution.w + rng.choice([1e-3, 0.1, 1.0]) * rng.normal(size=(2, len(solution.w)))
+        ranges = ranges_over(table, W)
+        u, k = rng.normal(size=(4, len(solution.w))), 4
+        multipliers = RowMultipliers(
+            rng.normal(size=(k, len(table.incomplete))),
+            rng.normal(size=(k, len(table.cell_rows))),
+            tuple(rng.normal(size=(k, len(each.rows), len(each.columns))) for each in table.missing),
+        )
+        doubt = (0.0, 1.0)[number // 4]
+        ranges.__dict__["points"] = ranges.points._replace(radius=ranges.points.radius + doubt)
+        bounds = largest_row_terms(ranges, u, multipliers)
+        found = worst_sampled(ranges, u, multipliers, rng, 400, doubt)
+        assert (found <= bounds + 1e-11 * (1.0 + np.abs(bounds))).all()
+        gaps.append(((bounds - found) / (1.0 + np.abs(found))).min())
+    assert min(gaps) < 0.05  # the samples come near what is claimed
+
+
+def one_wide_row(rng: np.random.Generator, loss_name: str) -> Case:
+    """A row with up to three cells, in a few others."""
+    table, radius = rng.normal(size=(5, 3)), np.full((5, 3), np.nan)
+    radius[0, : rng.integers(1, 4)] = rng.uniform(0.1, 1.5)
+    y = rng.choice([-1.0, 1.0], size=5)
+    return Case(intervals(table, radius), y, None, LOSSES[loss_name], ElasticNet(0.1), table[:2])
+
+
+# --- the table ----------------------------------------------------------------------------------------------------
+
+
+def test_cells_are_laid_out_by_their_rank_in_the_row():
+    radius = np.full((5, 3), np.nan)
+    radius[1, 2] = 0.1
+    radius[3] = [0.2, 0.3, 0.4]
+    radius[4, :2] = 0.5
+    weight = np.array([1.0, 1.0, 0.0, 2.0, 1.0])
+    case = Case(
+        intervals(np.arange(15.0).reshape(5, 3), radius), np.ones(5), weight, LOSSES["huber"], ElasticNet(1.0), None
+    )
+    table = RowTable.of(case.problem, train(case.problem))
+    np.testing.assert_array_equal(table.incomplete[:, 0], [9.0, 12.0, 3.0])
+    np.testing.assert_array_equal(table.incomplete_weight, np.array([2.0, 1.0, 1.0]) / 5.0)
+    np.testing.assert_array_equal(table.complete[:, 0], [0.0])  # the row without weight is left out
+    assert table.ranks == (3, 2, 1)
+    np.testing.assert_array_equal(table.cell_rows, [0, 1, 2, 0, 1, 0])
+    np.testing.assert_array_equal(table.cell_columns, [0, 0, 2, 1, 1, 2])
+    np.testing.assert_array_equal(table.sums_of_cells(table.cell_radii), [0.2 + 0.3 + 0.4, 1.0, 0.1])
+    for at, rows in ((table.complete_at, table.complete), (table.incomplete_at, table.incomplete)):
+        np.testing.assert_array_equal(table.directions[at], rows)
+    np.testing.assert_array_equal(table.directions[table.weights_at], np.eye(3))
+
+
+def test_variants_hold_every_option_of_a_row():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        case = tiny_choices(rng, "log_loss", "l2", gentle=False)
+        table = RowTable.of(case.problem, train(case.problem))
+        for with_centers in (False, True):
+            variants = variants_module.make_variants(table, with_centers=with_centers)
+            np.testing.assert_array_equal(np.unique(variants.row), np.arange(len(table.incomplete)))
+            counts = np.bincount(table.cell_rows, minlength=len(table.incomplete))
+            np.testing.assert_array_equal(
+                np.bincount(variants.cell_variants, minlength=len(variants.row)), counts[variants.row]
+            )
+            np.testing.assert_array_equal(variants.row[variants.cell_variants], table.cell_rows[variants.cells])
+            for cell, radius in enumerate(table.cell_radii):
+                here = variants.cells == cell
+                assert variants.lower[here].min() == -radius
+                assert variants.upper[here].max() == radius
+                # Neighbouring pieces meet.
+                assert set(np.round(variants.lower[here], 12)) - {-round(radius, 12)} <= {
+                    0.0,
+                    *np.round(variants.upper[here], 12),
+                }
+            for number, missing in enumerate(table.missing):
+                levels = {level for each in variants.levels if each.category == number for level in each.level.tolist()}
+                wanted = set(range(len(missing.columns))) | ({variants_module.CENTER} if with_centers else set())
+                assert levels == wanted
+
+
+def test_long_tables_many_levels_and_uncertain_labels_are_left_alone(monkeypatch):
+    rng = np.random.default_rng(4)
+    case = tiny_choices(rng, "log_loss", "l2", gentle=True)
+    solution = train(case.problem)
+    assert RowTable.of(case.problem, solution) is not None
+    for name in ("MOST_ROWS", "MOST_WORK", "MOST_LEVELS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(table_module, name, 1)
+            assert row_sum_bounds(case.problem, solution) is None
+
+
+# --- use ----------------------------------------------------------------------------------------------------------
+
+
+def test_where_slopes_are_loose_tight_is_many_times_narrower_by_row_sums():
+    """Mammographic masses, every third row, at a weak penalty: row sums close there, and are used."""
+    X, labels = load_mammographic_masses()
+    X, y = X[::-3], np.where(labels[::-3] == "malignant", 1.0, -1.0)
+    scaler = StandardScaler().fit(X)
+    ranges = np.ascontiguousarray(scaler.transform(column_ranges(X).T).T)
+    rows = MemoryRows(IntervalMatrix.from_table(scaler.transform(X), ranges), y, None)
+    problem = Problem(with_intercept_column(rows), LOSSES["log_loss"], ElasticNet(0.003, n_free=1))
+    solution = train(problem)
+    certificate = tight(problem, solution)
+    assert certificate.parts_of(RowSumBounds)
+    test_rows = np.column_stack([np.nan_to_num(scaler.transform(X[:20])), np.ones(20)])
+    by_rows = np.ptp(certificate.score_bounds(test_rows), axis=1)
+    by_slopes = np.ptp(slope(problem, solution).score_bounds(test_rows), axis=1)
+    assert (by_rows < 0.1 * by_slopes).all()

@@ -1,0 +1,469 @@
+"""Row sums (section 16): they hold for every w in the ranges, ranges prove themselves, and no model leaves them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from flint import arb, ctx, fmpq
+
+from ipub.certificates.row_sums import bounds as bounds_module
+from ipub.certificates.row_sums import prove as prove_module
+from ipub.certificates.row_sums import upper as upper_module
+from ipub.certificates.row_sums.bounds import row_sum_bounds
+from ipub.certificates.row_sums.multipliers import Choice, Mixture, choose
+from ipub.certificates.row_sums.prove import prove_ranges
+from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.row_terms import row_multipliers
+from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.upper import _residual_upper as residual_upper
+from ipub.certificates.row_sums.upper import bound_with, largest_scores
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
+from ipub.rounding import dot_bounds
+from support.attacks import Tally, attack
+from support.cases import FAMILIES, MODELS, Case, draw_case, draw_solution, intervals, train, vary_loss, with_intercept
+from support.exact_proofs import prove
+from support.oracles.rationals import exact_dot, rational, rationals
+from support.planted import plant_function
+from support.row_sums import (
+    RowSums,
+    completed_tables,
+    exact_force,
+    exact_score,
+    forces,
+    random_choice,
+    ranges_over,
+    without_tilt,
+)
+from support.tiny_cases import TABLES, tiny_case, tiny_choices
+
+LOSS_NAMES = tuple(LOSSES)
+SMOOTH_NAMES = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
+
+each_loss = pytest.mark.parametrize("loss_name", LOSS_NAMES)
+each_smooth_loss = pytest.mark.parametrize("loss_name", SMOOTH_NAMES)
+each_penalty = pytest.mark.parametrize("penalty", ["l2", "elastic net"])
+each_intercept = pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
+
+
+def draw(rng: np.random.Generator, number: int, loss_name: str, penalty: str) -> Case:
+    """Draw a problem: a few rows, missing categories, or one of the odd families, with an intercept or not."""
+    if number % 3 == 0:
+        case = tiny_case(rng, str(rng.choice(TABLES)), loss_name, penalty, int(rng.integers(1, 5)))
+    elif number % 3 == 1:
+        case = tiny_choices(rng, loss_name, penalty, bool(rng.integers(2)))
+    else:
+        case = draw_case(rng, str(rng.choice(list(FAMILIES))), loss_name, penalty)
+    case = vary_loss(rng, case)
+    return with_intercept(case) if rng.random() < 0.5 else case
+
+
+def directions(case: Case) -> np.ndarray:
+    rows = case.extended(case.matrix.center_rows(slice(0, 2)))
+    return np.vstack([case.X_test, rows, -case.X_test, -rows])
+
+
+def row_table(case: Case, solution) -> RowTable | None:
+    table = RowTable.of(case.problem, solution)
+    return table if table is not None and len(table.incomplete) else None
+
+
+# --- Theorem 11 ---------------------------------------------------------------------------------------------------
+
+
+def wrong_row_sums(seed: int, loss_name: str, penalty: str, problems: int) -> tuple[int, list[str]]:
+    """Compare row sums with ``y.w - u.F`` for vectors w that span the ranges, and completions; any multipliers."""
+    count, wrong = 0, []
+    for number in range(problems):
+        rng = np.random.default_rng([seed, number, LOSS_NAMES.index(loss_name), len(penalty)])
+        case = draw(rng, number, loss_name, penalty)
+        solution = draw_solution(rng, case, str(rng.choice(["trained", "noisy", "zero", "scaled"])))
+        table = row_table(case, solution)
+        if table is None:
+            continue
+        w, spread = solution.w, rng.choice([0.0, 1e-8, 1e-3, 0.1, 1.0, 3.0])
+        size = spread * (np.abs(w) + 1e-3 * (np.abs(w).max() or 1.0))
+        W = w + size * rng.normal(size=(rng.integers(1, 4), len(w)))
+        Y, ranges = directions(case), ranges_over(without_tilt(table), W)
+        try:
+            choice = random_choice(rng, ranges, Y)
+        except np.linalg.LinAlgError:
+            continue
+        bounds = bound_with(ranges, Y, choice)
+        for completed in completed_tables(rng, case, 6, with_centers=True):
+            F = forces(case, completed, W)
+            value = Y @ W.T - choice.u @ F.T
+            scale = np.abs(Y) @ np.abs(W).T + np.abs(choice.u) @ np.abs(F).T
+            count += value.size
+            if not (bounds[:, None] >= value - 1e-11 * scale).all():
+                wrong.append(f"problem {number}: {bounds} but {value.max(axis=1)}; {case!r}")
+    return count, wrong
+
+
+@each_penalty
+@each_loss
+def test_row_sums_hold_for_every_w_and_completion_whatever_is_chosen(loss_name, penalty):
+    with np.errstate(all="ignore"):
+        count, wrong = wrong_row_sums(0, loss_name, penalty, problems=30)
+    assert wrong == []
+    assert count > 2000
+
+
+@each_penalty
+@each_smooth_loss
+def test_row_sums_at_a_point_are_exact_but_for_rounding(loss_name, penalty, report_proofs):
+    """With point ranges and no width the bound is what rounding left: a unit that is not counted shows."""
+    count = 0
+    for number in range(10):
+        rng = np.random.default_rng([1, number, LOSS_NAMES.index(loss_name), len(penalty)])
+        case = point_case(rng, number, loss_name, penalty)
+        solution = draw_solution(rng, case, "noisy")
+        table = row_table(case, solution)
+        assert table is not None
+        Y, ranges = directions(case), ranges_over(without_tilt(table), solution.w[None])
+        with np.errstate(all="ignore"):
+            try:
+                choice = random_choice(rng, ranges, Y)
+            except np.linalg.LinAlgError:
+                continue
+            bounds = bound_with(ranges, Y, choice)
+        with ctx.workprec(300):
+            F = exact_force(case, case.extended(case.matrix.center_rows(slice(0, len(case.y)))), solution.w)
+            for y, u, bound in zip(Y, choice.u, bounds, strict=True):
+                exact = exact_score(y, solution.w)
+                for part, value in zip(F, u.tolist(), strict=True):
+                    exact -= part * arb(value)
+                assert arb(bound) >= exact
+                count += 1
+    assert count > 0
+    report_proofs(count)
+
+
+def point_case(rng: np.random.Generator, number: int, loss_name: str, penalty: str) -> Case:
+    """Rows whose uncertain cells have next to no width."""
+    n, d = int(rng.integers(3, 30)), int(rng.integers(1, 5))
+    table, radius = rng.normal(size=(n, d)), np.full((n, d), np.nan)
+    scale = 10.0 ** (rng.choice([-6.0, 0.0, 6.0], size=d) if number % 2 else np.zeros(d))
+    radius[rng.random((n, d)) < rng.choice([0.1, 0.9])] = 1e-300
+    radius[0, 0] = 1e-300
+    loss = LOSSES[loss_name]
+    y = rng.normal(size=n) if loss.task == "regression" else rng.choice([-1.0, 1.0], size=n)
+    kappa = 0.0 if penalty == "l2" else 0.01
+    penalty_of = ElasticNet(10.0 ** rng.uniform(-4.0, 0.5), kappa)
+    weight = rng.choice([0.1, 1.0, 3.0], size=n)
+    case = Case(intervals(table * scale, radius), y, weight, loss, penalty_of, rng.normal(size=(2, d)) / scale)
+    return with_intercept(case) if number % 3 == 0 else case
+
+
+@each_penalty
+@each_smooth_loss
+def test_the_centers_gradient_is_bounded_exactly(loss_name, penalty):
+    for number in range(12):
+        rng = np.random.default_rng([2, number, LOSS_NAMES.index(loss_name), len(penalty)])
+        case = point_case(rng, number, loss_name, penalty)
+        model = ("trained", "noisy", "zero", "one step")[number % 4]
+        solution = draw_solution(rng, case, model)
+        table = RowTable.of(case.problem, solution)
+        with ctx.workprec(300):
+            F = exact_force(case, case.extended(case.matrix.center_rows(slice(0, len(case.y)))), solution.w)
+            for j, part in enumerate(F):
+                # Where a weight is zero the subgradient is the one that leaves the least.
+                rest = arb.max(abs(part) - case.penalty.kappa, arb(0)) if solution.w[j] == 0.0 else abs(part)
+                is_free = case.penalty.n_free and j == len(solution.w) - 1
+                assert arb(table.gradient_upper[j]) >= (abs(part) if is_free else rest)
+
+
+@each_penalty
+def test_the_tilted_center_is_covered_for_any_model(penalty):
+    """At the start of the way w' is the model, however badly it was trained."""
+    for number in range(60):
+        rng = np.random.default_rng([3, number, len(penalty)])
+        case = draw(rng, number, LOSS_NAMES[number % len(LOSS_NAMES)], penalty)
+        solution = draw_solution(rng, case, str(rng.choice(["noisy", "scaled", "garbage", "loose"])))
+        table = row_table(case, solution)
+        if table is None:
+            continue
+        with np.errstate(all="ignore"):
+            ranges = ranges_over(table, solution.w[None])
+            bounds = largest_scores(ranges, directions(case))
+            assert (
+                bounds >= directions(case) @ solution.w - 1e-12 * np.abs(directions(case)) @ np.abs(solution.w)
+            ).all()
+
+
+def test_the_tilt_is_no_more_than_the_gradient():
+    rng = np.random.default_rng(4)
+    case = draw_case(rng, "plain", "log_loss", "l2")
+    solution = train(case.problem)
+    table = row_table(case, replace(solution, w=solution.w + 0.3))
+    Y = directions(case)
+    ranges = ranges_over(table, table.w[None])
+    choice = choose(ranges, Y)
+    untilted = bound_with(replace(ranges, table=without_tilt(table)), Y, choice)
+    tilt = bound_with(ranges, Y, choice) - untilted
+    np.testing.assert_allclose(tilt, np.abs(choice.u) @ table.gradient_upper, rtol=1e-9)
+
+
+def test_what_is_not_known_bounds_nothing(monkeypatch):
+    at_w = at_w_of(simple_case())
+    unknown = at_w.with_ends(np.full_like(at_w.lower, -np.inf), np.full_like(at_w.upper, np.inf))
+    with np.errstate(all="ignore"):
+        assert (largest_scores(unknown, np.eye(4)) == np.inf).all()
+    plant_function(monkeypatch, upper_module, "bound_with", lambda _, Y, __: np.full(len(Y), np.nan))
+    assert (largest_scores(at_w, np.eye(4)) == np.inf).all()
+
+
+@pytest.mark.parametrize("heavy", ["complete", "incomplete"])
+def test_products_that_cancel_are_rounded_outward(heavy):
+    """At w = 0 scores are exact and no multiplier counts; ``x.u`` is next to nothing but for what it loses."""
+    rng, d = np.random.default_rng(13), 40
+    table, radius = rng.normal(size=(2, d)), np.full((2, d), np.nan)
+    radius[1, 0] = 1e-300
+    weight = np.array([1.0, 1e-9] if heavy == "complete" else [1e-9, 1.0])
+    case = Case(intervals(table, radius), np.ones(2), weight, LOSSES["squared_error"], ElasticNet(1e-9), np.eye(d))
+    solution = replace(train(case.problem), w=np.zeros(d))
+    ranges = ranges_over(without_tilt(row_table(case, solution)), solution.w[None])
+    U = rng.normal(size=(300, d))
+    basis = np.linalg.qr(table.T)[0]
+    U -= (U @ basis) @ basis.T
+    nothing = Mixture(np.zeros((300, 1)), np.zeros((300, 1)), np.zeros((300, 1)), ())
+    bounds = bound_with(ranges, np.zeros_like(U), Choice(U, np.zeros((300, 1), dtype=np.intp), nothing))
+    with ctx.workprec(300):
+        F = exact_force(case, table, solution.w)
+        for u, bound in zip(U.tolist(), bounds, strict=True):
+            assert arb(bound) >= -sum((part * arb(value) for part, value in zip(F, u, strict=True)), arb(0))
+
+
+def test_what_the_multipliers_leave_is_rounded_outward():
+    rng = np.random.default_rng(14)
+    case = simple_case()
+    solution = train(case.problem)
+    table = row_table(case, solution)
+    ranges = ranges_over(table, solution.w + 0.1 * rng.normal(size=(2, 4)))
+    Y = rng.normal(size=(20, 4))
+    choice = choose(ranges, Y)
+    multipliers = row_multipliers(ranges, choice.u, choice.mixture)
+    slope = np.take_along_axis(ranges.lines.slope.T, choice.lines.T, axis=1).T
+    pulls = slope * (choice.u @ table.complete.T)
+    left = residual_upper(ranges, Y, choice.u, pulls, np.sqrt((choice.u**2).sum(axis=1)) * (1 + 1e-15), multipliers)
+    share = fmpq(1, 40)
+    for k in range(len(Y)):
+        rest = rationals(Y[k])
+        u = rationals(choice.u[k])
+        rest = [value - rational(strength) * each for value, strength, each in zip(rest, table.lam, u, strict=True)]
+        for x, each in zip(table.complete, slope[k], strict=True):
+            pull = share * rational(each) * exact_dot(rationals(x), u)
+            rest = [value - pull * cell for value, cell in zip(rest, rationals(x), strict=True)]
+        for x, z in zip(table.incomplete, multipliers.score[k], strict=True):
+            rest = [value - share * rational(z) * cell for value, cell in zip(rest, rationals(x), strict=True)]
+        for column, zeta in zip(table.cell_columns, multipliers.cells[k], strict=True):
+            rest[column] -= share * rational(zeta)
+        assert all(rational(bound) >= abs(value) for bound, value in zip(left[k], rest, strict=True))
+
+
+# --- Theorem 12 ---------------------------------------------------------------------------------------------------
+
+
+def simple_case(loss_name: str = "log_loss", seed: int = 0, intercept: bool = True) -> Case:
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(40, 3))
+    score = table @ [1.0, -1.0, 0.5] + 0.5 * rng.normal(size=40)
+    y = score if LOSSES[loss_name].task == "regression" else np.where(score > 0.0, 1.0, -1.0)
+    radius = np.where(rng.random(table.shape) < 0.06, 0.5, np.nan)
+    case = Case(intervals(table, radius), y, None, LOSSES[loss_name], ElasticNet(0.05), rng.normal(size=(3, 3)))
+    return with_intercept(case) if intercept else case
+
+
+def at_w_of(case: Case) -> Ranges:
+    solution = train(case.problem)
+    table = RowTable.of(case.problem, solution)
+    return Ranges.of(table, *dot_bounds(table.directions, solution.w), with_centers=True)
+
+
+@pytest.mark.parametrize(("inward", "closes"), [(1e-9, True), (0.0, False), (-1e-9, False)])
+def test_ranges_are_proved_only_if_row_sums_are_strictly_inside(inward, closes, monkeypatch):
+    at_w = at_w_of(simple_case())
+
+    def bounds_at_the_ends(ranges, Y):
+        ends = np.concatenate([ranges.upper, -ranges.lower])
+        inside = 1.0 if len(Y) < len(ends) else 0.0  # what is found of a sample is no more than advice
+        return ends[: len(Y)] - inside - inward
+
+    plant_function(monkeypatch, prove_module, "largest_scores", bounds_at_the_ends)
+    assert (prove_ranges(at_w) is not None) == closes
+
+
+@pytest.mark.parametrize("which", ["one upper end", "one lower end"])
+def test_every_range_must_close(which, monkeypatch):
+    at_w = at_w_of(simple_case())
+    honest, n = prove_module.largest_scores, len(at_w.lower)
+
+    def one_outside(ranges, Y):
+        bounds = honest(ranges, Y)
+        if len(Y) == 2 * n and which == "one upper end":
+            bounds[0] = ranges.upper[0]
+        elif len(Y) == 2 * n:
+            bounds[n] = -ranges.lower[0]
+        return bounds
+
+    assert prove_ranges(at_w) is not None
+    plant_function(monkeypatch, prove_module, "largest_scores", one_outside)
+    assert prove_ranges(at_w) is None
+
+
+def test_proved_ranges_hold_w_and_only_shrink():
+    at_w = at_w_of(simple_case())
+    ranges = prove_ranges(at_w)
+    narrower = prove_module.narrowed(ranges)
+    for each in (ranges, narrower):
+        assert (each.lower < at_w.lower).all()
+        assert (each.upper > at_w.upper).all()
+    assert (narrower.lower >= ranges.lower).all()
+    assert (narrower.upper <= ranges.upper).all()
+
+
+def test_an_objective_without_a_minimiser_proves_nothing():
+    case = simple_case()
+    one_class = replace(case, y=np.ones_like(case.y))
+    for b in (0.0, 50.0):  # far out there is next to no gradient either
+        solution = replace(train(case.problem), w=np.array([0.0, 0.0, 0.0, b]))
+        assert not RowTable.of(one_class.problem, solution).is_coercive
+    # A model so bad that the tilt outweighs the losses: the objective at the start of the way has no minimiser.
+    solution = train(case.problem)
+    far = replace(solution, w=np.append(solution.w[:-1], 50.0))
+    assert not RowTable.of(case.problem, far).is_coercive
+    assert RowTable.of(case.problem, solution).is_coercive
+    assert RowTable.of(simple_case("squared_error").problem, far).is_coercive
+    at_w = at_w_of(case)
+    assert prove_ranges(at_w) is not None
+    assert prove_ranges(replace(at_w, table=replace(at_w.table, is_coercive=False))) is None
+
+
+def test_the_center_of_a_missing_category_is_an_option_until_the_ranges_are_proved(monkeypatch):
+    """It is the mean of levels and no level: row sums over the levels alone do not cover the start of the way."""
+    rng = np.random.default_rng(5)
+    case = tiny_choices(rng, "log_loss", "l2", gentle=False)
+    assert len(case.matrix.missing_categories)
+    seen = []
+
+    def recorded(at_w):
+        seen.append(at_w)
+        return prove_ranges(at_w)
+
+    plant_function(monkeypatch, bounds_module, "prove_ranges", recorded)
+    found = row_sum_bounds(case.problem, train(case.problem))
+    (at_w,) = seen
+    n_missing_rows = len(np.unique(case.matrix.missing_categories.rows))
+    assert found is not None
+    assert len(at_w.variants.row) == len(found.ranges.variants.row) + n_missing_rows
+
+
+@pytest.mark.parametrize("with_centers", [False, True])
+def test_levels_alone_do_not_cover_the_center(with_centers):
+    violated = 0
+    for number in range(40):
+        rng = np.random.default_rng([6, number])
+        case = tiny_choices(rng, "squared_error", "l2", gentle=False)
+        solution = train(case.problem)
+        W = solution.w + 0.1 * rng.normal(size=(2, len(solution.w)))
+        Y = directions(case)
+        ranges = ranges_over(without_tilt(row_table(case, solution)), W, with_centers=with_centers)
+        choice = choose(ranges, Y)
+        F = forces(case, case.matrix.center_rows(slice(0, len(case.y))), W)
+        violated += (bound_with(ranges, Y, choice)[:, None] < Y @ W.T - choice.u @ F.T - 1e-9).any()
+    assert (violated == 0) == with_centers
+
+
+# --- the bounds ---------------------------------------------------------------------------------------------------
+
+
+@each_penalty
+@each_loss
+def test_bounds_hold_at_every_vertex_and_inside_exactly(loss_name, penalty, report_proofs):
+    row_sums, count = RowSums(), 0
+    for number in range(6):
+        rng = np.random.default_rng([7, number, LOSS_NAMES.index(loss_name), len(penalty)])
+        cells = 1 + number % 3
+        case = vary_loss(rng, tiny_case(rng, TABLES[number % len(TABLES)], loss_name, penalty, cells))
+        case = replace(case, penalty=replace(case.penalty, lam=10.0 ** rng.uniform(-4.0, 0.5)))
+        case = with_intercept(case) if number % 2 else case
+        solutions = [train(case.problem), draw_solution(rng, case, str(rng.choice(MODELS)))]
+        with np.errstate(all="ignore"):
+            made, failures = prove(case, solutions, {1: 5, 2: 1, 3: 0}[cells], {"row sums": row_sums})
+        assert failures == []
+        count += made
+    assert row_sums.closed > 0
+    report_proofs(count)
+
+
+@each_penalty
+@each_loss
+def test_bounds_hold_for_every_level_exactly(loss_name, penalty, report_proofs):
+    row_sums, count = RowSums(), 0
+    for number in range(4):
+        rng = np.random.default_rng([8, number, LOSS_NAMES.index(loss_name), len(penalty)])
+        case = vary_loss(rng, tiny_choices(rng, loss_name, penalty, gentle=number % 2 == 0))
+        case = with_intercept(case) if number > 1 else case
+        made, failures = prove(case, [train(case.problem)], 1, {"row sums": row_sums})
+        assert failures == []
+        count += made
+    report_proofs(count)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_completion_breaks_a_bound(family, report_attack):
+    row_sums, tally = RowSums(), Tally()
+    which = list(FAMILIES).index(family)
+    for number, loss_name in list(enumerate(LOSS_NAMES))[which % 2 :: 2]:
+        rng = np.random.default_rng([9, number, which])
+        case = vary_loss(rng, draw_case(rng, family, loss_name, "elastic net" if number % 3 == 2 else "l2"))
+        case = with_intercept(case) if rng.random() < 0.5 else case
+        solution = draw_solution(rng, case, str(rng.choice(["trained", "trained", "noisy", "loose", "scaled"])))
+        with np.errstate(all="ignore"):
+            attack(rng, case, solution, tally, rounds=1, certificates={"row sums": row_sums})
+    report_attack(tally)
+    assert tally.violations == []
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 0.3, 3.0])
+@pytest.mark.parametrize("loss_name", ["log_loss", "squared_error", "smoothed_hinge"])
+def test_no_completion_breaks_a_bound_at_any_penalty(loss_name, alpha, report_attack):
+    row_sums, tally, rng = RowSums(), Tally(), np.random.default_rng(10)
+    case = simple_case(loss_name, seed=11)
+    # Rows that occur twice, weights, and a row without weight.
+    matrix = intervals(np.vstack([case.matrix.center_rows(slice(0, 40))] * 2), np.vstack([radii_of(case)] * 2))
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0], size=80)
+    case = replace(case, matrix=matrix, y=np.tile(case.y, 2), weight=weight, penalty=replace(case.penalty, lam=alpha))
+    attack(rng, case, train(case.problem), tally, rounds=2, certificates={"row sums": row_sums})
+    report_attack(tally)
+    assert tally.violations == []
+    assert row_sums.closed == 1 or alpha < 0.1
+
+
+def radii_of(case: Case) -> np.ndarray:
+    radius = np.full(case.matrix.shape, np.nan)
+    in_row, columns, _, radii = case.matrix.cells(slice(0, len(radius)))
+    radius[in_row, columns] = radii
+    return radius
+
+
+@each_intercept
+@each_loss
+def test_tables_at_the_edge_are_bounded_or_left_alone(loss_name, intercept):
+    """Only incomplete rows; one column; no hole; a hinge at its kinks."""
+    rng = np.random.default_rng([12, LOSS_NAMES.index(loss_name)])
+    for shape, share in (((5, 2), 1.0), ((6, 1), 0.5), ((1, 1), 1.0), ((7, 3), 0.0)):
+        table = rng.normal(size=shape)
+        radius = np.where(rng.random(shape) < share, 0.1, np.nan)
+        y = rng.choice([-1.0, 1.0], size=shape[0])
+        X_test = rng.normal(size=(2, shape[1]))
+        case = Case(intervals(table, radius), y, None, LOSSES[loss_name], ElasticNet(0.5), X_test)
+        case = with_intercept(case) if intercept and shape[0] > 1 else case
+        with np.errstate(all="ignore"):
+            solution = train(case.problem)
+            bounds = row_sum_bounds(case.problem, solution)
+            assert share > 0.0 or bounds is None
+            if case.matrix.n_uncertain <= 4:
+                assert prove(case, [solution], 0, {"row sums": RowSums()})[1] == []
