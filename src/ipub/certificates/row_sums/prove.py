@@ -14,9 +14,9 @@ from ipub.rounding import Array, down, up
 FIRST_WIDTHS = (1.25, 1.75, 2.5)
 """Widths of ranges, in first-order changes, to look at with a sample of directions; with all, the first of them."""
 
-HOPELESS, LIKELY = 1.2, 0.98
+HOPELESS, LIKELY = 1.2, 1.04
 """If the row sums of a sample of directions are all wider than this many times the ranges, nothing will close; if some
-are narrower than that, ranges are likely to close as they are, and else perhaps with refined multipliers."""
+are narrower than that, ranges may close as they are, and else perhaps with refined multipliers."""
 
 N_SAMPLED = 64
 """Directions in that sample."""
@@ -106,7 +106,7 @@ def _worth_trying(at_w: Ranges, both: Array, first: Array) -> tuple[int, ...]:
 
     plain = least_ratio(0)
     if plain < LIKELY:
-        return (0,)
+        return 0, len(STEPS)
     return (len(STEPS),) if plain < HOPELESS and least_ratio(len(STEPS)) < 1.0 else ()
 
 
