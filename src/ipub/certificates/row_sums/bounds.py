@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,7 +67,10 @@ def row_sum_bounds(problem: Problem, solution: Solution, width: float | None = N
     ranges = path
     if at_w.table.missing:
         ranges = narrowed(Ranges.of(at_w.table, path.lower, path.upper, with_centers=False), 1)
-    return RowSumBounds(ranges, proved.width, path)
+    if width is None:
+        return RowSumBounds(ranges, proved.width, path)
+    # There may be hundreds of similar tables: what was computed on the way is not kept.
+    return RowSumBounds(replace(ranges, table=replace(ranges.table)), proved.width)
 
 
 @overflow_means_unbounded()
