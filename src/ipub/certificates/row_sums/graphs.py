@@ -36,7 +36,7 @@ class Graph(Protocol):
 
 
 @dataclass(frozen=True)
-class LossGraph:
+class LossGraph(Graph):
     """The derivative of a loss at the labels y."""
 
     loss: Loss
@@ -65,7 +65,7 @@ class LossGraph:
 
 
 @dataclass(frozen=True)
-class SignGraph:
+class SignGraph(Graph):
     """The subdifferential of ``kappa |t|``: a step at 0."""
 
     kappa: Array
@@ -87,7 +87,7 @@ class SignGraph:
 
 
 @dataclass(frozen=True)
-class JoinedGraphs:
+class JoinedGraphs(Graph):
     """The derivatives of rows, then those of an l1 penalty."""
 
     first: LossGraph
