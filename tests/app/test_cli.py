@@ -302,14 +302,16 @@ def test_the_hinges_bound_the_score(train, loss):
 
 
 @pytest.mark.parametrize(
-    ("alpha", "sentence"),
+    ("loss", "alpha", "sentence"),
     [
-        (0.1, r"[1-9]\d* of 120 predictions \(\d+ %\) are certain"),
-        (1e-8, "No prediction is certain"),
+        ("log_loss", 0.1, r"[1-9]\d* of 120 predictions \(\d+ %\) are certain"),
+        ("hinge", 1e-8, "No prediction is certain"),
     ],
 )
-def test_the_summary_says_how_many_predictions_no_filling_changes(train, alpha, sentence):
-    done = run("fit", "train.csv", "--target", "label", "--drop", "amount", "--drop", "id", "--alpha", alpha)
+def test_the_summary_says_how_many_predictions_no_filling_changes(train, loss, alpha, sentence):
+    done = run(
+        "fit", "train.csv", "--target", "label", "--drop", "amount", "--drop", "id", "--loss", loss, "--alpha", alpha
+    )
     assert re.search(f"On the training rows: {sentence}", " ".join(done.stdout.split()))
 
 

@@ -146,9 +146,9 @@ def test_the_seed_of_the_estimator_serves_draws_without_one():
 def test_some_cells_may_differ_from_every_draw_by_any_amount():
     X, y = table()
     draws = Draws(n_draws=3, radius=0.0, random_state=0)
-    near = BoundedClassifier(alpha=0.1, uncertainty=draws).fit(X, y)
-    far = BoundedClassifier(alpha=0.1, uncertainty=replace(draws, cells=1)).fit(X, y)
-    worst = BoundedClassifier(alpha=0.1).fit(X, y)
+    near = BoundedClassifier(alpha=0.5, uncertainty=draws).fit(X, y)
+    far = BoundedClassifier(alpha=0.5, uncertainty=replace(draws, cells=1)).fit(X, y)
+    worst = BoundedClassifier(alpha=0.5).fit(X, y)
     bounds, inner, outer = (model.decision_bounds(T) for model in (far, near, worst))
     assert (bounds[:, 0] <= inner[:, 0] + 1e-9).all()
     assert (inner[:, 1] <= bounds[:, 1] + 1e-9).all()
@@ -156,14 +156,14 @@ def test_some_cells_may_differ_from_every_draw_by_any_amount():
     assert "at most 1 of them" in far.certificate_.promise
     captured = []
     spy = Draws(lambda Z, rng: captured.append(hot(Z, rng)) or captured[-1], n_draws=3, radius=0.0, cells=1)
-    model = BoundedClassifier(alpha=0.1, uncertainty=spy).fit(X, y)
+    model = BoundedClassifier(alpha=0.5, uncertainty=spy).fit(X, y)
     bounds, rng = model.decision_bounds(T), np.random.default_rng(1)
     for drawn in captured[-3:]:
         for i, j in rng.permutation(np.argwhere(np.isnan(X)))[:12]:
             for end in model.hole_ranges_[j]:
                 other = drawn.copy()
                 other[i, j] = end
-                scores = BoundedClassifier(alpha=0.1, tol=1e-12).fit(other, y).decision_function(T)
+                scores = BoundedClassifier(alpha=0.5, tol=1e-12).fit(other, y).decision_function(T)
                 assert (bounds[:, 0] <= scores + 1e-9).all()
                 assert (scores <= bounds[:, 1] + 1e-9).all()
 

@@ -61,26 +61,29 @@ def search_inside(search: Search, best: Best) -> Array:
         Which ends of the test rows' ranges became better.
     """
     before, shape = best.scores.copy(), (2 * len(best.X), -1)
-    ends, models = best.positions.reshape(shape), best.models.reshape(shape)
-    InsideSteps(search, best, ends, models).run()
+    ends, at_ends = best.positions.reshape(shape), best.models.reshape(shape)
+    starts, models = [ends], [at_ends]
     if search.retraining.table_cells <= MOST_FROM_CENTER:
         for share in (0.0, 0.5):
             start = ends.copy()
             start[:, : search.layout.n_cells] *= np.float32(share)
-            InsideSteps(search, best, start, search.retrained(start, models)).run()
+            starts.append(start)
+            models.append(search.tried(start, at_ends))
+    InsideSteps(search, best, np.concatenate(starts), np.concatenate(models)).run()
     return np.asarray(np.abs(best.scores - before) > COUNTED * np.ptp(before, axis=1, keepdims=True))
 
 
 class InsideSteps:
-    """Steps inside the intervals for several test rows and both sides, from one start each.
+    """Steps inside the intervals for several test rows and both sides, from one or more starts each.
 
     Parameters
     ----------
     search : Search
     best : Best
         What was found so far; better scores are recorded there.
-    positions, models : arrays of shape (2 m, n_uncertain + n_missing) and (2 m, n_features)
-        The starts, and the models trained there: for each test row that of the lower end, then that of the upper one.
+    positions, models : arrays of shape (2 m k, n_uncertain + n_missing) and (2 m k, n_features)
+        k starts, and the models trained there: in each for each test row that of the lower end, then that of the upper
+        one.
     """
 
     def __init__(self, search: Search, best: Best, positions: Positions, models: Array) -> None:
@@ -88,7 +91,8 @@ class InsideSteps:
         self.positions, self.models = positions.copy(), models.copy()
         n = len(positions)
         self.sides = np.tile([-1.0, 1.0], n // 2)
-        self.middles, self.radii = np.repeat(best.X, 2, axis=0), np.repeat(best.radius, 2, axis=0)
+        row = np.arange(n) // 2 % max(len(best.X), 1)
+        self.middles, self.radii = best.X[row], best.radius[row]
         self.scores = self._scores(np.arange(n), models)
         self.lengths = np.full(n, FIRST_STEP)
         self.scale = np.abs(self.scores - self._scores(np.arange(n), np.tile(search.w, (n, 1))))
@@ -102,8 +106,11 @@ class InsideSteps:
         """Step until little is gained, `MOST_STEPS` times at most."""
         for _ in range(int(np.clip(MOST_STEPPED // self.search.retraining.table_cells, FEWEST_STEPS, MOST_STEPS))):
             if len(self.active) == 0:
-                return
+                break
             self._advance()
+        if self.search.tries_approximately:
+            known = np.isfinite(self.scores)
+            self.search.retrain(self.best, self.best.promising(self.positions[known], self.models[known], 1))
 
     def _scores(self, which: Indices, models: Array) -> Array:
         """Return the scores of the test rows, inside their own intervals at their best, times their sides."""
@@ -118,8 +125,9 @@ class InsideSteps:
         (hessians,) = rows.reduce(_hessians, self.smooth, self.ahead, self.models[active].T)
         hessians = hessians / search.problem.rows.total_weight
         proposed = self._proposed(rows, hessians)
-        trained = search.retrained(proposed, self.models[active], hessians)
-        self.best.record(proposed, trained)
+        trained = search.tried(proposed, self.models[active], hessians)
+        if not search.tries_approximately:
+            self.best.record(proposed, trained)
         scores = self._scores(active, trained)
         gain = scores - self.scores[active]
         better = gain > NOTHING * (1.0 + np.abs(scores))

@@ -20,12 +20,14 @@ from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import Solution, solve
 from ipub.solvers.quadratic import minimise_quadratic
-from ipub.solvers.tables import solve_tables
+from ipub.solvers.tables import WIDTHS, solve_tables
 
 MOST_SHARED_STEPS = 15
 """Quasi-Newton steps of several completions in the same passes; one that needs more is trained by itself."""
 TOLERANCE = 1e-10
 """Relative duality gap, or last step relative to the weights, to which completions are trained."""
+LAST_WIDTHS = WIDTHS[2:]
+"""Widths over which kinks are smoothed for approximate models that start near them."""
 FAILED = 1e-6
 """Relative duality gap above which training on a completion has failed, and its scores do not count."""
 
@@ -90,8 +92,8 @@ class Retraining:
         w[moving] = self.one_by_one(positions[moving])
         return w, hessians
 
-    def approximate(self, positions: Positions) -> Array:
-        """Return approximate models of many completions of a small table."""
+    def approximate(self, positions: Positions, near: Array | None = None) -> Array:
+        """Return approximate models of many completions of a small table, faster if models `near` them are known."""
         rows, penalty, n_cells = self.problem.rows, self.problem.penalty, self.layout.n_cells
         whole = whole_table(rows)
         in_row = np.repeat(np.arange(rows.n_rows), whole.cell_counts)
@@ -103,7 +105,8 @@ class Retraining:
             tables[:, in_row, whole.cell_columns] += whole.cell_radii * positions[part, :n_cells]
             for table, each in zip(tables, positions[part], strict=True):
                 missing_categories.put(table, each[n_cells:].astype(np.intp))
-            parts.append(solve_tables(tables, whole.y, whole.weight, self.problem.loss, penalty, self.w))
+            start, widths = (self.w, WIDTHS) if near is None else (near[part], LAST_WIDTHS)
+            parts.append(solve_tables(tables, whole.y, whole.weight, self.problem.loss, penalty, start, widths))
         return np.concatenate(parts)
 
     def _train(self, positions: Positions) -> Array:

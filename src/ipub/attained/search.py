@@ -51,6 +51,9 @@ MOST_COMPARED = 1 << 22
 """Cells, over all completed tables, that may be trained on to compare all vertices."""
 MOST_COMPARED_CHANGES = 1 << 17
 """Cells, over all completed tables, that may be trained on to compare the changes of single cells for one row."""
+MOST_APPROXIMATE = 1 << 14
+"""Cells of a training table up to which steps inside intervals are chosen by approximate models, for a loss with
+kinks."""
 MOST_CHANGES = 50
 """How many changes of single cells follow each other, at most."""
 RETRAINED = 2
@@ -147,6 +150,17 @@ class Search:
             hessians = np.repeat(self.hessian(loss, 0.0, 0.0)[None], len(positions), axis=0)
         return self.retraining.together(positions, models, hessians)[0]
 
+    def tried(self, positions: Positions, models: Array, hessians: Array | None = None) -> Array:
+        """Return models of completions to choose steps by: in small tables with kinks, approximate ones."""
+        if self.tries_approximately:
+            return self.retraining.approximate(positions, models)
+        return self.retrained(positions, models, hessians)
+
+    @property
+    def tries_approximately(self) -> bool:
+        """Whether models that are `tried` are approximate: training each exactly would take much longer."""
+        return not self.problem.loss.is_smooth and self.retraining.table_cells <= MOST_APPROXIMATE
+
     def steps(self, best: Best) -> Iterator[float]:
         """Search for the ends of several test rows; yield which fraction of the work is done."""
         count = math.prod(len(options) for options in self.options)
@@ -154,7 +168,7 @@ class Search:
             if self._vertices is None:
                 vertices = np.array(list(itertools.product(*self.options)), dtype=np.float32)
                 self._vertices = vertices, self.retraining.approximate(vertices)
-            self._retrain(best, best.promising(*self._vertices, RETRAINED))
+            self.retrain(best, best.promising(*self._vertices, RETRAINED))
         else:
             rounds = _Rounds(self, best)
             for number in range(MOST_ROUNDS):
@@ -188,7 +202,7 @@ class Search:
         for _ in range(MOST_CHANGES):
             at = best.positions.reshape(-1, len(self.options))
             changed = np.unique([other for each in at for other in self._single_changes(each)], axis=0)
-            if not self._retrain(best, best.promising(changed, self.retraining.approximate(changed), 1)):
+            if not self.retrain(best, best.promising(changed, self.retraining.approximate(changed), 1)):
                 break
 
     def _single_changes(self, positions: Positions) -> Iterator[Positions]:
@@ -200,7 +214,7 @@ class Search:
                     changed[k] = option
                     yield changed
 
-    def _retrain(self, best: Best, positions: Positions) -> bool:
+    def retrain(self, best: Best, positions: Positions) -> bool:
         """Train completions of a small table, once for all test rows; return whether one is better."""
         return best.record(positions, self.retraining.cached(positions))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dposv
 
 from ipub.rounding import EPS, LARGEST, Array
 
@@ -78,13 +79,13 @@ def solve_shifted(hessian: Array, lam: float | Array, right: Array) -> Array:
 
     `right` is one vector, or a matrix with one in each column. 0 if either has overflowed.
     """
-    if not (np.isfinite(hessian).all() and np.isfinite(right).all()):
+    if right.size == 0 or not (np.isfinite(hessian).all() and np.isfinite(right).all()):
         return np.zeros_like(right)
     matrix = hessian + np.diag(np.broadcast_to(lam, right.shape[:1]))
-    try:
-        return np.asarray(cho_solve(cho_factor(matrix), right))
-    except LinAlgError:
-        # Rounding made the matrix indefinite: raise its least eigenvalues to what they are at least, up to rounding.
-        values, vectors = eigh(matrix)
-        least = np.min(lam) or len(right) * EPS * max(values[-1], 1.0 / LARGEST)
-        return np.asarray(vectors @ ((vectors.T @ right).T / np.maximum(values, least)).T)
+    _, solved, failure = dposv(matrix, right)
+    if not failure:
+        return np.asarray(solved)
+    # Rounding made the matrix indefinite: raise its least eigenvalues to what they are at least, up to rounding.
+    values, vectors = eigh(matrix)
+    least = np.min(lam) or len(right) * EPS * max(values[-1], 1.0 / LARGEST)
+    return np.asarray(vectors @ ((vectors.T @ right).T / np.maximum(values, least)).T)

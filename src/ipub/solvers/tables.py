@@ -25,11 +25,22 @@ SWEEPS = 6
 
 
 @overflow_means_unbounded()
-def solve_tables(tables: Array, y: Array, weight: Array, loss: Loss, penalty: ElasticNet, start: Array) -> Array:
-    """Return (k, d): approximate models of k tables of shape (n, d) with the same labels and weights."""
+def solve_tables(
+    tables: Array,
+    y: Array,
+    weight: Array,
+    loss: Loss,
+    penalty: ElasticNet,
+    start: Array,
+    widths: tuple[float, ...] = WIDTHS,
+) -> Array:
+    """Return (k, d): approximate models of k tables of shape (n, d) with the same labels and weights.
+
+    `start` is one model, or one for each table; near the models few `widths` do.
+    """
     weights = weight / weight.sum()
-    w = np.repeat(start[None], len(tables), axis=0)
-    for smooth in dict.fromkeys(loss.smoothed(width) for width in WIDTHS):
+    w = np.array(np.broadcast_to(start, (len(tables), tables.shape[2])))
+    for smooth in dict.fromkeys(loss.smoothed(width) for width in widths):
         moving = np.arange(len(w))
         for _ in range(MAX_ITER):
             part, here = tables[moving], w[moving]

@@ -95,7 +95,7 @@ def _envelopes(graph: Graph, score: Array) -> tuple[Envelope, Envelope]:
         to_upper = np.nan_to_num((value[-1] - value[:-1]) / (score[-1] - score[:-1]), nan=0.0, posinf=0.0)
         from_lower = np.nan_to_num((value[1:] - value[0]) / (score[1:] - score[0]), nan=0.0, posinf=0.0)
     first, last = to_upper.argmax(axis=0), from_lower.argmax(axis=0) + 1
-    is_point = score[-1] - score[0] <= 1e-9 * (1.0 + np.abs(score[0]))
+    is_point = score[-1] - score[0] <= 1e-9 * (np.abs(value[0]) + np.abs(score[0]))
     tangent = graph.slope(score[0])
     return (
         Envelope(score[first, rows], np.where(is_point, tangent, to_upper.max(axis=0)), value[first, rows]),

@@ -183,9 +183,9 @@ def _first_inverse(ranges: Ranges) -> Array:
 
 def _chord(graph: Graph, lower: Array, upper: Array) -> Array:
     """Return the slope of the chord over a range, of a tangent where that is a point."""
-    width = upper - lower
-    is_point = width <= 1e-7 * (1.0 + np.abs(lower))
-    rise = graph.value(upper) - graph.value(lower)
+    width, first = upper - lower, graph.value(lower)
+    is_point = width <= 1e-7 * (np.abs(first) + np.abs(lower))
+    rise = graph.value(upper) - first
     return np.asarray(np.where(is_point, graph.slope(lower), rise / np.maximum(width, TINY)))
 
 
@@ -305,7 +305,7 @@ def _row_slopes(ranges: Ranges, mixture: Mixture, U: Array, W: Array) -> Array:
     half = half + table.sums_of_cells(left * size[columns] + table.cell_radii * ranges.weight_radius[columns])
     first, last = np.clip(middle - half, low, high), np.clip(middle + half, low, high)
     score = np.clip(np.einsum("kid,kd->ki", mixed, W), first, last)
-    width = np.maximum(last - first, 1e-9)
+    width = np.maximum(last - first, 1e-9 * (np.abs(graph.value(first)) + np.abs(first)) + TINY)
     points = first + width * np.linspace(0.0, 1.0, 9)[:, None, None]
     value = graph.value(points)
     to_last = (value[-1] - value[:-1]) / (points[-1] - points[:-1])

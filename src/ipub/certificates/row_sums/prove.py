@@ -9,7 +9,7 @@ import numpy as np
 from ipub.certificates.row_sums.multipliers import first_order_rise
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.upper import STEPS, largest_scores
-from ipub.rounding import Array, down, up
+from ipub.rounding import TINY, Array, down, up
 
 FIRST_WIDTHS = (1.25, 1.75, 2.5)
 """Widths of ranges, in first-order changes, to look at with a sample of directions; with all, the first of them."""
@@ -136,7 +136,8 @@ def narrowed(ranges: Ranges, most: int = MOST_NARROWED, n_refined: int = 0) -> R
 def _first_order_changes(at_w: Ranges, both: Array) -> Array:
     """Return how far ``y.w''`` rises above ``y.w'`` for every direction, to first order; never 0."""
     scale = np.concatenate([np.abs(at_w.lower) + np.abs(at_w.upper)] * 2)
-    return np.maximum(first_order_rise(at_w, both), 1e-6 * (1e-3 + scale))
+    rise = first_order_rise(at_w, both)
+    return np.maximum(rise, np.maximum(1e-6 * scale, 1e-9 * max(scale.max(), rise.max(), TINY)))
 
 
 def _around(low: Array, high: Array, change: Array) -> tuple[Array, Array]:

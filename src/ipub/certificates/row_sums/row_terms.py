@@ -112,7 +112,7 @@ class _VariantTerms:
         found = [np.zeros_like(z)]
         for cells in ranges.main_cells:
             weight = self.weight[cells]
-            usable = (cells >= 0) & (np.abs(weight) > 1e-9)
+            usable = (cells >= 0) & (np.abs(weight) > 1e-9 * np.abs(self.weight).max())
             ratio = self.u_cells[:, cells] / np.where(usable, weight, 1.0)
             found.append(np.where(usable, np.clip(-(z + derivative * ratio), -limit, limit), 0.0))
         for levels in ranges.variants.levels:
@@ -121,7 +121,7 @@ class _VariantTerms:
             missing = ranges.table.missing[levels.category]
             weight = ranges.weight_middle[missing.columns]
             centered = weight - weight.mean()
-            ratio = self.u[:, missing.columns] @ centered / max(float(centered @ centered), 1e-12)
+            ratio = self.u[:, missing.columns] @ centered / max(float(centered @ centered), TINY)
             usable = np.zeros(len(self.row), dtype=bool)
             usable[levels.rows] = True
             found.append(np.where(usable, np.clip(-(z + derivative * ratio[:, None]), -limit, limit), 0.0))

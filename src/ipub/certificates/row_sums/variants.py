@@ -23,7 +23,9 @@ MOST_PIECES = (3, 2)
 """Pieces of the intervals of a row's two main cells, at most: width against time."""
 
 PIECE = 0.3
-"""What a piece moves the row's score, about: a cell that moves it less is not cut."""
+"""What a piece moves the row's score, about: a cell that moves it less is not cut.
+
+For regression, in units of the rows' mean derivative: of the mean residual, or, if that is clipped, of its limit."""
 
 MOST_VARIANTS = 64
 """Variants of one row, at most."""
@@ -173,7 +175,7 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
     for number, missing in enumerate(table.missing):
         for place, row in enumerate(missing.rows):
             rows[row].missing.append((number, place))
-    size = table.cell_radii * np.abs(table.w[table.cell_columns])
+    size = table.cell_radii * np.abs(table.w[table.cell_columns]) / _unit_of_scores(table)
     variants = [
         _Variant(number, dict(pieces), dict(levels))
         for number, row in enumerate(rows)
@@ -186,6 +188,14 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
             if row.missing
         ]
     return _assembled(table, rows, variants)
+
+
+def _unit_of_scores(table: RowTable) -> float:
+    """Return what scores are compared with: for regression it grows with the unit of the targets."""
+    graph = table.incomplete_graph
+    if graph.loss.task == "classification" or not len(table.incomplete):
+        return 1.0
+    return float(np.abs(graph.value(table.incomplete @ table.w)).mean()) or 1.0
 
 
 Pieces = tuple[tuple[int, tuple[float, float]], ...]
