@@ -31,7 +31,7 @@ LAYERS = [
     {"reading"},
     {"imputing"},
     {"training"},
-    {"flips", "column_effects"},
+    {"flips", "column_effects", "prediction_status"},
     {"estimators"},
     {"sklearn_models", "penalty_path", "alpha_choice"},
     {"imputation_check"},

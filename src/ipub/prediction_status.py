@@ -6,14 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.certainty import is_certain
-from ipub.certificates import RowSumBounds, is_on_one_side
+from ipub.certificates import DrawBounds, RowSumBounds, is_on_one_side
+from ipub.certificates.around_filling import RandomMoves
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.errors import IpubError
 from ipub.progress import progress
 from ipub.rounding import Array
-from ipub.training import Training
+from ipub.training import RETRAINING_ERROR, Training
 
 CERTAIN, OPEN, UNPROVED = "certain", "open", "unproved"
+
+WELL_TRAINED = 1e-6
+"""Draws whose models are farther from their optimum than this, as a relative duality gap, show nothing."""
 
 
 def prediction_status(training: Training, rows: IntervalMatrix, effort: float, verbose: int = 0) -> NDArray[np.str_]:
@@ -37,8 +41,7 @@ def prediction_status(training: Training, rows: IntervalMatrix, effort: float, v
     left = np.flatnonzero(status == UNPROVED)
     if len(training.classes) > 2 or not training.models or not len(left):
         return status
-    attained = training.attained_bounds(rows.take(left), verbose=verbose).bounds
-    is_open = (attained[:, 0] < 0.0) & (attained[:, 1] > 0.0)
+    is_open = _is_open(training, rows.take(left), verbose)
     status[left[is_open]] = OPEN
     left = left[~is_open]
     row_sums = training.certificates[0].part(RowSumBounds)
@@ -53,3 +56,18 @@ def prediction_status(training: Training, rows: IntervalMatrix, effort: float, v
                     status[k] = CERTAIN
             report(done + 1)
     return status
+
+
+def _is_open(training: Training, rows: IntervalMatrix, verbose: int) -> NDArray[np.bool_]:
+    """Return which rows have a class from one table and another class from another, clearly, as retraining shows.
+
+    With random holes a table has a probability, which retraining does not show: then none.
+    """
+    (certificate,), (model,) = training.certificates, training.models
+    is_random = training.around is not None and isinstance(training.around.moves, RandomMoves)
+    is_drawn = certificate.part(DrawBounds) is not None
+    if is_random or (is_drawn and not certificate.gap <= WELL_TRAINED * abs(model.solution.primal)):
+        return np.zeros(rows.shape[0], dtype=bool)
+    attained = training.attained_bounds(rows, verbose=verbose).bounds
+    least = RETRAINING_ERROR * (1.0 + np.abs(attained).max(axis=1))
+    return np.asarray((attained[:, 0] < -least) & (attained[:, 1] > least))

@@ -3,9 +3,18 @@
 from ipub.training.filled import certify_filled
 from ipub.training.fit import certify_as_promised, fit_training
 from ipub.training.movable import movable_holes
-from ipub.training.training import Around, Training, certify_models, problem_of, train, train_and_certify
+from ipub.training.training import (
+    RETRAINING_ERROR,
+    Around,
+    Training,
+    certify_models,
+    problem_of,
+    train,
+    train_and_certify,
+)
 
 __all__ = [
+    "RETRAINING_ERROR",
     "Around",
     "Training",
     "certify_as_promised",

@@ -103,11 +103,12 @@ def _lowered(path: Ranges, t: Array, bound: float, seconds: float) -> float:
     """Lower an upper bound of ``t.w''``: halve the way to what the worst completion does to first order."""
     end = time.process_time() + seconds
     at_w = float(dot_bounds(t[None], path.table.w)[1][0])
-    inverse = np.linalg.inv(_curvature_at_w(path))
-    reached = at_w + float(first_order_effects(path, (t @ inverse)[None]).total()[0])
+    reached = at_w + float(first_order_effects(path, (t @ path.table.inverse_at_w)[None]).total()[0])
     enough = ENOUGH * (bound - at_w)
     while np.isfinite(bound) and bound - reached > enough and (left := end - time.process_time()) > 0.0:
-        level = 0.5 * (reached + bound)
+        level = 0.5 * reached + 0.5 * bound
+        if not reached < level < bound:
+            break
         if level > at_w and no_model_at(path, Level(t, level), left):
             bound = level
         else:
@@ -118,20 +119,11 @@ def _lowered(path: Ranges, t: Array, bound: float, seconds: float) -> float:
 def _directions_that_matter(ranges: Ranges, level: Level) -> NDArray[np.intp]:
     """Return the directions of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
     table = ranges.table
-    u = np.linalg.lstsq(_curvature_at_w(ranges), level.t, rcond=None)[0]
+    u = level.t @ table.inverse_at_w
     width = (ranges.upper - ranges.lower)[table.complete_at]
     bend = table.complete_weight * np.abs(table.complete @ u) * width**2
     most = table.complete_at[np.argsort(-bend)[:MOST_COMPLETE]]
     return np.unique(np.concatenate([most, table.incomplete_at, table.weights_at]))
-
-
-def _curvature_at_w(ranges: Ranges) -> Array:
-    """Return about the curvature at w."""
-    table = ranges.table
-    slope = table.complete_graph.slope(table.complete @ table.w)
-    K = np.diag(table.lam) + (table.complete.T * (table.complete_weight * slope)) @ table.complete
-    slope = table.incomplete_graph.slope(table.incomplete @ table.w)
-    return np.asarray(K + (table.incomplete.T * (table.incomplete_weight * slope)) @ table.incomplete)
 
 
 def _largest_on_level(ranges: Ranges, Y: Array, level: Level, highest: float) -> Array:
@@ -146,7 +138,7 @@ def _largest_on_level(ranges: Ranges, Y: Array, level: Level, highest: float) ->
 
 def _factors(ranges: Ranges, Y: Array, level: Level, highest: float) -> Array:
     """Choose multiples of t by what completions do to first order, scaled to what the row sums now say of t."""
-    inverse = np.linalg.inv(_curvature_at_w(ranges))
+    inverse = ranges.table.inverse_at_w
     at_w = float(level.t @ ranges.table.w)
     above = level.t if level.score >= at_w else -level.t
     of_t, of_Y = first_order_effects(ranges, (above @ inverse)[None]), first_order_effects(ranges, Y @ inverse)

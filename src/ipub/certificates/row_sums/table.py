@@ -144,6 +144,15 @@ class RowTable:
         squares: Array = np.einsum("ij,ik->ijk", self.complete, self.complete)
         return squares.reshape(len(self.complete), len(self.w) ** 2)
 
+    @cached_property
+    def inverse_at_w(self) -> Array:
+        """About the inverse of the center's curvature at w; where that is flat along some direction, 0 along it."""
+        slope = self.complete_graph.slope(self.complete @ self.w)
+        K = np.diag(self.lam) + (self.complete.T * (self.complete_weight * slope)) @ self.complete
+        slope = self.incomplete_graph.slope(self.incomplete @ self.w)
+        K += (self.incomplete.T * (self.incomplete_weight * slope)) @ self.incomplete
+        return np.asarray(np.linalg.pinv(K, hermitian=True))
+
     def sums_of_cells(self, values: Array) -> Array:
         """Add up values of cells, along the last axis, for each incomplete row."""
         sums = np.zeros((*values.shape[:-1], len(self.incomplete)))
