@@ -286,7 +286,7 @@ def at_w_of(case: Case) -> Ranges:
 def test_ranges_are_proved_only_if_row_sums_are_strictly_inside(inward, closes, monkeypatch):
     at_w = at_w_of(simple_case())
 
-    def bounds_at_the_ends(ranges, Y):
+    def bounds_at_the_ends(ranges, Y, *_):
         ends = np.concatenate([ranges.upper, -ranges.lower])
         inside = 1.0 if len(Y) < len(ends) else 0.0  # what is found of a sample is no more than advice
         return ends[: len(Y)] - inside - inward
@@ -300,8 +300,8 @@ def test_every_range_must_close(which, monkeypatch):
     at_w = at_w_of(simple_case())
     honest, n = prove_module.largest_scores, len(at_w.lower)
 
-    def one_outside(ranges, Y):
-        bounds = honest(ranges, Y)
+    def one_outside(ranges, Y, *refined):
+        bounds = honest(ranges, Y, *refined)
         if len(Y) == 2 * n and which == "one upper end":
             bounds[0] = ranges.upper[0]
         elif len(Y) == 2 * n:
@@ -315,7 +315,7 @@ def test_every_range_must_close(which, monkeypatch):
 
 def test_proved_ranges_hold_w_and_only_shrink():
     at_w = at_w_of(simple_case())
-    ranges = prove_ranges(at_w)
+    ranges = prove_ranges(at_w).ranges
     narrower = prove_module.narrowed(ranges)
     for each in (ranges, narrower):
         assert (each.lower < at_w.lower).all()
@@ -348,9 +348,9 @@ def test_the_center_of_a_missing_category_is_an_option_until_the_ranges_are_prov
     assert len(case.matrix.missing_categories)
     seen = []
 
-    def recorded(at_w):
+    def recorded(at_w, width):
         seen.append(at_w)
-        return prove_ranges(at_w)
+        return prove_ranges(at_w, width)
 
     plant_function(monkeypatch, bounds_module, "prove_ranges", recorded)
     found = row_sum_bounds(case.problem, train(case.problem))
