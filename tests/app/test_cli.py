@@ -309,7 +309,9 @@ def test_the_hinges_bound_the_score(train, loss):
     ],
 )
 def test_the_summary_says_how_many_predictions_no_filling_changes(train, loss, alpha, sentence):
-    done = run("fit", "train.csv", "--target", "label", "--drop", "amount", "--drop", "id", "--loss", loss, "--alpha", alpha)
+    done = run(
+        "fit", "train.csv", "--target", "label", "--drop", "amount", "--drop", "id", "--loss", loss, "--alpha", alpha
+    )
     assert re.search(f"On the training rows: {sentence}", " ".join(done.stdout.split()))
 
 

@@ -76,7 +76,7 @@ def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certifica
 
 
 def _ranges_at_w(problem: Problem, solution: Solution, *, with_centers: bool) -> Ranges | None:
-    """Return ranges that hold w alone; None if the table is too long or certain, w overflowed, or the loss has a jump."""
+    """Return ranges that hold w alone; None if the table is too long or certain, w infinite, or the loss has a jump."""
     is_usable = problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
     table = RowTable.of(problem, solution) if is_usable else None
     if table is None or not len(table.incomplete):

@@ -116,7 +116,7 @@ def _first_order_changes(at_w: Ranges, both: Array) -> Array:
     """Return how far ``y.w''`` rises above ``y.w'`` for every direction, to first order; never 0."""
     scale = np.concatenate([np.abs(at_w.lower) + np.abs(at_w.upper)] * 2)
     rise = first_order_rise(at_w, both)
-    return np.maximum(rise, np.maximum(1e-6 * scale, 1e-9 * max(scale.max(), rise.max(), TINY)))
+    return np.asarray(np.maximum(rise, np.maximum(1e-6 * scale, 1e-9 * max(scale.max(), rise.max(), TINY))))
 
 
 def _around(low: Array, high: Array, change: Array) -> tuple[Array, Array]:
