@@ -11,7 +11,7 @@ from ipub.attained.retraining import gathered
 from ipub.attained.search import Best, Search
 from ipub.certificates import CERTIFICATES
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows
+from ipub.engine import MemoryRows, engine_of
 from ipub.engine.completions import side_by_side
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
@@ -35,7 +35,9 @@ def two_cells(loss: str, seed: int, lam: float = 0.05) -> tuple[Problem, np.ndar
 
 def trained(problem: Problem, positions: np.ndarray) -> np.ndarray:
     """Return the model of a completion."""
-    table = problem.rows.matrix.completion(positions)
+    engine = engine_of(problem.rows)
+    assert isinstance(engine, MemoryRows)
+    table = engine.matrix.completion(positions)
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), problem.rows.labels().y)
     return solve(Problem(rows, problem.loss, problem.penalty), tol=1e-12).w
 

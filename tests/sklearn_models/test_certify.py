@@ -161,9 +161,10 @@ def fillings(lower, upper, n=25, seed=3):
         yield np.clip(lower + share * (upper - lower), lower, upper)
 
 
-def observed_bounds(holes):
-    """Return the table with each hole at the least, and at the greatest, observed value of its column."""
-    return [np.where(np.isnan(holes), end(holes, axis=0), holes) for end in (np.nanmin, np.nanmax)]
+def observed_bounds(holes, sample_weight=None):
+    """Return the table with each hole at the least, and at the greatest, value of its column in rows that count."""
+    counted = holes if sample_weight is None else holes[sample_weight > 0.0]
+    return [np.where(np.isnan(holes), end(counted, axis=0), holes) for end in (np.nanmin, np.nanmax)]
 
 
 def assert_holds(bounded, model, holes, y, sample_weight=None, slack=1e-6):
@@ -171,7 +172,7 @@ def assert_holds(bounded, model, holes, y, sample_weight=None, slack=1e-6):
     low, high = score_bounds(bounded, TEST).T
     if isinstance(model, SVC):  # which does not end on every table if asked for much more
         model = clone(model).set_params(tol=1e-6)
-    for full in fillings(*observed_bounds(holes)):
+    for full in fillings(*observed_bounds(holes, sample_weight)):
         again = clone(model).fit(full, y, sample_weight=sample_weight)
         t = scores(again, TEST)
         assert (t >= low - slack).all()

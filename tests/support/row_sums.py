@@ -23,7 +23,7 @@ from ipub.rounding import dot_bounds
 from ipub.solvers import Solution
 from support.attacks import place
 from support.cases import Case, Generator
-from support.oracles.losses import oracle_of
+from support.oracles.losses import SmoothOracle, oracle_of
 from support.oracles.rationals import exact_dot, rational, rationals
 
 
@@ -105,6 +105,7 @@ def forces(case: Case, table: np.ndarray, W: np.ndarray) -> np.ndarray:
 def exact_force(case: Case, table: np.ndarray, w: np.ndarray) -> list[arb]:
     """Enclose the subgradient of the objective of a completed table at w, for a loss with a derivative."""
     oracle, exact_w = oracle_of(case.loss), rationals(w)
+    assert isinstance(oracle, SmoothOracle)
     weight = rationals(np.ones(len(case.y)) if case.weight is None else case.weight)
     lam, kappa = (vector.tolist() for vector in (case.penalty.lam_vector(len(w)), case.penalty.kappa_vector(len(w))))
     total = [arb(lam[j]) * arb(w[j]) + arb(kappa[j]) * int(np.sign(w[j])) for j in range(len(w))]
