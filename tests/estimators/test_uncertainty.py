@@ -63,7 +63,7 @@ each_kind = pytest.mark.parametrize("uncertainty", KINDS.values(), ids=list(KIND
 
 
 def scores_of(X, y, alpha, rows, kind=BoundedClassifier, **options):
-    model = kind(alpha=alpha, tol=1e-12, **options).fit(X, y)
+    model = kind(alpha=alpha, tol=1e-12, certificate=None, **options).fit(X, y)
     return model.decision_function(rows) if kind is BoundedClassifier else model.predict(rows)
 
 
