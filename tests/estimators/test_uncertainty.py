@@ -63,7 +63,7 @@ each_kind = pytest.mark.parametrize("uncertainty", KINDS.values(), ids=list(KIND
 
 
 def scores_of(X, y, alpha, rows, kind=BoundedClassifier, **options):
-    model = kind(alpha=alpha, tol=1e-12, **options).fit(X, y)
+    model = kind(alpha=alpha, tol=1e-12, certificate=None, **options).fit(X, y)
     return model.decision_function(rows) if kind is BoundedClassifier else model.predict(rows)
 
 
@@ -133,7 +133,7 @@ def test_a_larger_budget_is_wider_and_all_holes_are_at_most_any_filling():
     for narrow, wide in itertools.pairwise(widths):
         assert (narrow <= wide + 1e-9).all()
     assert widths[0].max() < 1e-5
-    assert (widths[-1] <= np.ptp(worst, axis=1) * (1 + 1e-9)).all()
+    assert (widths[-1] <= np.ptp(worst, axis=1) * (1 + 1e-4)).all()
 
 
 @pytest.mark.parametrize("filling", ["middle", "mean", "median", SimpleImputer(), "table"])

@@ -28,7 +28,7 @@ from ipub.plots import plot_bounds
 
 TEST_ROWS = 150
 SHOWN_ROWS = 12
-REPEATS = 51
+REPEATS = 5
 STRIP_WIDTH = 17
 LEAST_WIDTH = 79
 

@@ -79,12 +79,11 @@ class Retraining:
         for number in range(MOST_SHARED_STEPS):
             rows = side_by_side(self.problem.rows, self.layout, positions[moving])
             (sums,) = rows.reduce(_gradient_sums, self.problem.loss, w[moving].T)
-            for k, now in zip(moving, sums.T / rows.total_weight, strict=True):
-                if number > 0:
-                    _update(hessians[k], w[k] - before[k], now - gradient[k])
-                before[k], gradient[k] = w[k], now
-                linear = np.nan_to_num(hessians[k] @ w[k] - now)
-                w[k] = minimise_quadratic(hessians[k], linear, lam, kappa, w[k])
+            now = sums.T / rows.total_weight
+            if number > 0:
+                hessians[moving] += _updates(hessians[moving], (w - before)[moving], now - gradient[moving])
+            before[moving], gradient[moving] = w[moving], now
+            w[moving] = _minimised(hessians[moving], w[moving], now, lam, kappa)
             settled = np.abs(w - before)[moving].max(axis=1) <= TOLERANCE * np.abs(w[moving]).max(axis=1)
             moving = moving[~settled]
             if len(moving) == 0:
@@ -131,11 +130,28 @@ def gathered(rows: Rows, kernel: Callable[..., Any], *args: Any) -> Any:
     return values
 
 
-def _update(hessian: Array, step: Array, change: Array) -> None:
-    """Make a Hessian, in place, map the step to the change of the gradient (BFGS)."""
-    image = hessian @ step
-    if change @ step > 0.0 and image @ step > 0.0:
-        hessian += np.outer(change, change) / (change @ step) - np.outer(image, image) / (image @ step)
+def _minimised(hessians: Array, w: Array, gradients: Array, lam: Array, kappa: Array) -> Array:
+    """Return where quadratics with these Hessians and gradients at w, and the penalty, have their minima."""
+    linear = np.nan_to_num(np.einsum("kij,kj->ki", hessians, w) - gradients)
+    if not kappa.any():
+        try:
+            return np.asarray(np.linalg.solve(hessians + np.diag(lam), linear[..., None])[..., 0])
+        except np.linalg.LinAlgError:
+            pass
+    each = zip(hessians, linear, w, strict=True)
+    return np.array([minimise_quadratic(hessian, right, lam, kappa, here) for hessian, right, here in each])
+
+
+def _updates(hessians: Array, steps: Array, changes: Array) -> Array:
+    """Return what makes Hessians map the steps to the changes of the gradients (BFGS)."""
+    images = np.einsum("kij,kj->ki", hessians, steps)
+    turned, before = np.einsum("kj,kj->k", changes, steps), np.einsum("kj,kj->k", images, steps)
+    usable = (turned > 0.0) & (before > 0.0)
+    parts = [
+        each[:, :, None] * each[:, None, :] / np.where(usable, size, np.inf)[:, None, None]
+        for each, size in ((changes, turned), (images, before))
+    ]
+    return np.asarray(np.where(usable[:, None, None], parts[0] - parts[1], 0.0))
 
 
 def _gradient_sums(block: SharedBlock, loss: Loss, w: Array) -> tuple[Array]:

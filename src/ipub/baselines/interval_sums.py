@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from ipub.engine import Block
 from ipub.engine.ops import adding_matrix
@@ -104,7 +104,7 @@ class _Images(NamedTuple):
     """The most that a cell moves the image of its row."""
     row_changes: Array
     """The most that all cells of a row move its image, but for rounding."""
-    by_row: csr_array
+    by_row: csc_array
     """Adds up values of cells by row."""
 
 

@@ -6,7 +6,7 @@ Kernels use these and ordinary array arithmetic, so that a new array library nee
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from ipub.data.interval_matrix import Indices
 from ipub.parallel import row_slices
@@ -35,9 +35,9 @@ def sum_by_index(indices: Indices, values: Array, n: int) -> Array:
     return np.bincount(indices, values, minlength=n).astype(float, copy=False)
 
 
-def adding_matrix(indices: Indices, n: int) -> csr_array:
+def adding_matrix(indices: Indices, n: int) -> csc_array:
     """Return the sparse matrix of shape (n, len(indices)) that adds up rows by their index."""
-    return csr_array((np.ones(len(indices)), (indices, np.arange(len(indices)))), shape=(n, len(indices)))
+    return csc_array((np.ones(len(indices)), indices, np.arange(len(indices) + 1)), shape=(n, len(indices)))
 
 
 def largest(values: Array, count: int) -> Array:
