@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutants import arithmetic, draws, fillings, labels_and_rows, promises, regions, slopes
+from mutants import arithmetic, draws, fillings, labels_and_rows, levels, promises, regions, slopes
 from mutants.entry import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -10,6 +10,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *regions.MUTANTS,
     *labels_and_rows.MUTANTS,
     *slopes.MUTANTS,
+    *levels.MUTANTS,
     *fillings.MUTANTS,
     *draws.MUTANTS,
     *promises.MUTANTS,
