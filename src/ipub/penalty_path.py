@@ -152,7 +152,7 @@ def penalty_path(
     alpha  score  guaranteed_score  certain    width
        10   0.47              0.47        1  0.02391
         1   0.72              0.54     0.67   0.1955
-      0.1   0.78              0.71     0.82   0.4803
+      0.1   0.78              0.71     0.83   0.4646
      0.01   0.79              0.04     0.04    5.848
     Note: with alpha 10 every row is predicted to be of the same class: certain means no more there.
     Always: the bounds hold for every filling of the missing values inside their intervals.

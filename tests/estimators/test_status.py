@@ -1,0 +1,264 @@
+"""predict_status: certain, open or unproved, as a user asks for it, whatever the uncertainty is about."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import ipub.prediction_status as status_module
+from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, IpubError, RandomHoles, certify
+from ipub.attained import Attained
+from ipub.certificates import RowSumBounds
+from ipub.io.modelfile import load, save
+from ipub.prediction_status import prediction_status
+from ipub.training import Training
+
+UNCERTAINTIES = {
+    "budget": Budget(cells=2),
+    "wrong cells": Budget(cells=1, wrong_cells=1, precision=0.3),
+    "random": RandomHoles(bias=0.1),
+    "draws": Draws(n_draws=4, random_state=0),
+    "draws with cells": Draws(n_draws=3, random_state=0, cells=1),
+}
+T = np.random.default_rng(9).normal(size=(10, 3))
+EASY = np.array([[2.0, -2.0, 0.0], [-2.0, 2.0, 0.0]])
+
+
+def table(seed=3, n=40, holes=0.1):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = (X[:, 0] - 0.5 * X[:, 1] > 0.4 * rng.normal(size=n)).astype(int)
+    X[rng.random(X.shape) < holes] = np.nan
+    return X, y
+
+
+def scores_of_fillings(clf, X, y, rows, count=8, weight=None):
+    """Train on fillings, ends and points inside, and return the scores of rows: (count, m)."""
+    rng = np.random.default_rng(7)
+    low, high = clf.hole_ranges_.T
+    i, j = np.nonzero(np.isnan(X))
+    scores = []
+    for number in range(count):
+        place = rng.random(len(i)) if number % 3 == 0 else rng.integers(0, 2, size=len(i)).astype(float)
+        if number >= count // 2:  # all that lift, or all that lower, the scores of the first class
+            side = (y[i] == 1) ^ (number % 2 == 0) ^ (clf.coef_[0][j] < 0.0)
+            place = np.where(rng.random(len(i)) < 0.1, place, side)
+        filled = X.copy()
+        filled[i, j] = np.clip(low[j] + place * (high[j] - low[j]), low[j], high[j])
+        model = BoundedClassifier(**{**clf.get_params(), "certificate": None, "tol": 1e-9})
+        scores.append(model.fit(filled, y, sample_weight=weight).decision_function(rows))
+    return np.array(scores)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"alpha": 0.03},
+        {"alpha": 0.03, "certificate": "pointwise"},
+        {"alpha": 0.1, "tol": 0.3},
+        {"alpha": 1.0, "loss": "squared_hinge", "fit_intercept": False},
+        {"alpha": 1.0, "loss": "smoothed_hinge", "class_weight": "balanced"},
+        {"alpha": 0.1, "l1_ratio": 0.3},
+        {"alpha": 1.0, "loss": "hinge"},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_filling_contradicts_a_status(parameters):
+    X, y = table()
+    weight = np.where(np.arange(len(y)) % 7 == 0, 0.0, 1.0) if "l1_ratio" in parameters else None
+    clf = BoundedClassifier(**parameters, effort=0.2).fit(X, y, sample_weight=weight)
+    rows = np.vstack([T[:4], 0.05 * T[:1], 2.0 * EASY[:1]])
+    status = clf.predict_status(rows)
+    assert set(status) <= {"certain", "open", "unproved"}
+    assert "certain" in status
+    scores = scores_of_fillings(clf, X, y, rows, weight=weight)
+    is_certain = status == "certain"
+    assert ((scores[:, is_certain] > 0.0).all(axis=0) | (scores[:, is_certain] < 0.0).all(axis=0)).all()
+    assert (status[clf.predict_set(rows).sum(axis=1) == 1] == "certain").all()
+    attained = clf.attained_bounds(rows)
+    is_open = status == "open"
+    assert (attained[is_open, 0] < 0.0).all()
+    assert (attained[is_open, 1] > 0.0).all()
+
+
+def test_levels_prove_more_than_bounds_do():
+    """Rows that bounds leave uncertain by little, at both ends of the doubt."""
+    X, y = table()
+    clf = BoundedClassifier(alpha=0.03).fit(X, y)
+    assert clf.certificate_.part(RowSumBounds).path is not None
+    rows = EASY[:1] + np.linspace(0.3, 0.7, 1000)[:, None] * (EASY[1:] - EASY[:1])
+    left = np.flatnonzero(clf.predict_set(rows).sum(axis=1) == 2)
+    rows = rows[np.concatenate([left[:3], left[-3:]])]
+    certain = clf.predict_status(rows) == "certain"
+    assert certain.any()
+    scores = scores_of_fillings(clf, X, y, rows)
+    assert (np.sign(scores[:, certain]) == np.sign(clf.decision_function(rows[certain]))).all()
+
+
+@pytest.fixture
+def fitted():
+    return BoundedClassifier(alpha=0.03).fit(*table())
+
+
+def plant_bounds(monkeypatch, low, high, attained=None):
+    """Let bounds, and what is attained, be the same for all rows."""
+
+    def same_for_all(_, rows, *, verbose=0):
+        return np.tile([low, high], (rows.shape[0], 1)).astype(float)
+
+    def attained_by_all(training, rows, *, verbose=0):
+        ends = attained or (low, high)
+        return Attained(same_for_all(training, rows, verbose=verbose) * 0.0 + ends, [], np.zeros((rows.shape[0], 2)))
+
+    monkeypatch.setattr(Training, "score_bounds", same_for_all)
+    monkeypatch.setattr(Training, "attained_bounds", attained_by_all)
+
+
+@pytest.mark.parametrize(
+    ("attained", "status"),
+    [((-1.0, 1.0), "open"), ((0.1, 1.0), "unproved"), ((-1.0, -0.1), "unproved"), ((-1e-9, 1.0), "unproved")],
+)
+def test_open_takes_two_fillings_that_clearly_give_two_classes(fitted, monkeypatch, attained, status):
+    plant_bounds(monkeypatch, -2.0, 2.0, attained)
+    monkeypatch.setattr(status_module, "is_on_one_side", lambda *_: False)
+    assert fitted.predict_status(T).tolist() == [status] * len(T)
+
+
+def test_only_rows_without_holes_are_certain_by_levels(fitted, monkeypatch):
+    plant_bounds(monkeypatch, -2.0, 2.0, (0.1, 1.0))
+    seen = []
+
+    def recorded(ranges, t, score, seconds):
+        seen.append((t, score, seconds))
+        assert ranges is fitted.certificate_.part(RowSumBounds).path
+        return True
+
+    monkeypatch.setattr(status_module, "is_on_one_side", recorded)
+    rows = T[:3].copy()
+    rows[1, 0] = np.nan
+    assert fitted.predict_status(rows).tolist() == ["certain", "unproved", "certain"]
+    assert [(t.tolist(), score, seconds) for t, score, seconds in seen] == [
+        ([*T[0], 1.0], 0.0, fitted.effort),
+        ([*T[2], 1.0], 0.0, fitted.effort),
+    ]
+
+
+def test_only_rows_without_missing_categories_are_certain_by_levels(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = table()
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": rng.choice(["p", "q"], size=len(X))})
+    frame.loc[:2, "kind"] = None
+    clf = BoundedClassifier(alpha=0.03).fit(frame, y)
+    assert clf.certificate_.part(RowSumBounds).path is not None
+    plant_bounds(monkeypatch, -2.0, 2.0, (0.1, 1.0))
+    monkeypatch.setattr(status_module, "is_on_one_side", lambda *_: True)
+    rows = pd.DataFrame({"a": [1.0, 1.0], "b": [1.0, 1.0], "kind": ["p", None]})
+    assert clf.predict_status(rows).tolist() == ["certain", "unproved"]
+
+
+def test_ranges_without_a_path_prove_no_side(fitted, monkeypatch):
+    part = fitted.certificate_.part(RowSumBounds)
+    object.__setattr__(part, "path", None)
+    plant_bounds(monkeypatch, -2.0, 2.0, (0.1, 1.0))
+    monkeypatch.setattr(status_module, "is_on_one_side", lambda *_: pytest.fail("a side was looked for"))
+    assert set(fitted.predict_status(T)) == {"unproved"}
+
+
+@pytest.mark.parametrize("uncertainty", UNCERTAINTIES.values(), ids=UNCERTAINTIES)
+def test_every_uncertainty_has_its_status(uncertainty):
+    X, y = table()
+    clf = BoundedClassifier(alpha=0.03, uncertainty=uncertainty, effort=0.2).fit(X, y)
+    rows = np.vstack([T[:4], EASY])
+    status = clf.predict_status(rows)
+    assert set(status) <= {"certain", "open", "unproved"}
+    assert (status[clf.predict_set(rows).sum(axis=1) == 1] == "certain").all()
+    if isinstance(uncertainty, RandomHoles):
+        assert "open" not in status
+    else:
+        attained = clf.attained_bounds(rows)
+        is_flipped = (attained[:, 0] < 0.0) & (attained[:, 1] > 0.0)
+        assert (is_flipped[status == "open"]).all()
+        assert not is_flipped[status == "certain"].any()
+
+
+def test_draws_are_certain_by_the_range_over_all_draws_alone(monkeypatch):
+    """The certificate of one draw says nothing of the others."""
+    X, y = table()
+    clf = BoundedClassifier(alpha=0.03, uncertainty=Draws(n_draws=3, random_state=0, radius=0.5)).fit(X, y)
+    monkeypatch.setattr(status_module, "is_on_one_side", lambda *_: pytest.fail("a single draw was looked at"))
+    status = clf.predict_status(T)
+    assert ((status == "certain") == (clf.predict_set(T).sum(axis=1) == 1)).all()
+
+
+def test_draws_that_are_badly_trained_show_no_flip():
+    X, y = table()
+    well, badly = (
+        BoundedClassifier(alpha=0.03, tol=tol, uncertainty=Draws(n_draws=6, random_state=0)).fit(X, y)
+        for tol in (1e-8, 0.5)
+    )
+    rows = EASY[:1] + np.linspace(0.3, 0.7, 25)[:, None] * (EASY[1:] - EASY[:1])
+    assert "open" in well.predict_status(rows)
+    assert "open" not in badly.predict_status(rows)
+
+
+def test_more_than_two_classes_are_certain_or_unproved():
+    rng = np.random.default_rng(0)
+    X, _ = table()
+    y = rng.integers(0, 3, size=len(X))
+    y = np.where(np.nan_to_num(X[:, 0]) > 0.5, 2, y)
+    clf = BoundedClassifier(alpha=0.05).fit(X, y)
+    rows = np.vstack([T, 3.0 * T])
+    status = clf.predict_status(rows)
+    assert ((status == "certain") == (clf.predict_set(rows).sum(axis=1) == 1)).all()
+    assert set(status) == {"certain", "unproved"}
+
+
+def test_frames_and_pipelines():
+    X, y = table()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    labels = np.where(y == 1, "yes", "no")
+    clf = BoundedClassifier(alpha=0.03, scale="standard").fit(frame, labels)
+    rows = pd.DataFrame(np.vstack([2.0 * EASY, 0.01 * T]), columns=["a", "b", "c"], index=np.arange(12) + 5)
+    status = clf.predict_status(rows)
+    assert status.shape == (12,)
+    assert status[:2].tolist() == ["certain", "certain"]
+    filled = frame.fillna(frame.mean())
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=1.0)).fit(filled, labels)
+    bounded = certify(pipeline, frame, labels)
+    assert bounded.predict_status(rows)[:2].tolist() == ["certain", "certain"]
+
+
+def test_certificate_none_says_what_to_set():
+    clf = BoundedClassifier(certificate=None).fit(*table())
+    with pytest.raises(IpubError, match="certificate='tight'"):
+        clf.predict_status(T)
+
+
+def test_a_regression_has_no_status():
+    X, y = table()
+    regressor = BoundedRegressor(alpha=0.1).fit(X, y + 0.5)
+    assert not hasattr(regressor, "predict_status")
+    rows = regressor.training_.table.uncertain_rows(T, False)
+    with pytest.raises(IpubError, match="predict_bounds"):
+        prediction_status(regressor.training_, rows, 1.0)
+
+
+@pytest.mark.parametrize("how", ["saved", "saved with rows", "pickled", "copied"])
+def test_a_model_without_its_training_table_says_what_its_bounds_say(fitted, tmp_path, how):
+    if how.startswith("saved"):
+        save(fitted, tmp_path / "m.ipub", training_rows=how == "saved with rows")
+        loaded = load(tmp_path / "m.ipub")
+    else:
+        loaded = pickle.loads(pickle.dumps(fitted)) if how == "pickled" else copy.deepcopy(fitted)
+    rows = np.vstack([T[:3], EASY[:1]])
+    status = loaded.predict_status(rows)
+    certain = loaded.predict_set(rows).sum(axis=1) == 1
+    assert (status[certain] == "certain").all()
+    assert "open" not in status or loaded.training_.models
+    assert ((status == "certain") <= (fitted.predict_status(rows) == "certain")).all()

@@ -1,0 +1,177 @@
+"""Mutants of levels, of what pointwise bounds make of them, and of the status of predictions."""
+
+from __future__ import annotations
+
+from mutants.entry import Mutant
+
+SOUND, STATUS = "soundness/test_levels.py", "estimators/test_status.py"
+ATTACK = f"{SOUND}::test_no_score_that_a_model_gives_is_ruled_out"
+STRICT = f"{SOUND}::test_only_levels_strictly_beyond_what_is_known_are_ruled_out"
+POINTS = f"{SOUND}::test_ranges_that_are_points_are_not_empty"
+EXACT = f"{SOUND}::test_a_supposed_score_is_used_exactly"
+SIDE = f"{SOUND}::test_the_side_is_known_only_where_w_is_clearly_on_it"
+MOVED = f"{SOUND}::test_a_bound_is_moved_only_to_levels_that_were_ruled_out"
+CENTERS = f"{SOUND}::test_levels_look_at_ranges_that_hold_the_center_of_missing_categories"
+KNOWN = f"{SOUND}::test_ranges_of_completions_alone_serve_no_levels"
+OPEN = f"{STATUS}::test_open_takes_two_fillings_that_clearly_give_two_classes"
+HOLES = f"{STATUS}::test_only_rows_without_holes_are_certain_by_levels"
+CATEGORIES = f"{STATUS}::test_only_rows_without_missing_categories_are_certain_by_levels"
+
+LEVELS, STATES = "certificates/row_sums/levels.py", "prediction_status.py"
+
+MUTANTS = (
+    Mutant("a bound on the level rules it out", LEVELS, "highest < level.score", "highest <= level.score", (STRICT,)),
+    Mutant(
+        "a lower bound on the level rules it out", LEVELS, "lowest > level.score", "lowest >= level.score", (STRICT,)
+    ),
+    Mutant(
+        "the upper bound of t is taken for the lower",
+        LEVELS,
+        "-largest_scores(ranges, -t)[0]",
+        "largest_scores(ranges, t)[0]",
+        (STRICT, ATTACK),
+    ),
+    Mutant("ranges that are points are empty", LEVELS, "(lower > upper).any()", "(lower >= upper).any()", (POINTS,)),
+    Mutant(
+        "lower ends of the directions themselves",
+        LEVELS,
+        "-_largest_on_level(ranges, -Y, level, highest)",
+        "-_largest_on_level(ranges, Y, level, highest)",
+        (ATTACK, POINTS),
+    ),
+    Mutant(
+        "the supposed score is added",
+        LEVELS,
+        "largest_scores(ranges, moved) - factor * level.score",
+        "largest_scores(ranges, moved) + factor * level.score",
+        (EXACT,),
+    ),
+    Mutant(
+        "the supposed score is left out",
+        LEVELS,
+        "largest_scores(ranges, moved) - factor * level.score",
+        "largest_scores(ranges, moved)",
+        (EXACT,),
+    ),
+    Mutant("the direction is rounded for nothing", LEVELS, "+ 2.0 * error)", ")", (EXACT,)),
+    Mutant(
+        "the rounding of t is left out",
+        LEVELS,
+        "size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(level.t)",
+        "size = np.abs(Y)",
+        (EXACT,),
+    ),
+    Mutant(
+        "w on the level is on a side",
+        LEVELS,
+        "return not low <= score <= high and no_model_at",
+        "return no_model_at",
+        (SIDE,),
+    ),
+    Mutant(
+        "w between its own bounds is on a side",
+        LEVELS,
+        "not low <= score <= high",
+        "not low < score < high",
+        (SIDE,),
+    ),
+    Mutant(
+        "a level that was not ruled out is a bound",
+        LEVELS,
+        "            bound = level\n        else:\n            reached = level",
+        "            reached = level\n        else:\n            bound = level",
+        (MOVED, ATTACK),
+    ),
+    Mutant(
+        "the lower bound is the upper of t",
+        LEVELS,
+        "-_lowered(path, -t, -low, 0.5 * seconds)",
+        "-_lowered(path, t, -low, 0.5 * seconds)",
+        (MOVED, ATTACK),
+    ),
+    Mutant(
+        "levels over ranges of completions alone",
+        "certificates/pointwise.py",
+        "path = None if row_sums is None else row_sums.path",
+        "path = None if row_sums is None else row_sums.ranges",
+        (CENTERS, KNOWN),
+    ),
+    Mutant(
+        "the path has the ranges of completions",
+        "certificates/row_sums/bounds.py",
+        "return RowSumBounds(ranges, proved.width, path)",
+        "return RowSumBounds(ranges, proved.width, ranges)",
+        (CENTERS,),
+    ),
+    Mutant(
+        "known ranges are those of a path",
+        "certificates/row_sums/bounds.py",
+        "return RowSumBounds(narrowed(ranges)) if",
+        "return RowSumBounds(narrowed(ranges), 0.0, ranges) if",
+        (KNOWN,),
+    ),
+    Mutant(
+        "one filling flips",
+        STATES,
+        "(attained[:, 0] < -least) & (attained[:, 1] > least)",
+        "(attained[:, 0] < -least) | (attained[:, 1] > least)",
+        (OPEN,),
+    ),
+    Mutant("rounding flips", STATES, "least = RETRAINING_ERROR *", "least = 0.0 *", (OPEN,)),
+    Mutant(
+        "random holes flip",
+        STATES,
+        "if is_random or (",
+        "if (",
+        (f"{STATUS}::test_every_uncertainty_has_its_status",),
+    ),
+    Mutant(
+        "draws that are badly trained flip",
+        STATES,
+        "(is_drawn and not certificate.gap",
+        "(False and not certificate.gap",
+        (f"{STATUS}::test_draws_that_are_badly_trained_show_no_flip",),
+    ),
+    Mutant(
+        "the middle of a hole stands for the row",
+        STATES,
+        "if not len(row.cells[0]) and not len(row.missing_categories):",
+        "if not len(row.missing_categories):",
+        (HOLES,),
+    ),
+    Mutant(
+        "the center of a missing category stands for the row",
+        STATES,
+        "if not len(row.cells[0]) and not len(row.missing_categories):",
+        "if not len(row.cells[0]):",
+        (CATEGORIES,),
+    ),
+    Mutant(
+        "sides over ranges of completions alone",
+        STATES,
+        "is_on_one_side(row_sums.path, t",
+        "is_on_one_side(row_sums.ranges, t",
+        (HOLES,),
+    ),
+    Mutant(
+        "the side of another number",
+        STATES,
+        "row_sums.path, t, 0.0, effort",
+        "row_sums.path, t, -1.0, effort",
+        (HOLES,),
+    ),
+    Mutant(
+        "ranges without a path prove sides",
+        STATES,
+        "if row_sums is None or row_sums.path is None or not len(left):",
+        "if row_sums is None or not len(left):",
+        (f"{STATUS}::test_ranges_without_a_path_prove_no_side",),
+    ),
+    Mutant(
+        "of several classes the first one counts",
+        STATES,
+        "if len(training.classes) > 2 or not training.models",
+        "if not training.models",
+        (f"{STATUS}::test_more_than_two_classes_are_certain_or_unproved",),
+    ),
+)
