@@ -151,7 +151,7 @@ MUTANTS = (
         STATES,
         "is_on_one_side(row_sums.path, t",
         "is_on_one_side(row_sums.ranges, t",
-        (HOLES,),
+        (CATEGORIES,),
     ),
     Mutant(
         "the side of another number",
