@@ -60,6 +60,7 @@ def prove_ranges(at_w: Ranges, width: float | None = None) -> ProvedRanges | Non
     if width is None and not _may_close(at_w, both, first):
         return None
     change = first * (FIRST_WIDTHS[0] if width is None else GROWTH * width)
+    excess = np.full(2, np.inf)
     for _ in range(MOST_ROUNDS if width is None else MOST_ROUNDS_ALIKE):
         lower, upper = _around(low, high, change)
         ranges = at_w.with_ends(lower, upper)
@@ -69,6 +70,10 @@ def prove_ranges(at_w: Ranges, width: float | None = None) -> ProvedRanges | Non
             proved = ranges.within(-bounds[len(Y) :], bounds[: len(Y)])
             return ProvedRanges(proved, float(np.median(change / first)))
         found = bounds - np.concatenate([high, -low])
+        # Wider ranges help less and less: once neither the worst nor the median comes closer, none will close.
+        before, excess = excess, np.array([np.max(found / change), np.median(found / change)])
+        if not (excess < before).any():
+            return None
         change = np.where(found > change / GROWTH, GROWTH * np.maximum(found, change / GROWTH), change)
         if not np.median(change / first) <= MOST_WIDENED * FIRST_WIDTHS[0]:
             return None
