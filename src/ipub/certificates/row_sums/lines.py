@@ -70,7 +70,8 @@ class Lines(NamedTuple):
     def choose(self, score: Array, is_below: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return which slope touches the derivative where each score is, from below or from above."""
         width = np.maximum(self.upper - self.lower, 1e-300)
-        place = np.clip(np.nan_to_num(np.rint((score - self.lower) / width * (N_SLOPES - 1))), 0, N_SLOPES - 1)
+        place = np.clip(np.rint((score - self.lower) / width * (N_SLOPES - 1)), 0, N_SLOPES - 1)
+        place = np.nan_to_num(place)  # any choice will do where numbers have overflowed
         return np.asarray(place, dtype=np.intp) + np.where(is_below, 0, N_SLOPES)
 
     def envelope_at(self, graph: Graph, score: Array, is_below: NDArray[np.bool_]) -> tuple[Array, Array]:

@@ -72,7 +72,7 @@ def prove_ranges(at_w: Ranges, width: float | None = None) -> ProvedRanges | Non
 def _closed(at_w: Ranges, both: Array, first: Array, width: float, rounds: int, n_refined: int) -> ProvedRanges | None:
     """Widen ranges until their row sums lie strictly inside; None if they never do."""
     low, high, n = at_w.lower, at_w.upper, len(at_w.lower)
-    change = width * first
+    change, excess = width * first, np.full(2, np.inf)
     for _ in range(rounds):
         lower, upper = _around(low, high, change)
         ranges = at_w.with_ends(lower, upper)
@@ -82,6 +82,10 @@ def _closed(at_w: Ranges, both: Array, first: Array, width: float, rounds: int, 
             proved = ranges.within(-bounds[n:], bounds[:n])
             return ProvedRanges(proved, float(np.median(change / first)), n_refined)
         found = bounds - np.concatenate([high, -low])
+        # Wider ranges help less and less: once neither the worst nor the median comes closer, none will close.
+        before, excess = excess, np.array([np.max(found / change), np.median(found / change)])
+        if not (excess < before).any():
+            return None
         change = np.where(found > change / GROWTH, GROWTH * np.maximum(found, change / GROWTH), change)
         if not np.median(change / first) <= MOST_WIDENED * FIRST_WIDTHS[0]:
             return None
@@ -92,7 +96,7 @@ def _worth_trying(at_w: Ranges, both: Array, first: Array) -> tuple[int, ...]:
     """Return how often multipliers are to be refined so that, by a sample of the directions, ranges may close."""
     low, high = at_w.lower, at_w.upper
     if len(both) <= 2 * N_SAMPLED:
-        return 0, len(STEPS)
+        return (0,)
     sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
     at = np.concatenate([high, -low])[sampled]
 
