@@ -164,7 +164,7 @@ def test_no_sampled_term_of_a_row_is_above_its_bound(loss_name, most_variants, m
         )
         doubt = (0.0, 1.0)[number // 4]
         ranges.__dict__["points"] = ranges.points._replace(radius=ranges.points.radius + doubt)
-        bounds = largest_row_terms(ranges, u, multipliers)
+        bounds = largest_row_terms(ranges, u, multipliers).largest
         found = worst_sampled(ranges, u, multipliers, rng, 400, doubt)
         assert (found <= bounds + 1e-11 * (1.0 + np.abs(bounds))).all()
         gaps.append(((bounds - found) / (1.0 + np.abs(found))).min())
