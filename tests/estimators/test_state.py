@@ -227,7 +227,7 @@ CHANGES = {
         "uncertainty": Draws(n_draws=3, random_state=0),
     },
 }
-FREE = {"handle_unknown": "any", "tol": 1e-3, "max_iter": 5, "random_state": 3, "verbose": 1}
+FREE = {"effort": 2.0, "handle_unknown": "any", "tol": 1e-3, "max_iter": 5, "random_state": 3, "verbose": 1}
 METHODS = {
     BoundedClassifier: [
         "predict", "decision_function", "predict_proba", "decision_bounds", "predict_proba_bounds", "predict_set",

@@ -473,8 +473,8 @@ MUTANTS = (
     mutant(
         "ranges that close at their ends",
         "prove",
-        "(bounds[: len(Y)] < upper) & (-bounds[len(Y) :] > lower)",
-        "(bounds[: len(Y)] <= upper) & (-bounds[len(Y) :] >= lower)",
+        "(bounds[:n] < upper) & (-bounds[n:] > lower)",
+        "(bounds[:n] <= upper) & (-bounds[n:] >= lower)",
         CLOSING,
     ),
     mutant("ranges that close on one side", "prove", "< upper) & (-bounds", "< upper) | (-bounds", CLOSING),
@@ -489,8 +489,8 @@ MUTANTS = (
     mutant(
         "the way starts at no option of a row",
         "bounds",
-        "dot_bounds(table.directions, table.w), with_centers=True)",
-        "dot_bounds(table.directions, table.w), with_centers=False)",
+        "at_w = _ranges_at_w(problem, solution, with_centers=True)",
+        "at_w = _ranges_at_w(problem, solution, with_centers=False)",
         CENTERS,
     ),
     mutant(

@@ -18,7 +18,7 @@ from ipub.losses import Loss
 from ipub.reading import Columns, LearntTable
 from ipub.training import Training
 
-FREE = frozenset({"handle_unknown", "max_iter", "random_state", "tol", "verbose"})
+FREE = frozenset({"effort", "handle_unknown", "max_iter", "random_state", "tol", "verbose"})
 """Parameters that may change after `fit`: how rows are read, how exact training is and what is shown. All others
 determine what the model and its bounds mean."""
 

@@ -10,7 +10,7 @@ from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
 from ipub.certificates.row_sums.prove import MOST_NARROWED, can_be_narrowed, narrowed, prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.upper import STEPS, largest_scores
+from ipub.certificates.row_sums.upper import largest_scores
 from ipub.problem import Problem
 from ipub.rounding import Array, dot_bounds, overflow_means_unbounded
 from ipub.solvers import Solution
@@ -41,7 +41,7 @@ class RowSumBounds(ScoreBounds):
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         X = np.asarray(X, dtype=float)
-        return -largest_scores(self.ranges, -X, len(STEPS)), largest_scores(self.ranges, X, len(STEPS))
+        return -largest_scores(self.ranges, -X), largest_scores(self.ranges, X)
 
     def without_training_rows(self) -> None:
         """Return nothing: every bound looks at every row."""
