@@ -38,7 +38,7 @@ def test_bounds_are_those_of_a_scaler_before_the_estimator(scale, intervals, dat
     clf = BoundedClassifier(scale=scale, intervals=intervals).fit(*data)
     pipe = make_pipeline(clone(SCALERS[scale]), BoundedClassifier(intervals=intervals)).fit(*data)
     scaled = pipe[:-1].transform(X_test)
-    np.testing.assert_allclose(clf.decision_bounds(X_test), pipe[-1].decision_bounds(scaled), rtol=1e-6)
+    np.testing.assert_allclose(clf.decision_bounds(X_test), pipe[-1].decision_bounds(scaled), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(clf.decision_function(X_test), pipe.decision_function(X_test), rtol=1e-6)
     np.testing.assert_allclose(clf.coef_bounds_, pipe[-1].coef_bounds_, rtol=1e-6)
     bounds, scores = clf.decision_bounds(X_test), clf.decision_function(X_test)

@@ -133,7 +133,7 @@ def test_a_larger_budget_is_wider_and_all_holes_are_at_most_any_filling():
     for narrow, wide in itertools.pairwise(widths):
         assert (narrow <= wide + 1e-9).all()
     assert widths[0].max() < 1e-5
-    assert (widths[-1] <= np.ptp(worst, axis=1) * (1 + 1e-4)).all()
+    assert (widths[-1] <= np.ptp(worst, axis=1) * (1 + 1e-3)).all()
 
 
 @pytest.mark.parametrize("filling", ["middle", "mean", "median", SimpleImputer(), "table"])

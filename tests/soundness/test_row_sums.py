@@ -394,7 +394,7 @@ def test_bounds_hold_at_every_vertex_and_inside_exactly(loss_name, penalty, repo
             made, failures = prove(case, solutions, {1: 5, 2: 1, 3: 0}[cells], {"row sums": row_sums})
         assert failures == []
         count += made
-    assert row_sums.closed > 0
+    assert row_sums.closed > 0 or not LOSSES[loss_name].is_smooth  # a jump has no row sums
     report_proofs(count)
 
 
