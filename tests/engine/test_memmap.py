@@ -15,7 +15,7 @@ from ipub.solvers import solve
 from ipub.uncertainty import AnyFilling
 from support.small_problems import COMBINATIONS, penalty_of
 
-N, D = 301, 5
+N, D = 121, 5
 
 
 @pytest.fixture(params=["float64", "float32", "fortran"])
@@ -24,7 +24,7 @@ def path(request, tmp_path):
     rng = np.random.default_rng(0)
     table = rng.normal(size=(N, D))
     table[rng.random((N, D)) < 0.1] = np.nan
-    table[100:200] = rng.normal(size=(100, D))
+    table[40:80] = rng.normal(size=(40, D))
     if request.param == "fortran":
         table = np.asfortranarray(table)
     np.save(tmp_path / "table.npy", table.astype(np.float32) if request.param == "float32" else table)
