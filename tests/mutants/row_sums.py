@@ -34,6 +34,10 @@ MODELS = (
     f"{SOUND}::test_bounds_hold_at_every_vertex_and_inside_exactly",
     f"{SOUND}::test_no_completion_breaks_a_bound_at_any_penalty",
 )
+SLOPES = (
+    "certificates/test_row_sums_and_slopes.py::test_rows_without_weight_do_not_widen_slopes",
+    "certificates/test_row_sums_and_slopes.py::test_of_rows_with_weight_the_moves_are_those_that_are_known",
+)
 ROOM = "certificates/row_sums"
 NEXT_TO_A_JUMP = (
     "Next to a jump the distance from the chord is at least the whole jump, twice the radius; elsewhere the radius is "
@@ -513,5 +517,20 @@ MUTANTS = (
         "following = ranges.within(-bounds[len(Y) :], bounds[: len(Y)])",
         "following = ranges.within(-bounds[len(Y) :], 0.7 * bounds[: len(Y)] - 0.3 * bounds[len(Y) :])",
         MODELS,
+    ),
+    # --- slopes over the moves that row sums leave --------------------------------------------------------------------
+    Mutant(
+        "of rows without weight everything must be known",
+        "certificates/slope/move_sets.py",
+        "return np.where(block.weight > 0.0, self.max_score_move(block.center), 0.0)",
+        "return self.max_score_move(block.center)",
+        SLOPES,
+    ),
+    Mutant(
+        "rows with weight that do not move",
+        "certificates/slope/move_sets.py",
+        "return np.where(block.weight > 0.0, self.max_score_move(block.center), 0.0)",
+        "return np.where(block.weight < 0.0, self.max_score_move(block.center), 0.0)",
+        SLOPES,
     ),
 )

@@ -100,7 +100,7 @@ def _within_rows(problem: Problem, solution: Solution, by_rows: RowSumBounds, at
     ranges = by_rows.ranges
     moves = KnownRows.of(ranges.table.directions, solution.w, ranges.lower, ranges.upper)
     bounds = slope_bounds_within(problem, solution, moves)
-    if bounds is None or (attempt.bounds is not None and attempt.bounds.excess <= bounds.excess):
+    if bounds is None or (attempt.bounds is not None and not bounds.excess < attempt.bounds.excess):
         return attempt
     return SlopeAttempt(bounds, "")
 
