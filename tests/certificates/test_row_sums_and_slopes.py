@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from ipub.certificates.row_sums.bounds import row_sum_bounds
-from ipub.certificates.slope.attempt import slope_bounds_within
+from ipub.certificates import PointwiseBounds, RowSumBounds, SlopeBounds, pointwise, tight
+from ipub.certificates.row_sums import table as table_module
+from ipub.certificates.row_sums.bounds import NOT_CLOSED, row_sum_bounds
+from ipub.certificates.slope.attempt import SlopeAttempt, slope_bounds_within
 from ipub.certificates.slope.linearize import linearize
 from ipub.certificates.slope.move_sets import KnownRows
 from ipub.engine import Block
@@ -15,6 +19,7 @@ from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.solvers import Solution
 from support.cases import Case, intervals, train
+from support.planted import plant
 
 WITHOUT_WEIGHT = np.arange(0, 40, 4)
 
@@ -65,3 +70,40 @@ def test_of_rows_with_weight_the_moves_are_those_that_are_known():
     assert (known[has_weight] > 0.0).all()
     assert (known[~has_weight] == np.inf).all()
     assert (found[~has_weight] == 0.0).all()
+
+
+# --- notes --------------------------------------------------------------------------------------------------------
+
+
+def with_alpha(loss_name: str, alpha: float) -> tuple[Problem, Solution]:
+    problem = replace(simple_case(loss_name, is_cut=False), penalty=ElasticNet(alpha)).problem
+    return problem, train(problem)
+
+
+@pytest.mark.parametrize("certify", [tight, pointwise])
+def test_the_note_says_that_row_sums_did_not_close_and_what_serves(certify):
+    problem, solution = with_alpha("smoothed_hinge", 1e-3)
+    certificate = certify(problem, solution)
+    assert NOT_CLOSED in certificate.note
+    assert "Slopes serve instead" in certificate.note
+    assert certificate.part(SlopeBounds) is not None
+    by_rows = certificate.part(RowSumBounds)
+    assert by_rows is None or by_rows.path is None
+    assert (certificate.part(PointwiseBounds) is not None) == (certify is pointwise)
+
+
+def test_without_slopes_the_note_says_so_alone(monkeypatch):
+    problem, solution = with_alpha("smoothed_hinge", 1e-3)
+    plant(monkeypatch, "attempt_slope_bounds", lambda *_, **__: SlopeAttempt(None, "No set of moves."))
+    note = tight(problem, solution).note
+    assert note == f"No set of moves. {NOT_CLOSED}"
+
+
+@pytest.mark.parametrize(("loss_name", "alpha"), [("log_loss", 0.01), ("log_loss", 10.0), ("hinge", 0.1)])
+def test_where_row_sums_close_or_are_not_tried_there_is_no_note_of_them(loss_name, alpha):
+    assert NOT_CLOSED not in tight(*with_alpha(loss_name, alpha)).note
+
+
+def test_of_a_long_table_there_is_no_note_of_row_sums(monkeypatch):
+    monkeypatch.setattr(table_module, "MOST_ROWS", 1)
+    assert NOT_CLOSED not in tight(*with_alpha("smoothed_hinge", 1e-3)).note
