@@ -208,15 +208,25 @@ class WholeTable(NamedTuple):
 
 def whole_table(rows: Rows) -> WholeTable:
     """Gather a table that is small enough; raises ValueError if it is not."""
-    gathered: WholeTable | None = rows.gather(_whole_block)
+    gathered: WholeTable | None = rows.gather(whole_block)
     if gathered is None:
         raise IpubError(f"A table of {rows.n_rows:,} rows is too long to be gathered in one place.")
     return gathered
 
 
-def _whole_block(block: Block) -> WholeTable:
-    cell_counts, missing_counts = (
-        np.bincount(i, minlength=block.n_rows) for i in (block.cell_rows, block.missing_categories.rows)
+def whole_block(block: Block, keep: NDArray[np.bool_] | None = None) -> WholeTable:
+    """Return some rows of a block, or all of them, as a table."""
+    kept = np.ones(block.n_rows, dtype=bool) if keep is None else keep
+    cells, missing = kept[block.cell_rows], kept[block.missing_categories.rows]
+    cell_counts = np.bincount(block.cell_rows[cells], minlength=block.n_rows)[kept]
+    missing_counts = np.bincount(block.missing_categories.rows[missing], minlength=block.n_rows)[kept]
+    return WholeTable(
+        block.center[kept],
+        cell_counts,
+        block.cell_columns[cells],
+        block.cell_radii[cells],
+        missing_counts,
+        block.missing_categories.categories[missing],
+        block.y[kept],
+        block.weight[kept],
     )
-    cells = cell_counts, block.cell_columns, block.cell_radii
-    return WholeTable(block.center, *cells, missing_counts, block.missing_categories.categories, block.y, block.weight)

@@ -121,6 +121,10 @@ class Loss(ABC):
         A NaN in `lower` or `upper` stands for an unknown score: nothing is claimed that it could break.
         """
 
+    def jump_at(self, y: Array) -> Array | None:
+        """Return the exact score at which the derivative jumps, if it does; there `derivative_range` is exact."""
+        return None
+
     def derivative_midpoint_and_radius(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Return c and e such that every derivative at a score in [lower, upper] is within e of c (Theorem 6).
 

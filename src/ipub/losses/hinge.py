@@ -48,6 +48,9 @@ class Hinge(Loss):
         below = up(-b * down(z))
         return np.where(np.isfinite(self.conjugate(y, a)), np.maximum(0.0, np.maximum(above, below)), np.inf)
 
+    def jump_at(self, y: Array) -> Array:
+        return y
+
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         # Only a score strictly beyond the kink is decided; a NaN is not.
         positive = y > 0.0

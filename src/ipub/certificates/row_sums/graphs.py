@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ipub.losses import Loss
 from ipub.rounding import Array, midpoint_and_radius, up
@@ -14,6 +15,11 @@ from ipub.rounding import Array, midpoint_and_radius, up
 
 class Graph(ABC):
     """The derivatives of several rows, one for each; scores have the rows along their last axis."""
+
+    @property
+    def is_step(self) -> bool:
+        """Whether every derivative is constant before its jump, and after it."""
+        return False
 
     @abstractmethod
     def value(self, score: Array) -> Array:
@@ -35,6 +41,14 @@ class Graph(ABC):
     def bend(self, lower: Array, upper: Array) -> Array:
         """Bound the size of the slope's own derivative over [lower, upper]; infinite if there is none."""
 
+    @abstractmethod
+    def jump_at(self) -> Array | None:
+        """Return the exact score of each row at which its derivative jumps, NaN if it does not; None: no row's does."""
+
+    @abstractmethod
+    def of_rows(self, which: NDArray[np.bool_]) -> Graph:
+        """Return the derivatives of some of the rows."""
+
 
 @dataclass(frozen=True)
 class LossGraph(Graph):
@@ -42,6 +56,10 @@ class LossGraph(Graph):
 
     loss: Loss
     y: Array
+
+    @property
+    def is_step(self) -> bool:
+        return not self.loss.is_smooth
 
     def value(self, score: Array) -> Array:
         return self.loss.derivative(self._labels(score), score)
@@ -60,6 +78,12 @@ class LossGraph(Graph):
             return np.full(lower.shape, np.inf)
         low, high = self.loss.curvature_slope_range(self._labels(lower), lower, upper)
         return np.maximum(np.abs(low), np.abs(high))
+
+    def jump_at(self) -> Array | None:
+        return self.loss.jump_at(self.y)
+
+    def of_rows(self, which: NDArray[np.bool_]) -> LossGraph:
+        return LossGraph(self.loss, self.y[which])
 
     def _labels(self, score: Array) -> Array:
         return np.broadcast_to(self.y, score.shape)
@@ -85,6 +109,12 @@ class SignGraph(Graph):
 
     def bend(self, lower: Array, upper: Array) -> Array:
         return self.slopes(lower, upper)[1]
+
+    def jump_at(self) -> Array:
+        return np.zeros_like(self.kappa)
+
+    def of_rows(self, which: NDArray[np.bool_]) -> SignGraph:
+        return SignGraph(self.kappa[which])
 
 
 @dataclass(frozen=True)
@@ -115,6 +145,14 @@ class JoinedGraphs(Graph):
         first = self.first.bend(self._of_first(lower), self._of_first(upper))
         return self._joined(first, self.second.bend(self._of_second(lower), self._of_second(upper)))
 
+    def jump_at(self) -> Array:
+        first, second = self.first.jump_at(), self.second.jump_at()
+        return self._joined(np.full(self.n_first, np.nan) if first is None else first, second)
+
+    def of_rows(self, which: NDArray[np.bool_]) -> JoinedGraphs:
+        first, second = which[: self.n_first], which[self.n_first :]
+        return JoinedGraphs(self.first.of_rows(first), self.second.of_rows(second), int(first.sum()))
+
     def _of_first(self, score: Array) -> Array:
         return score[..., : self.n_first]
 
@@ -128,13 +166,14 @@ class JoinedGraphs(Graph):
 class GraphPoints(NamedTuple):
     """Points of the graph of each row at scores that cut its range into pieces of equal length.
 
-    All have the points along the first axis; `off_chord` has one entry less.
+    Where the derivative jumps there are two points with the same score. All have the points along the first axis;
+    `off_chord` has one entry less.
     """
 
     score: Array
     middle: Array
     radius: Array
-    """Every derivative at these scores is within this distance of the middle."""
+    """Every derivative at these scores is within this distance of the middle; at a jump, the one before or after it."""
     off_chord: Array
     """How far any derivative between two points may be from a chord between derivatives there (Lemma 24)."""
 
@@ -144,12 +183,23 @@ def graph_points(graph: Graph, lower: Array, upper: Array, n_pieces: int) -> Gra
     share = np.linspace(0.0, 1.0, n_pieces + 1).reshape(-1, *(1,) * lower.ndim)
     score = np.clip(lower + (upper - lower) * share, lower, upper)
     score[0], score[-1] = lower, upper
+    jump = graph.jump_at()
+    if jump is not None:
+        inside = np.where((jump >= lower) & (jump <= upper), jump, upper)
+        score = np.sort(np.concatenate([score, inside[None], inside[None]]), axis=0)
     low, high = graph.range(score, score)
+    is_vertical = np.zeros(score[1:].shape, dtype=bool)
+    if jump is not None:
+        # The first point at a jump has the derivative before it, all others the one after it.
+        at_jump = score == jump
+        is_first = at_jump & (np.cumsum(at_jump, axis=0) == 1)
+        low, high = np.where(at_jump & ~is_first, high, low), np.where(is_first, low, high)
+        is_vertical = at_jump[:-1] & at_jump[1:]
     least, greatest = graph.slopes(score[:-1], score[1:])
     with np.errstate(invalid="ignore"):
         length = up(score[1:] - score[:-1])
         turned = up(up(up(greatest - least) * length) * 0.25)
         bent = up(up(up(graph.bend(score[:-1], score[1:]) * length) * length) * 0.125)
     # A derivative rises, so it leaves no chord by more than the whole rise; an infinite slope says nothing.
-    rise = np.maximum(up(high[1:] - low[:-1]), 0.0)
+    rise = np.where(is_vertical, 0.0, np.maximum(up(high[1:] - low[:-1]), 0.0))
     return GraphPoints(score, *midpoint_and_radius(low, high), np.fmin(rise, np.fmin(turned, bent)))

@@ -51,8 +51,8 @@ class Lines(NamedTuple):
     @classmethod
     def of(cls, graph: Graph, lower: Array, upper: Array) -> Lines:
         """Lay lines under and over the derivative of each row, whose scores are in [lower, upper]."""
-        points = graph_points(graph, lower, upper, N_PIECES)
-        convex, concave = envelopes(graph, points.score)
+        points = graph_points(graph, lower, upper, 1 if graph.is_step else N_PIECES)
+        convex, concave = envelopes(graph, points.score, points.middle)
         at = lower + (upper - lower) * np.linspace(0.0, 1.0, N_SLOPES)[:, None]
         tangents = graph.slope(at)
         slope = np.concatenate(
@@ -90,9 +90,8 @@ def _largest(at_points: Array, off_chord: Array) -> Array:
     return np.asarray(up(np.maximum(at_points[:-1], at_points[1:]) + off_chord).max(axis=0))
 
 
-def envelopes(graph: Graph, score: Array) -> tuple[Envelope, Envelope]:
+def envelopes(graph: Graph, score: Array, value: Array) -> tuple[Envelope, Envelope]:
     """Find the knees among rising points, along the first axis: the line to the far end is steepest from there."""
-    value = graph.value(score)
     with np.errstate(divide="ignore", invalid="ignore"):
         to_upper = np.nan_to_num((value[-1] - value[:-1]) / (score[-1] - score[:-1]), nan=0.0, posinf=0.0)
         from_lower = np.nan_to_num((value[1:] - value[0]) / (score[1:] - score[0]), nan=0.0, posinf=0.0)

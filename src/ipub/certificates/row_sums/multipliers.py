@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.graphs import Graph
+from ipub.certificates.row_sums.graphs import Graph, graph_points
 from ipub.certificates.row_sums.lines import envelopes
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
@@ -123,7 +123,7 @@ def choose(ranges: Ranges, Y: Array, steps: int = NEWTON_STEPS) -> Choice:
         at = np.clip(np.einsum("kid,kd->ki", mixed, W), *ranges.row_scores)
         pull = table.incomplete_weight * table.incomplete_graph.value(at)
         residual = table.lam * W + (height * table.complete_weight) @ X + np.einsum("ki,kid->kd", pull, mixed)
-        residual += _variance_times(table, mixture, W)
+        residual += _variance_times(table, mixture, W) + table.settled + np.sign(U) * table.settled_radius * -1.0
         solved = np.linalg.solve(K, np.stack([residual, Y], axis=2))
         W, U = W - solved[..., 0], solved[..., 1]
         is_below = U @ X.T > 0.0
@@ -257,7 +257,7 @@ def _first_force(ranges: Ranges, U: Array) -> Array:
     along = U @ table.incomplete.T
     effect = value[at] * U[:, columns] + (slope * along)[:, at] * table.w[columns]
     move = -np.sign(effect) * table.cell_radii * weight[at]
-    force = -table.sums_of_cells(move * slope[at] * table.w[columns]) @ table.incomplete
+    force = np.sign(U) * table.settled_radius - table.sums_of_cells(move * slope[at] * table.w[columns]) @ table.incomplete
     force -= table.columns_of_cells(move * value[at])
     for missing in table.missing:
         rows, of_levels = missing.rows, missing.columns
@@ -309,7 +309,8 @@ def _row_slopes(ranges: Ranges, mixture: Mixture, U: Array, W: Array) -> Array:
     half = half + table.sums_of_cells(left * size[columns] + table.cell_radii * ranges.weight_radius[columns])
     first, last = np.clip(middle - half, low, high), np.clip(middle + half, low, high)
     score = np.clip(np.einsum("kid,kd->ki", mixed, W), first, last)
-    convex, concave = envelopes(graph, first + (last - first) * np.linspace(0.0, 1.0, N_POINTS)[:, None, None])
+    points = graph_points(graph, first, last, 1 if graph.is_step else N_POINTS - 1)
+    convex, concave = envelopes(graph, points.score, points.middle)
     is_below = np.einsum("kid,kd->ki", mixed, U) > 0.0
     tangent = graph.slope(score)
     below = np.where(score <= convex.knee, tangent, convex.slope)

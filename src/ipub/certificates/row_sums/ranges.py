@@ -18,6 +18,10 @@ N_PIECES = 8
 """Pieces of an incomplete row's range of scores: accuracy against time."""
 
 
+MANY = 0.1
+"""Rows whose derivatives are known are left out once they are this share of all directions."""
+
+
 @dataclass(frozen=True, eq=False)
 class Ranges:
     """Ranges of ``y.w''`` for all directions y of a table, and what follows from them for its rows.
@@ -106,7 +110,7 @@ class Ranges:
         error = sum_error(size, 2 * len(table.w) + 8)
         lower = down(down(self.row_lower[variants.row] + low) - error)
         upper = up(up(self.row_upper[variants.row] + high) + error)
-        return graph_points(self.variant_graph, lower, upper, N_PIECES)
+        return graph_points(self.variant_graph, lower, upper, 1 if self.variant_graph.is_step else N_PIECES)
 
     @property
     def weight_ends(self) -> tuple[Array, Array]:
@@ -147,6 +151,12 @@ class Ranges:
         return tuple(chosen)
 
     @cached_property
+    def inverse(self) -> Array:
+        """About the inverse of the curvature at w; of a derivative that jumps, with the chord of every row."""
+        from ipub.certificates.row_sums.multipliers import _first_inverse
+        return self.table.inverse_at_w if not self.variant_graph.is_step else _first_inverse(self)
+
+    @cached_property
     def row_norms(self) -> tuple[Array, Array]:
         """Bounds of the Euclidean norms of complete and of incomplete rows."""
         return norm_upper(self.table.complete), norm_upper(self.table.incomplete)
@@ -164,6 +174,23 @@ class Ranges:
         steepest = np.abs(self.lines.slope).max(axis=0)
         weighted = self.table.complete_weight * steepest * self.row_norms[0]
         return sum_upper(weighted @ np.abs(self.table.complete), len(weighted) + 4)
+
+    def without_settled_rows(self) -> Ranges:
+        """Leave out the rows of whose derivatives no two are left, if they are many."""
+        table = self.table
+        if not self.variant_graph.is_step:
+            return self
+        at = table.complete_at
+        low, high = table.complete_graph.range(self.lower[at], self.upper[at])
+        complete = low == high
+        lowest, highest = table.incomplete_graph.range(*self.row_scores)
+        incomplete = lowest == highest
+        for missing in table.missing:
+            incomplete[missing.rows] = False
+        if complete.sum() + incomplete.sum() < MANY * len(table.directions) or incomplete.all():
+            return self
+        smaller, used = table.without(complete, incomplete, (low, lowest))
+        return Ranges.of(smaller, self.lower[used], self.upper[used], with_centers=False)
 
     def within(self, lower: Array, upper: Array) -> Ranges:
         """Return the ranges cut down to what is between other bounds too."""

@@ -39,6 +39,8 @@ class SupposedScore:
 
     t: Array
     score: float
+    or_more: bool = False
+    """Whether some model is supposed to give it that score or a higher one."""
 
 
 @overflow_means_unbounded()
@@ -53,13 +55,15 @@ def no_model_at(ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf
     seconds : float
         Processor time that may be spent, about.
     """
-    start, table = time.process_time(), ranges.table
+    start = time.process_time()
     t = supposed.t[None]
-    rows = _directions_that_matter(ranges, supposed)
-    Y = table.directions[rows]
     for _ in range(MOST_ROUNDS):
+        if supposed.or_more:
+            ranges = ranges.without_settled_rows()
+        rows = _directions_that_matter(ranges, supposed)
+        Y = ranges.table.directions[rows]
         highest, lowest = largest_scores(ranges, t)[0], -largest_scores(ranges, -t)[0]
-        if highest < supposed.score or lowest > supposed.score:
+        if highest < supposed.score or (lowest > supposed.score and not supposed.or_more):
             return True
         if time.process_time() - start > seconds:
             return False
@@ -82,7 +86,9 @@ def is_on_one_side(ranges: Ranges, t: Array, score: float, seconds: float = np.i
     return not low <= score <= high and no_model_at(ranges, SupposedScore(t, score), seconds)
 
 
-def narrow_by_ruling_out(path: Ranges, t: Array, bounds: tuple[float, float], seconds: float) -> tuple[float, float]:
+def narrow_by_ruling_out(
+    path: Ranges, t: Array, bounds: tuple[float, float], seconds: float, *, or_more: bool = False
+) -> tuple[float, float]:
     """Narrow the bounds of a row's score by scores that no model gives it, in the time there is.
 
     Parameters
@@ -96,20 +102,20 @@ def narrow_by_ruling_out(path: Ranges, t: Array, bounds: tuple[float, float], se
         Processor time for both ends together.
     """
     low, high = bounds
-    return -_lowered(path, -t, -low, 0.5 * seconds), _lowered(path, t, high, 0.5 * seconds)
+    return -_lowered(path, -t, -low, 0.5 * seconds, or_more), _lowered(path, t, high, 0.5 * seconds, or_more)
 
 
-def _lowered(path: Ranges, t: Array, bound: float, seconds: float) -> float:
+def _lowered(path: Ranges, t: Array, bound: float, seconds: float, or_more: bool) -> float:
     """Lower an upper bound of ``t.w''``: halve the way to what the worst completion does to first order."""
     end = time.process_time() + seconds
     at_w = float(dot_bounds(t[None], path.table.w)[1][0])
-    reached = at_w + float(first_order_effects(path, (t @ path.table.inverse_at_w)[None]).total()[0])
+    reached = at_w + float(first_order_effects(path, (t @ path.inverse)[None]).total()[0])
     enough = ENOUGH * (bound - at_w)
     while np.isfinite(bound) and bound - reached > enough and (left := end - time.process_time()) > 0.0:
         score = 0.5 * reached + 0.5 * bound
         if not reached < score < bound:
             break
-        if score > at_w and no_model_at(path, SupposedScore(t, score), left):
+        if score > at_w and no_model_at(path, SupposedScore(t, score, or_more), left):
             bound = score
         else:
             reached = score
@@ -119,7 +125,7 @@ def _lowered(path: Ranges, t: Array, bound: float, seconds: float) -> float:
 def _directions_that_matter(ranges: Ranges, supposed: SupposedScore) -> NDArray[np.intp]:
     """Return the directions of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
     table = ranges.table
-    u = supposed.t @ table.inverse_at_w
+    u = supposed.t @ ranges.inverse
     width = (ranges.upper - ranges.lower)[table.complete_at]
     bend = table.complete_weight * np.abs(table.complete @ u) * width**2
     most = table.complete_at[np.argsort(-bend)[:MOST_COMPLETE]]
@@ -138,7 +144,7 @@ def _largest_if_supposed(ranges: Ranges, Y: Array, supposed: SupposedScore, high
 
 def _factors(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) -> Array:
     """Choose multiples of t by what completions do to first order, scaled to what the row sums now say of t."""
-    inverse = ranges.table.inverse_at_w
+    inverse = ranges.inverse
     at_w = float(supposed.t @ ranges.table.w)
     above = supposed.t if supposed.score >= at_w else -supposed.t
     of_t, of_Y = first_order_effects(ranges, (above @ inverse)[None]), first_order_effects(ranges, Y @ inverse)
@@ -146,6 +152,7 @@ def _factors(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) 
     reach = max((highest if supposed.score >= at_w else np.inf) - at_w, rise) if np.isfinite(highest) else rise
     scale, gap = max(1.0, reach / rise), abs(supposed.score - at_w)
     unit = of_Y.total() / rise
-    values = [scale * of_Y.plus(of_t, factor * unit).total() - factor * unit * gap for factor in FACTORS]
-    best = FACTORS[np.argmin(values, axis=0)] * unit
+    factors = FACTORS[FACTORS >= 0.0] if supposed.or_more else FACTORS
+    values = [scale * of_Y.plus(of_t, factor * unit).total() - factor * unit * gap for factor in factors]
+    best = factors[np.argmin(values, axis=0)] * unit
     return np.asarray(best if supposed.score >= at_w else -best)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ipub.certificates.certificate import Certificate
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
+from ipub.certificates.row_sums.settled import unsettled_rows
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels
 from ipub.engine.completions import WholeTable, whole_table
 from ipub.problem import Problem
-from ipub.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_upper, up
+from ipub.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_error, sum_upper, up
 from ipub.solvers import Solution
 
 MOST_ROWS = 5_000
@@ -95,19 +99,32 @@ class RowTable:
     weights_at: Indices
     gradient_upper: Array
     w: Array
+    settled: Array
+    """``sum_i p_i x_i`` over the rows whose derivative is known, and which are left out, about."""
+    settled_radius: Array
+    """How far a completion, or rounding, may move that."""
     is_coercive: bool
     """Whether every objective between the center, tilted so that w is its model, and a completion has a model."""
 
     @classmethod
-    def of(cls, problem: Problem, solution: Solution) -> RowTable | None:
+    def of(cls, problem: Problem, solution: Solution, known: Certificate | None = None) -> RowTable | None:
         """Gather a table; None if it is too long, or its labels are uncertain."""
         rows, d = problem.rows, len(solution.w)
-        n = rows.n_rows
-        if n > MOST_ROWS or rows.uncertain_labels or rows.max_wrong_labels or n * (n + d) * d * d > MOST_WORK:
+        if rows.uncertain_labels or rows.max_wrong_labels:
             return None
         if any(len(levels.columns) > MOST_LEVELS for levels in rows.categories):
             return None
-        table = whole_table(rows)
+        settled, settled_radius, table = np.zeros(d), np.zeros(d), None
+        if known is not None and not problem.loss.is_smooth:
+            found = unsettled_rows(problem, known, MOST_ROWS)
+            if found is None:
+                return None
+            settled, settled_radius, table = found
+        n = rows.n_rows if table is None else len(table.y)
+        if n > MOST_ROWS or n * (n + d) * d * d > MOST_WORK:
+            return None
+        if table is None:
+            table = whole_table(rows)
         weight, keep = table.weight / rows.total_weight, table.weight > 0.0
         is_incomplete = keep & ((table.cell_counts > 0) | (table.missing_counts > 0))
         plain, numbers = keep & ~is_incomplete, np.flatnonzero(is_incomplete)
@@ -118,7 +135,7 @@ class RowTable:
         incomplete = table.center[numbers]
         directions, at = np.unique(np.concatenate([complete, incomplete, np.eye(d)]), axis=0, return_inverse=True)
         at, n_complete, n_rows = at.ravel(), len(complete), len(complete) + len(incomplete)
-        gradient, is_coercive = _gradient_upper(problem, solution, table.center[keep], table.y[keep], weight[keep])
+        gradient, is_coercive = (np.zeros(d), False) if known is not None else _gradient_upper(problem, solution, table.center[keep], table.y[keep], weight[keep])
         return cls(
             problem.penalty.lam_vector(d),
             complete,
@@ -135,8 +152,55 @@ class RowTable:
             weights_at=at[n_rows:],
             gradient_upper=gradient,
             w=solution.w,
+            settled=settled,
+            settled_radius=settled_radius,
             is_coercive=is_coercive,
         )
+
+    def without(self, complete: NDArray[np.bool_], incomplete: NDArray[np.bool_], pulls: tuple[Array, Array]) -> tuple[RowTable, Indices]:
+        """Return the table without rows whose derivatives are known, which are added up.
+
+        Parameters
+        ----------
+        complete, incomplete : arrays of shape (n_complete,), (n_incomplete,)
+            Which rows are left out; no category is missing in these.
+        pulls : tuple of arrays
+            The derivatives of all complete and incomplete rows; only of those left out they are looked at.
+        """
+        kept, left = ~complete, ~incomplete
+        pull = np.concatenate([self.complete_weight * pulls[0], self.incomplete_weight * pulls[1]])
+        pull = np.where(np.concatenate([complete, incomplete]), pull, 0.0)
+        rows = np.concatenate([self.complete, self.incomplete])
+        of_cells = np.abs(pull[len(kept) :])[self.cell_rows] * self.cell_radii
+        radius = np.bincount(self.cell_columns, of_cells, minlength=len(self.w))
+        size = np.abs(pull) @ np.abs(rows) + np.abs(self.settled)
+        radius = sum_upper(self.settled_radius + radius + 2.0 * sum_error(size, len(rows) + 8), len(of_cells) + 8)
+        cells, position = left[self.cell_rows], np.cumsum(left) - 1
+        used = np.unique(np.concatenate([self.complete_at[kept], self.incomplete_at[left], self.weights_at]))
+        place = np.full(len(self.directions), -1)
+        place[used] = np.arange(len(used))
+        starts = np.concatenate([[0], np.cumsum(self.ranks)])
+        ranks = [int(cells[a:b].sum()) for a, b in pairwise(starts)]
+        return replace(
+            self,
+            complete=self.complete[kept],
+            complete_weight=self.complete_weight[kept],
+            complete_graph=self.complete_graph.of_rows(kept),
+            incomplete=self.incomplete[left],
+            incomplete_weight=self.incomplete_weight[left],
+            incomplete_graph=self.incomplete_graph.of_rows(left),
+            cell_rows=position[self.cell_rows[cells]],
+            cell_columns=self.cell_columns[cells],
+            cell_radii=self.cell_radii[cells],
+            ranks=tuple(count for count in ranks if count),
+            missing=tuple(replace(each, rows=position[each.rows]) for each in self.missing),
+            directions=self.directions[used],
+            complete_at=place[self.complete_at[kept]],
+            incomplete_at=place[self.incomplete_at[left]],
+            weights_at=place[self.weights_at],
+            settled=self.settled + pull @ rows,
+            settled_radius=radius,
+        ), used
 
     @cached_property
     def complete_squares(self) -> Array:
