@@ -16,12 +16,12 @@ from ipub.certificates.curvature import curvature
 from ipub.certificates.curvature import unsupported_reason as no_curvature
 from ipub.certificates.draws import DrawBounds
 from ipub.certificates.origin import origin
-from ipub.certificates.pointwise import PointwiseBounds, pointwise, with_effort
+from ipub.certificates.pointwise import EFFORT, PointwiseBounds, pointwise, with_effort
 from ipub.certificates.pointwise import unsupported_reason as no_pointwise
 from ipub.certificates.recipe import Recipe
 from ipub.certificates.region import Region
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.row_sums.levels import is_on_one_side
+from ipub.certificates.row_sums.ruled_out_scores import is_on_one_side
 from ipub.certificates.slope.attempt import slope
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
@@ -56,6 +56,7 @@ CERTIFICATES: dict[str, Recipe] = {
 __all__ = [
     "ANY_FILLING",
     "CERTIFICATES",
+    "EFFORT",
     "MOST_TRIED",
     "PARTS",
     "AnotherDraw",
