@@ -66,7 +66,7 @@ def test_each_alpha_has_the_bounds_and_scores_of_a_fresh_fit_in_the_order_given(
 def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_intercept, monkeypatch):
     X, y = draw_table(n=400, holes=0.01, task=LOSSES[loss].task)
     template = estimator_of(loss, fit_intercept=fit_intercept)
-    alphas = np.geomspace(3.0, 0.03, 8)
+    alphas = np.geomspace(6.0, 0.03, 8)
     whole = penalty_path(template, X[:350], y[:350], X[350:], alphas=alphas)
     some = slice(0, 8)
     monkeypatch.setattr(sys.modules["ipub.penalty_path"], "MOST_LOOKS", 0)
@@ -78,7 +78,7 @@ def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_in
     assert (path.bounds[:, some, 0] <= attained[..., 0] + slack[..., 0]).all()
     assert (path.bounds[:, some, 1] >= attained[..., 1] - slack[..., 1]).all()
     # Where the penalty is weaker, row sums, which look at every training row, are narrower by far.
-    assert (path.width[:2] < 1.4 * whole.width[:2]).all()
+    assert (path.width[:3] < 1.4 * whole.width[:3]).all()
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
