@@ -6,16 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ipub.attained.first_order import KINK_WIDTH, center_hessian, inverse_times
 from ipub.engine import Block
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import Solution
-from ipub.solvers.quadratic import solve_shifted
 from ipub.training import Training
-
-KINK_WIDTH = 0.1
-"""Width over which a loss with kinks is smoothed, in units of the score: it has no derivative of its own there."""
 
 
 def first_order_widths(training: Training, rows: Array) -> Array:
@@ -52,17 +49,8 @@ def _widths(problem: Problem, solution: Solution, rows: Array) -> Array:
     """Return the widths that one model has from the cells of each column, those of a category at its first level."""
     loss = problem.loss.smoothed(KINK_WIDTH)
     w, total = solution.w, problem.rows.total_weight
-    hessian = problem.rows.reduce(_hessian_sum, loss, w)[0] / total
-    free = np.flatnonzero((w != 0.0) | (problem.penalty.kappa_vector(len(w)) == 0.0))
-    u = np.zeros((len(w), len(rows)))
-    lam = problem.penalty.lam_vector(len(w))[free]
-    u[free] = solve_shifted(hessian[np.ix_(free, free)], lam, rows[:, free].T)
+    u = inverse_times(problem, center_hessian(problem, loss, w), w, rows.T)
     return np.asarray(problem.rows.reduce(_width_sum, loss, w, u).widths / total)
-
-
-def _hessian_sum(block: Block, loss: Loss, w: Array) -> tuple[Array]:
-    curvature = block.weight * loss.curvature(block.y, block.center @ w)
-    return ((block.center * curvature[:, None]).T @ block.center,)
 
 
 class _Widths(NamedTuple):

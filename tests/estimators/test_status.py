@@ -87,7 +87,7 @@ def test_no_filling_contradicts_a_status(parameters):
     assert (attained[is_open, 1] > 0.0).all()
 
 
-def test_levels_prove_more_than_bounds_do():
+def test_ruling_out_0_proves_more_than_bounds_do():
     """Rows that bounds leave uncertain by little, at both ends of the doubt."""
     X, y = table()
     clf = BoundedClassifier(alpha=0.03).fit(X, y)
@@ -130,7 +130,7 @@ def test_open_takes_two_fillings_that_clearly_give_two_classes(fitted, monkeypat
     assert fitted.predict_status(T).tolist() == [status] * len(T)
 
 
-def test_only_rows_without_holes_are_certain_by_levels(fitted, monkeypatch):
+def test_only_rows_without_holes_are_certain_by_ruling_out_0(fitted, monkeypatch):
     plant_bounds(monkeypatch, -2.0, 2.0, (0.1, 1.0))
     seen = []
 
@@ -149,7 +149,7 @@ def test_only_rows_without_holes_are_certain_by_levels(fitted, monkeypatch):
     ]
 
 
-def test_only_rows_without_missing_categories_are_certain_by_levels(monkeypatch):
+def test_only_rows_without_missing_categories_are_certain_by_ruling_out_0(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = table()
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": rng.choice(["p", "q"], size=len(X))})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutants import arithmetic, draws, fillings, labels_and_rows, levels, promises, regions, row_sums, slopes
+from mutants import arithmetic, draws, fillings, labels_and_rows, promises, regions, row_sums, ruled_out_scores, slopes
 from mutants.entry import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -11,7 +11,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *labels_and_rows.MUTANTS,
     *slopes.MUTANTS,
     *row_sums.MUTANTS,
-    *levels.MUTANTS,
+    *ruled_out_scores.MUTANTS,
     *fillings.MUTANTS,
     *draws.MUTANTS,
     *promises.MUTANTS,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 import time
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ipub.alpha_choice import ALPHAS, AlphaChoice
@@ -52,22 +53,21 @@ class SameCommand:
         return shlex.join(words)
 
 
+class Fit(NamedTuple):
+    """A fitted BoundedClassifier or BoundedRegressor, its training table, and how long training and certifying took."""
+
+    estimator: Any
+    X: pa.Table
+    y: NDArray[Any]
+    seconds: float
+
+
 class Trials:
-    """Fits with one setting changed, to say what it would give; none where a fit takes long.
+    """Fits with one setting changed, to say what it would give; none where a fit takes long."""
 
-    Parameters
-    ----------
-    estimator : BoundedClassifier or BoundedRegressor
-        The fitted one.
-    X, y
-        The training table.
-    seconds : float
-        Time that the fit took.
-    """
-
-    def __init__(self, estimator: Any, X: pa.Table, y: Any, seconds: float) -> None:
-        self.estimator, self.X, self.y = estimator, X, y
-        self.rows = X.take(np.random.default_rng(0).permutation(X.num_rows)[:TRIED_ROWS])
+    def __init__(self, fit: Fit) -> None:
+        self.estimator, self.X, self.y, seconds = fit
+        self.rows = self.X.take(np.random.default_rng(0).permutation(self.X.num_rows)[:TRIED_ROWS])
         self.end = time.perf_counter() + (PATIENCE if seconds < QUICK else 0.0)
 
     def columns(self, **changes: Any) -> dict[str, Any] | None:

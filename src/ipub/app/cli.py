@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import ipub
 from ipub.alpha_choice import pick_alpha
-from ipub.app.advice import SameCommand
+from ipub.app.advice import Fit, SameCommand
 from ipub.app.choices import check_choice, choose_loss, choose_uncertainty
 from ipub.app.demo import show_demo
 from ipub.app.fit_report import say_what_is_kept, show_holes, show_training
@@ -169,7 +169,7 @@ def fit(
     say(f"{train}: {len(y)} rows, {X.num_columns} features, target {target!r}")
     say(f"Loss: {loss} ({reason})")
     show_holes(X, where, interval_level)
-    show_training(estimator, X, y, choice, seconds, SameCommand(context))
+    show_training(Fit(estimator, X, y, seconds), choice, SameCommand(context))
     say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
     say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 

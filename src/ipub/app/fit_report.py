@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 from ipub.alpha_choice import AlphaChoice
-from ipub.app.advice import FEW_CERTAIN, SameCommand, Trials, advise
+from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, advise
 from ipub.app.predictions import median_width, sampled_predictions, say_promise, share_certain, summary_of
 from ipub.app.screen import new_table, note, out, say
 from ipub.data.holes import column_ranges
@@ -40,23 +40,12 @@ def show_holes(X: pa.Table, where: Any, level: float) -> None:
     out.print(table)
 
 
-def show_training(
-    estimator: Any, X: pa.Table, y: NDArray[Any], choice: AlphaChoice | None, seconds: float, command: SameCommand
-) -> None:
+def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand) -> None:
     """Say how training ended, how many predictions are certain, and what would make more of them so.
 
-    Parameters
-    ----------
-    estimator : BoundedClassifier or BoundedRegressor
-        The fitted one.
-    X, y
-        The training table.
-    choice : AlphaChoice or None
-        How alpha was picked, if it was not given.
-    seconds : float
-        Time that training and certifying took; the summary takes less.
-    command : SameCommand
+    That takes less time than training did. How alpha was picked is said if there was a `choice`.
     """
+    estimator, X, y, seconds = fit
     intercept = "" if estimator.fit_intercept else ", without intercept"
     how = "as requested" if choice is None else f"{choice.reason}; --alpha sets it"
     say(f"Penalty: alpha {estimator.alpha:g}, {how}")
@@ -73,7 +62,7 @@ def show_training(
     say_promise(estimator)
     _warn_of_one_class(columns, y)
     if _is_wide(columns, y) and tables.holes_of(X).any():
-        advise(Trials(estimator, X, y, seconds), choice, command)
+        advise(Trials(fit), choice, command)
 
 
 def say_what_is_kept(has_rows: bool, is_kept: bool) -> None:

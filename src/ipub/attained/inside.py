@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ipub.attained.first_order import KINK_WIDTH
 from ipub.attained.retraining import gathered
 from ipub.attained.search import Best, Search, best_levels
 from ipub.data.interval_matrix import Indices
@@ -45,8 +46,6 @@ PLACES = 256
 """Cells stop at multiples of their radius over this, so that rounding does not decide which way a search takes."""
 COUNTED = 1e-3
 """Gain, relative to the width of the range, that counts as an improvement."""
-KINK_WIDTH = 0.1
-"""Width over which a loss with kinks is smoothed where steps are chosen."""
 
 
 def search_inside(search: Search, best: Best) -> Array:

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.attained.first_order import center_hessian, inverse_times
 from ipub.attained.retraining import TOLERANCE, Retraining, gathered
 from ipub.data.interval_matrix import Indices
 from ipub.engine import Block, Reads, reads
@@ -34,7 +35,6 @@ from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array
 from ipub.solvers import Solution
-from ipub.solvers.quadratic import solve_shifted
 
 MOST_ROUNDS = 20
 """How often all cells are moved, at most: each round costs a retraining for each test row and side."""
@@ -182,17 +182,12 @@ class Search:
     def hessian(self, smooth: Loss, ahead: float, width: float) -> Array:
         """Return the Hessian of the (smoothed) loss at the center."""
         if width not in self._hessians:
-            (total,) = self.problem.rows.reduce(_hessian_sums, smooth, ahead, self.w)
-            self._hessians[width] = total / self.problem.rows.total_weight
+            self._hessians[width] = center_hessian(self.problem, smooth, self.w, ahead)
         return self._hessians[width]
 
     def inverse(self, hessian: Array, w: Array, x: Array) -> Array:
         """Return ``H^-1 x``, with an l1 penalty on the support of w."""
-        penalty = self.problem.penalty
-        free = np.flatnonzero((w != 0.0) | (penalty.kappa_vector(len(w)) == 0.0))
-        u = np.zeros_like(w)
-        u[free] = solve_shifted(hessian[np.ix_(free, free)], penalty.lam_vector(len(w))[free], x[free])
-        return u
+        return inverse_times(self.problem, hessian, w, x)
 
     def _change_single_cells(self, best: Best) -> None:
         """Change single cells as long as that helps, where it is cheap to compare all such changes."""
@@ -288,11 +283,6 @@ class _MissingCategories(NamedTuple):
 @reads(Reads.CELLS)
 def _missing_categories(block: Block) -> _MissingCategories:
     return _MissingCategories(block.missing_categories.categories)
-
-
-def _hessian_sums(block: Block, loss: Loss, ahead: float, w: Array) -> tuple[Array]:
-    curvature = block.weight * loss.curvature(block.y, block.center @ w - ahead * block.y)
-    return ((block.center * curvature[:, None]).T @ block.center,)
 
 
 class _BetterEnds(NamedTuple):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ipub.attained.first_order import KINK_WIDTH
 from ipub.certificates.around_filling import BudgetMoves, MovableRows
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.engine import MemoryRows
@@ -28,8 +29,6 @@ FAILED = 1e-6
 """Relative duality gap above which training has failed, and its score does not count."""
 MOST_ROUNDS = 6
 """How often cells are chosen anew, at most."""
-KINK_WIDTH = 0.1
-"""Width over which a loss with kinks is smoothed when cells are chosen."""
 
 
 class Found(NamedTuple):
@@ -55,7 +54,7 @@ class BudgetSearch:
         table = whole_table(problem.rows)
         self.problem, self.movable = problem, movable
         self.X, self.y, self.weight = table.center, table.y, table.weight
-        self.loss = problem.loss if problem.loss.is_smooth else problem.loss.smoothed(KINK_WIDTH)
+        self.loss = problem.loss.smoothed(KINK_WIDTH)
         self.w = self.retrained(np.zeros(0, dtype=np.intp), solution.w)
 
     def table_with(self, options: Indices) -> Array:

@@ -21,7 +21,7 @@ from ipub.certificates.pointwise import unsupported_reason as no_pointwise
 from ipub.certificates.recipe import Recipe
 from ipub.certificates.region import Region
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.row_sums.levels import is_on_one_side
+from ipub.certificates.row_sums.ruled_out_scores import is_on_one_side
 from ipub.certificates.slope.attempt import slope
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour

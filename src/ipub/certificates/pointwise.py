@@ -1,10 +1,10 @@
-"""Near exact bounds for single rows: certified monotonicity, cell by cell (Theorem 7), and levels (Theorem 13).
+"""Near exact bounds for single rows: certain trends, cell by cell (Theorem 7), and scores ruled out (Theorem 13).
 
 Where the score of a row provably rises (or falls) with an uncertain cell, whatever all other cells are, its highest
 value is found with that cell at its upper (lower) end. So the cell is fixed there, the model is retrained, and the
 same is done with the cells that are left: their box is smaller, so more of them can be decided. What remains in the
-end is a value that a completion attains, and the width of a small certificate. Where row sums closed, levels of the
-score that no model gives are cut off as well.
+end is a value that a completion attains, and the width of a small certificate. Where row sums closed, scores that no
+model gives are cut off as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.certificate import Certificate, Needs, Progress, RetrainingBounds, TrainedModel
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.row_sums.levels import narrow_by_levels
+from ipub.certificates.row_sums.ruled_out_scores import narrow_by_ruling_out
 from ipub.certificates.slope.attempt import attempt_slope_bounds
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.incomplete_rows import IncompleteRows
@@ -39,7 +39,7 @@ TOLERANCE = 1e-10
 """Relative duality gap to which models are retrained."""
 
 EFFORT = 1.0
-"""Seconds of processor time that levels may take for a row, if nothing else is said."""
+"""Seconds of processor time that ruling out scores may take for a row, if nothing else is said."""
 
 LEAST_FIXED = 0.02
 """A round that fixes less than this fraction of the remaining cells is the last: width against retrainings."""
@@ -176,12 +176,12 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
 
 @dataclass(frozen=True)
 class PointwiseBounds(RetrainingBounds):
-    """Near exact bounds of the score of each row: certain trends, which retrain (Theorem 7), and levels (Theorem 13).
+    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorem 13).
 
     Attributes
     ----------
     effort : float
-        Seconds of processor time that levels may take for a row, about.
+        Seconds of processor time that ruling out scores may take for a row, about.
     """
 
     effort: float = EFFORT
@@ -207,7 +207,7 @@ class PointwiseBounds(RetrainingBounds):
                 bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
                 bounds[k, 1] = np.fmin(bounds[k, 1], _highest(first, x, 1.0))
             if path is not None and self.effort > 0.0:
-                bounds[k] = narrow_by_levels(path, x, (bounds[k, 0], bounds[k, 1]), self.effort)
+                bounds[k] = narrow_by_ruling_out(path, x, (bounds[k, 0], bounds[k, 1]), self.effort)
             if progress is not None:
                 progress(k + 1, len(X))
         return bounds
@@ -217,8 +217,8 @@ def pointwise(problem: Problem, solution: Solution) -> Certificate:
     """Certify as `tight` does, and let bounds be narrowed for each row. Where that does not apply, a note says so."""
     start = tight(problem, solution)
     row_sums = start.part(RowSumBounds)
-    has_levels = row_sums is not None and row_sums.path is not None
-    reason = unsupported_reason(problem) if has_levels else no_trends(problem)
+    can_rule_out = row_sums is not None and row_sums.path is not None
+    reason = unsupported_reason(problem) if can_rule_out else no_trends(problem)
     note = start.note if start.part(SlopeBounds) is None else ""
     parts = start.parts if reason or note else (*start.parts, PointwiseBounds())
     return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [note, reason])))

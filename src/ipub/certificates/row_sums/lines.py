@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.graphs import Graph, graph_points
+from ipub.data.interval_matrix import Indices
 from ipub.rounding import Array, down, up
 
 N_PIECES = 24
@@ -51,7 +52,7 @@ class Lines(NamedTuple):
     def of(cls, graph: Graph, lower: Array, upper: Array) -> Lines:
         """Lay lines under and over the derivative of each row, whose scores are in [lower, upper]."""
         points = graph_points(graph, lower, upper, N_PIECES)
-        convex, concave = _envelopes(graph, points.score)
+        convex, concave = envelopes(graph, points.score)
         at = lower + (upper - lower) * np.linspace(0.0, 1.0, N_SLOPES)[:, None]
         tangents = graph.slope(at)
         slope = np.concatenate(
@@ -89,16 +90,18 @@ def _largest(at_points: Array, off_chord: Array) -> Array:
     return np.asarray(up(np.maximum(at_points[:-1], at_points[1:]) + off_chord).max(axis=0))
 
 
-def _envelopes(graph: Graph, score: Array) -> tuple[Envelope, Envelope]:
-    """Find the knees among the points: the line to the far end is steepest from there."""
-    value, rows = graph.value(score), np.arange(score.shape[1])
+def envelopes(graph: Graph, score: Array) -> tuple[Envelope, Envelope]:
+    """Find the knees among rising points, along the first axis: the line to the far end is steepest from there."""
+    value = graph.value(score)
     with np.errstate(divide="ignore", invalid="ignore"):
         to_upper = np.nan_to_num((value[-1] - value[:-1]) / (score[-1] - score[:-1]), nan=0.0, posinf=0.0)
         from_lower = np.nan_to_num((value[1:] - value[0]) / (score[1:] - score[0]), nan=0.0, posinf=0.0)
-    first, last = to_upper.argmax(axis=0), from_lower.argmax(axis=0) + 1
+    first, last = to_upper.argmax(axis=0)[None], from_lower.argmax(axis=0)[None] + 1
     is_point = score[-1] - score[0] <= 1e-9 * (np.abs(value[0]) + np.abs(score[0]))
     tangent = graph.slope(score[0])
-    return (
-        Envelope(score[first, rows], np.where(is_point, tangent, to_upper.max(axis=0)), value[first, rows]),
-        Envelope(score[last, rows], np.where(is_point, tangent, from_lower.max(axis=0)), value[last, rows]),
-    )
+
+    def at(knee: Indices, slope: Array) -> Envelope:
+        there, height = (np.take_along_axis(each, knee, axis=0)[0] for each in (score, value))
+        return Envelope(there, np.where(is_point, tangent, slope), height)
+
+    return at(first, to_upper.max(axis=0)), at(last, from_lower.max(axis=0))

@@ -13,13 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.graphs import Graph
+from ipub.certificates.row_sums.lines import envelopes
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.parallel import row_slices
 from ipub.rounding import TINY, Array
 
-STEPS = 2
+NEWTON_STEPS = 2
 """Newton steps for each direction: width against time."""
+
+N_POINTS = 9
+"""Points of an incomplete row's range of scores at which its derivative's envelope is looked for."""
 
 SPREAD = 0.7
 """How far apart two levels' effects must be, in uncertainties of their weights, for one of them to be preferred."""
@@ -103,7 +107,7 @@ def refined(ranges: Ranges, Y: Array, choice: Choice, worst: Worst, size: Array,
     return choice._replace(u=np.asarray(u, dtype=float), shift=shift)
 
 
-def choose(ranges: Ranges, Y: Array, steps: int = STEPS) -> Choice:
+def choose(ranges: Ranges, Y: Array, steps: int = NEWTON_STEPS) -> Choice:
     """Choose lines and mixtures for each direction in Y."""
     table, lines = ranges.table, ranges.lines
     inverse = _first_inverse(ranges)
@@ -305,17 +309,11 @@ def _row_slopes(ranges: Ranges, mixture: Mixture, U: Array, W: Array) -> Array:
     half = half + table.sums_of_cells(left * size[columns] + table.cell_radii * ranges.weight_radius[columns])
     first, last = np.clip(middle - half, low, high), np.clip(middle + half, low, high)
     score = np.clip(np.einsum("kid,kd->ki", mixed, W), first, last)
-    width = np.maximum(last - first, 1e-9 * (np.abs(graph.value(first)) + np.abs(first)) + TINY)
-    points = first + width * np.linspace(0.0, 1.0, 9)[:, None, None]
-    value = graph.value(points)
-    to_last = (value[-1] - value[:-1]) / (points[-1] - points[:-1])
-    from_first = (value[1:] - value[0]) / (points[1:] - points[0])
-    below_knee = np.take_along_axis(points, to_last.argmax(axis=0)[None], axis=0)[0]
-    above_knee = np.take_along_axis(points, from_first.argmax(axis=0)[None] + 1, axis=0)[0]
+    convex, concave = envelopes(graph, first + (last - first) * np.linspace(0.0, 1.0, N_POINTS)[:, None, None])
     is_below = np.einsum("kid,kd->ki", mixed, U) > 0.0
     tangent = graph.slope(score)
-    below = np.where(score <= below_knee, tangent, to_last.max(axis=0))
-    above = np.where(score >= above_knee, tangent, from_first.max(axis=0))
+    below = np.where(score <= convex.knee, tangent, convex.slope)
+    above = np.where(score >= concave.knee, tangent, concave.slope)
     slope = np.where(is_below, below, above)
     if table.missing:
         chord = np.broadcast_to(_chord(graph, low, high), slope.shape)

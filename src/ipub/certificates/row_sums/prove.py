@@ -8,7 +8,7 @@ import numpy as np
 
 from ipub.certificates.row_sums.multipliers import first_order_rise
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.upper import STEPS, largest_scores
+from ipub.certificates.row_sums.upper import REFINEMENTS, largest_scores
 from ipub.rounding import TINY, Array, down, up
 
 FIRST_WIDTHS = (1.25, 1.75, 2.5)
@@ -110,8 +110,8 @@ def _worth_trying(at_w: Ranges, both: Array, first: Array) -> tuple[int, ...]:
 
     plain = least_ratio(0)
     if plain < LIKELY:
-        return 0, len(STEPS)
-    return (len(STEPS),) if plain < HOPELESS and least_ratio(len(STEPS)) < 1.0 else ()
+        return 0, len(REFINEMENTS)
+    return (len(REFINEMENTS),) if plain < HOPELESS and least_ratio(len(REFINEMENTS)) < 1.0 else ()
 
 
 def can_be_narrowed(ranges: Ranges) -> bool:

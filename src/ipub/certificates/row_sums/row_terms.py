@@ -62,22 +62,36 @@ def largest_row_terms(ranges: Ranges, u: Array, multipliers: RowMultipliers, *, 
     """
     terms = _VariantTerms(ranges, u, multipliers)
     best = np.full(terms.along.shape, -np.inf)
-    place = np.zeros(best.shape, dtype=np.int8)
-    chosen = np.zeros(best.shape)
+    places = _Places(best.shape) if with_worst else None
     for piece in range(len(ranges.points.off_chord)):
         over_factors = np.full(best.shape, np.inf)
-        factor_there = np.zeros(best.shape)
         for factor in terms.factors(piece):
             bound = terms.largest_over(piece, factor)
-            if with_worst:
-                factor_there = np.where(bound < over_factors, factor, factor_there)
+            if places is not None:
+                places.use_factor(factor, bound < over_factors)
             np.fmin(over_factors, bound, out=over_factors)
-        if with_worst:
-            is_larger = over_factors > best
-            place, chosen = np.where(is_larger, piece, place), np.where(is_larger, factor_there, chosen)
+        if places is not None:
+            places.use_piece(piece, over_factors > best)
         np.maximum(best, over_factors, out=best)
     largest = ranges.variants.largest_of_row(best + terms.rounding())
-    return RowTerms(largest, terms.worst(best, place, chosen) if with_worst else None)
+    return RowTerms(largest, None if places is None else terms.worst(best, places.piece, places.factor))
+
+
+class _Places:
+    """Where the term of each variant is largest: the piece of its scores, and the factor that bounds it best there."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.piece, self.factor = np.zeros(shape, dtype=np.int8), np.zeros(shape)
+        self._factor_here = np.zeros(shape)
+
+    def use_factor(self, factor: Array, is_best: NDArray[np.bool_]) -> None:
+        """Take note of a factor that is better than those before, in the piece that is looked at."""
+        np.copyto(self._factor_here, factor, where=is_best)
+
+    def use_piece(self, piece: int, is_larger: NDArray[np.bool_]) -> None:
+        """Take note of a piece where terms are larger than in those before."""
+        np.copyto(self.piece, piece, where=is_larger)
+        np.copyto(self.factor, self._factor_here, where=is_larger)
 
 
 class _VariantTerms:

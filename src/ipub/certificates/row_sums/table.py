@@ -12,7 +12,7 @@ from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels
 from ipub.engine.completions import WholeTable, whole_table
 from ipub.problem import Problem
-from ipub.rounding import EPS, Array, dot_bounds, down, sum_upper, up
+from ipub.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_upper, up
 from ipub.solvers import Solution
 
 MOST_ROWS = 5_000
@@ -155,12 +155,7 @@ class RowTable:
 
     def sums_of_cells(self, values: Array) -> Array:
         """Add up values of cells, along the last axis, for each incomplete row."""
-        sums = np.zeros((*values.shape[:-1], len(self.incomplete)))
-        first = 0
-        for count in self.ranks:
-            sums[..., :count] += values[..., first : first + count]
-            first += count
-        return sums
+        return sums_by_rank(values, self.ranks, len(self.incomplete))
 
     def columns_of_cells(self, values: Array) -> Array:
         """Add up values of cells, shape (k, n_cells), for each column."""
@@ -168,6 +163,24 @@ class RowTable:
         for column in np.unique(self.cell_columns):
             sums[:, column] = values[:, self.cell_columns == column].sum(axis=1)
         return sums
+
+
+def sums_by_rank(values: Array, ranks: tuple[int, ...], n: int) -> Array:
+    """Add up values, along the last axis, for each of n rows: the first of every row, then every second one, and so on.
+
+    Parameters
+    ----------
+    values : array of shape (..., sum of ranks)
+    ranks : tuple of int
+        How many rows have a first, a second, ... value; those with more of them come first.
+    n : int
+    """
+    sums = np.zeros((*values.shape[:-1], n))
+    first = 0
+    for count in ranks:
+        sums[..., :count] += values[..., first : first + count]
+        first += count
+    return sums
 
 
 def _cells(table: WholeTable, position: Indices) -> tuple[Indices, Indices, Array, tuple[int, ...]]:
@@ -211,7 +224,7 @@ def _gradient_upper(problem: Problem, solution: Solution, X: Array, y: Array, we
     """
     w, penalty, n = solution.w, problem.penalty, len(X)
     low, high = problem.loss.derivative_range(y, *dot_bounds(X, w))
-    middle, radius = 0.5 * (low + high), up(0.5 * up(high - low))
+    middle, radius = midpoint_and_radius(low, high)
     size = np.abs(X).T @ (weight * (np.abs(middle) + radius))
     around = sum_upper(np.abs(X).T @ (weight * radius) + (n + 8) * EPS * size, n + 8)
     sums = X.T @ (weight * middle)

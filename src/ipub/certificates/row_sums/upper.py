@@ -15,8 +15,7 @@ from ipub.rounding import EPS, UNDERFLOW, Array, overflow_means_unbounded
 NUMBERS = 1 << 20
 """Numbers of a row sum that are looked at in one go: directions times rows, cells and columns."""
 
-
-STEPS = (0.2, 0.14, 0.12, 0.1)
+REFINEMENTS = (0.2, 0.14, 0.12, 0.1)
 """Lengths of the steps by which multipliers are refined."""
 
 
@@ -29,7 +28,7 @@ def largest_scores(ranges: Ranges, Y: Array, n_refined: int = 0) -> Array:
     ranges : Ranges
     Y : array of shape (k, d)
     n_refined : int
-        How often multipliers are refined, at most len(STEPS): each time costs as much as the first bound.
+        How often multipliers are refined, at most len(REFINEMENTS): each time costs as much as the first bound.
     """
     table, result = ranges.table, np.full(len(Y), np.inf)
     n_numbers = len(table.complete) + len(table.incomplete) * (len(table.w) + 8)
@@ -48,7 +47,7 @@ def _refined_bound(ranges: Ranges, Y: Array, n_refined: int) -> Array:
     if not n_refined or not len(ranges.table.cell_rows):
         return _or_infinite(bound_with(ranges, Y, choice))
     bound, best = bound_and_worst(ranges, Y, choice), np.full(len(Y), np.inf)
-    for step in STEPS[:n_refined]:
+    for step in REFINEMENTS[:n_refined]:
         np.minimum(best, _or_infinite(bound.upper), out=best)
         choice = refined(ranges, Y, choice, bound.worst, bound.size, step)
         bound = bound_and_worst(ranges, Y, choice)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.table import RowTable, sums_by_rank
 from ipub.data.interval_matrix import Indices
 from ipub.rounding import Array
 
@@ -104,12 +104,7 @@ class Variants:
 
     def sums(self, values: Array) -> Array:
         """Add up values of cells, along the last axis, for each variant."""
-        sums = np.zeros((*values.shape[:-1], len(self.row)))
-        first = 0
-        for count in self.ranks:
-            sums[..., :count] += values[..., first : first + count]
-            first += count
-        return sums
+        return sums_by_rank(values, self.ranks, len(self.row))
 
     @cached_property
     def places(self) -> Indices:

@@ -1,4 +1,4 @@
-"""Levels (section 17): no score that a model gives is ruled out, and a side that is proved is that of all models."""
+"""Section 17: no score that a model gives is ruled out, and a side that is proved is that of all models."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ import pytest
 
 from ipub.certificates import CERTIFICATES, Certificate, PointwiseBounds, RowSumBounds, with_effort
 from ipub.certificates.certificate import TrainedModel
-from ipub.certificates.row_sums import levels as levels_module
+from ipub.certificates.row_sums import ruled_out_scores as module
 from ipub.certificates.row_sums.bounds import row_sum_bounds, row_sum_bounds_within
-from ipub.certificates.row_sums.levels import Level, is_on_one_side, narrow_by_levels, no_model_at
-from ipub.certificates.row_sums.levels import _largest_on_level as largest_on_level
 from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.ruled_out_scores import (
+    SupposedScore,
+    is_on_one_side,
+    narrow_by_ruling_out,
+    no_model_at,
+)
+from ipub.certificates.row_sums.ruled_out_scores import _largest_if_supposed as largest_if_supposed
 from ipub.certificates.row_sums.table import RowTable
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.missing_category import Levels, MissingCategories
@@ -87,7 +92,7 @@ def models(rng: Generator, case: Case) -> Iterator[Retrained]:
 @each_smooth_loss
 def test_no_score_that_a_model_gives_is_ruled_out(loss_name, report_proofs):
     """Nor one between w's score and that of a model: the set of models is connected, and w is in it."""
-    closed, levels, sides = 0, 0, 0
+    closed, scores, sides = 0, 0, 0
     for number in range(10):
         rng = np.random.default_rng([0, number, SMOOTH_NAMES.index(loss_name)])
         case = draw(rng, loss_name)
@@ -102,12 +107,12 @@ def test_no_score_that_a_model_gives_is_ruled_out(loss_name, report_proofs):
             at_w = float(t @ solution.w)
             first, last = min(at_w, highest[:, k].min()), max(at_w, lowest[:, k].max())
             for share in (0.002, rng.random(), 0.998):
-                level = Level(t, first + share * (last - first))
-                assert not (first < level.score < last and no_model_at(found.path, level, SECONDS))
-                levels += 1
-            low, high = narrow_by_levels(found.path, t, (-np.inf, np.inf), SECONDS)
+                supposed = SupposedScore(t, first + share * (last - first))
+                assert not (first < supposed.score < last and no_model_at(found.path, supposed, SECONDS))
+                scores += 1
+            low, high = narrow_by_ruling_out(found.path, t, (-np.inf, np.inf), SECONDS)
             assert (low, high) == (-np.inf, np.inf)  # nothing to begin with
-            low, high = narrow_by_levels(found.path, t, tuple(end[0] for end in found.ends(t[None])), 2.0 * SECONDS)
+            low, high = narrow_by_ruling_out(found.path, t, tuple(end[0] for end in found.ends(t[None])), 2.0 * SECONDS)
             assert (low <= highest[:, k]).all()
             assert (high >= lowest[:, k]).all()
             for score in (0.0, first - 0.1 * (last - first), last + 0.1 * (last - first)):
@@ -116,7 +121,7 @@ def test_no_score_that_a_model_gives_is_ruled_out(loss_name, report_proofs):
                     assert (highest[:, k] > score if at_w > score else lowest[:, k] < score).all()
     assert closed >= 1
     assert sides >= 1
-    report_proofs(levels + sides)
+    report_proofs(scores + sides)
 
 
 def simple_case(seed: int = 0, n: int = 40) -> Case:
@@ -128,37 +133,40 @@ def simple_case(seed: int = 0, n: int = 40) -> Case:
     return with_intercept(case)
 
 
-def test_levels_narrow_what_row_sums_leave():
+def test_ruled_out_scores_narrow_what_row_sums_leave():
     case = simple_case()
     solution = train(case.problem)
     found = row_sum_bounds(case.problem, solution)
     wide = np.column_stack(found.ends(case.X_test))
     narrow = np.array(
-        [narrow_by_levels(found.path, t, (low, high), 1.0) for t, low, high in zip(case.X_test, *wide.T, strict=True)]
+        [
+            narrow_by_ruling_out(found.path, t, (low, high), 1.0)
+            for t, low, high in zip(case.X_test, *wide.T, strict=True)
+        ]
     )
     assert (narrow[:, 0] >= wide[:, 0]).all()
     assert (narrow[:, 1] <= wide[:, 1]).all()
     assert np.ptp(narrow, axis=1).sum() < 0.9 * np.ptp(wide, axis=1).sum()
-    assert narrow_by_levels(found.path, case.X_test[0], tuple(wide[0]), 0.0) == tuple(wide[0])
+    assert narrow_by_ruling_out(found.path, case.X_test[0], tuple(wide[0]), 0.0) == tuple(wide[0])
 
 
-def test_only_levels_strictly_beyond_what_is_known_are_ruled_out(monkeypatch):
+def test_only_scores_strictly_beyond_what_is_known_are_ruled_out(monkeypatch):
     case = simple_case()
     ranges = row_sum_bounds(case.problem, train(case.problem)).path
     t = case.X_test[0]
     known = {}
-    plant_function(monkeypatch, levels_module, "_largest_on_level", lambda _, Y, *__: np.full(len(Y), np.inf))
+    plant_function(monkeypatch, module, "_largest_if_supposed", lambda _, Y, *__: np.full(len(Y), np.inf))
     plant_function(
         monkeypatch,
-        levels_module,
+        module,
         "largest_scores",
         lambda _, Y: np.array([known["upper"] if np.array_equal(y, t) else -known["lower"] for y in Y]),
     )
     known.update(lower=0.25, upper=0.5)
     for score in (0.25, 0.3, 0.5):
-        assert not no_model_at(ranges, Level(t, score))
-    assert no_model_at(ranges, Level(t, np.nextafter(0.5, 1.0)))
-    assert no_model_at(ranges, Level(t, np.nextafter(0.25, 0.0)))
+        assert not no_model_at(ranges, SupposedScore(t, score))
+    assert no_model_at(ranges, SupposedScore(t, np.nextafter(0.5, 1.0)))
+    assert no_model_at(ranges, SupposedScore(t, np.nextafter(0.25, 0.0)))
 
 
 @pytest.mark.parametrize("beyond", [0.0, 1e-9])
@@ -175,13 +183,13 @@ def test_ranges_that_are_points_are_not_empty(beyond, monkeypatch):
         values = [ends.get((y + 0.0).tobytes(), -ends.get((-y + 0.0).tobytes(), np.nan)) for y in Y]
         return np.array(values) - beyond
 
-    plant_function(monkeypatch, levels_module, "_largest_on_level", at_the_point)
-    plant_function(monkeypatch, levels_module, "largest_scores", lambda _, Y: np.full(len(Y), np.inf))
-    assert no_model_at(ranges, Level(case.X_test[0], 0.0)) == (beyond > 0.0)
+    plant_function(monkeypatch, module, "_largest_if_supposed", at_the_point)
+    plant_function(monkeypatch, module, "largest_scores", lambda _, Y: np.full(len(Y), np.inf))
+    assert no_model_at(ranges, SupposedScore(case.X_test[0], 0.0)) == (beyond > 0.0)
 
 
 def test_a_supposed_score_is_used_exactly(monkeypatch):
-    """With one model w, whose scores are known exactly, the bound on the level is its score but for rounding."""
+    """With one model w, whose scores are known exactly, the bound is its score but for rounding."""
     rng, count = np.random.default_rng(1), 0
     case = simple_case()
     table = RowTable.of(case.problem, train(case.problem))
@@ -198,9 +206,9 @@ def test_a_supposed_score_is_used_exactly(monkeypatch):
             return np.array([_least_float_above(exact_dot(rationals(y), rationals(w))) for y in moved])
 
         with pytest.MonkeyPatch.context() as patch:
-            plant_function(patch, levels_module, "largest_scores", exactly)
-            plant_function(patch, levels_module, "_factors", lambda *_, factor=factor: factor)
-            bounds = largest_on_level(ranges, Y, Level(t, score), np.inf)
+            plant_function(patch, module, "largest_scores", exactly)
+            plant_function(patch, module, "_factors", lambda *_, factor=factor: factor)
+            bounds = largest_if_supposed(ranges, Y, SupposedScore(t, score), np.inf)
         for y, bound in zip(Y, bounds, strict=True):
             exact = exact_dot(rationals(y), rationals(w))
             size = float(np.abs(y) @ np.abs(w) + np.abs(factor).max() * np.abs(t) @ np.abs(w))
@@ -221,7 +229,7 @@ def test_the_side_is_known_only_where_w_is_clearly_on_it(monkeypatch):
     case = simple_case()
     found = row_sum_bounds(case.problem, train(case.problem))
     t, w = case.X_test[0], found.path.table.w
-    plant_function(monkeypatch, levels_module, "no_model_at", lambda *_: True)
+    plant_function(monkeypatch, module, "no_model_at", lambda *_: True)
     (low,), (high,) = dot_bounds(t[None], w)
     for score in (low, float(t @ w), high):
         assert not is_on_one_side(found.path, t, score)
@@ -230,20 +238,20 @@ def test_the_side_is_known_only_where_w_is_clearly_on_it(monkeypatch):
 
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])
-def test_a_bound_is_moved_only_to_levels_that_were_ruled_out(side, monkeypatch):
+def test_a_bound_is_moved_only_to_scores_that_were_ruled_out(side, monkeypatch):
     case = simple_case()
     path = row_sum_bounds(case.problem, train(case.problem)).path
     t = case.X_test[0]
     at_w, asked = float(t @ path.table.w), []
     attained = at_w + side * 10.0
 
-    def beyond_what_is_attained(_, level, __):
-        score = level.score if np.array_equal(level.t, t) else -level.score
+    def beyond_what_is_attained(_, supposed, __):
+        score = supposed.score if np.array_equal(supposed.t, t) else -supposed.score
         asked.append(score)
         return side * score > side * attained
 
-    plant_function(monkeypatch, levels_module, "no_model_at", beyond_what_is_attained)
-    low, high = narrow_by_levels(path, t, (at_w - 40.0, at_w + 40.0), 1.0)
+    plant_function(monkeypatch, module, "no_model_at", beyond_what_is_attained)
+    low, high = narrow_by_ruling_out(path, t, (at_w - 40.0, at_w + 40.0), 1.0)
     moved, other = (high, low) if side > 0.0 else (low, high)
     assert side * attained < side * moved < side * attained + 2.0
     assert moved in asked
@@ -251,15 +259,15 @@ def test_a_bound_is_moved_only_to_levels_that_were_ruled_out(side, monkeypatch):
 
 
 def test_bounds_next_to_each_other_are_left(monkeypatch):
-    """No float is between them, so there is no level to try."""
+    """No float is between them, so there is no score to try."""
     case = simple_case()
     path = row_sum_bounds(case.problem, train(case.problem)).path
-    plant_function(monkeypatch, levels_module, "no_model_at", lambda *_: pytest.fail("a level was tried"))
-    nothing = levels_module.first_order_effects(path, np.zeros((1, 4)))
-    plant_function(monkeypatch, levels_module, "first_order_effects", lambda *_: nothing)
+    plant_function(monkeypatch, module, "no_model_at", lambda *_: pytest.fail("a score was tried"))
+    nothing = module.first_order_effects(path, np.zeros((1, 4)))
+    plant_function(monkeypatch, module, "first_order_effects", lambda *_: nothing)
     (low,), (high,) = dot_bounds(case.X_test[:1], path.table.w)
     ends = float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
-    assert narrow_by_levels(path, case.X_test[0], ends, np.inf) == ends
+    assert narrow_by_ruling_out(path, case.X_test[0], ends, np.inf) == ends
 
 
 # --- whose ranges ---------------------------------------------------------------------------------------------------
@@ -277,7 +285,7 @@ def choices_case() -> Case:
     return Case(matrix, y, None, LOSSES["log_loss"], ElasticNet(0.1), rng.normal(size=(2, 3)))
 
 
-def test_levels_look_at_ranges_that_hold_the_center_of_missing_categories(monkeypatch):
+def test_scores_are_ruled_out_over_ranges_that_hold_the_center_of_missing_categories(monkeypatch):
     """The way to a completion starts there; ranges of completions alone need not hold w."""
     case = choices_case()
     solution = train(case.problem)
@@ -293,7 +301,7 @@ def test_levels_look_at_ranges_that_hold_the_center_of_missing_categories(monkey
         seen.append(path)
         return bounds
 
-    plant_function(monkeypatch, levels_module, "narrow_by_levels", recorded)
+    plant_function(monkeypatch, module, "narrow_by_ruling_out", recorded)
     part = PointwiseBounds()
     bounds = certificate.score_bounds(case.X_test)
     part.narrowed(case.X_test, bounds, certificate, TrainedModel(case.problem, solution), None)
@@ -317,7 +325,7 @@ def test_the_ranges_of_a_path_hold_w_and_all_models():
             assert (found.path.upper >= model.lowest).all()
 
 
-def test_ranges_of_completions_alone_serve_no_levels(monkeypatch):
+def test_ranges_of_completions_alone_rule_out_no_scores(monkeypatch):
     """What another certificate knows says nothing of the way from w to a completion."""
     case = simple_case()
     solution = train(case.problem)
@@ -326,7 +334,7 @@ def test_ranges_of_completions_alone_serve_no_levels(monkeypatch):
     assert within is not None
     assert within.path is None
     certificate = Certificate("pointwise", (*known.parts, within), solution.gap)
-    plant_function(monkeypatch, levels_module, "narrow_by_levels", lambda *_: pytest.fail("levels were used"))
+    plant_function(monkeypatch, module, "narrow_by_ruling_out", lambda *_: pytest.fail("a score was ruled out"))
     bounds = certificate.score_bounds(case.X_test)
     PointwiseBounds().narrowed(case.X_test, bounds, certificate, TrainedModel(case.problem, solution), None)
 
@@ -344,4 +352,4 @@ def test_a_flat_objective_at_w_is_no_error():
     ends = dot_bounds(problem_table.directions, np.zeros(2))
     ranges = Ranges.of(problem_table, ends[0] - 0.1, ends[1] + 0.1, with_centers=True)
     with np.errstate(all="ignore"):
-        assert not no_model_at(ranges, Level(case.X_test[0], 0.05), SECONDS)
+        assert not no_model_at(ranges, SupposedScore(case.X_test[0], 0.05), SECONDS)

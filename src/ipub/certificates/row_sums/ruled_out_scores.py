@@ -1,6 +1,6 @@
 """Whether any model gives a row a certain score (Theorem 13): suppose one does, and narrow all ranges under that.
 
-The models of all completions are connected. So if no model has ``t.w'' = level``, and w has ``t.w < level``, all models
+The models of all completions are connected. So if no model has ``t.w'' = c``, and w has ``t.w < c``, all models
 are on w's side.
 """
 
@@ -24,17 +24,17 @@ LEAST_GAIN = 0.02
 """A round that narrows them by less than this share is the last."""
 
 MOST_COMPLETE = 160
-"""Complete rows whose ranges are narrowed: those that matter most for the level; the others keep theirs."""
+"""Complete rows whose ranges are narrowed: those that matter most for the score; the others keep theirs."""
 
 ENOUGH = 0.03
-"""A bound this near, in distances from w's score, to a level that could not be ruled out is left."""
+"""A bound this near, in distances from w's score, to a score that could not be ruled out is left."""
 
 FACTORS = np.array([0.0, 0.25, -0.25, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0])
 """Multiples of t to add to a direction, in units of how far both can move."""
 
 
 @dataclass(frozen=True)
-class Level:
+class SupposedScore:
     """A row t and a score that some model is supposed to give it."""
 
     t: Array
@@ -42,31 +42,31 @@ class Level:
 
 
 @overflow_means_unbounded()
-def no_model_at(ranges: Ranges, level: Level, seconds: float = np.inf) -> bool:
+def no_model_at(ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf) -> bool:
     """Prove that no model in the ranges gives a row a score; False if that fails, or time is up.
 
     Parameters
     ----------
     ranges : Ranges
         They must hold for a connected set of models, w among them (Theorem 12).
-    level : Level
+    supposed : SupposedScore
     seconds : float
         Processor time that may be spent, about.
     """
     start, table = time.process_time(), ranges.table
-    t = level.t[None]
-    rows = _directions_that_matter(ranges, level)
+    t = supposed.t[None]
+    rows = _directions_that_matter(ranges, supposed)
     Y = table.directions[rows]
     for _ in range(MOST_ROUNDS):
         highest, lowest = largest_scores(ranges, t)[0], -largest_scores(ranges, -t)[0]
-        if highest < level.score or lowest > level.score:
+        if highest < supposed.score or lowest > supposed.score:
             return True
         if time.process_time() - start > seconds:
             return False
         upper = ranges.upper.copy()
         lower = ranges.lower.copy()
-        upper[rows] = np.fmin(upper[rows], _largest_on_level(ranges, Y, level, highest))
-        lower[rows] = np.fmax(lower[rows], -_largest_on_level(ranges, -Y, level, highest))
+        upper[rows] = np.fmin(upper[rows], _largest_if_supposed(ranges, Y, supposed, highest))
+        lower[rows] = np.fmax(lower[rows], -_largest_if_supposed(ranges, -Y, supposed, highest))
         if (lower > upper).any():
             return True
         before, after = ranges.upper[rows] - ranges.lower[rows], upper[rows] - lower[rows]
@@ -79,11 +79,11 @@ def no_model_at(ranges: Ranges, level: Level, seconds: float = np.inf) -> bool:
 def is_on_one_side(ranges: Ranges, t: Array, score: float, seconds: float = np.inf) -> bool:
     """Prove that all models give a row a score on the same side of a number as w does; False if that fails."""
     low, high = (float(end[0]) for end in dot_bounds(t[None], ranges.table.w))
-    return not low <= score <= high and no_model_at(ranges, Level(t, score), seconds)
+    return not low <= score <= high and no_model_at(ranges, SupposedScore(t, score), seconds)
 
 
-def narrow_by_levels(path: Ranges, t: Array, bounds: tuple[float, float], seconds: float) -> tuple[float, float]:
-    """Narrow the bounds of a row's score by levels that no model gives it, in the time there is.
+def narrow_by_ruling_out(path: Ranges, t: Array, bounds: tuple[float, float], seconds: float) -> tuple[float, float]:
+    """Narrow the bounds of a row's score by scores that no model gives it, in the time there is.
 
     Parameters
     ----------
@@ -106,46 +106,46 @@ def _lowered(path: Ranges, t: Array, bound: float, seconds: float) -> float:
     reached = at_w + float(first_order_effects(path, (t @ path.table.inverse_at_w)[None]).total()[0])
     enough = ENOUGH * (bound - at_w)
     while np.isfinite(bound) and bound - reached > enough and (left := end - time.process_time()) > 0.0:
-        level = 0.5 * reached + 0.5 * bound
-        if not reached < level < bound:
+        score = 0.5 * reached + 0.5 * bound
+        if not reached < score < bound:
             break
-        if level > at_w and no_model_at(path, Level(t, level), left):
-            bound = level
+        if score > at_w and no_model_at(path, SupposedScore(t, score), left):
+            bound = score
         else:
-            reached = level
+            reached = score
     return bound
 
 
-def _directions_that_matter(ranges: Ranges, level: Level) -> NDArray[np.intp]:
+def _directions_that_matter(ranges: Ranges, supposed: SupposedScore) -> NDArray[np.intp]:
     """Return the directions of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
     table = ranges.table
-    u = level.t @ table.inverse_at_w
+    u = supposed.t @ table.inverse_at_w
     width = (ranges.upper - ranges.lower)[table.complete_at]
     bend = table.complete_weight * np.abs(table.complete @ u) * width**2
     most = table.complete_at[np.argsort(-bend)[:MOST_COMPLETE]]
     return np.unique(np.concatenate([most, table.incomplete_at, table.weights_at]))
 
 
-def _largest_on_level(ranges: Ranges, Y: Array, level: Level, highest: float) -> Array:
-    """Bound ``y.w''`` from above for models with ``t.w'' = level``: ``U(y + f t) - f level``, for a good factor f."""
-    factor = _factors(ranges, Y, level, highest)
-    moved = Y + factor[:, None] * level.t
+def _largest_if_supposed(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) -> Array:
+    """Bound ``y.w''`` from above for models with ``t.w'' = score``: ``U(y + f t) - f score``, for a good factor f."""
+    factor = _factors(ranges, Y, supposed, highest)
+    moved = Y + factor[:, None] * supposed.t
     # y and (moved - f t) differ by rounding, which meets weights of known size.
-    size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(level.t)
-    error = 4.0 * EPS * (size @ ranges.weight_size) + 4.0 * EPS * np.abs(factor * level.score) + UNDERFLOW
-    return up(up(largest_scores(ranges, moved) - factor * level.score) + 2.0 * error)
+    size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(supposed.t)
+    error = 4.0 * EPS * (size @ ranges.weight_size) + 4.0 * EPS * np.abs(factor * supposed.score) + UNDERFLOW
+    return up(up(largest_scores(ranges, moved) - factor * supposed.score) + 2.0 * error)
 
 
-def _factors(ranges: Ranges, Y: Array, level: Level, highest: float) -> Array:
+def _factors(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) -> Array:
     """Choose multiples of t by what completions do to first order, scaled to what the row sums now say of t."""
     inverse = ranges.table.inverse_at_w
-    at_w = float(level.t @ ranges.table.w)
-    above = level.t if level.score >= at_w else -level.t
+    at_w = float(supposed.t @ ranges.table.w)
+    above = supposed.t if supposed.score >= at_w else -supposed.t
     of_t, of_Y = first_order_effects(ranges, (above @ inverse)[None]), first_order_effects(ranges, Y @ inverse)
     rise = max(of_t.total()[0], 1e-300)
-    reach = max((highest if level.score >= at_w else np.inf) - at_w, rise) if np.isfinite(highest) else rise
-    scale, gap = max(1.0, reach / rise), abs(level.score - at_w)
+    reach = max((highest if supposed.score >= at_w else np.inf) - at_w, rise) if np.isfinite(highest) else rise
+    scale, gap = max(1.0, reach / rise), abs(supposed.score - at_w)
     unit = of_Y.total() / rise
     values = [scale * of_Y.plus(of_t, factor * unit).total() - factor * unit * gap for factor in FACTORS]
     best = FACTORS[np.argmin(values, axis=0)] * unit
-    return np.asarray(best if level.score >= at_w else -best)
+    return np.asarray(best if supposed.score >= at_w else -best)

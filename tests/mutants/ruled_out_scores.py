@@ -1,96 +1,102 @@
-"""Mutants of levels, of what pointwise bounds make of them, and of the status of predictions."""
+"""Mutants of scores that are ruled out, of what pointwise bounds make of them, and of the status of predictions."""
 
 from __future__ import annotations
 
 from mutants.entry import Mutant
 
-SOUND, STATUS = "soundness/test_levels.py", "estimators/test_status.py"
+SOUND, STATUS = "soundness/test_ruled_out_scores.py", "estimators/test_status.py"
 ATTACK = f"{SOUND}::test_no_score_that_a_model_gives_is_ruled_out"
-STRICT = f"{SOUND}::test_only_levels_strictly_beyond_what_is_known_are_ruled_out"
+STRICT = f"{SOUND}::test_only_scores_strictly_beyond_what_is_known_are_ruled_out"
 POINTS = f"{SOUND}::test_ranges_that_are_points_are_not_empty"
 EXACT = f"{SOUND}::test_a_supposed_score_is_used_exactly"
 SIDE = f"{SOUND}::test_the_side_is_known_only_where_w_is_clearly_on_it"
-MOVED = f"{SOUND}::test_a_bound_is_moved_only_to_levels_that_were_ruled_out"
-CENTERS = f"{SOUND}::test_levels_look_at_ranges_that_hold_the_center_of_missing_categories"
-KNOWN = f"{SOUND}::test_ranges_of_completions_alone_serve_no_levels"
+MOVED = f"{SOUND}::test_a_bound_is_moved_only_to_scores_that_were_ruled_out"
+CENTERS = f"{SOUND}::test_scores_are_ruled_out_over_ranges_that_hold_the_center_of_missing_categories"
+KNOWN = f"{SOUND}::test_ranges_of_completions_alone_rule_out_no_scores"
 OPEN = f"{STATUS}::test_open_takes_two_fillings_that_clearly_give_two_classes"
-HOLES = f"{STATUS}::test_only_rows_without_holes_are_certain_by_levels"
-CATEGORIES = f"{STATUS}::test_only_rows_without_missing_categories_are_certain_by_levels"
+HOLES = f"{STATUS}::test_only_rows_without_holes_are_certain_by_ruling_out_0"
+CATEGORIES = f"{STATUS}::test_only_rows_without_missing_categories_are_certain_by_ruling_out_0"
 
-LEVELS, STATES = "certificates/row_sums/levels.py", "prediction_status.py"
+SCORES, STATES = "certificates/row_sums/ruled_out_scores.py", "prediction_status.py"
 
 MUTANTS = (
-    Mutant("a bound on the level rules it out", LEVELS, "highest < level.score", "highest <= level.score", (STRICT,)),
     Mutant(
-        "a lower bound on the level rules it out", LEVELS, "lowest > level.score", "lowest >= level.score", (STRICT,)
+        "a bound on the score rules it out", SCORES, "highest < supposed.score", "highest <= supposed.score", (STRICT,)
+    ),
+    Mutant(
+        "a lower bound on the score rules it out",
+        SCORES,
+        "lowest > supposed.score",
+        "lowest >= supposed.score",
+        (STRICT,),
     ),
     Mutant(
         "the upper bound of t is taken for the lower",
-        LEVELS,
+        SCORES,
         "-largest_scores(ranges, -t)[0]",
         "largest_scores(ranges, t)[0]",
         (STRICT, ATTACK),
     ),
-    Mutant("ranges that are points are empty", LEVELS, "(lower > upper).any()", "(lower >= upper).any()", (POINTS,)),
+    Mutant("ranges that are points are empty", SCORES, "(lower > upper).any()", "(lower >= upper).any()", (POINTS,)),
     Mutant(
         "lower ends of the directions themselves",
-        LEVELS,
-        "-_largest_on_level(ranges, -Y, level, highest)",
-        "-_largest_on_level(ranges, Y, level, highest)",
+        SCORES,
+        "-_largest_if_supposed(ranges, -Y, supposed, highest)",
+        "-_largest_if_supposed(ranges, Y, supposed, highest)",
         (ATTACK, POINTS),
     ),
     Mutant(
         "the supposed score is added",
-        LEVELS,
-        "largest_scores(ranges, moved) - factor * level.score",
-        "largest_scores(ranges, moved) + factor * level.score",
+        SCORES,
+        "largest_scores(ranges, moved) - factor * supposed.score",
+        "largest_scores(ranges, moved) + factor * supposed.score",
         (EXACT,),
     ),
     Mutant(
         "the supposed score is left out",
-        LEVELS,
-        "largest_scores(ranges, moved) - factor * level.score",
+        SCORES,
+        "largest_scores(ranges, moved) - factor * supposed.score",
         "largest_scores(ranges, moved)",
         (EXACT,),
     ),
-    Mutant("the direction is rounded for nothing", LEVELS, "+ 2.0 * error)", ")", (EXACT,)),
+    Mutant("the direction is rounded for nothing", SCORES, "+ 2.0 * error)", ")", (EXACT,)),
     Mutant(
         "the rounding of t is left out",
-        LEVELS,
-        "size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(level.t)",
+        SCORES,
+        "size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(supposed.t)",
         "size = np.abs(Y)",
         (EXACT,),
     ),
     Mutant(
-        "w on the level is on a side",
-        LEVELS,
+        "w at the score is on a side",
+        SCORES,
         "return not low <= score <= high and no_model_at",
         "return no_model_at",
         (SIDE,),
     ),
     Mutant(
         "w between its own bounds is on a side",
-        LEVELS,
+        SCORES,
         "not low <= score <= high",
         "not low < score < high",
         (SIDE,),
     ),
     Mutant(
-        "a level that was not ruled out is a bound",
-        LEVELS,
-        "            bound = level\n        else:\n            reached = level",
-        "            reached = level\n        else:\n            bound = level",
+        "a score that was not ruled out is a bound",
+        SCORES,
+        "            bound = score\n        else:\n            reached = score",
+        "            reached = score\n        else:\n            bound = score",
         (MOVED, ATTACK),
     ),
     Mutant(
         "the lower bound is the upper of t",
-        LEVELS,
+        SCORES,
         "-_lowered(path, -t, -low, 0.5 * seconds)",
         "-_lowered(path, t, -low, 0.5 * seconds)",
         (MOVED, ATTACK),
     ),
     Mutant(
-        "levels over ranges of completions alone",
+        "scores ruled out over ranges of completions alone",
         "certificates/pointwise.py",
         "path = None if row_sums is None else row_sums.path",
         "path = None if row_sums is None else row_sums.ranges",
