@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
 from ipub.certificates import SlopeBounds, sphere, tight
+from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slope import column_bounds
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, engine_of, with_intercept_column
@@ -101,11 +102,14 @@ def test_hard_tables_hold(loss_name, kind, summed, monkeypatch):
         assert_holds(problem, X, tol=1e-8)
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_row_sums_of_hard_tables_hold(number):
-    kind, lam, tol = (*TABLES[2:],)[number], (0.1, 1e-2)[number % 2], (1e-8, 0.3)[number % 2]
-    problem, X = draw(kind, SMOOTH[number], lam, intercept=number % 2 == 0)
-    assert_holds(problem, X, tol)
+@pytest.mark.parametrize(
+    ("kind", "loss_name", "lam", "intercept"),
+    [("kinks", "log_loss", 0.01, False), ("weights", "squared_hinge", 0.01, False), ("outlier", "huber", 0.1, True)],
+)
+def test_row_sums_of_hard_tables_hold(kind, loss_name, lam, intercept):
+    problem, X = draw(kind, loss_name, lam, intercept)
+    assert tight(problem, solve(problem)).parts_of(RowSumBounds)
+    assert_holds(problem, X, tol=1e-8)
 
 
 @pytest.mark.usefixtures("with_row_sums")
