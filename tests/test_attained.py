@@ -100,7 +100,7 @@ def test_with_up_to_twelve_cells_the_range_is_that_of_all_vertices(loss, kappa, 
 def test_moving_all_and_single_cells_finds_most_of_what_comparing_all_vertices_finds(loss, kappa, monkeypatch):
     """Where cells are too many to compare all vertices, as they are made to be here."""
     ratios = []
-    for seed in range(8):
+    for seed in range(8 if LOSSES[loss].is_smooth else 4):
         problem, X = tiny_problem(loss, kappa, seed, most=10)
         solution = solve(problem)
         exact = np.ptp(attained_bounds(problem, solution, X).bounds, axis=1)
@@ -203,5 +203,5 @@ def test_huge_numbers_do_not_fail():
     for loss in LOSS_NAMES:
         problem = Problem(rows, LOSSES[loss], ElasticNet(0.1))
         with np.errstate(all="ignore"):
-            bounds = attained_bounds(problem, solve(problem, tol=1.0), np.eye(2)).bounds
+            bounds = attained_bounds(problem, solve(problem, tol=1.0), np.ones((1, 2))).bounds
         assert not np.isnan(bounds).any()
