@@ -46,14 +46,15 @@ def prediction_status(training: Training, rows: IntervalMatrix, effort: float, v
     status[left[is_open]] = OPEN
     left = left[~is_open]
     row_sums = training.certificates[0].part(RowSumBounds)
-    if row_sums is None or row_sums.path is None or not len(left):
+    searched = None if row_sums is None else row_sums.searched
+    if searched is None or not len(left):
         return status
     with progress("Certainty of single rows", len(left), bool(verbose)) as report:
         for done, k in enumerate(left):
             row = training.extended(rows.take(np.array([k])))
             if not len(row.cells[0]) and not len(row.missing_categories):
                 t: Array = row.center[0]
-                if is_on_one_side(row_sums.path, t, 0.0, effort):
+                if is_on_one_side(searched, t, 0.0, effort):
                     status[k] = CERTAIN
             report(done + 1)
     return status

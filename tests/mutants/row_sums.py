@@ -500,8 +500,8 @@ MUTANTS = (
     mutant(
         "the way starts at no option of a row",
         "bounds",
-        "at_w = _ranges_at_w(problem, solution, with_centers=True)",
-        "at_w = _ranges_at_w(problem, solution, with_centers=False)",
+        "at_w = _ranges_at_w(problem, solution, on_path=True)",
+        "at_w = _ranges_at_w(problem, solution, on_path=False)",
         CENTERS,
     ),
     mutant(

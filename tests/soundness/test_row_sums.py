@@ -280,7 +280,7 @@ def simple_case(loss_name: str = "log_loss", seed: int = 0, intercept: bool = Tr
 def at_w_of(case: Case) -> Ranges:
     solution = train(case.problem)
     table = RowTable.of(case.problem, solution)
-    return Ranges.of(table, *dot_bounds(table.directions, solution.w), with_centers=True)
+    return Ranges.of(table, *dot_bounds(table.directions, solution.w), on_path=True)
 
 
 @pytest.mark.parametrize(("inward", "closes"), [(1e-9, True), (0.0, False), (-1e-9, False)])

@@ -64,7 +64,7 @@ def wide_ranges(case: Case, width: float) -> Ranges:
     """Return ranges of so many first-order changes: they need not close."""
     solution = train(case.problem)
     table = RowTable.of(case.problem, solution)
-    at_w = Ranges.of(table, *dot_bounds(table.directions, solution.w), with_centers=True)
+    at_w = Ranges.of(table, *dot_bounds(table.directions, solution.w), on_path=True)
     both = np.concatenate([table.directions, -table.directions])
     change = width * prove_module._first_order_changes(at_w, both)
     return at_w.with_ends(*prove_module._around(at_w.lower, at_w.upper, change))

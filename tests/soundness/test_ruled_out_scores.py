@@ -197,7 +197,7 @@ def test_a_supposed_score_is_used_exactly(monkeypatch):
         # Few bits, so that t.w is a float.
         t, w = (rng.integers(-64, 65, size=4) / 8.0 for _ in range(2))
         at_w = dot_bounds(table.directions, w)
-        ranges = Ranges.of(table, *at_w, with_centers=True)
+        ranges = Ranges.of(table, *at_w, on_path=True)
         Y, factor = rng.normal(size=(6, 4)), rng.normal(size=6) * 10.0 ** rng.uniform(-3.0, 8.0)
         score = float(t @ w)
         assert exact_dot(rationals(t), rationals(w)) == rational(score)
@@ -350,6 +350,6 @@ def test_a_flat_objective_at_w_is_no_error():
     problem_table = RowTable.of(case.problem, replace(solution, w=np.zeros(2)))
     assert np.isfinite(problem_table.inverse_at_w).all()
     ends = dot_bounds(problem_table.directions, np.zeros(2))
-    ranges = Ranges.of(problem_table, ends[0] - 0.1, ends[1] + 0.1, with_centers=True)
+    ranges = Ranges.of(problem_table, ends[0] - 0.1, ends[1] + 0.1, on_path=True)
     with np.errstate(all="ignore"):
         assert not no_model_at(ranges, SupposedScore(case.X_test[0], 0.05), SECONDS)

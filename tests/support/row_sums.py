@@ -72,7 +72,7 @@ def without_tilt(table: RowTable) -> RowTable:
 def ranges_over(table: RowTable, W: np.ndarray, *, with_centers: bool = True) -> Ranges:
     """Return the least ranges that hold some vectors."""
     lower, upper = dot_bounds(table.directions, W.T)
-    return Ranges.of(table, lower.min(axis=1), upper.max(axis=1), with_centers=with_centers)
+    return Ranges.of(table, lower.min(axis=1), upper.max(axis=1), on_path=with_centers)
 
 
 def random_choice(rng: Generator, ranges: Ranges, Y: np.ndarray) -> Choice:

@@ -44,12 +44,7 @@ CERTIFICATES: dict[str, Recipe] = {
             no_curvature,
         ),
         Recipe("tight", tight, Needs(matrices=True, training_rows=True), takes_hints=True),
-        Recipe(
-            "pointwise",
-            pointwise,
-            Needs(smooth_loss=True, matrices=True, training_rows=True, training=True),
-            no_pointwise,
-        ),
+        Recipe("pointwise", pointwise, Needs(matrices=True, training_rows=True, training=True), no_pointwise),
     )
 }
 

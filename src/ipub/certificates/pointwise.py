@@ -47,10 +47,6 @@ LEAST_FIXED = 0.02
 
 def unsupported_reason(problem: Problem) -> str:
     """Return why a problem has no pointwise bounds, whatever its size; "" if it may have them."""
-    if not problem.loss.is_smooth:
-        return (
-            f"The derivative of {problem.loss.name} jumps, so pointwise bounds do not apply: 'tight' is used instead."
-        )
     if problem.rows.uncertain_labels:
         return "Labels are uncertain, so there are no pointwise bounds: 'tight' is used instead."
     return ""
@@ -62,6 +58,11 @@ def no_trends(problem: Problem) -> str:
         return "A missing category has no trend, so there are no pointwise bounds: 'tight' is used instead."
     if problem.penalty.kappa > 0.0:
         return "With an l1 penalty there are no pointwise bounds: 'tight' is used instead."
+    if not problem.loss.is_smooth:
+        return (
+            f"The derivative of {problem.loss.name} jumps, and row sums narrow nothing here, so there are no pointwise "
+            "bounds: 'tight' is used instead."
+        )
     return unsupported_reason(problem)
 
 
@@ -189,7 +190,7 @@ class PointwiseBounds(RetrainingBounds):
 
     @property
     def needs(self) -> Needs:
-        return Needs(smooth_loss=True, training=True)
+        return Needs(training=True)
 
     def without_training_rows(self) -> PointwiseBounds:
         return self
@@ -199,15 +200,15 @@ class PointwiseBounds(RetrainingBounds):
     ) -> Array:
         bounds = bounds.copy()
         first, row_sums = None, certificate.part(RowSumBounds)
-        path = None if row_sums is None else row_sums.path
+        searched = None if row_sums is None else row_sums.searched
         if not no_trends(training.problem):
             first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
         for k, x in enumerate(X):
             if first is not None and bounds[k, 0] < bounds[k, 1]:
                 bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
                 bounds[k, 1] = np.fmin(bounds[k, 1], _highest(first, x, 1.0))
-            if path is not None and self.effort > 0.0:
-                bounds[k] = narrow_by_ruling_out(path, x, (bounds[k, 0], bounds[k, 1]), self.effort)
+            if searched is not None and self.effort > 0.0:
+                bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), self.effort)
             if progress is not None:
                 progress(k + 1, len(X))
         return bounds
@@ -217,8 +218,8 @@ def pointwise(problem: Problem, solution: Solution) -> Certificate:
     """Certify as `tight` does, and let bounds be narrowed for each row. Where that does not apply, a note says so."""
     start = tight(problem, solution)
     row_sums = start.part(RowSumBounds)
-    can_rule_out = row_sums is not None and row_sums.path is not None
-    reason = unsupported_reason(problem) if can_rule_out else no_trends(problem)
+    can_rule_out = row_sums is not None and row_sums.searched is not None
+    reason = "" if can_rule_out else no_trends(problem)
     has_nothing_to_start_from = start.part(SlopeBounds) is None and bool(start.note)
     parts = start.parts if reason or has_nothing_to_start_from else (*start.parts, PointwiseBounds())
     return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [start.note, reason])))

@@ -92,7 +92,8 @@ def tight(
     if rows_note and attempt.bounds is not None:
         rows_note = f"{rows_note} Slopes serve instead, which are wider."
     certificate = Certificate("tight", parts, solution.gap, " ".join(filter(None, [attempt.note, rows_note])))
-    if by_rows is None and hint is None and not in_columns and attempt.bounds is not None:
+    can_narrow = attempt.bounds is not None or not problem.loss.is_smooth
+    if by_rows is None and hint is None and not in_columns and can_narrow:
         by_rows = row_sum_bounds_within(problem, solution, certificate)
     return certificate if by_rows is None else replace(certificate, parts=(*parts, by_rows))
 

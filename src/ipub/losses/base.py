@@ -121,7 +121,7 @@ class Loss(ABC):
         A NaN in `lower` or `upper` stands for an unknown score: nothing is claimed that it could break.
         """
 
-    def jump_at(self, y: Array) -> Array | None:
+    def jump_at(self, y: Array) -> Array | None:  # noqa: ARG002 (most have none)
         """Return the exact score at which the derivative jumps, if it does; there `derivative_range` is exact."""
         return None
 

@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
-from ipub.certificates.row_sums.prove import MOST_NARROWED, can_be_narrowed, narrowed, prove_ranges
+from ipub.certificates.row_sums.prove import (
+    MOST_NARROWED,
+    MOST_NARROWED_OF_JUMPS,
+    can_be_narrowed,
+    narrowed,
+    prove_ranges,
+)
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import largest_scores
@@ -40,6 +46,14 @@ class RowSumBounds(ScoreBounds):
     name: str = "row sums"
 
     @property
+    def searched(self) -> Ranges | None:
+        """The ranges in which scores are ruled out, if any: known ones only where the derivative jumps.
+
+        Elsewhere known ranges are so wide that it would take time for nothing.
+        """
+        return self.ranges if self.path is None and self.ranges.variant_graph.is_step else self.path
+
+    @property
     def needs(self) -> Needs:
         return Needs(matrices=True, training_rows=True)
 
@@ -64,7 +78,7 @@ def attempt_row_sums(problem: Problem, solution: Solution, width: float | None =
 
     The `width` of the bounds of a similar table saves most of the time.
     """
-    at_w = _ranges_at_w(problem, solution, with_centers=True)
+    at_w = _ranges_at_w(problem, solution, on_path=True)
     if at_w is None:
         return RowSumAttempt(None, "")
     bounds = _proved_bounds(at_w, width)
@@ -88,7 +102,7 @@ def _proved_bounds(at_w: Ranges, width: float | None) -> RowSumBounds | None:
     path = narrowed(proved.ranges, most, proved.n_refined)
     ranges = path
     if at_w.table.missing:
-        ranges = narrowed(Ranges.of(at_w.table, path.lower, path.upper, with_centers=False), 1)
+        ranges = narrowed(Ranges.of(at_w.table, path.lower, path.upper, on_path=False), 1)
     if width is None:
         return RowSumBounds(ranges, proved.width, path)
     # There may be hundreds of similar tables: what was computed on the way is not kept.
@@ -97,18 +111,28 @@ def _proved_bounds(at_w: Ranges, width: float | None) -> RowSumBounds | None:
 
 @overflow_means_unbounded()
 def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certificate) -> RowSumBounds | None:
-    """Return bounds by row sums over the ranges that a certificate gives; None if they would not be narrower."""
-    at_w = _ranges_at_w(problem, solution, with_centers=False)
-    if at_w is None:
+    """Return bounds by row sums over the ranges that a certificate gives; None if they would not be narrower.
+
+    Where the derivative of the loss jumps, these are the only row sums: no ranges prove themselves.
+    """
+    table = RowTable.within(problem, solution, known) if np.isfinite(solution.w).all() else None
+    if table is None or not len(table.incomplete):
         return None
-    ranges = at_w.with_ends(*known.score_bounds(at_w.table.directions).T)
-    return RowSumBounds(narrowed(ranges)) if can_be_narrowed(ranges) else None
+    ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
+    try:
+        if not can_be_narrowed(ranges):
+            return None
+        if problem.loss.is_smooth:
+            return RowSumBounds(narrowed(ranges))
+        return RowSumBounds(narrowed(ranges, MOST_NARROWED_OF_JUMPS, settle=True))
+    except np.linalg.LinAlgError:
+        return None
 
 
-def _ranges_at_w(problem: Problem, solution: Solution, *, with_centers: bool) -> Ranges | None:
+def _ranges_at_w(problem: Problem, solution: Solution, *, on_path: bool) -> Ranges | None:
     """Return ranges that hold w alone; None if the table is long or certain, w not finite, or the loss has a jump."""
     is_usable = problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
     table = RowTable.of(problem, solution) if is_usable else None
     if table is None or not len(table.incomplete):
         return None
-    return Ranges.of(table, *dot_bounds(table.directions, table.w), with_centers=with_centers)
+    return Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=on_path)

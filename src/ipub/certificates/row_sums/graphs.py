@@ -95,6 +95,10 @@ class SignGraph(Graph):
 
     kappa: Array
 
+    @property
+    def is_step(self) -> bool:
+        return True
+
     def value(self, score: Array) -> Array:
         return self.kappa * np.sign(score)
 
@@ -124,6 +128,10 @@ class JoinedGraphs(Graph):
     first: LossGraph
     second: SignGraph
     n_first: int
+
+    @property
+    def is_step(self) -> bool:
+        return self.first.is_step
 
     def value(self, score: Array) -> Array:
         return self._joined(self.first.value(self._of_first(score)), self.second.value(self._of_second(score)))

@@ -22,6 +22,9 @@ from ipub.rounding import TINY, Array
 NEWTON_STEPS = 2
 """Newton steps for each direction: width against time."""
 
+NEWTON_STEPS_OF_JUMPS = 4
+"""The same where derivatives jump: which rows are on which side of their jump settles step by step."""
+
 N_POINTS = 9
 """Points of an incomplete row's range of scores at which its derivative's envelope is looked for."""
 
@@ -107,10 +110,11 @@ def refined(ranges: Ranges, Y: Array, choice: Choice, worst: Worst, size: Array,
     return choice._replace(u=np.asarray(u, dtype=float), shift=shift)
 
 
-def choose(ranges: Ranges, Y: Array, steps: int = NEWTON_STEPS) -> Choice:
+def choose(ranges: Ranges, Y: Array) -> Choice:
     """Choose lines and mixtures for each direction in Y."""
     table, lines = ranges.table, ranges.lines
-    inverse = _first_inverse(ranges)
+    steps = NEWTON_STEPS_OF_JUMPS if table.incomplete_graph.is_step else NEWTON_STEPS
+    inverse = first_inverse(ranges)
     X, U = table.complete, Y @ inverse
     W = table.w + _first_force(ranges, U) @ inverse
     is_below = U @ X.T > 0.0
@@ -123,7 +127,7 @@ def choose(ranges: Ranges, Y: Array, steps: int = NEWTON_STEPS) -> Choice:
         at = np.clip(np.einsum("kid,kd->ki", mixed, W), *ranges.row_scores)
         pull = table.incomplete_weight * table.incomplete_graph.value(at)
         residual = table.lam * W + (height * table.complete_weight) @ X + np.einsum("ki,kid->kd", pull, mixed)
-        residual += _variance_times(table, mixture, W) + table.settled + np.sign(U) * table.settled_radius * -1.0
+        residual += _variance_times(table, mixture, W) + table.settled.middle - np.sign(U) * table.settled.radius
         solved = np.linalg.solve(K, np.stack([residual, Y], axis=2))
         W, U = W - solved[..., 0], solved[..., 1]
         is_below = U @ X.T > 0.0
@@ -175,7 +179,7 @@ def _curvature(table: RowTable, slope: Array, mixture: Mixture, mixed: Array) ->
     return K
 
 
-def _first_inverse(ranges: Ranges) -> Array:
+def first_inverse(ranges: Ranges) -> Array:
     """Return about the inverse of the curvature with the chord of every row at its center."""
     table, lines = ranges.table, ranges.lines
     chord = _chord(table.complete_graph, lines.lower, lines.upper)
@@ -240,7 +244,7 @@ def first_order_effects(ranges: Ranges, U: Array) -> FirstOrderEffects:
 
 def first_order_rise(ranges: Ranges, Y: Array) -> Array:
     """Return how far the worst completion raises ``y.w''`` for each direction in Y, to first order."""
-    inverse = _first_inverse(ranges)
+    inverse = first_inverse(ranges)
     result = np.empty(len(Y))
     for chunk in row_slices(len(Y), 4 * len(ranges.table.cell_rows) + len(ranges.table.incomplete)):
         U = Y[chunk] @ inverse
@@ -257,7 +261,9 @@ def _first_force(ranges: Ranges, U: Array) -> Array:
     along = U @ table.incomplete.T
     effect = value[at] * U[:, columns] + (slope * along)[:, at] * table.w[columns]
     move = -np.sign(effect) * table.cell_radii * weight[at]
-    force = np.sign(U) * table.settled_radius - table.sums_of_cells(move * slope[at] * table.w[columns]) @ table.incomplete
+    force = (
+        np.sign(U) * table.settled.radius - table.sums_of_cells(move * slope[at] * table.w[columns]) @ table.incomplete
+    )
     force -= table.columns_of_cells(move * value[at])
     for missing in table.missing:
         rows, of_levels = missing.rows, missing.columns

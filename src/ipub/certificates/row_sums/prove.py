@@ -36,6 +36,9 @@ MOST_WIDENED = 3.0
 MOST_NARROWED = 4
 """How often proved ranges are narrowed by their own row sums, at most."""
 
+MOST_NARROWED_OF_JUMPS = 16
+"""The same where derivatives jump: nothing else narrows their ranges, and each round settles more rows."""
+
 WORTHWHILE = 0.97
 """Each time must narrow them to less than this."""
 
@@ -123,11 +126,16 @@ def can_be_narrowed(ranges: Ranges) -> bool:
     return bool(np.median(found / width) < WORTHWHILE)
 
 
-def narrowed(ranges: Ranges, most: int = MOST_NARROWED, n_refined: int = 0) -> Ranges:
-    """Return ranges narrowed by their own row sums, while that is worthwhile."""
-    Y = ranges.table.directions
-    both = np.concatenate([Y, -Y])
+def narrowed(ranges: Ranges, most: int = MOST_NARROWED, n_refined: int = 0, *, settle: bool = False) -> Ranges:
+    """Return ranges narrowed by their own row sums, while that is worthwhile.
+
+    With `settle` rows whose derivative is settled on the way are left out: for the models of completions alone.
+    """
     for _ in range(most):
+        if settle:
+            ranges = ranges.without_settled_rows()
+        Y = ranges.table.directions
+        both = np.concatenate([Y, -Y])
         bounds = largest_scores(ranges, both, n_refined)
         following = ranges.within(-bounds[len(Y) :], bounds[: len(Y)])
         is_worthwhile = (following.upper - following.lower).sum() < WORTHWHILE * (ranges.upper - ranges.lower).sum()

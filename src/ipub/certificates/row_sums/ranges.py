@@ -18,8 +18,8 @@ N_PIECES = 8
 """Pieces of an incomplete row's range of scores: accuracy against time."""
 
 
-MANY = 0.1
-"""Rows whose derivatives are known are left out once they are this share of all directions."""
+MANY_SETTLED = 0.1
+"""Rows whose derivative is settled are left out once they are this share of all directions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,9 @@ class Ranges:
     variant_graph : LossGraph
         The derivatives of the variants.
     lower, upper : arrays of shape (n_directions,)
+    on_path : bool
+        Whether they are also about the minimisers on the way from w to the models of completions (Theorem 12), and not
+        only about these.
     """
 
     table: RowTable
@@ -40,12 +43,13 @@ class Ranges:
     variant_graph: LossGraph
     lower: Array
     upper: Array
+    on_path: bool
 
     @classmethod
-    def of(cls, table: RowTable, lower: Array, upper: Array, *, with_centers: bool) -> Ranges:
+    def of(cls, table: RowTable, lower: Array, upper: Array, *, on_path: bool) -> Ranges:
         """Put ranges together with the variants of the table's rows (`make_variants`)."""
-        variants, rows = make_variants(table, with_centers=with_centers), table.incomplete_graph
-        return cls(table, variants, LossGraph(rows.loss, rows.y[variants.row]), lower, upper)
+        variants, rows = make_variants(table, with_centers=on_path), table.incomplete_graph
+        return cls(table, variants, LossGraph(rows.loss, rows.y[variants.row]), lower, upper, on_path)
 
     @cached_property
     def weight_lower(self) -> Array:
@@ -127,7 +131,7 @@ class Ranges:
 
     @cached_property
     def row_scores(self) -> tuple[Array, Array]:
-        """About the least and the greatest score that a completion may give each incomplete row."""
+        """The least and the greatest score that an option may give each incomplete row."""
         first, last, order = self.points.score[0], self.points.score[-1], self.variants.order
         start = self.variants.first_of_row
         return np.minimum.reduceat(first[order], start), np.maximum.reduceat(last[order], start)
@@ -151,12 +155,6 @@ class Ranges:
         return tuple(chosen)
 
     @cached_property
-    def inverse(self) -> Array:
-        """About the inverse of the curvature at w; of a derivative that jumps, with the chord of every row."""
-        from ipub.certificates.row_sums.multipliers import _first_inverse
-        return self.table.inverse_at_w if not self.variant_graph.is_step else _first_inverse(self)
-
-    @cached_property
     def row_norms(self) -> tuple[Array, Array]:
         """Bounds of the Euclidean norms of complete and of incomplete rows."""
         return norm_upper(self.table.complete), norm_upper(self.table.incomplete)
@@ -176,21 +174,17 @@ class Ranges:
         return sum_upper(weighted @ np.abs(self.table.complete), len(weighted) + 4)
 
     def without_settled_rows(self) -> Ranges:
-        """Leave out the rows of whose derivatives no two are left, if they are many."""
-        table = self.table
-        if not self.variant_graph.is_step:
-            return self
-        at = table.complete_at
+        """Leave out the rows whose derivative is settled, if they are many: for the models of completions alone."""
+        table, at = self.table, self.table.complete_at
         low, high = table.complete_graph.range(self.lower[at], self.upper[at])
-        complete = low == high
-        lowest, highest = table.incomplete_graph.range(*self.row_scores)
-        incomplete = lowest == highest
+        least, greatest = table.incomplete_graph.range(*self.row_scores)
+        complete, incomplete = low == high, least == greatest
         for missing in table.missing:
             incomplete[missing.rows] = False
-        if complete.sum() + incomplete.sum() < MANY * len(table.directions) or incomplete.all():
+        if complete.sum() + incomplete.sum() < MANY_SETTLED * len(table.directions) or incomplete.all():
             return self
-        smaller, used = table.without(complete, incomplete, (low, lowest))
-        return Ranges.of(smaller, self.lower[used], self.upper[used], with_centers=False)
+        smaller, used = table.without(complete, incomplete, (low, least))
+        return Ranges.of(smaller, self.lower[used], self.upper[used], on_path=False)
 
     def within(self, lower: Array, upper: Array) -> Ranges:
         """Return the ranges cut down to what is between other bounds too."""

@@ -1,7 +1,7 @@
-"""Whether any model gives a row a certain score (Theorem 13): suppose one does, and narrow all ranges under that.
+"""Whether any model gives a row a certain score: suppose one does, and narrow all ranges under that.
 
-The models of all completions are connected. So if no model has ``t.w'' = c``, and w has ``t.w < c``, all models
-are on w's side.
+Ranges on the path are about a connected set of models with w in it. So if none of them has ``t.w'' = c``, and w has
+``t.w < c``, all models are on w's side (Theorem 13). In other ranges it is supposed that ``t.w'' >= c`` (Theorem 14).
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.multipliers import first_order_effects
+from ipub.certificates.row_sums.multipliers import first_inverse, first_order_effects
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up
 
 MOST_ROUNDS = 12
 """How often ranges are narrowed under one supposition, at most."""
+
+MOST_ROUNDS_OFF_PATH = 24
+"""The same in ranges off the path."""
 
 LEAST_GAIN = 0.02
 """A round that narrows them by less than this share is the last."""
@@ -35,12 +38,10 @@ FACTORS = np.array([0.0, 0.25, -0.25, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0
 
 @dataclass(frozen=True)
 class SupposedScore:
-    """A row t and a score that some model is supposed to give it."""
+    """A row t and a score that some model is supposed to give it; or, in ranges off the path, that score or more."""
 
     t: Array
     score: float
-    or_more: bool = False
-    """Whether some model is supposed to give it that score or a higher one."""
 
 
 @overflow_means_unbounded()
@@ -50,25 +51,24 @@ def no_model_at(ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf
     Parameters
     ----------
     ranges : Ranges
-        They must hold for a connected set of models, w among them (Theorem 12).
+        Off the path the proof is that no model gives the row that score or a higher one.
     supposed : SupposedScore
     seconds : float
         Processor time that may be spent, about.
     """
-    start = time.process_time()
-    t = supposed.t[None]
-    for _ in range(MOST_ROUNDS):
-        if supposed.or_more:
+    start, t = time.process_time(), supposed.t[None]
+    for _ in range(MOST_ROUNDS if ranges.on_path else MOST_ROUNDS_OFF_PATH):
+        if not ranges.on_path:
             ranges = ranges.without_settled_rows()
-        rows = _directions_that_matter(ranges, supposed)
-        Y = ranges.table.directions[rows]
-        highest, lowest = largest_scores(ranges, t)[0], -largest_scores(ranges, -t)[0]
-        if highest < supposed.score or (lowest > supposed.score and not supposed.or_more):
+        highest = largest_scores(ranges, t)[0]
+        if highest < supposed.score:
+            return True
+        if ranges.on_path and -largest_scores(ranges, -t)[0] > supposed.score:
             return True
         if time.process_time() - start > seconds:
             return False
-        upper = ranges.upper.copy()
-        lower = ranges.lower.copy()
+        rows = _directions_that_matter(ranges, supposed)
+        Y, upper, lower = ranges.table.directions[rows], ranges.upper.copy(), ranges.lower.copy()
         upper[rows] = np.fmin(upper[rows], _largest_if_supposed(ranges, Y, supposed, highest))
         lower[rows] = np.fmax(lower[rows], -_largest_if_supposed(ranges, -Y, supposed, highest))
         if (lower > upper).any():
@@ -83,18 +83,18 @@ def no_model_at(ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf
 def is_on_one_side(ranges: Ranges, t: Array, score: float, seconds: float = np.inf) -> bool:
     """Prove that all models give a row a score on the same side of a number as w does; False if that fails."""
     low, high = (float(end[0]) for end in dot_bounds(t[None], ranges.table.w))
-    return not low <= score <= high and no_model_at(ranges, SupposedScore(t, score), seconds)
+    if low <= score <= high:
+        return False
+    above = SupposedScore(t, score) if high < score else SupposedScore(-t, -score)
+    return no_model_at(ranges, above, seconds)
 
 
-def narrow_by_ruling_out(
-    path: Ranges, t: Array, bounds: tuple[float, float], seconds: float, *, or_more: bool = False
-) -> tuple[float, float]:
+def narrow_by_ruling_out(ranges: Ranges, t: Array, bounds: tuple[float, float], seconds: float) -> tuple[float, float]:
     """Narrow the bounds of a row's score by scores that no model gives it, in the time there is.
 
     Parameters
     ----------
-    path : Ranges
-        As for `no_model_at`.
+    ranges : Ranges
     t : array of shape (d,)
     bounds : tuple of float
         What is known of the score.
@@ -102,33 +102,40 @@ def narrow_by_ruling_out(
         Processor time for both ends together.
     """
     low, high = bounds
-    return -_lowered(path, -t, -low, 0.5 * seconds, or_more), _lowered(path, t, high, 0.5 * seconds, or_more)
+    return -_lowered(ranges, -t, -low, 0.5 * seconds), _lowered(ranges, t, high, 0.5 * seconds)
 
 
-def _lowered(path: Ranges, t: Array, bound: float, seconds: float, or_more: bool) -> float:
+def _lowered(ranges: Ranges, t: Array, bound: float, seconds: float) -> float:
     """Lower an upper bound of ``t.w''``: halve the way to what the worst completion does to first order."""
     end = time.process_time() + seconds
-    at_w = float(dot_bounds(t[None], path.table.w)[1][0])
-    reached = at_w + float(first_order_effects(path, (t @ path.inverse)[None]).total()[0])
+    at_w = float(dot_bounds(t[None], ranges.table.w)[1][0])
+    reached = at_w
+    if ranges.on_path:
+        reached += float(first_order_effects(ranges, (t @ _inverse(ranges))[None]).total()[0])
     enough = ENOUGH * (bound - at_w)
     while np.isfinite(bound) and bound - reached > enough and (left := end - time.process_time()) > 0.0:
         score = 0.5 * reached + 0.5 * bound
         if not reached < score < bound:
             break
-        if score > at_w and no_model_at(path, SupposedScore(t, score, or_more), left):
+        if score > at_w and no_model_at(ranges, SupposedScore(t, score), left):
             bound = score
         else:
             reached = score
     return bound
 
 
+def _inverse(ranges: Ranges) -> Array:
+    """Return about the inverse of the curvature: at w, or, where derivatives jump, of the chords over their ranges."""
+    return first_inverse(ranges) if ranges.variant_graph.is_step else ranges.table.inverse_at_w
+
+
 def _directions_that_matter(ranges: Ranges, supposed: SupposedScore) -> NDArray[np.intp]:
     """Return the directions of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
     table = ranges.table
-    u = supposed.t @ ranges.inverse
+    u = supposed.t @ _inverse(ranges)
     width = (ranges.upper - ranges.lower)[table.complete_at]
     bend = table.complete_weight * np.abs(table.complete @ u) * width**2
-    most = table.complete_at[np.argsort(-bend)[:MOST_COMPLETE]]
+    most = table.complete_at[np.argsort(-bend)[: MOST_COMPLETE if ranges.on_path else None]]
     return np.unique(np.concatenate([most, table.incomplete_at, table.weights_at]))
 
 
@@ -144,7 +151,7 @@ def _largest_if_supposed(ranges: Ranges, Y: Array, supposed: SupposedScore, high
 
 def _factors(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) -> Array:
     """Choose multiples of t by what completions do to first order, scaled to what the row sums now say of t."""
-    inverse = ranges.inverse
+    inverse = _inverse(ranges)
     at_w = float(supposed.t @ ranges.table.w)
     above = supposed.t if supposed.score >= at_w else -supposed.t
     of_t, of_Y = first_order_effects(ranges, (above @ inverse)[None]), first_order_effects(ranges, Y @ inverse)
@@ -152,7 +159,7 @@ def _factors(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) 
     reach = max((highest if supposed.score >= at_w else np.inf) - at_w, rise) if np.isfinite(highest) else rise
     scale, gap = max(1.0, reach / rise), abs(supposed.score - at_w)
     unit = of_Y.total() / rise
-    factors = FACTORS[FACTORS >= 0.0] if supposed.or_more else FACTORS
+    factors = FACTORS if ranges.on_path else FACTORS[FACTORS >= 0.0]
     values = [scale * of_Y.plus(of_t, factor * unit).total() - factor * unit * gap for factor in factors]
     best = factors[np.argmin(values, axis=0)] * unit
     return np.asarray(best if supposed.score >= at_w else -best)

@@ -1,4 +1,4 @@
-"""Rows whose derivative is the same for the models of all completions: they are left out of the table, and added up."""
+"""Rows whose derivative is the same for the models of all completions: they are added up, and left out of the table."""
 
 from __future__ import annotations
 
@@ -11,45 +11,63 @@ from ipub.engine import Block
 from ipub.engine.completions import WholeTable, whole_block
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, sum_error, sum_upper, up
+from ipub.rounding import EPS, Array, down, sum_error, sum_upper, up
+
+
+class Settled(NamedTuple):
+    """What rows with known derivatives p add to the gradient: ``sum_i m_i p_i (x_i + d_i)``."""
+
+    middle: Array
+    radius: Array
+    """How far the cells of the rows, and rounding, may move that."""
+
+    @classmethod
+    def nothing(cls, d: int) -> Settled:
+        """Return what no rows add."""
+        return cls(np.zeros(d), np.zeros(d))
 
 
 class _Sums(NamedTuple):
-    force: Array
+    """Sums over settled rows: of ``s_i p_i x_i``, of its size, and of what cells can change."""
+
+    pull: Array
     size: Array
     radius: Array
 
 
-class Unsettled(NamedTuple):
-    """What settled rows add up to, and the others."""
+def unsettled_rows(problem: Problem, known: Certificate, most: int) -> tuple[Settled, WholeTable] | None:
+    """Add up the rows whose derivative is settled by known bounds, and gather the others; None if these are too many.
 
-    settled: Array
-    radius: Array
-    rows: WholeTable
+    Rows in which a category is missing are never settled.
 
-
-def unsettled_rows(problem: Problem, known: Certificate, most: int) -> Unsettled | None:
+    Parameters
+    ----------
+    problem : Problem
+    known : Certificate
+    most : int
+        Rows to gather, at most.
+    """
     rows, d = problem.rows, problem.rows.n_features
-    ends = known.score_bounds(np.eye(d))
-    weight_size = np.abs(ends).max(axis=1)
-    sums, table = rows.reduce_and_gather(_settle, problem.loss, known, weight_size, most=most * (d + 8))
-    if table is None or not len(table.y):
+    weight_size = np.abs(known.score_bounds(np.eye(d))).max(axis=1)
+    sums, table = rows.reduce_and_gather(_settle, problem.loss, known.faster(), weight_size, most=most * (d + 8))
+    if table is None or len(table.y) > most:
         return None
-    total = rows.total_weight
-    error = sum_error(sums.size, rows.depth + 8)
-    radius = sum_upper(sums.radius + error, rows.depth + 8)
-    return Unsettled(sums.force / total, up(up(radius / total) + 4e-16 * np.abs(sums.force / total)), table)
+    middle, n = sums.pull / rows.total_weight, rows.depth + 8
+    radius = up(sum_upper(sums.radius + sum_error(sums.size, n), n) / rows.total_weight)
+    return Settled(middle, up(radius + 4.0 * EPS * np.abs(middle))), table
 
 
 def _settle(block: Block, loss: Loss, known: Certificate, weight_size: Array) -> tuple[_Sums, WholeTable]:
+    """Sum up the settled rows of a block, and return the others."""
     d = block.center.shape[1]
+    i, j, R = block.cell_rows, block.cell_columns, block.cell_radii
+    moves: Array = np.bincount(i, R * weight_size[j], minlength=block.n_rows).astype(float)
+    move = sum_upper(moves, d + 4)
     lower, upper = known.score_bounds(block.center).T
-    move = np.bincount(block.cell_rows, block.cell_radii * weight_size[block.cell_columns], minlength=block.n_rows)
-    move = sum_upper(move, d + 4)
     low, high = loss.derivative_range(block.y, down(lower - move), up(upper + move))
-    is_settled = low == high
+    is_settled = low == high  # a NaN is not
     is_settled[block.missing_categories.rows] = False
     pull = np.where(is_settled, block.weight * low, 0.0)
-    radius = np.bincount(block.cell_columns, np.abs(pull)[block.cell_rows] * block.cell_radii, minlength=d)
+    radius: Array = np.bincount(j, np.abs(pull)[i] * R, minlength=d).astype(float)
     sums = _Sums(pull @ block.center, np.abs(pull) @ np.abs(block.center), radius)
     return sums, whole_block(block, ~is_settled & (block.weight > 0.0))

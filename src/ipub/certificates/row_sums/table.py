@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ipub.certificates.certificate import Certificate
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
-from ipub.certificates.row_sums.settled import unsettled_rows
+from ipub.certificates.row_sums.settled import Settled, unsettled_rows
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels
+from ipub.engine import Rows
 from ipub.engine.completions import WholeTable, whole_table
 from ipub.problem import Problem
 from ipub.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_error, sum_upper, up
@@ -99,43 +100,62 @@ class RowTable:
     weights_at: Indices
     gradient_upper: Array
     w: Array
-    settled: Array
-    """``sum_i p_i x_i`` over the rows whose derivative is known, and which are left out, about."""
-    settled_radius: Array
-    """How far a completion, or rounding, may move that."""
+    settled: Settled
+    """Of the rows that are left out."""
     is_coercive: bool
     """Whether every objective between the center, tilted so that w is its model, and a completion has a model."""
 
     @classmethod
-    def of(cls, problem: Problem, solution: Solution, known: Certificate | None = None) -> RowTable | None:
+    def of(cls, problem: Problem, solution: Solution) -> RowTable | None:
         """Gather a table; None if it is too long, or its labels are uncertain."""
-        rows, d = problem.rows, len(solution.w)
-        if rows.uncertain_labels or rows.max_wrong_labels:
+        rows, d = problem.rows, problem.rows.n_features
+        if not _has_known_labels(rows) or not _is_small(rows.n_rows, d):
             return None
-        if any(len(levels.columns) > MOST_LEVELS for levels in rows.categories):
+        table = whole_table(rows)
+        keep = table.weight > 0.0
+        weight = table.weight[keep] / rows.total_weight
+        gradient, is_coercive = _gradient_upper(problem, solution, table.center[keep], table.y[keep], weight)
+        return cls._of(problem, solution, table, Settled.nothing(d), gradient, is_coercive=is_coercive)
+
+    @classmethod
+    def within(cls, problem: Problem, solution: Solution, known: Certificate) -> RowTable | None:
+        """Gather a table for the models of completions alone, given bounds of their scores.
+
+        Rows of which these bounds settle the derivative are left out. None if too many rows are left, or labels are
+        uncertain.
+        """
+        rows, d = problem.rows, problem.rows.n_features
+        if not _has_known_labels(rows) or (problem.loss.is_smooth and not _is_small(rows.n_rows, d)):
             return None
-        settled, settled_radius, table = np.zeros(d), np.zeros(d), None
-        if known is not None and not problem.loss.is_smooth:
-            found = unsettled_rows(problem, known, MOST_ROWS)
-            if found is None:
-                return None
-            settled, settled_radius, table = found
-        n = rows.n_rows if table is None else len(table.y)
-        if n > MOST_ROWS or n * (n + d) * d * d > MOST_WORK:
+        found = unsettled_rows(problem, known, MOST_ROWS)
+        if found is None or not _is_small(len(found[1].y), d):
             return None
-        if table is None:
-            table = whole_table(rows)
+        settled, table = found
+        return cls._of(problem, solution, table, settled, np.zeros(d), is_coercive=False)
+
+    @classmethod
+    def _of(
+        cls,
+        problem: Problem,
+        solution: Solution,
+        table: WholeTable,
+        settled: Settled,
+        gradient_upper: Array,
+        *,
+        is_coercive: bool,
+    ) -> RowTable:
+        """Order the rows of a table."""
+        rows, d = problem.rows, problem.rows.n_features
         weight, keep = table.weight / rows.total_weight, table.weight > 0.0
         is_incomplete = keep & ((table.cell_counts > 0) | (table.missing_counts > 0))
         plain, numbers = keep & ~is_incomplete, np.flatnonzero(is_incomplete)
         numbers = numbers[np.argsort(-table.cell_counts[numbers], kind="stable")]
-        position = np.full(n, -1)
+        position = np.full(len(table.y), -1)
         position[numbers] = np.arange(len(numbers))
         graph, complete, complete_weight = _with_l1_part(problem, table.center[plain], table.y[plain], weight[plain])
         incomplete = table.center[numbers]
         directions, at = np.unique(np.concatenate([complete, incomplete, np.eye(d)]), axis=0, return_inverse=True)
         at, n_complete, n_rows = at.ravel(), len(complete), len(complete) + len(incomplete)
-        gradient, is_coercive = (np.zeros(d), False) if known is not None else _gradient_upper(problem, solution, table.center[keep], table.y[keep], weight[keep])
         return cls(
             problem.penalty.lam_vector(d),
             complete,
@@ -150,38 +170,31 @@ class RowTable:
             complete_at=at[:n_complete],
             incomplete_at=at[n_complete:n_rows],
             weights_at=at[n_rows:],
-            gradient_upper=gradient,
+            gradient_upper=gradient_upper,
             w=solution.w,
             settled=settled,
-            settled_radius=settled_radius,
             is_coercive=is_coercive,
         )
 
-    def without(self, complete: NDArray[np.bool_], incomplete: NDArray[np.bool_], pulls: tuple[Array, Array]) -> tuple[RowTable, Indices]:
-        """Return the table without rows whose derivatives are known, which are added up.
+    def without(
+        self, complete: NDArray[np.bool_], incomplete: NDArray[np.bool_], derivatives: tuple[Array, Array]
+    ) -> tuple[RowTable, Indices]:
+        """Leave out rows whose derivatives are known, and add them up; return also which directions are left.
 
         Parameters
         ----------
         complete, incomplete : arrays of shape (n_complete,), (n_incomplete,)
             Which rows are left out; no category is missing in these.
-        pulls : tuple of arrays
-            The derivatives of all complete and incomplete rows; only of those left out they are looked at.
+        derivatives : tuple of arrays
+            Of all complete and incomplete rows; only those of rows that are left out count.
         """
         kept, left = ~complete, ~incomplete
-        pull = np.concatenate([self.complete_weight * pulls[0], self.incomplete_weight * pulls[1]])
-        pull = np.where(np.concatenate([complete, incomplete]), pull, 0.0)
-        rows = np.concatenate([self.complete, self.incomplete])
-        of_cells = np.abs(pull[len(kept) :])[self.cell_rows] * self.cell_radii
-        radius = np.bincount(self.cell_columns, of_cells, minlength=len(self.w))
-        size = np.abs(pull) @ np.abs(rows) + np.abs(self.settled)
-        radius = sum_upper(self.settled_radius + radius + 2.0 * sum_error(size, len(rows) + 8), len(of_cells) + 8)
         cells, position = left[self.cell_rows], np.cumsum(left) - 1
         used = np.unique(np.concatenate([self.complete_at[kept], self.incomplete_at[left], self.weights_at]))
         place = np.full(len(self.directions), -1)
         place[used] = np.arange(len(used))
-        starts = np.concatenate([[0], np.cumsum(self.ranks)])
-        ranks = [int(cells[a:b].sum()) for a, b in pairwise(starts)]
-        return replace(
+        counts = [int(cells[a:b].sum()) for a, b in pairwise(np.cumsum([0, *self.ranks]))]
+        smaller = replace(
             self,
             complete=self.complete[kept],
             complete_weight=self.complete_weight[kept],
@@ -192,15 +205,28 @@ class RowTable:
             cell_rows=position[self.cell_rows[cells]],
             cell_columns=self.cell_columns[cells],
             cell_radii=self.cell_radii[cells],
-            ranks=tuple(count for count in ranks if count),
+            ranks=tuple(count for count in counts if count),
             missing=tuple(replace(each, rows=position[each.rows]) for each in self.missing),
             directions=self.directions[used],
             complete_at=place[self.complete_at[kept]],
             incomplete_at=place[self.incomplete_at[left]],
             weights_at=place[self.weights_at],
-            settled=self.settled + pull @ rows,
-            settled_radius=radius,
-        ), used
+            settled=self._settled_with(complete, incomplete, derivatives),
+        )
+        return smaller, used
+
+    def _settled_with(
+        self, complete: NDArray[np.bool_], incomplete: NDArray[np.bool_], derivatives: tuple[Array, Array]
+    ) -> Settled:
+        """Add rows to what is settled already."""
+        rows = np.concatenate([self.complete[complete], self.incomplete[incomplete]])
+        pull = np.where(incomplete, self.incomplete_weight * derivatives[1], 0.0)
+        radius = np.bincount(self.cell_columns, np.abs(pull)[self.cell_rows] * self.cell_radii, minlength=len(self.w))
+        pull = np.concatenate([(self.complete_weight * derivatives[0])[complete], pull[incomplete]])
+        size = np.abs(pull) @ np.abs(rows) + np.abs(self.settled.middle)
+        error = sum_error(size, len(rows) + 8)
+        radius = sum_upper(self.settled.radius + radius + error, len(self.cell_rows) + 8)
+        return Settled(self.settled.middle + pull @ rows, radius)
 
     @cached_property
     def complete_squares(self) -> Array:
@@ -245,6 +271,17 @@ def sums_by_rank(values: Array, ranks: tuple[int, ...], n: int) -> Array:
         sums[..., :count] += values[..., first : first + count]
         first += count
     return sums
+
+
+def _has_known_labels(rows: Rows) -> bool:
+    """Whether labels are certain, and no category has very many levels."""
+    has_many_levels = any(len(levels.columns) > MOST_LEVELS for levels in rows.categories)
+    return not (rows.uncertain_labels or rows.max_wrong_labels or has_many_levels)
+
+
+def _is_small(n: int, d: int) -> bool:
+    """Whether all ranges of so many rows can be looked at."""
+    return n <= MOST_ROWS and n * (n + d) * d * d <= MOST_WORK
 
 
 def _cells(table: WholeTable, position: Indices) -> tuple[Indices, Indices, Array, tuple[int, ...]]:

@@ -96,8 +96,9 @@ def _bound(ranges: Ranges, Y: Array, choice: Choice, multipliers: RowMultipliers
     error = error + (len(table.incomplete) + 8) * EPS * (np.abs(terms) @ table.incomplete_weight)
     left = _residual_upper(ranges, Y, u, slope * along, norm, multipliers) @ ranges.weight_size
     tilt = np.abs(u) @ table.gradient_upper
-    settled, around = -(u @ table.settled), np.abs(u) @ table.settled_radius
-    parts = np.stack([complete, incomplete, error, left, tilt, settled, around])
+    settled, around = -(u @ table.settled.middle), np.abs(u) @ table.settled.radius
+    size = np.abs(u) @ np.abs(table.settled.middle)
+    parts = np.stack([complete, incomplete, error, left, tilt, settled, around, (d + 8) * EPS * size])
     return np.asarray(parts.sum(axis=0) + (d + 16) * EPS * np.abs(parts).sum(axis=0) + UNDERFLOW)
 
 
