@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
@@ -61,17 +63,47 @@ def test_no_derivative_is_farther_from_a_chord_than_said(loss_name):
     lower, upper = score_ranges(graph, rng)
     points = graph_points(graph, lower, upper, 4)
     np.testing.assert_array_equal(points.score[[0, -1]], [lower, upper])
-    for piece in range(4):
-        ends = [sampled(graph, points.score[end])[:2] for end in (piece, piece + 1)]
-        for derivatives, end in zip(ends, (piece, piece + 1), strict=True):
-            assert (np.abs(derivatives - points.middle[end]) <= points.radius[end] * (1.0 + 1e-12)).all()
-        for share in np.linspace(0.0, 1.0, 41):
-            score = points.score[piece] + share * (points.score[piece + 1] - points.score[piece])
-            score = np.clip(score, points.score[piece], points.score[piece + 1])
-            for first in ends[0]:
-                for last in ends[1]:
-                    away = np.abs(sampled(graph, score) - (first + share * (last - first)))
-                    assert (away <= points.off_chord[piece] + 1e-12).all()
+    assert (np.diff(points.score, axis=0) >= 0.0).all()
+    is_covered = np.zeros((3, *points.score.shape), dtype=bool)  # each derivative at each point
+    for k, score in enumerate(points.score):
+        derivatives = sampled(graph, score)
+        for other in range(len(points.score)):
+            near = np.abs(derivatives - points.middle[other]) <= points.radius[other] * (1.0 + 1e-12)
+            is_covered[:, k] |= near & (points.score[other] == score)
+    for piece, (start, end) in enumerate(pairwise(points.score)):
+        is_vertical = start == end
+        low, high = points.middle[piece] - points.radius[piece], points.middle[piece + 1] + points.radius[piece + 1]
+        for k, score in enumerate(points.score):  # between two points at a jump every derivative is on the chord
+            derivatives = sampled(graph, score)
+            is_covered[:, k] |= is_vertical & (score == start) & (low <= derivatives) & (derivatives <= high)
+        for share in np.linspace(0.0, 1.0, 41)[1:-1]:
+            score = start + share * (end - start)
+            inside = (start < score) & (score < end)
+            for first in (-1.0, 1.0):
+                for last in (-1.0, 1.0):
+                    ends = [
+                        points.middle[piece + e] + sign * points.radius[piece + e]
+                        for e, sign in ((0, first), (1, last))
+                    ]
+                    away = np.abs(sampled(graph, score) - (ends[0] + share * (ends[1] - ends[0])))
+                    slack = points.radius[piece] + points.radius[piece + 1]
+                    assert (away <= points.off_chord[piece] + slack + 1e-12)[:, inside].all()
+    assert is_covered.all()
+
+
+@each_loss
+def test_a_jump_is_two_points_and_the_pieces_of_a_step_are_exact(loss_name):
+    rng = np.random.default_rng(5)
+    graph = graph_of(loss_name, rng, N_ROWS)
+    points = graph_points(graph, *score_ranges(graph, rng), 1)
+    is_step = np.append(np.full(N_ROWS, graph.first.is_step), np.ones(N_STEPS, dtype=bool))
+    assert is_step.all() == graph.is_step
+    assert points.off_chord[:, is_step].max() < 1e-300
+    assert points.radius[:, is_step].max() < 1e-300
+    jumps = graph.jump_at()
+    inside = is_step & (points.score[0] <= jumps) & (jumps <= points.score[-1])
+    assert inside.sum() > 4
+    assert ((points.score == jumps).sum(axis=0)[inside] >= 2).all()
 
 
 @each_loss

@@ -140,8 +140,10 @@ def _directions_that_matter(ranges: Ranges, supposed: SupposedScore) -> NDArray[
 
 
 def _largest_if_supposed(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) -> Array:
-    """Bound ``y.w''`` from above for models with ``t.w'' = score``: ``U(y + f t) - f score``, for a good factor f."""
+    """Bound ``y.w''`` from above for models with the supposed score: ``U(y + f t) - f score``, for a good factor f."""
     factor = _factors(ranges, Y, supposed, highest)
+    if not ranges.on_path:
+        factor = np.maximum(factor, 0.0)
     moved = Y + factor[:, None] * supposed.t
     # y and (moved - f t) differ by rounding, which meets weights of known size.
     size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(supposed.t)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +15,19 @@ from ipub.problem import Problem
 from ipub.rounding import EPS, Array, down, sum_error, sum_upper, up
 
 
-class Settled(NamedTuple):
-    """What rows with known derivatives p add to the gradient: ``sum_i m_i p_i (x_i + d_i)``."""
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """What rows with known derivatives p add to the gradient: ``sum_i m_i p_i (x_i + d_i)``.
+
+    Attributes
+    ----------
+    middle : array of shape (d,)
+    radius : array of shape (d,)
+        How far the cells of the rows, and rounding, may move that.
+    """
 
     middle: Array
     radius: Array
-    """How far the cells of the rows, and rounding, may move that."""
 
     @classmethod
     def nothing(cls, d: int) -> Settled:
