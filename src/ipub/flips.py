@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ipub.attained import BudgetSearch, attained_bounds
 from ipub.certainty import is_certain
-from ipub.certificates import Certificate, TrainedModel, tight
+from ipub.certificates import EFFORT, Certificate, TrainedModel, tight
 from ipub.certificates.around_filling import HOLES, WRONG_CELLS, BudgetMoves, MovableRows, certify_around
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, engine_of, on_engine, with_wrong_labels
@@ -51,7 +51,9 @@ class Candidates(NamedTuple):
     """Of the rows if nothing differs."""
 
 
-def flip_distance(training: Training, rows: IntervalMatrix, of: str, verbose: int = 0) -> FlipDistance:
+def flip_distance(
+    training: Training, rows: IntervalMatrix, of: str, verbose: int = 0, effort: float = EFFORT
+) -> FlipDistance:
     """Bracket for each row the number of cells or labels that would have to differ to change its class.
 
     Parameters
@@ -64,6 +66,8 @@ def flip_distance(training: Training, rows: IntervalMatrix, of: str, verbose: in
         Missing values that differ from the filled-in ones; observed cells that are wrong; or labels that are.
     verbose : int
         Whether progress is shown.
+    effort : float
+        As for `Training.score_bounds`.
     """
     if of not in KINDS:
         raise IpubError(f"of is {of!r}: use {', '.join(map(repr, KINDS))}.")
@@ -73,7 +77,7 @@ def flip_distance(training: Training, rows: IntervalMatrix, of: str, verbose: in
     model = training.unchanged_models()[0]
     if rows.n_uncertain or len(rows.missing_categories):
         raise IpubError("flip_distance is for rows without missing values: fill them in, or leave these rows out.")
-    candidates = _labels(training, model, rows) if of == "labels" else _cells(training, model, rows, of)
+    candidates = _labels(training, model, rows) if of == "labels" else _cells(training, model, rows, of, effort)
     with progress("Certifying budgets", MOST_CERTIFICATES, bool(verbose)) as report:
         certified = _certified(candidates, report)
     with progress("Searching for tables that flip", len(certified), bool(verbose)) as report:
@@ -153,7 +157,7 @@ class _Filled:
         return BudgetMoves((k, 0) if self.group == HOLES else (0, k))
 
 
-def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: str) -> Candidates:
+def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: str, effort: float) -> Candidates:
     group = HOLES if of == "holes" else WRONG_CELLS
     filled = _filled(training, model, group)
     count = int(np.count_nonzero(filled.movable.unit_group == group))
@@ -162,7 +166,7 @@ def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: st
     # What holds for any filling, if that was certified, holds for every number of holes.
     any_filling = np.tile([-np.inf, np.inf], (len(X), 1))
     if group == HOLES and training.around is None:
-        any_filling = training.score_bounds(rows)
+        any_filling = training.score_bounds(rows, effort=effort)
 
     def bounds(k: int) -> Array:
         attempt = certify_around(*filled.model, filled.movable, filled.moves(k))

@@ -299,7 +299,7 @@ class _Point:
     def of(cls, estimator: Any, X_test: Any, truth: NDArray[Any] | None) -> _Point:
         training = estimator.training_
         rows = training.table.uncertain_rows(X_test, estimator.handle_unknown == "any")
-        bounds = training.score_bounds(rows)
+        bounds = training.score_bounds(rows, effort=estimator.effort)
         if isinstance(estimator, BoundedRegressor):
             if truth is None:
                 return cls(estimator, bounds)

@@ -30,14 +30,15 @@ def prediction_status(training: Training, rows: IntervalMatrix, effort: float, v
     rows : IntervalMatrix
         As `Training.table` reads them.
     effort : float
-        Seconds of processor time for a row that bounds leave uncertain and no filling is known to flip.
+        Seconds of processor time for a row, where bounds are pointwise; and again where they leave it uncertain and no
+        filling is known to flip it. A row that takes longer stays unproved.
     verbose : int
         Whether progress is shown.
     """
     if training.classes is None:
         raise IpubError("predict_status is for classes: in a regression, look at predict_bounds.")
     status = np.full(rows.shape[0], UNPROVED, dtype="<U8")
-    status[is_certain(training.score_bounds(rows, verbose=verbose))] = CERTAIN
+    status[is_certain(training.score_bounds(rows, effort=effort, verbose=verbose))] = CERTAIN
     left = np.flatnonzero(status == UNPROVED)
     if len(training.classes) > 2 or not training.models or not len(left):
         return status

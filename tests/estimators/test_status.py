@@ -109,7 +109,7 @@ def fitted():
 def plant_bounds(monkeypatch, low, high, attained=None):
     """Let bounds, and what is attained, be the same for all rows."""
 
-    def same_for_all(_, rows, *, verbose=0):
+    def same_for_all(_, rows, *, effort=1.0, verbose=0):
         return np.tile([low, high], (rows.shape[0], 1)).astype(float)
 
     def attained_by_all(training, rows, *, verbose=0):

@@ -34,6 +34,17 @@ MODELS = (
     f"{SOUND}::test_bounds_hold_at_every_vertex_and_inside_exactly",
     f"{SOUND}::test_no_completion_breaks_a_bound_at_any_penalty",
 )
+REFINED = "soundness/test_row_sums_refined.py"
+NARROWER = (f"{REFINED}::test_refined_bounds_are_narrower_and_never_wider",)
+LEAST = (f"{REFINED}::test_of_all_bounds_the_least_counts_and_no_nan",)
+WORST = (
+    f"{REFINED}::test_the_worst_score_of_a_row_is_where_its_term_is_largest",
+    f"{REFINED}::test_the_worst_weights_of_cells_are_at_the_ends_that_their_multipliers_ask_for",
+)
+SLOPES = (
+    "certificates/test_row_sums_and_slopes.py::test_rows_without_weight_do_not_widen_slopes",
+    "certificates/test_row_sums_and_slopes.py::test_of_rows_with_weight_the_moves_are_those_that_are_known",
+)
 ROOM = "certificates/row_sums"
 NEXT_TO_A_JUMP = (
     "Next to a jump the distance from the chord is at least the whole jump, twice the radius; elsewhere the radius is "
@@ -513,5 +524,134 @@ MUTANTS = (
         "following = ranges.within(-bounds[len(Y) :], bounds[: len(Y)])",
         "following = ranges.within(-bounds[len(Y) :], 0.7 * bounds[: len(Y)] - 0.3 * bounds[len(Y) :])",
         MODELS,
+    ),
+    # --- refined multipliers ------------------------------------------------------------------------------------------
+    mutant(
+        "terms without the shift",
+        "upper",
+        "largest_row_terms(ranges, choice.u, multipliers).largest)",
+        "largest_row_terms(ranges, choice.u, row_multipliers(ranges, choice.u, choice.mixture)).largest)",
+        SUMS,
+    ),
+    mutant(
+        "refined terms without the shift",
+        "upper",
+        "choice.u, multipliers, with_worst=True)",
+        "choice.u, row_multipliers(ranges, choice.u, choice.mixture), with_worst=True)",
+        SUMS,
+    ),
+    mutant(
+        "a refined residual without the shift",
+        "upper",
+        "upper = _bound(ranges, Y, choice, multipliers, terms.largest)",
+        "upper = _bound(ranges, Y, choice, row_multipliers(ranges, choice.u, choice.mixture), terms.largest)",
+        SUMS,
+    ),
+    mutant(
+        "a shift that is not used",
+        "row_terms",
+        "score, cells = score + shift.score, cells + shift.cells",
+        "score, cells = score, cells",
+        NARROWER,
+    ),
+    mutant(
+        "the last bound instead of the least",
+        "upper",
+        "return np.asarray(np.minimum(best, _or_infinite(bound.upper)))",
+        "return np.asarray(_or_infinite(bound.upper))",
+        LEAST,
+        NARROWER,
+    ),
+    mutant(
+        "the first bounds are lost",
+        "upper",
+        "np.minimum(best, _or_infinite(bound.upper), out=best)",
+        "best = _or_infinite(bound.upper)",
+        LEAST,
+    ),
+    mutant(
+        "scores' multipliers are shifted to their worst",
+        "multipliers",
+        "score = old.score - step * size",
+        "score = old.score + step * size",
+        NARROWER,
+    ),
+    mutant(
+        "cells' multipliers are shifted to their worst",
+        "multipliers",
+        "old.cells - step * size[:, at]",
+        "old.cells + step * size[:, at]",
+        NARROWER,
+    ),
+    mutant(
+        "each step forgets those before",
+        "multipliers",
+        "old = choice.shift or Shift(",
+        "old = Shift(",
+        NARROWER,
+    ),
+    mutant(
+        "the condition's multiplier is not shifted",
+        "multipliers",
+        "np.linalg.solve(choice.curvature, (Y - taken)[..., None])",
+        "np.linalg.solve(choice.curvature, Y[..., None])",
+        NARROWER,
+    ),
+    mutant(
+        "the worst center has its cells in it",
+        "row_terms",
+        "center = score - table.sums_of_cells(moved)",
+        "center = score",
+        WORST,
+    ),
+    mutant(
+        "cells at the better end",
+        "row_terms",
+        "is_upper = ends[1] > ends[0]",
+        "is_upper = ends[1] < ends[0]",
+        WORST,
+    ),
+    mutant(
+        "weights at the better end",
+        "row_terms",
+        "weights.append(middle + np.sign(meets) * radius)",
+        "weights.append(middle - np.sign(meets) * radius)",
+        WORST,
+    ),
+    mutant(
+        "the first piece is the worst",
+        "row_terms",
+        "places.use_piece(piece, over_factors > best)",
+        "places.use_piece(piece, over_factors < best)",
+        WORST,
+    ),
+    mutant(
+        "the best variant for the worst",
+        "variants",
+        "which = values[:, self.of_row].argmax(axis=2)",
+        "which = values[:, self.of_row].argmin(axis=2)",
+        WORST,
+    ),
+    mutant(
+        "every cell is the first of its row",
+        "row_terms",
+        "places = variants.places[variant[:, at], variants.rank_of_cell]",
+        "places = variants.places[variant[:, at], 0 * variants.rank_of_cell]",
+        WORST,
+    ),
+    # --- slopes over the moves that row sums leave --------------------------------------------------------------------
+    Mutant(
+        "of rows without weight everything must be known",
+        "certificates/slope/move_sets.py",
+        "return np.where(block.weight > 0.0, self.max_score_move(block.center), 0.0)",
+        "return self.max_score_move(block.center)",
+        SLOPES,
+    ),
+    Mutant(
+        "rows with weight that do not move",
+        "certificates/slope/move_sets.py",
+        "return np.where(block.weight > 0.0, self.max_score_move(block.center), 0.0)",
+        "return np.where(block.weight < 0.0, self.max_score_move(block.center), 0.0)",
+        SLOPES,
     ),
 )

@@ -18,7 +18,7 @@ from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.row_terms import row_multipliers
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import _residual_upper as residual_upper
-from ipub.certificates.row_sums.upper import bound_with, largest_scores
+from ipub.certificates.row_sums.upper import bound_and_worst, bound_with, largest_scores
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.rounding import dot_bounds
@@ -92,6 +92,7 @@ def wrong_row_sums(seed: int, loss_name: str, penalty: str, problems: int) -> tu
         except np.linalg.LinAlgError:
             continue
         bounds = bound_with(ranges, Y, choice)
+        np.testing.assert_array_equal(bound_and_worst(ranges, Y, choice).upper, bounds)
         for completed in completed_tables(rng, case, 6, with_centers=True):
             F = forces(case, completed, W)
             value = Y @ W.T - choice.u @ F.T

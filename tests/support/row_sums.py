@@ -13,11 +13,13 @@ import numpy as np
 from flint import arb, fmpq
 
 from ipub.certificates import Certificate, Needs, ScoreBounds
-from ipub.certificates.row_sums.bounds import row_sum_bounds
+from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
 from ipub.certificates.row_sums.lines import N_SLOPES
-from ipub.certificates.row_sums.multipliers import Choice, Mixture, choose
+from ipub.certificates.row_sums.multipliers import Choice, Mixture, Shift, choose
 from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.row_terms import row_multipliers
 from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.upper import REFINEMENTS, largest_scores
 from ipub.problem import Problem
 from ipub.rounding import dot_bounds
 from ipub.solvers import Solution
@@ -40,15 +42,25 @@ class NoBounds(ScoreBounds):
         return self
 
 
+class RefinedBounds(RowSumBounds):
+    """Row sums whose multipliers are refined for every row that is asked for."""
+
+    def ends(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        most = len(REFINEMENTS)
+        return -largest_scores(self.ranges, -X, most), largest_scores(self.ranges, X, most)
+
+
 class RowSums:
     """Row sums as a certificate by themselves, which counts how often ranges closed."""
 
-    def __init__(self) -> None:
-        self.closed = 0
+    def __init__(self, *, is_refined: bool = False) -> None:
+        self.closed, self.is_refined = 0, is_refined
 
     def __call__(self, problem: Problem, solution: Solution) -> Certificate:
         found = row_sum_bounds(problem, solution)
         self.closed += found is not None
+        if found is not None and self.is_refined:
+            found = RefinedBounds(found.ranges, found.width, found.path)
         return Certificate("row sums", (NoBounds() if found is None else found,), solution.gap)
 
 
@@ -66,6 +78,7 @@ def ranges_over(table: RowTable, W: np.ndarray, *, with_centers: bool = True) ->
 def random_choice(rng: Generator, ranges: Ranges, Y: np.ndarray) -> Choice:
     """Choose well, or at random: bounds must hold whatever is chosen."""
     sensible = choose(ranges, Y)
+    sensible = sensible._replace(shift=random_shift(rng.spawn(1)[0], ranges, sensible))
     if rng.random() < 0.4:
         return sensible
     size, mixture = rng.choice([0.01, 0.3, 1.0]), sensible.mixture
@@ -76,7 +89,19 @@ def random_choice(rng: Generator, ranges: Ranges, Y: np.ndarray) -> Choice:
     shares = tuple(moved(each) for each in mixture.shares)
     mixture = Mixture(moved(mixture.slope), moved(mixture.mean), moved(mixture.variance), shares)
     lines = rng.integers(0, 2 * N_SLOPES, size=sensible.lines.shape) if rng.random() < 0.5 else sensible.lines
-    return Choice(moved(sensible.u), lines, mixture)
+    return Choice(moved(sensible.u), lines, mixture, shift=sensible.shift)
+
+
+def random_shift(rng: Generator, ranges: Ranges, choice: Choice) -> Shift | None:
+    """Shift no multipliers, or all of them by something of their own size."""
+    if rng.random() < 0.4:
+        return None
+    multipliers, size = row_multipliers(ranges, choice.u, choice.mixture), rng.choice([0.03, 0.3, 3.0])
+
+    def shift(values: np.ndarray) -> np.ndarray:
+        return size * (np.abs(values).max(initial=0.0) + 1e-3) * rng.normal(size=values.shape)
+
+    return Shift(shift(multipliers.score), shift(multipliers.cells))
 
 
 def completed_tables(rng: Generator, case: Case, count: int, *, with_centers: bool) -> Iterator[np.ndarray]:

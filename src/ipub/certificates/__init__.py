@@ -16,7 +16,7 @@ from ipub.certificates.curvature import curvature
 from ipub.certificates.curvature import unsupported_reason as no_curvature
 from ipub.certificates.draws import DrawBounds
 from ipub.certificates.origin import origin
-from ipub.certificates.pointwise import PointwiseBounds, pointwise, with_effort
+from ipub.certificates.pointwise import EFFORT, PointwiseBounds, pointwise, with_effort
 from ipub.certificates.pointwise import unsupported_reason as no_pointwise
 from ipub.certificates.recipe import Recipe
 from ipub.certificates.region import Region
@@ -56,6 +56,7 @@ CERTIFICATES: dict[str, Recipe] = {
 __all__ = [
     "ANY_FILLING",
     "CERTIFICATES",
+    "EFFORT",
     "MOST_TRIED",
     "PARTS",
     "AnotherDraw",

@@ -219,9 +219,9 @@ def pointwise(problem: Problem, solution: Solution) -> Certificate:
     row_sums = start.part(RowSumBounds)
     can_rule_out = row_sums is not None and row_sums.path is not None
     reason = unsupported_reason(problem) if can_rule_out else no_trends(problem)
-    note = start.note if start.part(SlopeBounds) is None else ""
-    parts = start.parts if reason or note else (*start.parts, PointwiseBounds())
-    return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [note, reason])))
+    has_nothing_to_start_from = start.part(SlopeBounds) is None and bool(start.note)
+    parts = start.parts if reason or has_nothing_to_start_from else (*start.parts, PointwiseBounds())
+    return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [start.note, reason])))
 
 
 def with_effort(certificate: Certificate, effort: float) -> Certificate:

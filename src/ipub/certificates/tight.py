@@ -14,7 +14,7 @@ from ipub.certificates.certificate import Certificate, ScoreBounds, intersection
 from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, origin
 from ipub.certificates.region import Region
-from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds, row_sum_bounds_within
+from ipub.certificates.row_sums.bounds import RowSumBounds, attempt_row_sums, row_sum_bounds_within
 from ipub.certificates.slope.attempt import SlopeAttempt, attempt_slope_bounds, slope_bounds_within
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.move_sets import KnownRows
@@ -71,11 +71,11 @@ def tight(
         region = _around_zero(problem, solution, attempt.bounds, is_fast=isinstance(hint, AnotherDraw))
         if region is not None:
             return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)
-    by_rows = None
+    by_rows, rows_note = None, ""
     if isinstance(hint, AnotherDraw) and hint.row_sums_width > 0.0:
-        by_rows = row_sum_bounds(problem, solution, hint.row_sums_width)
+        by_rows, rows_note = attempt_row_sums(problem, solution, hint.row_sums_width)
     elif hint is None and not in_columns:
-        by_rows = row_sum_bounds(problem, solution)
+        by_rows, rows_note = attempt_row_sums(problem, solution)
     if by_rows is not None and hint is None:
         attempt = _within_rows(problem, solution, by_rows, attempt)
     at_zero = origin(problem, solution)
@@ -89,7 +89,9 @@ def tight(
         # The last bracket is the narrowest, and valid for the weights of every region.
         regions = tuple(with_bracket(region, bracket_of(half_ball)) for region in regions)
     parts: tuple[ScoreBounds, ...] = (*regions, *attempt.parts)
-    certificate = Certificate("tight", parts, solution.gap, attempt.note)
+    if rows_note and attempt.bounds is not None:
+        rows_note = f"{rows_note} Slopes serve instead, which are wider."
+    certificate = Certificate("tight", parts, solution.gap, " ".join(filter(None, [attempt.note, rows_note])))
     if by_rows is None and hint is None and not in_columns and attempt.bounds is not None:
         by_rows = row_sum_bounds_within(problem, solution, certificate)
     return certificate if by_rows is None else replace(certificate, parts=(*parts, by_rows))
@@ -100,7 +102,7 @@ def _within_rows(problem: Problem, solution: Solution, by_rows: RowSumBounds, at
     ranges = by_rows.ranges
     moves = KnownRows.of(ranges.table.directions, solution.w, ranges.lower, ranges.upper)
     bounds = slope_bounds_within(problem, solution, moves)
-    if bounds is None or (attempt.bounds is not None and attempt.bounds.excess <= bounds.excess):
+    if bounds is None or (attempt.bounds is not None and not bounds.excess < attempt.bounds.excess):
         return attempt
     return SlopeAttempt(bounds, "")
 

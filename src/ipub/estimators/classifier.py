@@ -61,7 +61,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         error.
     effort : float, default=1.0
         Seconds of processor time that ``"pointwise"`` bounds, and `predict_status`, may spend on a row beyond a few
-        retrainings: more of them, narrower bounds.
+        retrainings: more of them, narrower bounds. It may be changed after `fit`. Bounds that end when the time is up
+        always hold, but may differ a little from run to run; ``effort=0`` gives the same ones every time.
     intervals : {"quantile", "observed"}, mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie, in the units of X: between quantiles of the observed values of their column, between
         the least and the greatest of them, or as given, ``{column: (low, high)}`` for some columns or an array for
@@ -145,7 +146,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     -----
     If `fit` fails or is interrupted, the estimator stays as it was. Parameters that give the fitted model its meaning
     must not change after `fit`: the next call of a method raises `NotFittedError` that names the parameter, until `fit`
-    is called again or it is set back. `handle_unknown`, `max_iter`, `random_state`, `tol` and `verbose` may change.
+    is called again or it is set back. `effort`, `handle_unknown`, `max_iter`, `random_state`, `tol` and `verbose` may
+    change.
 
     Examples
     --------
@@ -377,7 +379,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         """
         training = self.training_
         rows = training.table.uncertain_rows(X, self.handle_unknown == "any")
-        distance = flip_distance(training, rows, of, self.verbose)
+        distance = flip_distance(training, rows, of, self.verbose, self.effort)
         return self._output(np.column_stack(distance), X, ["certified", "found"])
 
 

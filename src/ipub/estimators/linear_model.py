@@ -106,7 +106,7 @@ class BoundedLinearModel(FrameOutput):
         """Bound the scores of rows, which may have holes of their own."""
         training = self.training_
         rows = training.table.uncertain_rows(X, self.handle_unknown == "any")
-        return training.score_bounds(rows, verbose=self.verbose)
+        return training.score_bounds(rows, effort=self.effort, verbose=self.verbose)
 
     def attained_bounds(self, X: Any, *, return_completions: bool = False) -> Any:
         """Return (m, 2): a low and a high score that models trained on fillings of the training table really have.

@@ -40,7 +40,6 @@ class Parameters:
     max_label_errors: int = 0
     uncertainty: Any = "worst"
     random_state: Any = None
-    effort: float = 1.0
 
     @property
     def penalty(self) -> ElasticNet:

@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from ipub.attained import Attained, attained_bounds, attained_within_budget
 from ipub.certificates import (
     CERTIFICATES,
+    EFFORT,
     MOST_TRIED,
     Certificate,
     DrawBounds,
@@ -107,11 +108,7 @@ def certify_models(parameters: Parameters, data: TrainingData, models: tuple[Tra
     check_arithmetic()
     with single_threaded_blas(models[0].problem.rows.n_features):
         name = parameters.certificate
-        certificates = (
-            ()
-            if name is None
-            else tuple(with_effort(CERTIFICATES[name](*model), parameters.effort) for model in models)
-        )
+        certificates = () if name is None else tuple(CERTIFICATES[name](*model) for model in models)
         training = Training.of(parameters, data, models, certificates)
     for model in models:
         model.problem.rows.clear_cache()
@@ -229,7 +226,7 @@ class Training:
                 "certificate='tight' and call fit again."
             )
 
-    def score_bounds(self, rows: IntervalMatrix, *, verbose: int = 0) -> Array:
+    def score_bounds(self, rows: IntervalMatrix, *, effort: float = EFFORT, verbose: int = 0) -> Array:
         """Bound the scores of rows, whose own cells may be uncertain, over all completions (Lemma 10).
 
         If the rows are so many that the call would take long (`MOST_ROW_TERMS`), they are bounded faster, with the loss
@@ -239,6 +236,9 @@ class Training:
         ----------
         rows : IntervalMatrix of shape (m, d)
             As `table` reads them.
+        effort : float
+            Seconds of processor time that pointwise bounds may spend on a row, beyond a few retrainings. How far they
+            come in that time depends on the machine: these bounds always hold, and may differ from call to call.
         verbose : int
             Whether progress is shown, where there are many rows or each takes a retraining.
 
@@ -255,7 +255,7 @@ class Training:
                 UserWarning,
             )
         with single_threaded_blas(center.shape[1]):
-            here = self._for_rows(center, cells, missing_categories)
+            here = self._with_effort(effort)._for_rows(center, cells, missing_categories)
             count = count_combinations(missing_categories, len(center)).sum()
             parts = []
             for k, certificate in enumerate(self.certificates):
@@ -275,6 +275,10 @@ class Training:
                     )
                 )
         return _by_model(parts)
+
+    def _with_effort(self, effort: float) -> Training:
+        """Return the training whose pointwise bounds may spend so many seconds on a row."""
+        return replace(self, certificates=tuple(with_effort(each, effort) for each in self.certificates))
 
     def _for_rows(
         self, center: Array, cells: tuple[Indices, Indices, Array], missing_categories: MissingCategories

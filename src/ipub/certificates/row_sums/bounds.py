@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from ipub.certificates.row_sums.upper import largest_scores
 from ipub.problem import Problem
 from ipub.rounding import Array, dot_bounds, overflow_means_unbounded
 from ipub.solvers import Solution
+
+NOT_CLOSED = "Row sums did not close at this penalty; a larger alpha may close them."
+"""The note where ranges were tried, and none proved itself."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +51,33 @@ class RowSumBounds(ScoreBounds):
         """Return nothing: every bound looks at every row."""
 
 
+class RowSumAttempt(NamedTuple):
+    """Bounds by row sums, or None, with a note if ranges were tried and none closed."""
+
+    bounds: RowSumBounds | None
+    note: str
+
+
 @overflow_means_unbounded()
-def row_sum_bounds(problem: Problem, solution: Solution, width: float | None = None) -> RowSumBounds | None:
-    """Return bounds by row sums over ranges that prove themselves; None if the table is too long, or none close.
+def attempt_row_sums(problem: Problem, solution: Solution, width: float | None = None) -> RowSumAttempt:
+    """Prove ranges by their own row sums, and return bounds over them; nothing is tried if the table is too long.
 
     The `width` of the bounds of a similar table saves most of the time.
     """
     at_w = _ranges_at_w(problem, solution, with_centers=True)
     if at_w is None:
-        return None
+        return RowSumAttempt(None, "")
+    bounds = _proved_bounds(at_w, width)
+    return RowSumAttempt(bounds, NOT_CLOSED if bounds is None else "")
+
+
+def row_sum_bounds(problem: Problem, solution: Solution, width: float | None = None) -> RowSumBounds | None:
+    """Return bounds by row sums over ranges that prove themselves; None if the table is too long, or none close."""
+    return attempt_row_sums(problem, solution, width).bounds
+
+
+def _proved_bounds(at_w: Ranges, width: float | None) -> RowSumBounds | None:
+    """Prove ranges, given those that hold w alone, and narrow them; None if none close."""
     try:
         proved = prove_ranges(at_w, width)
     except np.linalg.LinAlgError:

@@ -89,6 +89,10 @@ class KnownRows(MoveSet):
     def max_score_move(self, X: Array) -> Array:
         return np.array([self.moves.get((row + 0.0).tobytes(), np.inf) for row in X])
 
+    def max_score_move_in(self, block: Block) -> Array:
+        # Of a row without weight nothing is known, and nothing needed: 0 times infinity would be NaN.
+        return np.where(block.weight > 0.0, self.max_score_move(block.center), 0.0)
+
 
 @dataclass(frozen=True)
 class Intersection(MoveSet):
@@ -99,6 +103,9 @@ class Intersection(MoveSet):
     def max_score_move(self, X: Array) -> Array:
         # fmin passes over a NaN: each part bounds by itself.
         return np.asarray(np.fmin.reduce([part.max_score_move(X) for part in self.parts]))
+
+    def max_score_move_in(self, block: Block) -> Array:
+        return np.asarray(np.fmin.reduce([part.max_score_move_in(block) for part in self.parts]))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,109 @@
+"""Slopes over the moves that row sums leave: what is kept where training rows are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ipub.certificates import PointwiseBounds, RowSumBounds, SlopeBounds, pointwise, tight
+from ipub.certificates.row_sums import table as table_module
+from ipub.certificates.row_sums.bounds import NOT_CLOSED, row_sum_bounds
+from ipub.certificates.slope.attempt import SlopeAttempt, slope_bounds_within
+from ipub.certificates.slope.linearize import linearize
+from ipub.certificates.slope.move_sets import KnownRows
+from ipub.engine import Block
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
+from ipub.problem import Problem
+from ipub.solvers import Solution
+from support.cases import Case, intervals, train
+from support.planted import plant
+
+WITHOUT_WEIGHT = np.arange(0, 40, 4)
+
+
+def simple_case(loss_name: str, *, is_cut: bool) -> Case:
+    """A table in which every fourth row has no weight, some of them with uncertain cells; or that without these."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(40, 3))
+    score = table @ [1.0, -1.0, 0.5] + 0.5 * rng.normal(size=40)
+    y = score if LOSSES[loss_name].task == "regression" else np.where(score > 0.0, 1.0, -1.0)
+    radius = np.where(rng.random(table.shape) < 0.06, 0.5, np.nan)
+    radius[4, 1] = 0.5
+    weight = np.where(np.isin(np.arange(40), WITHOUT_WEIGHT), 0.0, 1.0)
+    keep = weight > 0.0 if is_cut else np.full(40, True)
+    matrix = intervals(table[keep], radius[keep])
+    return Case(matrix, y[keep], weight[keep], LOSSES[loss_name], ElasticNet(0.05), rng.normal(size=(3, 3)))
+
+
+def known_rows(problem: Problem, solution: Solution) -> KnownRows:
+    ranges = row_sum_bounds(problem, solution).ranges
+    return KnownRows.of(ranges.table.directions, solution.w, ranges.lower, ranges.upper)
+
+
+@pytest.mark.parametrize("loss_name", ["log_loss", "squared_hinge", "huber"])
+def test_rows_without_weight_do_not_widen_slopes(loss_name):
+    """Row sums say nothing of them."""
+    ends = []
+    for is_cut in (False, True):
+        case = simple_case(loss_name, is_cut=is_cut)
+        solution = train(case.problem)
+        moves = known_rows(case.problem, solution)
+        linear = linearize(case.problem, solution, moves)
+        assert np.isfinite(linear.row_move_form)
+        assert np.isfinite(linear.incomplete.row_move).all()
+        ends.append(np.array(slope_bounds_within(case.problem, solution, moves).ends(case.X_test)))
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-6)
+
+
+def test_of_rows_with_weight_the_moves_are_those_that_are_known():
+    case = simple_case("log_loss", is_cut=False)
+    moves = known_rows(case.problem, train(case.problem))
+    center = case.matrix.center_rows(slice(0, 40))
+    nothing = np.zeros(0, dtype=np.intp)
+    block = Block(center, nothing, nothing, np.zeros(0), case.y, case.weight)
+    found, known = moves.max_score_move_in(block), moves.max_score_move(center)
+    has_weight = case.weight > 0.0
+    np.testing.assert_array_equal(found[has_weight], known[has_weight])
+    assert (known[has_weight] > 0.0).all()
+    assert (known[~has_weight] == np.inf).all()
+    assert (found[~has_weight] == 0.0).all()
+
+
+# --- notes --------------------------------------------------------------------------------------------------------
+
+
+def with_alpha(loss_name: str, alpha: float) -> tuple[Problem, Solution]:
+    problem = replace(simple_case(loss_name, is_cut=False), penalty=ElasticNet(alpha)).problem
+    return problem, train(problem)
+
+
+@pytest.mark.parametrize("certify", [tight, pointwise])
+def test_the_note_says_that_row_sums_did_not_close_and_what_serves(certify):
+    problem, solution = with_alpha("smoothed_hinge", 1e-3)
+    certificate = certify(problem, solution)
+    assert NOT_CLOSED in certificate.note
+    assert "Slopes serve instead" in certificate.note
+    assert certificate.part(SlopeBounds) is not None
+    by_rows = certificate.part(RowSumBounds)
+    assert by_rows is None or by_rows.path is None
+    assert (certificate.part(PointwiseBounds) is not None) == (certify is pointwise)
+
+
+def test_without_slopes_the_note_says_so_alone(monkeypatch):
+    problem, solution = with_alpha("smoothed_hinge", 1e-3)
+    plant(monkeypatch, "attempt_slope_bounds", lambda *_, **__: SlopeAttempt(None, "No set of moves."))
+    note = tight(problem, solution).note
+    assert note == f"No set of moves. {NOT_CLOSED}"
+
+
+@pytest.mark.parametrize(("loss_name", "alpha"), [("log_loss", 0.01), ("log_loss", 10.0), ("hinge", 0.1)])
+def test_where_row_sums_close_or_are_not_tried_there_is_no_note_of_them(loss_name, alpha):
+    assert NOT_CLOSED not in tight(*with_alpha(loss_name, alpha)).note
+
+
+def test_of_a_long_table_there_is_no_note_of_row_sums(monkeypatch):
+    monkeypatch.setattr(table_module, "MOST_ROWS", 1)
+    assert NOT_CLOSED not in tight(*with_alpha("smoothed_hinge", 1e-3)).note
