@@ -41,7 +41,7 @@ def score_bounds(model, X):
 
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_attained_is_inside_certified_and_around_the_score(loss, l1_ratio):
-    model = make(loss, l1_ratio)
+    model = make(loss, l1_ratio, certificate="sphere")
     attained = model.fit(*data_for(model)).attained_bounds(X_TEST)
     assert attained.shape == (3, 2)
     for certificate in CERTIFICATES:
@@ -52,14 +52,15 @@ def test_attained_is_inside_certified_and_around_the_score(loss, l1_ratio):
     assert (scores(model, X_TEST) <= attained[:, 1] + 1e-7).all()
 
 
-@pytest.mark.parametrize("holes", [0.01, 0.1])
+@pytest.mark.parametrize("holes", [0.01, 0.04])
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_training_on_a_completion_gives_the_end(loss, l1_ratio, holes):
-    model = make(loss, l1_ratio)
+    model = make(loss, l1_ratio, certificate="sphere")
     X, y = data_for(model, holes)
-    bounds, completions = model.fit(X, y).attained_bounds(X_TEST, return_completions=True)
-    assert len(completions) == len(X_TEST)
-    for x, ends, pair in zip(X_TEST, bounds, completions, strict=True):
+    rows = X_TEST[:2]
+    bounds, completions = model.fit(X, y).attained_bounds(rows, return_completions=True)
+    assert len(completions) == len(rows)
+    for x, ends, pair in zip(rows, bounds, completions, strict=True):
         for end, completion in zip(ends, pair, strict=True):
             table = completion.table()
             assert np.array_equal(table[~np.isnan(X)], X[~np.isnan(X)])

@@ -128,13 +128,12 @@ def test_every_container_gives_the_same_model_and_bounds(model, data, X_test):
         lambda v: pl.DataFrame(v, schema=names).fill_nan(None),
         lambda v: pl.DataFrame(v, schema=names).fill_nan(None).to_arrow(),
     ]
-    for container in frames:
-        for targets in (y.tolist(), pd.Series(y), pl.Series(y), y.astype(object)):
-            reg = clone(model).fit(container(X), targets)
-            assert np.array_equal(reg.coef_, expected.coef_)
-            # Columns side by side in memory are multiplied in another order.
-            bounds = reg.predict_bounds(container(X_test))
-            np.testing.assert_allclose(bounds, expected.predict_bounds(X_test), rtol=1e-13, atol=1e-14)
+    for container, targets in zip(frames, (y.tolist(), y.astype(object), pl.Series(y), pd.Series(y)), strict=True):
+        reg = clone(model).fit(container(X), targets)
+        assert np.array_equal(reg.coef_, expected.coef_)
+        # Columns side by side in memory are multiplied in another order.
+        bounds = reg.predict_bounds(container(X_test))
+        np.testing.assert_allclose(bounds, expected.predict_bounds(X_test), rtol=1e-13, atol=1e-14)
 
 
 def test_explicit_bounds_ranges_and_a_matrix_say_the_same(data, X_test):

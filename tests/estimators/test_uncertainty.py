@@ -123,17 +123,19 @@ def test_one_wrong_category_or_number_of_a_frame_is_within_the_bounds():
             assert (found <= bounds[:, 1] + 1e-9).all()
 
 
-def test_a_larger_budget_is_wider_and_all_holes_are_at_most_any_filling():
+# Row sums, which a weak penalty needs, choose multipliers in steps: rounding sways their bounds a little.
+@pytest.mark.parametrize(("alpha", "slack"), [(1.0, 1e-9), (0.2, 1e-3)], ids=["slopes", "row sums"])
+def test_a_larger_budget_is_wider_and_all_holes_are_at_most_any_filling(alpha, slack):
     X, y = table()
-    worst = BoundedClassifier(alpha=0.2).fit(X, y).decision_bounds(T)
+    worst = BoundedClassifier(alpha=alpha).fit(X, y).decision_bounds(T)
     widths = [
-        np.ptp(BoundedClassifier(alpha=0.2, uncertainty=Budget(cells=k)).fit(X, y).decision_bounds(T), axis=1)
+        np.ptp(BoundedClassifier(alpha=alpha, uncertainty=Budget(cells=k)).fit(X, y).decision_bounds(T), axis=1)
         for k in (0, 1, 3, 10**6)
     ]
     for narrow, wide in itertools.pairwise(widths):
         assert (narrow <= wide + 1e-9).all()
     assert widths[0].max() < 1e-5
-    assert (widths[-1] <= np.ptp(worst, axis=1) * (1 + 1e-3)).all()
+    assert (widths[-1] <= np.ptp(worst, axis=1) * (1 + slack)).all()
 
 
 @pytest.mark.parametrize("filling", ["middle", "mean", "median", SimpleImputer(), "table"])

@@ -109,8 +109,10 @@ def test_bounds_contain_the_models_of_all_fillings(model, y):
     assert np.median(np.diff(bounds)[:, 0] / (2.0 * widest)) < 5.0
 
 
-def test_the_model_is_the_pipelines_own():
-    pipe = make_pipeline(columns(), LogisticRegression(C=0.2, tol=1e-10)).fit(FRAME, LABELS)
+# Row sums, which a weak penalty needs, choose multipliers in steps: rounding sways their bounds a little.
+@pytest.mark.parametrize(("C", "slack"), [(0.003, 0.0), (0.2, 1e-9)], ids=["slopes", "row sums"])
+def test_the_model_is_the_pipelines_own(C, slack):
+    pipe = make_pipeline(columns(), LogisticRegression(C=C, tol=1e-10)).fit(FRAME, LABELS)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bounded = certify(pipe, FRAME, LABELS, intervals="observed")
@@ -127,8 +129,8 @@ def test_the_model_is_the_pipelines_own():
     row = complete[:1].copy()
     levels = [bounded.decision_bounds(row.assign(site=site))[0] for site in SITES]
     low, high = bounded.decision_bounds(row.assign(site=None))[0]
-    assert low <= np.min(levels) + 1e-9
-    assert high >= np.max(levels) - 1e-9
+    assert low <= np.min(levels) + slack
+    assert high >= np.max(levels) - slack
 
 
 def test_a_scaler_inside_gives_the_bounds_of_scaling_here():

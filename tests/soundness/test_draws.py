@@ -235,20 +235,29 @@ def simulated(seed: int, radius: float) -> _Simulation:
     return parts._replace(bounds=model.certificate_.parts[0])
 
 
+@cache
+def group_ends(seed: int, radius: float, n_used: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of each range, of `n_used` of its draws, for each test row."""
+    parts, ends = simulated(seed, radius), []
+    for group in range(N_GROUPS):
+        members = parts.bounds.members[group * N_DRAWS :][:n_used]
+        ends.append(DrawBounds(members, parts.bounds.weights).ends(parts.T))
+    low, high = zip(*ends, strict=True)
+    return np.array(low), np.array(high)
+
+
 def misses(law: str, seed: int, radius: float = RADIUS, n_used: int = N_DRAWS) -> np.ndarray:
     """Return for each range, of `n_used` of its draws, and each test row the share of truths that are outside."""
     parts, rng = simulated(seed, radius), np.random.default_rng([72, seed])
-    shares = np.zeros((N_GROUPS, len(parts.T)))
+    shares, (low, high) = np.zeros((N_GROUPS, len(parts.T))), group_ends(seed, radius, n_used)
     for row, x in enumerate(parts.T):
         values = parts.values(N_GROUPS * N_TRUTHS, rng)
         tables = np.repeat(parts.X[None], len(values), axis=0)
         moved = values + RADIUS * parts.half * _moves(law, parts, values.shape, x, rng)
         tables[:, parts.rows, parts.columns] = np.clip(moved, parts.middle - parts.half, parts.middle + parts.half)
         scores = (logistic_models(tables, parts.y, ALPHA) @ x).reshape(N_GROUPS, N_TRUTHS)
-        for group in range(N_GROUPS):
-            members = parts.bounds.members[group * N_DRAWS :][:n_used]
-            (low,), (high,) = DrawBounds(members, parts.bounds.weights).ends(x[None])
-            shares[group, row] = np.mean((scores[group] < low - 1e-9) | (scores[group] > high + 1e-9))
+        is_outside = (scores < low[:, row, None] - 1e-9) | (scores > high[:, row, None] + 1e-9)
+        shares[:, row] = is_outside.mean(axis=1)
     return shares
 
 

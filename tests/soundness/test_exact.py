@@ -78,15 +78,15 @@ def test_without_missing_cells_bounds_contain_the_exact_optimum(loss_name, penal
     report_proofs(count)
 
 
-@each_extent
+@pytest.mark.parametrize("problems", [3, pytest.param(12, marks=pytest.mark.long)])
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("kind", ["table", "targets", "weights", "penalty"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", [name for name in LOSS_NAMES if name != "log_loss"])
-def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, intercept, every, report_proofs):
-    rng = np.random.default_rng([len(kind), LOSS_NAMES.index(loss_name), len(penalty)])
+def test_bounds_hold_exactly_at_extreme_sizes(loss_name, penalty, kind, intercept, problems, report_proofs):
+    rng = np.random.default_rng([len(kind), LOSS_NAMES.index(loss_name), len(penalty), intercept])
     count = 0
-    for _ in range(12 // every):
+    for _ in range(problems):
         case = tiny_case(rng, "normal", loss_name, penalty, cells=1)
         matrix, d = case.matrix, case.X_test.shape[1]
         if kind == "table":

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
 from ipub.certificates import SlopeBounds, sphere, tight
+from ipub.certificates.row_sums.bounds import RowSumAttempt, RowSumBounds
 from ipub.certificates.slope import column_bounds
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, engine_of, with_intercept_column
@@ -26,6 +27,7 @@ from ipub.rounding import Array
 from ipub.solvers import solve
 
 attempt_module = sys.modules["ipub.certificates.slope.attempt"]
+tight_module = sys.modules["ipub.certificates.tight"]
 N = 2600
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 TABLES = ("plain", "one column missing", "scales", "kinks", "weights", "sorted", "outlier")
@@ -80,6 +82,15 @@ def assert_holds(problem: Problem, X: Array, tol: float) -> float:
     return float(np.median(np.diff(bounds)[:, 0] / np.maximum(np.diff(attained)[:, 0], 1e-300)))
 
 
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.long)], ids=["slopes", "slopes and row sums"])
+def with_row_sums(request, monkeypatch):
+    """Leave out row sums, which take seconds for so many rows and are no matter of samples; the long run has them."""
+    if not request.param:
+        monkeypatch.setattr(tight_module, "attempt_row_sums", lambda *_: RowSumAttempt(None, ""))
+        monkeypatch.setattr(tight_module, "row_sum_bounds_within", lambda *_: None)
+
+
+@pytest.mark.usefixtures("with_row_sums")
 @pytest.mark.parametrize("summed", [False, True], ids=["kept", "summed"])
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("loss_name", ["log_loss", "smoothed_hinge", "squared_error"])
@@ -91,6 +102,17 @@ def test_hard_tables_hold(loss_name, kind, summed, monkeypatch):
         assert_holds(problem, X, tol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("kind", "loss_name", "lam", "intercept"),
+    [("kinks", "log_loss", 0.01, False), ("weights", "squared_hinge", 0.01, False), ("outlier", "huber", 0.1, True)],
+)
+def test_row_sums_of_hard_tables_hold(kind, loss_name, lam, intercept):
+    problem, X = draw(kind, loss_name, lam, intercept)
+    assert tight(problem, solve(problem)).parts_of(RowSumBounds)
+    assert_holds(problem, X, tol=1e-8)
+
+
+@pytest.mark.usefixtures("with_row_sums")
 @pytest.mark.parametrize("summed", [False, True], ids=["kept", "summed"])
 @pytest.mark.parametrize("lam", [1e-5, 1e-2, 1e4])
 @pytest.mark.parametrize("tol", [1e-8, 0.3])

@@ -10,6 +10,7 @@ import pytest
 
 from ipub.attained import attained_bounds
 from ipub.certificates import ball, slope, sphere, tight
+from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slope import categories as categories_module
 from ipub.certificates.slope.categories import ChoiceTerms
 from ipub.certificates.slope.prove_moves import prove_move_set
@@ -139,10 +140,12 @@ def test_what_completions_attain_lies_inside(loss_name, intercept):
             }
 
 
-def test_a_smooth_problem_is_enclosed_and_slopes_or_row_sums_win():
+def test_a_smooth_problem_is_enclosed_and_row_sums_win_before_slopes():
     rng = np.random.default_rng(2)
     case = larger(rng, "log_loss", intercept=False)
     solution = train(case.problem)
     assert prove_move_set(case.problem, solution) is not None
-    shares = tight(case.problem, solution).shares(case.X_test)
-    assert shares.get("slope", 0.0) + shares.get("row sums", 0.0) == 1.0
+    certificate = tight(case.problem, solution)
+    assert certificate.shares(case.X_test)["row sums"] == 1.0
+    others = tuple(part for part in certificate.parts if not isinstance(part, RowSumBounds))
+    assert replace(certificate, parts=others).shares(case.X_test)["slope"] == 1.0

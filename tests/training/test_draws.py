@@ -143,27 +143,30 @@ def test_the_seed_of_the_estimator_serves_draws_without_one():
     assert not np.array_equal(first, other)
 
 
-def test_some_cells_may_differ_from_every_draw_by_any_amount():
+# With a weak penalty row sums, which know no budget of cells, are so narrow that a budget gains nothing.
+@pytest.mark.parametrize(("alpha", "gain"), [(0.5, 0.9), (0.1, 1.0)], ids=["slopes", "row sums"])
+def test_some_cells_may_differ_from_every_draw_by_any_amount(alpha, gain):
     X, y = table()
     draws = Draws(n_draws=3, radius=0.0, random_state=0)
-    near = BoundedClassifier(alpha=0.5, uncertainty=draws).fit(X, y)
-    far = BoundedClassifier(alpha=0.5, uncertainty=replace(draws, cells=1)).fit(X, y)
-    worst = BoundedClassifier(alpha=0.5).fit(X, y)
+    near = BoundedClassifier(alpha=alpha, uncertainty=draws).fit(X, y)
+    far = BoundedClassifier(alpha=alpha, uncertainty=replace(draws, cells=1)).fit(X, y)
+    worst = BoundedClassifier(alpha=alpha).fit(X, y)
     bounds, inner, outer = (model.decision_bounds(T) for model in (far, near, worst))
     assert (bounds[:, 0] <= inner[:, 0] + 1e-9).all()
     assert (inner[:, 1] <= bounds[:, 1] + 1e-9).all()
-    assert (np.ptp(bounds, axis=1) < 0.9 * np.ptp(outer, axis=1)).all()
+    assert (np.ptp(bounds, axis=1) <= gain * np.ptp(outer, axis=1)).all()
     assert "at most 1 of them" in far.certificate_.promise
     captured = []
     spy = Draws(lambda Z, rng: captured.append(hot(Z, rng)) or captured[-1], n_draws=3, radius=0.0, cells=1)
-    model = BoundedClassifier(alpha=0.5, uncertainty=spy).fit(X, y)
+    model = BoundedClassifier(alpha=alpha, uncertainty=spy).fit(X, y)
     bounds, rng = model.decision_bounds(T), np.random.default_rng(1)
     for drawn in captured[-3:]:
         for i, j in rng.permutation(np.argwhere(np.isnan(X)))[:12]:
             for end in model.hole_ranges_[j]:
                 other = drawn.copy()
                 other[i, j] = end
-                scores = BoundedClassifier(alpha=0.5, tol=1e-12, certificate=None).fit(other, y).decision_function(T)
+                full = BoundedClassifier(alpha=alpha, tol=1e-12, certificate=None).fit(other, y)
+                scores = full.decision_function(T)
                 assert (bounds[:, 0] <= scores + 1e-9).all()
                 assert (scores <= bounds[:, 1] + 1e-9).all()
 

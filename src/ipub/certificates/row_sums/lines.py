@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.graphs import Graph, graph_points
 from ipub.data.interval_matrix import Indices
+from ipub.parallel import row_slices
 from ipub.rounding import Array, down, up
 
 N_PIECES = 24
@@ -16,6 +17,9 @@ N_PIECES = 24
 
 N_SLOPES = 9
 """Slopes of lines on either side of the derivative that a row chooses from."""
+
+NUMBERS = 1 << 15
+"""Numbers of several lines that are looked at in one go; at least those of one line."""
 
 
 class Envelope(NamedTuple):
@@ -62,10 +66,11 @@ class Lines(NamedTuple):
             ]
         )
         above, below = np.empty_like(slope), np.empty_like(slope)
-        for k, line in enumerate(slope):
-            rise = line * points.score
-            above[k] = _largest(up(up(rise) - down(points.middle - points.radius)), points.off_chord)
-            below[k] = _largest(up(up(points.middle + points.radius) - down(rise)), points.off_chord)
+        least, most = down(points.middle - points.radius), up(points.middle + points.radius)
+        for some in row_slices(len(slope), points.score.size, NUMBERS):
+            rise = slope[some, None] * points.score
+            above[some] = _largest(up(up(rise) - least), points.off_chord)
+            below[some] = _largest(up(most - down(rise)), points.off_chord)
         return cls(lower, upper, slope, above, below, convex, concave)
 
     def choose(self, score: Array, is_below: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -86,8 +91,8 @@ class Lines(NamedTuple):
 
 
 def _largest(at_points: Array, off_chord: Array) -> Array:
-    """Bound a function that is linear along chords by its values at the points (Lemma 24)."""
-    return np.asarray(up(np.maximum(at_points[:-1], at_points[1:]) + off_chord).max(axis=0))
+    """Bound functions that are linear along chords by their values at the points, the second axis (Lemma 24)."""
+    return np.asarray(up(np.maximum(at_points[:, :-1], at_points[:, 1:]) + off_chord).max(axis=1))
 
 
 def envelopes(graph: Graph, score: Array) -> tuple[Envelope, Envelope]:

@@ -119,7 +119,7 @@ def can_be_narrowed(ranges: Ranges) -> bool:
     Y = ranges.table.directions
     sampled = np.random.default_rng(0).permutation(len(Y))[: N_SAMPLED // 2]
     width = ranges.upper[sampled] - ranges.lower[sampled]
-    found = largest_scores(ranges, Y[sampled]) + largest_scores(ranges, -Y[sampled])
+    found = largest_scores(ranges, np.concatenate([Y[sampled], -Y[sampled]])).reshape(2, -1).sum(axis=0)
     return bool(np.median(found / width) < WORTHWHILE)
 
 
