@@ -100,7 +100,7 @@ def test_with_up_to_twelve_cells_the_range_is_that_of_all_vertices(loss, kappa, 
 def test_moving_all_and_single_cells_finds_most_of_what_comparing_all_vertices_finds(loss, kappa, monkeypatch):
     """Where cells are too many to compare all vertices, as they are made to be here."""
     ratios = []
-    for seed in range(8 if LOSSES[loss].is_smooth else 4):
+    for seed in range(5):
         problem, X = tiny_problem(loss, kappa, seed, most=10)
         solution = solve(problem)
         exact = np.ptp(attained_bounds(problem, solution, X).bounds, axis=1)
@@ -125,13 +125,13 @@ def test_both_ends_are_inside_every_certificate(loss, l1_ratio):
         assert (bounds[:, 1] <= certified[:, 1]).all()
 
 
-@pytest.mark.parametrize("holes", [0.01, 0.1])
+@pytest.mark.parametrize("holes", [0.01, 0.05])
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_a_model_trained_from_scratch_on_a_completion_gives_the_end(loss, l1_ratio, holes):
     weight = np.random.default_rng(2).integers(0, 3, size=120).astype(float)
     problem = problem_with_holes(loss, l1_ratio, holes=holes, weight=weight)
     matrix = problem.rows.matrix
-    X = np.random.default_rng(1).normal(size=(3, 5))
+    X = np.random.default_rng(1).normal(size=(2, 5))
     bounds, completions, _ = attained_bounds(problem, solve(problem), X, keep_completions=True)
     for x, ends, pair in zip(X, bounds, completions, strict=True):
         for end, completion in zip(ends, pair, strict=True):

@@ -18,23 +18,32 @@ from support.small_problems import COMBINATIONS, penalty_of
 N, D = 121, 5
 
 
-@pytest.fixture(params=["float64", "float32", "fortran"])
-def path(request, tmp_path):
+def saved(kind, folder):
     """Return a file with holes, some blocks of it without any."""
     rng = np.random.default_rng(0)
     table = rng.normal(size=(N, D))
     table[rng.random((N, D)) < 0.1] = np.nan
     table[40:80] = rng.normal(size=(40, D))
-    if request.param == "fortran":
+    if kind == "fortran":
         table = np.asfortranarray(table)
-    np.save(tmp_path / "table.npy", table.astype(np.float32) if request.param == "float32" else table)
-    return tmp_path / "table.npy"
+    np.save(folder / "table.npy", table.astype(np.float32) if kind == "float32" else table)
+    return folder / "table.npy"
 
 
-@pytest.fixture(params=[40, 200, 1 << 17], ids=lambda cells: f"{cells} cells")
-def both(request, path, monkeypatch):
+@pytest.fixture(params=["float64", "float32", "fortran"])
+def path(request, tmp_path):
+    return saved(request.param, tmp_path)
+
+
+BLOCKS = [("float64", 40), ("float64", 200), ("float64", 1 << 17), ("float32", 40), ("fortran", 200)]
+
+
+@pytest.fixture(params=BLOCKS, ids=lambda pair: f"{pair[0]}, {pair[1]} cells")
+def both(request, tmp_path, monkeypatch):
     """Return the rows of one file in memory and mapped, cut into blocks of some size."""
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", request.param)
+    kind, cells = request.param
+    path = saved(kind, tmp_path)
+    monkeypatch.setattr(blocks, "BLOCK_CELLS", cells)
     table, mapped = np.load(path), np.load(path, mmap_mode="r")
     ranges = column_ranges(mapped, "observed")
     np.testing.assert_array_equal(ranges, column_ranges(table, "observed"))

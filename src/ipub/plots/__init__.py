@@ -172,7 +172,7 @@ def plot_penalty_path(path: PenaltyPath, *, title: str | None = None, ax: Axes |
     >>> from ipub.datasets import load_mammographic_masses
     >>> from ipub.plots import plot_penalty_path
     >>> X, y = load_mammographic_masses()
-    >>> path = penalty_path(BoundedClassifier(scale="standard"), X[:700], y[:700], X[700:], y[700:], alphas=5)
+    >>> path = penalty_path(BoundedClassifier(scale="standard"), X[:300], y[:300], X[700:], y[700:], alphas=[9, 3, 1])
     >>> plot_penalty_path(path).get_xscale()
     'log'
     """
