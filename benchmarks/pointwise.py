@@ -8,7 +8,7 @@ from rich.console import Console
 from benchmarks.lines import Lines
 from benchmarks.tightness import COLUMNS, SETTINGS, Setting, shown, target_cell, timed, width
 from ipub.attained import attained_bounds
-from ipub.certificates import TrainedModel, pointwise, tight
+from ipub.certificates import TrainedModel, pointwise, tight, with_effort
 from ipub.solvers import solve
 
 N_TEST = 5
@@ -31,7 +31,7 @@ def _measure(lines: Lines, setting: Setting, target: float) -> None:
     solution, training = timed(solve, problem)
     certificate = tight(problem, solution)
     attained = width(attained_bounds(problem, solution, X_test).bounds)
-    retrained = pointwise(problem, solution)
+    retrained = with_effort(pointwise(problem, solution), setting.effort)
     bounds, spent = timed(retrained.score_bounds, X_test, TrainedModel(problem, solution))
     ratios = width(bounds) / attained
     lines.add(

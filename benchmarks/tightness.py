@@ -18,7 +18,7 @@ from benchmarks.lines import Lines
 from benchmarks.real_data import DATA, load, with_holes
 from ipub import BoundedClassifier
 from ipub.attained import attained_bounds
-from ipub.certificates import Certificate, ball, sphere, tight
+from ipub.certificates import EFFORT, Certificate, ball, sphere, tight
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows
 from ipub.losses import LOSSES
@@ -28,6 +28,7 @@ from ipub.rounding import Array
 from ipub.solvers import Solution, solve
 
 N_TEST = 20
+HINGE_EFFORT = 10.0
 INFORMATION = np.inf
 """Target of a setting that is shown for information."""
 
@@ -44,6 +45,8 @@ class Setting:
     """Target of the ratio of `tight`."""
     pointwise_target: float | None = None
     """Target of the ratio of pointwise bounds; None where there are none."""
+    effort: float = EFFORT
+    """Seconds for each row that pointwise bounds may spend on ruling out scores."""
     loss: str = "log_loss"
     kappa: float = 0.0
     n_test: int = N_TEST
@@ -99,7 +102,11 @@ SETTINGS: dict[str, list[Setting]] = {
         for loss in ("squared_hinge", "smoothed_hinge", "squared_error", "huber")
     ],
     "hinge": [
-        Setting(data, 1.0, share, 0.5, 1.10, loss="hinge", n_test=6) for data in DATA_SETS for share in (0.001, 0.01)
+        *(
+            Setting(data, 1.0, 0.001, 0.5, 1.10, target, HINGE_EFFORT, loss="hinge", n_test=6)
+            for data, target in (("default", 1.5), ("higgs_51k", 1.1), ("drive_partial", 2.0))
+        ),
+        *(Setting(data, 1.0, 0.01, 0.5, 1.10, loss="hinge", n_test=6) for data in DATA_SETS),
     ],
 }
 RIDGE_TARGETS = {0.01: 0.30, 0.1: 0.095, 1.0: 0.0180}
