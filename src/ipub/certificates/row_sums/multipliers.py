@@ -315,8 +315,12 @@ def _row_slopes(ranges: Ranges, mixture: Mixture, U: Array, W: Array) -> Array:
     half = half + table.sums_of_cells(left * size[columns] + table.cell_radii * ranges.weight_radius[columns])
     first, last = np.clip(middle - half, low, high), np.clip(middle + half, low, high)
     score = np.clip(np.einsum("kid,kd->ki", mixed, W), first, last)
-    points = graph_points(graph, first, last, 1 if graph.is_step else N_POINTS - 1)
-    convex, concave = envelopes(graph, points.score, points.middle)
+    if graph.is_step:
+        points = graph_points(graph, first, last, 1)
+        convex, concave = envelopes(graph, points.score, points.middle)
+    else:
+        scores = first + (last - first) * np.linspace(0.0, 1.0, N_POINTS)[:, None, None]
+        convex, concave = envelopes(graph, scores, graph.value(scores))
     is_below = np.einsum("kid,kd->ki", mixed, U) > 0.0
     tangent = graph.slope(score)
     below = np.where(score <= convex.knee, tangent, convex.slope)
