@@ -220,7 +220,7 @@ def pointwise(problem: Problem, solution: Solution) -> Certificate:
     row_sums = start.part(RowSumBounds)
     can_rule_out = row_sums is not None and row_sums.searched is not None
     reason = "" if can_rule_out else no_trends(problem)
-    has_nothing_to_start_from = start.part(SlopeBounds) is None and bool(start.note)
+    has_nothing_to_start_from = not can_rule_out and start.part(SlopeBounds) is None and bool(start.note)
     parts = start.parts if reason or has_nothing_to_start_from else (*start.parts, PointwiseBounds())
     return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [start.note, reason])))
 

@@ -116,7 +116,7 @@ def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certifica
     Where the derivative of the loss jumps, these are the only row sums: no ranges prove themselves.
     """
     table = RowTable.within(problem, solution, known) if np.isfinite(solution.w).all() else None
-    if table is None or not len(table.incomplete):
+    if table is None or not problem.rows.count_uncertain():
         return None
     ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
     try:

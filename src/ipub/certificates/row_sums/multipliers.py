@@ -106,7 +106,7 @@ def refined(ranges: Ranges, Y: Array, choice: Choice, worst: Worst, size: Array,
     shift = Shift(score, old.cells - step * size[:, at] * table.cell_radii * turn)
     taken = (shift.score * table.incomplete_weight) @ table.incomplete
     taken += table.columns_of_cells(shift.cells * table.incomplete_weight[at])
-    u = np.linalg.solve(choice.curvature, (Y - taken)[..., None])[..., 0]
+    u = _solved(choice.curvature, (Y - taken)[..., None])[..., 0]
     return choice._replace(u=np.asarray(u, dtype=float), shift=shift)
 
 
@@ -128,14 +128,14 @@ def choose(ranges: Ranges, Y: Array) -> Choice:
         pull = table.incomplete_weight * table.incomplete_graph.value(at)
         residual = table.lam * W + (height * table.complete_weight) @ X + np.einsum("ki,kid->kd", pull, mixed)
         residual += _variance_times(table, mixture, W) + table.settled.middle - np.sign(U) * table.settled.radius
-        solved = np.linalg.solve(K, np.stack([residual, Y], axis=2))
+        solved = _solved(K, np.stack([residual, Y], axis=2))
         W, U = W - solved[..., 0], solved[..., 1]
         is_below = U @ X.T > 0.0
         mixture = _mixture(ranges, U, W, at)
     chosen = lines.choose(np.clip(W @ X.T, lines.lower, lines.upper), is_below)
     slope = np.take_along_axis(lines.slope.T, chosen.T, axis=1).T
     K = _curvature(table, slope, mixture, mixed_rows(table, mixture))
-    u = np.asarray(np.linalg.solve(K, Y[..., None])[..., 0], dtype=float)
+    u = np.asarray(_solved(K, Y[..., None])[..., 0], dtype=float)
     return Choice(u, chosen, mixture, W, K)
 
 
@@ -179,6 +179,17 @@ def _curvature(table: RowTable, slope: Array, mixture: Mixture, mixed: Array) ->
     return K
 
 
+def _solved(K: Array, right: Array) -> Array:
+    """Solve systems; those of matrices that are flat along some direction with 0 along it, if any is flat.
+
+    Where derivatives jump and no row's range holds its jump, nothing bends along an intercept.
+    """
+    try:
+        return np.asarray(np.linalg.solve(K, right))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(K, hermitian=True) @ right)
+
+
 def first_inverse(ranges: Ranges) -> Array:
     """Return about the inverse of the curvature with the chord of every row at its center."""
     table, lines = ranges.table, ranges.lines
@@ -186,7 +197,7 @@ def first_inverse(ranges: Ranges) -> Array:
     K = np.diag(table.lam) + (table.complete.T * (table.complete_weight * chord)) @ table.complete
     chord = _chord(table.incomplete_graph, *ranges.row_scores)
     K += (table.incomplete.T * (table.incomplete_weight * chord)) @ table.incomplete
-    return np.asarray(np.linalg.inv(K), dtype=float)
+    return np.asarray(_solved(K, np.eye(len(K))), dtype=float)
 
 
 def _chord(graph: Graph, lower: Array, upper: Array) -> Array:

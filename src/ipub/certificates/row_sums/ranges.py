@@ -114,6 +114,8 @@ class Ranges:
         error = sum_error(size, 2 * len(table.w) + 8)
         lower = down(down(self.row_lower[variants.row] + low) - error)
         upper = up(up(self.row_upper[variants.row] + high) + error)
+        # What overflowed is not known; a NaN would be sorted behind the other end.
+        lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
         return graph_points(self.variant_graph, lower, upper, 1 if self.variant_graph.is_step else N_PIECES)
 
     @property
@@ -181,7 +183,7 @@ class Ranges:
         complete, incomplete = low == high, least == greatest
         for missing in table.missing:
             incomplete[missing.rows] = False
-        if complete.sum() + incomplete.sum() < MANY_SETTLED * len(table.directions) or incomplete.all():
+        if complete.sum() + incomplete.sum() < MANY_SETTLED * len(table.directions):
             return self
         smaller, used = table.without(complete, incomplete, (low, least))
         return Ranges.of(smaller, self.lower[used], self.upper[used], on_path=False)
