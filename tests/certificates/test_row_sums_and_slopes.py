@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from ipub.certificates import PointwiseBounds, RowSumBounds, SlopeBounds, pointwise, tight
+from ipub.certificates.row_sums import prove as prove_module
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums.bounds import NOT_CLOSED, row_sum_bounds
+from ipub.certificates.row_sums.upper import largest_scores
 from ipub.certificates.slope.attempt import SlopeAttempt, slope_bounds_within
 from ipub.certificates.slope.linearize import linearize
 from ipub.certificates.slope.move_sets import KnownRows
@@ -107,3 +109,33 @@ def test_where_row_sums_close_or_are_not_tried_there_is_no_note_of_them(loss_nam
 def test_of_a_long_table_there_is_no_note_of_row_sums(monkeypatch):
     monkeypatch.setattr(table_module, "MOST_ROWS", 1)
     assert NOT_CLOSED not in tight(*with_alpha("smoothed_hinge", 1e-3)).note
+
+
+# --- widths that closed for a similar table -----------------------------------------------------------------------
+
+
+def test_widths_that_closed_are_tried_first_for_a_similar_table_direction_by_direction(monkeypatch):
+    problem, solution = with_alpha("log_loss", 0.01)
+    found = row_sum_bounds(problem, solution)
+    table = found.ranges.table
+    assert found.widths.shape == (2, len(table.complete) + len(table.incomplete) + len(table.w))
+    of_directions = prove_module._of_directions(table, found.widths).reshape(2, -1)
+    np.testing.assert_array_equal(of_directions[:, table.rows_and_weights_at], found.widths)  # of equal rows the same
+    tried = []
+
+    def recorded(ranges, Y, *args):
+        tried.append(ranges)
+        return largest_scores(ranges, Y, *args)
+
+    monkeypatch.setattr(prove_module, "largest_scores", recorded)
+    again = row_sum_bounds(problem, solution, found.widths)
+    assert len(tried) == 2  # once to prove, once to narrow
+    np.testing.assert_array_equal(again.widths, prove_module.GROWTH * found.widths)
+    assert (tried[0].upper >= found.ranges.upper).all()
+
+
+def test_widths_of_a_table_with_other_rows_stand_for_their_median():
+    problem, solution = with_alpha("log_loss", 0.01)
+    table = row_sum_bounds(problem, solution).ranges.table
+    widths = prove_module._of_directions(table, np.array([[1.0, 2.0, 6.0], [1.0, 3.0, 7.0]]))
+    np.testing.assert_array_equal(widths, np.full(2 * len(table.directions), 2.5))

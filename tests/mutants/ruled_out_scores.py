@@ -105,8 +105,8 @@ MUTANTS = (
     Mutant(
         "the path has the ranges of completions",
         "certificates/row_sums/bounds.py",
-        "return RowSumBounds(ranges, proved.width, path)",
-        "return RowSumBounds(ranges, proved.width, ranges)",
+        "return RowSumBounds(ranges, proved.widths, path)",
+        "return RowSumBounds(ranges, proved.widths, ranges)",
         (CENTERS,),
     ),
     Mutant(

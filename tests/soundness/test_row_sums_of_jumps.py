@@ -277,9 +277,7 @@ def test_settled_sums_are_the_sums_of_their_rows_exactly(how, block, monkeypatch
         case = cancelling(rng, 64)
         solution = replace(train(case.problem, tol=0.1, max_iter=1), w=np.zeros(3))
         points = Points(np.zeros((1, 3)), is_exact=True)  # all scores are 0: every derivative is -y
-        table = RowTable.within(
-            case.problem, solution, certificate_of(points if how == "known" else NoBounds())
-        )
+        table = RowTable.within(case.problem, solution, certificate_of(points if how == "known" else NoBounds()))
         if how == "ranges":
             assert len(table.complete) + len(table.incomplete) == 64
             table = points.ranges(table).without_settled_rows().table
@@ -351,7 +349,9 @@ def test_leaving_settled_rows_out_changes_no_bound_but_for_rounding(penalty, int
         assert len(smaller.lower) < 0.9 * len(ranges.lower)
         bounds, before = largest_scores(smaller, Y), largest_scores(ranges, Y)
         assert (bounds <= before + 1e-6).all()
-        if not intercept:  # with one the multipliers are large where hardly a row bends, and other rounding is other advice
+        if (
+            not intercept
+        ):  # with one the multipliers are large where hardly a row bends, and other rounding is other advice
             np.testing.assert_allclose(bounds, before, rtol=1e-8, atol=1e-9)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates import AnotherDraw, SlopeBounds, tight
+from ipub.certificates import AnotherDraw, RowSumBounds, SlopeBounds, tight
 from ipub.linalg import Inverse
 from ipub.losses import LOSSES
 from ipub.solvers import solve
@@ -40,7 +40,12 @@ def suggestion(rng, problem, solution, size):
         d = len(bounds.w)
         other = rng.normal(size=(d, d))
         bounds = replace(bounds, ellipsoid=Inverse(other @ other.T + 0.1 * np.eye(d), np.zeros(d)))
-    return AnotherDraw(bounds, is_alone=bool(rng.random() < 0.5))
+    row_sums, widths = certificate.part(RowSumBounds), None
+    if row_sums is not None and row_sums.widths is not None:
+        widths = size * row_sums.widths * rng.uniform(0.5, 2.0, size=row_sums.widths.shape)
+    elif rng.random() < 0.5:
+        widths = rng.uniform(0.1, 5.0, size=(2, 3))  # of a table with other rows
+    return AnotherDraw(bounds, is_alone=bool(rng.random() < 0.5), row_sums_widths=widths)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -60,7 +60,7 @@ class RowSums:
         found = row_sum_bounds(problem, solution)
         self.closed += found is not None
         if found is not None and self.is_refined:
-            found = RefinedBounds(found.ranges, found.width, found.path)
+            found = RefinedBounds(found.ranges, found.widths, found.path)
         return Certificate("row sums", (NoBounds() if found is None else found,), solution.gap)
 
 

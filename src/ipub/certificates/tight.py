@@ -72,8 +72,8 @@ def tight(
         if region is not None:
             return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)
     by_rows, rows_note = None, ""
-    if isinstance(hint, AnotherDraw) and hint.row_sums_width > 0.0:
-        by_rows, rows_note = attempt_row_sums(problem, solution, hint.row_sums_width)
+    if isinstance(hint, AnotherDraw) and hint.row_sums_widths is not None:
+        by_rows, rows_note = attempt_row_sums(problem, solution, hint.row_sums_widths)
     elif hint is None and not in_columns:
         by_rows, rows_note = attempt_row_sums(problem, solution)
     if by_rows is not None and hint is None:

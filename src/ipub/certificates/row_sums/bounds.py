@@ -34,14 +34,14 @@ class RowSumBounds(ScoreBounds):
     ----------
     ranges : Ranges
         Of the models of all completions.
-    width : float
-        How wide the ranges were when they were proved, in first-order changes; 0 if they were known.
+    widths : array of shape (2, n) or None
+        How wide the ranges were when they were proved (`ProvedRanges.widths`); None if they were known.
     path : Ranges or None
         Ranges that also hold on the way from w to the completions, which Theorem 13 needs; None if they were known.
     """
 
     ranges: Ranges
-    width: float = 0.0
+    widths: Array | None = None
     path: Ranges | None = None
     name: str = "row sums"
 
@@ -73,40 +73,40 @@ class RowSumAttempt(NamedTuple):
 
 
 @overflow_means_unbounded()
-def attempt_row_sums(problem: Problem, solution: Solution, width: float | None = None) -> RowSumAttempt:
+def attempt_row_sums(problem: Problem, solution: Solution, widths: Array | None = None) -> RowSumAttempt:
     """Prove ranges by their own row sums, and return bounds over them; nothing is tried if the table is too long.
 
-    The `width` of the bounds of a similar table saves most of the time.
+    The `widths` of the bounds of a similar table save most of the time.
     """
     at_w = _ranges_at_w(problem, solution, on_path=True)
     if at_w is None:
         return RowSumAttempt(None, "")
-    bounds = _proved_bounds(at_w, width)
+    bounds = _proved_bounds(at_w, widths)
     return RowSumAttempt(bounds, NOT_CLOSED if bounds is None else "")
 
 
-def row_sum_bounds(problem: Problem, solution: Solution, width: float | None = None) -> RowSumBounds | None:
+def row_sum_bounds(problem: Problem, solution: Solution, widths: Array | None = None) -> RowSumBounds | None:
     """Return bounds by row sums over ranges that prove themselves; None if the table is too long, or none close."""
-    return attempt_row_sums(problem, solution, width).bounds
+    return attempt_row_sums(problem, solution, widths).bounds
 
 
-def _proved_bounds(at_w: Ranges, width: float | None) -> RowSumBounds | None:
+def _proved_bounds(at_w: Ranges, widths: Array | None) -> RowSumBounds | None:
     """Prove ranges, given those that hold w alone, and narrow them; None if none close."""
     try:
-        proved = prove_ranges(at_w, width)
+        proved = prove_ranges(at_w, widths)
     except np.linalg.LinAlgError:
         return None
     if proved is None:
         return None
-    most = MOST_NARROWED if width is None else 1
+    most = MOST_NARROWED if widths is None else 1
     path = narrowed(proved.ranges, most, proved.n_refined)
     ranges = path
     if at_w.table.missing:
         ranges = narrowed(Ranges.of(at_w.table, path.lower, path.upper, on_path=False), 1)
-    if width is None:
-        return RowSumBounds(ranges, proved.width, path)
+    if widths is None:
+        return RowSumBounds(ranges, proved.widths, path)
     # There may be hundreds of similar tables: what was computed on the way is not kept.
-    return RowSumBounds(replace(ranges, table=replace(ranges.table)), proved.width)
+    return RowSumBounds(replace(ranges, table=replace(ranges.table)), proved.widths)
 
 
 @overflow_means_unbounded()

@@ -8,6 +8,7 @@ import numpy as np
 
 from ipub.certificates.row_sums.multipliers import first_order_rise
 from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import REFINEMENTS, largest_scores
 from ipub.rounding import TINY, Array, down, up
 
@@ -47,35 +48,47 @@ class ProvedRanges(NamedTuple):
     """Ranges of all models, and how they were proved."""
 
     ranges: Ranges
-    width: float
-    """How wide they were tried: in first-order changes, the median of all directions."""
+    widths: Array
+    """How wide they were tried, in first-order changes: upward and downward, for each row and weight; shape (2, n)."""
     n_refined: int
     """How often multipliers were refined."""
 
 
-def prove_ranges(at_w: Ranges, width: float | None = None) -> ProvedRanges | None:
+def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | None:
     """Prove ranges for the models of all completions, given those that hold w alone; None if none close.
 
-    With a `width` that closed for a similar table, ranges a little wider are tried first, and not often.
+    With the `widths` that closed for a similar table, ranges a little wider are tried first, and not often.
     """
     table = at_w.table
     if not table.is_coercive:
         return None
     both = np.concatenate([table.directions, -table.directions])
     first = _first_order_changes(at_w, both)
-    if width is not None:
-        return _closed(at_w, both, first, GROWTH * width, MOST_ROUNDS_ALIKE, 0)
+    if widths is not None:
+        return _closed(at_w, both, first, GROWTH * _of_directions(table, widths), MOST_ROUNDS_ALIKE, 0)
+    start = np.full(len(both), FIRST_WIDTHS[0])
     for n_refined in _worth_trying(at_w, both, first):
-        proved = _closed(at_w, both, first, FIRST_WIDTHS[0], MOST_ROUNDS, n_refined)
+        proved = _closed(at_w, both, first, start, MOST_ROUNDS, n_refined)
         if proved is not None:
             return proved
     return None
 
 
-def _closed(at_w: Ranges, both: Array, first: Array, width: float, rounds: int, n_refined: int) -> ProvedRanges | None:
+def _of_directions(table: RowTable, widths: Array) -> Array:
+    """Return the widths of all directions and their opposites, given those of rows and weights of a similar table."""
+    at = table.rows_and_weights_at
+    if widths.shape[1] != len(at):
+        return np.full(2 * len(table.directions), float(np.median(widths)))
+    result = np.zeros((2, len(table.directions)))
+    for side, of_rows in zip(result, widths, strict=True):
+        np.maximum.at(side, at, of_rows)
+    return result.ravel()
+
+
+def _closed(at_w: Ranges, both: Array, first: Array, widths: Array, rounds: int, n_refined: int) -> ProvedRanges | None:
     """Widen ranges until their row sums lie strictly inside; None if they never do."""
     low, high, n = at_w.lower, at_w.upper, len(at_w.lower)
-    change, excess = width * first, np.full(2, np.inf)
+    change, excess = widths * first, np.full(2, np.inf)
     for _ in range(rounds):
         lower, upper = _around(low, high, change)
         ranges = at_w.with_ends(lower, upper)
@@ -83,7 +96,8 @@ def _closed(at_w: Ranges, both: Array, first: Array, width: float, rounds: int, 
         is_inside = (bounds[:n] < upper) & (-bounds[n:] > lower)
         if is_inside.all():
             proved = ranges.within(-bounds[n:], bounds[:n])
-            return ProvedRanges(proved, float(np.median(change / first)), n_refined)
+            of_rows = (change / first).reshape(2, n)[:, at_w.table.rows_and_weights_at]
+            return ProvedRanges(proved, of_rows, n_refined)
         found = bounds - np.concatenate([high, -low])
         # Wider ranges help less and less: once neither the worst nor the median comes closer, none will close.
         before, excess = excess, np.array([np.max(found / change), np.median(found / change)])

@@ -228,6 +228,11 @@ class RowTable:
         radius = sum_upper(self.settled.radius + radius + error, len(self.cell_rows) + 8)
         return Settled(self.settled.middle + pull @ rows, radius)
 
+    @property
+    def rows_and_weights_at(self) -> Indices:
+        """Which direction each complete row, each incomplete one and each weight is."""
+        return np.concatenate([self.complete_at, self.incomplete_at, self.weights_at])
+
     @cached_property
     def complete_squares(self) -> Array:
         """``x x^T`` of every complete row, each as one row."""

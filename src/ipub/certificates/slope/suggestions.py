@@ -87,13 +87,13 @@ class AnotherDraw:
         Without a mean value if that hardly narrowed them.
     is_alone : bool
         Whether the other parts of its certificate hardly narrow them.
-    row_sums_width : float
-        `RowSumBounds.width` if row sums are among those that do; else 0.
+    row_sums_widths : array or None
+        `RowSumBounds.widths` if row sums are among those that do; else None.
     """
 
     bounds: SlopeBounds
     is_alone: bool
-    row_sums_width: float = 0.0
+    row_sums_widths: Array | None = None
 
     @classmethod
     @overflow_means_unbounded()
@@ -114,7 +114,7 @@ class AnotherDraw:
             return cls(parts[chosen], is_alone[chosen])
         others = replace(certificate, parts=tuple(part for part in certificate.parts if part is not row_sums))
         is_worthwhile = least * HARDLY_WIDER < np.ptp(others.score_bounds(rows), axis=1).sum()
-        return cls(parts[chosen], is_alone[chosen], row_sums.width if is_worthwhile else 0.0)
+        return cls(parts[chosen], is_alone[chosen], row_sums.widths if is_worthwhile else None)
 
     @property
     def is_closed(self) -> bool:
