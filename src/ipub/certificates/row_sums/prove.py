@@ -65,7 +65,8 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | No
     both = np.concatenate([table.directions, -table.directions])
     first = _first_order_changes(at_w, both)
     if widths is not None:
-        return _closed(at_w, both, first, GROWTH * _of_directions(table, widths), MOST_ROUNDS_ALIKE, 0)
+        start = GROWTH * np.maximum(_of_directions(table, widths), 1.0)  # what is narrower than that does not close
+        return _closed(at_w, both, first, start, MOST_ROUNDS_ALIKE, 0)
     start = np.full(len(both), FIRST_WIDTHS[0])
     for n_refined in _worth_trying(at_w, both, first):
         proved = _closed(at_w, both, first, start, MOST_ROUNDS, n_refined)
