@@ -87,7 +87,7 @@ def assert_hold(ranges: Ranges, models: list[ExactModel], X_test: np.ndarray) ->
 @each_penalty
 def test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out(penalty, intercept, report_proofs):
     count, n_settled, sides = 0, 0, 0
-    for number in range(8):
+    for number in range(6):
         rng = np.random.default_rng([0, number, len(penalty), intercept])
         case = tiny(rng, number, penalty, intercept)
         solution = draw_solution(rng, case, MODELS[number % len(MODELS)])
@@ -212,7 +212,7 @@ def drawn(rng: Generator, number: int, penalty: str) -> tuple[Case, np.ndarray, 
 def test_row_sums_with_settled_rows_hold_for_every_w_and_completion(penalty, monkeypatch):
     """Settled by what another certificate knows, by ranges, or by one after the other; on several blocks too."""
     count, n_settled, without_incomplete, without_complete = 0, 0, 0, 0
-    for number in range(90):
+    for number in range(72):
         rng = np.random.default_rng([1, number, len(penalty)])
         case, W, is_exact = drawn(rng, number, penalty)
         monkeypatch.setattr(slices, "BLOCK_CELLS", int(rng.choice([6, 40, 1 << 17])))
@@ -235,8 +235,8 @@ def test_row_sums_with_settled_rows_hold_for_every_w_and_completion(penalty, mon
                 scale = np.abs(Y) @ np.abs(W).T + np.abs(choice.u) @ np.abs(F).T
                 assert (bounds[:, None] >= value - 1e-11 * scale).all(), number
                 count += value.size
-    assert count > 5000
-    assert n_settled > 300
+    assert count > 4000
+    assert n_settled > 200
     assert min(without_incomplete, without_complete) > 0
 
 
@@ -248,10 +248,9 @@ def cancelling(rng: Generator, n: int, d: int = 3) -> Case:
     radius[: n // 8, 0] = 10.0 ** rng.uniform(-30.0, -20.0, size=n // 8)
     weight = rng.choice([0.1, 0.3, 0.7, 1.0], size=n // 2)
     y = rng.choice([-1.0, 1.0], size=n // 2)
-    case = Case(
+    return Case(
         intervals(table, radius), np.tile(y, 2), np.tile(weight, 2), LOSSES["hinge"], ElasticNet(1.0), np.eye(d)
     )
-    return case
 
 
 def exact_pull(case: Case, side: float) -> list[fmpq]:
@@ -277,9 +276,7 @@ def test_settled_sums_are_the_sums_of_their_rows_exactly(how, block, monkeypatch
         case = cancelling(rng, 64)
         solution = replace(train(case.problem, tol=0.1, max_iter=1), w=np.zeros(3))
         points = Points(np.zeros((1, 3)), is_exact=True)  # all scores are 0: every derivative is -y
-        table = RowTable.within(
-            case.problem, solution, certificate_of(points if how == "known" else NoBounds())
-        )
+        table = RowTable.within(case.problem, solution, certificate_of(points if how == "known" else NoBounds()))
         if how == "ranges":
             assert len(table.complete) + len(table.incomplete) == 64
             table = points.ranges(table).without_settled_rows().table
@@ -351,7 +348,9 @@ def test_leaving_settled_rows_out_changes_no_bound_but_for_rounding(penalty, int
         assert len(smaller.lower) < 0.9 * len(ranges.lower)
         bounds, before = largest_scores(smaller, Y), largest_scores(ranges, Y)
         assert (bounds <= before + 1e-6).all()
-        if not intercept:  # with one the multipliers are large where hardly a row bends, and other rounding is other advice
+        if (
+            not intercept
+        ):  # with one the multipliers are large where hardly a row bends, and other rounding is other advice
             np.testing.assert_allclose(bounds, before, rtol=1e-8, atol=1e-9)
 
 
