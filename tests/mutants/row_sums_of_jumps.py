@@ -17,9 +17,9 @@ OVERFLOW = f"{SOUND}::test_what_overflowed_settles_nothing"
 MODELS = f"{SOUND}::test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out"
 ABOVE = f"{SOUND}::test_a_supposition_is_used_for_scores_above_it_alone"
 FORGOTTEN = f"{SOUND}::test_what_is_supposed_once_is_forgotten"
-POINTWISE = f"{SOUND}::test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them"
+KNOWN = f"{SOUND}::test_known_ranges_are_those_of_completions_alone"
 FLAT = f"{SOUND}::test_where_no_row_is_near_its_kink_and_nothing_bends_nothing_fails"
-LONG = f"{SOUND}::test_a_long_table_is_bounded_by_the_rows_near_their_kink_alone"
+POINTWISE = f"{SOUND}::test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them"
 ROOM = "certificates/row_sums"
 
 
@@ -37,7 +37,7 @@ MUTANTS = (
         "loss.derivative_range(block.y, down(lower), up(upper))",
         SUMS,
     ),
-    mutant("the least size of a weight settles", "settled", ".max(axis=1)\n", ".min(axis=1)\n", SUMS),
+    mutant("the least size of a weight settles", "settled", ".max(axis=1)\n", ".min(axis=1)\n", KINK),
     mutant(
         "a row with a missing category is settled",
         "settled",
@@ -270,6 +270,7 @@ MUTANTS = (
         "is_vertical = at_jump[:-1] | at_jump[1:]",
         CHORDS,
         LINES,
+        equivalent="Only steps jump, and on the pieces of a step the derivative does not rise.",
     ),
     mutant(
         "points are not in the order of their scores",
@@ -309,7 +310,20 @@ MUTANTS = (
         "bounds",
         "ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)",
         "ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=True)",
+        KNOWN,
+    ),
+    mutant(
+        "of a step the path alone is searched",
+        "bounds",
+        "self.ranges if self.path is None and self.ranges.variant_graph.is_step else self.path",
+        "self.path",
         POINTWISE,
-        LONG,
+    ),
+    mutant(
+        "flat systems are not solved",
+        "multipliers",
+        "        return np.asarray(np.linalg.pinv(K, hermitian=True) @ right)",
+        "        raise",
+        FLAT,
     ),
 )
