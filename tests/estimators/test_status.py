@@ -65,6 +65,8 @@ def scores_of_fillings(clf, X, y, rows, count=8, weight=None):
         {"alpha": 1.0, "loss": "smoothed_hinge", "class_weight": "balanced"},
         {"alpha": 0.1, "l1_ratio": 0.3},
         {"alpha": 1.0, "loss": "hinge"},
+        {"alpha": 0.3, "loss": "hinge", "certificate": "pointwise"},
+        {"alpha": 0.05, "loss": "hinge", "l1_ratio": 0.2, "tol": 0.1},
     ],
     ids=str,
 )
@@ -93,6 +95,22 @@ def test_ruling_out_0_proves_more_than_bounds_do():
     clf = BoundedClassifier(alpha=0.03).fit(X, y)
     assert clf.certificate_.part(RowSumBounds).path is not None
     rows = EASY[:1] + np.linspace(0.3, 0.7, 1000)[:, None] * (EASY[1:] - EASY[:1])
+    left = np.flatnonzero(clf.predict_set(rows).sum(axis=1) == 2)
+    rows = rows[np.concatenate([left[:3], left[-3:]])]
+    certain = clf.predict_status(rows) == "certain"
+    assert certain.any()
+    scores = scores_of_fillings(clf, X, y, rows)
+    assert (np.sign(scores[:, certain]) == np.sign(clf.decision_function(rows[certain]))).all()
+
+
+def test_with_the_hinge_ruling_out_0_proves_more_than_bounds_do(monkeypatch):
+    """Over ranges of completions alone, as there is no path."""
+    X, y = table(n=60, holes=0.05)
+    clf = BoundedClassifier(alpha=0.1, loss="hinge", fit_intercept=False).fit(X, y)
+    part = clf.certificate_.part(RowSumBounds)
+    assert part.path is None
+    assert part.searched is part.ranges
+    rows = EASY[:1] + np.linspace(0.3, 0.7, 1000)[:, None] * (EASY[1:] - EASY[:1]) + 0.2 * T[:1]
     left = np.flatnonzero(clf.predict_set(rows).sum(axis=1) == 2)
     rows = rows[np.concatenate([left[:3], left[-3:]])]
     certain = clf.predict_status(rows) == "certain"

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from mutants import arithmetic, draws, fillings, labels_and_rows, promises, regions, row_sums, ruled_out_scores, slopes
+from mutants import (
+    arithmetic,
+    draws,
+    fillings,
+    labels_and_rows,
+    promises,
+    regions,
+    row_sums,
+    row_sums_of_jumps,
+    ruled_out_scores,
+    slopes,
+)
 from mutants.entry import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -11,6 +22,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *labels_and_rows.MUTANTS,
     *slopes.MUTANTS,
     *row_sums.MUTANTS,
+    *row_sums_of_jumps.MUTANTS,
     *ruled_out_scores.MUTANTS,
     *fillings.MUTANTS,
     *draws.MUTANTS,

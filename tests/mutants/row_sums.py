@@ -46,9 +46,9 @@ SLOPES = (
     "certificates/test_row_sums_and_slopes.py::test_of_rows_with_weight_the_moves_are_those_that_are_known",
 )
 ROOM = "certificates/row_sums"
-NEXT_TO_A_JUMP = (
-    "Next to a jump the distance from the chord is at least the whole jump, twice the radius; elsewhere the radius is "
-    "rounding, a few units of the derivative, less than what the sum over the rows adds for its own."
+ROUNDING_ALONE = (
+    "At a jump the two points have no radius; elsewhere it is rounding, a few units of the derivative, less than what "
+    "the sum over the rows adds for its own."
 )
 
 
@@ -64,8 +64,8 @@ MUTANTS = (
     mutant(
         "a jump between points is not seen",
         "graphs",
-        "rise = np.maximum(up(high[1:] - low[:-1]), 0.0)",
-        "rise = np.maximum(up(low[1:] - high[:-1]), 0.0)",
+        "np.maximum(up(high[1:] - low[:-1]), 0.0)",
+        "np.maximum(up(low[1:] - high[:-1]), 0.0)",
         CHORDS,
     ),
     mutant(
@@ -102,7 +102,7 @@ MUTANTS = (
         "down(points.middle - points.radius)",
         "down(points.middle)",
         LINES,
-        equivalent=NEXT_TO_A_JUMP,
+        equivalent=ROUNDING_ALONE,
     ),
     mutant(
         "a line below the middle of a jump",
@@ -110,7 +110,7 @@ MUTANTS = (
         "up(points.middle + points.radius)",
         "up(points.middle)",
         LINES,
-        equivalent=NEXT_TO_A_JUMP,
+        equivalent=ROUNDING_ALONE,
     ),
     # --- ranges -------------------------------------------------------------------------------------------------------
     mutant(
@@ -593,8 +593,8 @@ MUTANTS = (
     mutant(
         "the condition's multiplier is not shifted",
         "multipliers",
-        "np.linalg.solve(choice.curvature, (Y - taken)[..., None])",
-        "np.linalg.solve(choice.curvature, Y[..., None])",
+        "_solved(choice.curvature, (Y - taken)[..., None])",
+        "_solved(choice.curvature, Y[..., None])",
         NARROWER,
     ),
     mutant(

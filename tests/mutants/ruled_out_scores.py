@@ -26,8 +26,8 @@ MUTANTS = (
     Mutant(
         "a lower bound on the score rules it out",
         SCORES,
-        "lowest > supposed.score",
-        "lowest >= supposed.score",
+        "-largest_scores(ranges, -t)[0] > supposed.score",
+        "-largest_scores(ranges, -t)[0] >= supposed.score",
         (STRICT,),
     ),
     Mutant(
@@ -70,15 +70,15 @@ MUTANTS = (
     Mutant(
         "w at the score is on a side",
         SCORES,
-        "return not low <= score <= high and no_model_at",
-        "return no_model_at",
+        "    if low <= score <= high:\n        return False\n",
+        "",
         (SIDE,),
     ),
     Mutant(
         "w between its own bounds is on a side",
         SCORES,
-        "not low <= score <= high",
-        "not low < score < high",
+        "if low <= score <= high:",
+        "if low < score < high:",
         (SIDE,),
     ),
     Mutant(
@@ -91,15 +91,15 @@ MUTANTS = (
     Mutant(
         "the lower bound is the upper of t",
         SCORES,
-        "-_lowered(path, -t, -low, 0.5 * seconds)",
-        "-_lowered(path, t, -low, 0.5 * seconds)",
+        "-_lowered(ranges, -t, -low, 0.5 * seconds)",
+        "-_lowered(ranges, t, -low, 0.5 * seconds)",
         (MOVED, ATTACK),
     ),
     Mutant(
         "scores ruled out over ranges of completions alone",
         "certificates/pointwise.py",
-        "path = None if row_sums is None else row_sums.path",
-        "path = None if row_sums is None else row_sums.ranges",
+        "searched = None if row_sums is None else row_sums.searched",
+        "searched = None if row_sums is None else row_sums.ranges",
         (CENTERS, KNOWN),
     ),
     Mutant(
@@ -112,8 +112,8 @@ MUTANTS = (
     Mutant(
         "known ranges are those of a path",
         "certificates/row_sums/bounds.py",
-        "return RowSumBounds(narrowed(ranges)) if",
-        "return RowSumBounds(narrowed(ranges), 0.0, ranges) if",
+        "return RowSumBounds(narrowed(ranges))\n",
+        "return RowSumBounds(narrowed(ranges), 0.0, ranges)\n",
         (KNOWN,),
     ),
     Mutant(
@@ -155,22 +155,22 @@ MUTANTS = (
     Mutant(
         "sides over ranges of completions alone",
         STATES,
-        "is_on_one_side(row_sums.path, t",
-        "is_on_one_side(row_sums.ranges, t",
+        "searched = None if row_sums is None else row_sums.searched",
+        "searched = None if row_sums is None else row_sums.ranges",
         (CATEGORIES,),
     ),
     Mutant(
         "the side of another number",
         STATES,
-        "row_sums.path, t, 0.0, effort",
-        "row_sums.path, t, -1.0, effort",
+        "searched, t, 0.0, effort",
+        "searched, t, -1.0, effort",
         (HOLES,),
     ),
     Mutant(
         "ranges without a path prove sides",
-        STATES,
-        "if row_sums is None or row_sums.path is None or not len(left):",
-        "if row_sums is None or not len(left):",
+        "certificates/row_sums/bounds.py",
+        "self.ranges if self.path is None and self.ranges.variant_graph.is_step else self.path",
+        "self.ranges if self.path is None else self.path",
         (f"{STATUS}::test_ranges_without_a_path_prove_no_side",),
     ),
     Mutant(

@@ -10,6 +10,7 @@ from flint import fmpq
 
 from ipub.certificates import CERTIFICATES, Certificate, PointwiseBounds, RowSumBounds, with_effort
 from ipub.certificates.certificate import Needs, ScoreBounds, TrainedModel
+from ipub.certificates.row_sums import bounds as bounds_module
 from ipub.certificates.row_sums import ruled_out_scores as module
 from ipub.certificates.row_sums.bounds import row_sum_bounds_within
 from ipub.certificates.row_sums.multipliers import choose
@@ -87,7 +88,7 @@ def assert_hold(ranges: Ranges, models: list[ExactModel], X_test: np.ndarray) ->
 @each_penalty
 def test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out(penalty, intercept, report_proofs):
     count, n_settled, sides = 0, 0, 0
-    for number in range(8):
+    for number in range(6):
         rng = np.random.default_rng([0, number, len(penalty), intercept])
         case = tiny(rng, number, penalty, intercept)
         solution = draw_solution(rng, case, MODELS[number % len(MODELS)])
@@ -212,7 +213,7 @@ def drawn(rng: Generator, number: int, penalty: str) -> tuple[Case, np.ndarray, 
 def test_row_sums_with_settled_rows_hold_for_every_w_and_completion(penalty, monkeypatch):
     """Settled by what another certificate knows, by ranges, or by one after the other; on several blocks too."""
     count, n_settled, without_incomplete, without_complete = 0, 0, 0, 0
-    for number in range(90):
+    for number in range(72):
         rng = np.random.default_rng([1, number, len(penalty)])
         case, W, is_exact = drawn(rng, number, penalty)
         monkeypatch.setattr(slices, "BLOCK_CELLS", int(rng.choice([6, 40, 1 << 17])))
@@ -235,8 +236,8 @@ def test_row_sums_with_settled_rows_hold_for_every_w_and_completion(penalty, mon
                 scale = np.abs(Y) @ np.abs(W).T + np.abs(choice.u) @ np.abs(F).T
                 assert (bounds[:, None] >= value - 1e-11 * scale).all(), number
                 count += value.size
-    assert count > 5000
-    assert n_settled > 300
+    assert count > 4000
+    assert n_settled > 200
     assert min(without_incomplete, without_complete) > 0
 
 
@@ -248,10 +249,9 @@ def cancelling(rng: Generator, n: int, d: int = 3) -> Case:
     radius[: n // 8, 0] = 10.0 ** rng.uniform(-30.0, -20.0, size=n // 8)
     weight = rng.choice([0.1, 0.3, 0.7, 1.0], size=n // 2)
     y = rng.choice([-1.0, 1.0], size=n // 2)
-    case = Case(
+    return Case(
         intervals(table, radius), np.tile(y, 2), np.tile(weight, 2), LOSSES["hinge"], ElasticNet(1.0), np.eye(d)
     )
-    return case
 
 
 def exact_pull(case: Case, side: float) -> list[fmpq]:
@@ -317,11 +317,20 @@ def test_a_row_whose_scores_end_at_its_kink_is_not_settled():
     radius[3, 0] = 0.25
     case = Case(intervals(table, radius), np.ones(4), None, LOSSES["hinge"], ElasticNet(1.0), np.ones((1, 1)))
     solution = train(case.problem)
-    for ends, left in (((0.0, 1.0), 2), ((0.0, np.nextafter(1.0, 0.0)), 1), ((0.0, 0.4), 0), ((1.0, 1.2), 1)):
+    # The last row is as high as 0.75 w: what its cell may add is that of the greatest weight.
+    for ends, n_complete, n_incomplete in (
+        ((0.0, 1.0), 2, 0),
+        ((0.0, np.nextafter(1.0, 0.0)), 1, 0),
+        ((0.0, 0.4), 0, 0),
+        ((1.0, 1.2), 1, 0),
+        ((0.0, 1.5), 2, 1),
+        ((1.4, 1.5), 0, 1),
+    ):
         points = Points(np.array(ends)[:, None], is_exact=True)
         for known in (points, NoBounds()):
-            rows = points.ranges(RowTable.within(case.problem, solution, certificate_of(known)))
-            assert len(rows.without_settled_rows().table.complete) == left
+            ranges = points.ranges(RowTable.within(case.problem, solution, certificate_of(known)))
+            left = ranges.without_settled_rows().table
+            assert (len(left.complete), len(left.incomplete)) == (n_complete, n_incomplete)
 
 
 def middle_case(
@@ -427,6 +436,20 @@ def test_where_no_row_is_near_its_kink_and_nothing_bends_nothing_fails():
         assert np.isfinite(largest_scores(each, case.X_test)).all()
         assert no_model_at(each, SupposedScore(case.X_test[0], 100.0))
         no_model_at(each, SupposedScore(case.X_test[0], -100.0))
+
+
+def test_known_ranges_are_those_of_completions_alone(monkeypatch):
+    """What another certificate knows says nothing of the way from w to a completion: no single score is ruled out."""
+    case, seen = middle_case(), []
+    solution = train(case.problem)
+
+    def recorded(ranges, *args, **kwargs):
+        seen.append(ranges)
+        return narrowed(ranges, *args, **kwargs)
+
+    plant_function(monkeypatch, bounds_module, "narrowed", recorded)
+    assert row_sum_bounds_within(case.problem, solution, CERTIFICATES["slope"](case.problem, solution)) is not None
+    assert [ranges.on_path for ranges in seen] == [False]
 
 
 @each_intercept

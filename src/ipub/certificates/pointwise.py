@@ -1,9 +1,9 @@
-"""Near exact bounds for single rows: certain trends, cell by cell (Theorem 7), and scores ruled out (Theorem 13).
+"""Near exact bounds for single rows: certain trends, cell by cell (Theorem 7), and scores ruled out (section 17).
 
 Where the score of a row provably rises (or falls) with an uncertain cell, whatever all other cells are, its highest
 value is found with that cell at its upper (lower) end. So the cell is fixed there, the model is retrained, and the
 same is done with the cells that are left: their box is smaller, so more of them can be decided. What remains in the
-end is a value that a completion attains, and the width of a small certificate. Where row sums closed, scores that no
+end is a value that a completion attains, and the width of a small certificate. Where there are row sums, scores that no
 model gives are cut off as well.
 """
 
@@ -177,7 +177,7 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
 
 @dataclass(frozen=True)
 class PointwiseBounds(RetrainingBounds):
-    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorem 13).
+    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorems 13, 14).
 
     Attributes
     ----------

@@ -1,0 +1,329 @@
+"""Mutants of row sums where the derivative jumps: settled rows, steps, and scores ruled out off the path."""
+
+from __future__ import annotations
+
+from mutants.entry import Mutant
+
+UNITS, SOUND = "certificates/test_row_sums.py", "soundness/test_row_sums_of_jumps.py"
+CHORDS = f"{UNITS}::test_no_derivative_is_farther_from_a_chord_than_said"
+LINES = f"{UNITS}::test_lines_are_above_and_below_the_derivative_everywhere"
+STEPS = f"{UNITS}::test_a_jump_is_two_points_and_the_pieces_of_a_step_are_exact"
+SUMS = f"{SOUND}::test_row_sums_with_settled_rows_hold_for_every_w_and_completion"
+EXACT = f"{SOUND}::test_settled_sums_are_the_sums_of_their_rows_exactly"
+PRODUCT = f"{SOUND}::test_the_product_with_settled_sums_is_rounded_outward"
+KINK = f"{SOUND}::test_a_row_whose_scores_end_at_its_kink_is_not_settled"
+SAME = f"{SOUND}::test_leaving_settled_rows_out_changes_no_bound_but_for_rounding"
+OVERFLOW = f"{SOUND}::test_what_overflowed_settles_nothing"
+MODELS = f"{SOUND}::test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out"
+ABOVE = f"{SOUND}::test_a_supposition_is_used_for_scores_above_it_alone"
+FORGOTTEN = f"{SOUND}::test_what_is_supposed_once_is_forgotten"
+KNOWN = f"{SOUND}::test_known_ranges_are_those_of_completions_alone"
+FLAT = f"{SOUND}::test_where_no_row_is_near_its_kink_and_nothing_bends_nothing_fails"
+POINTWISE = f"{SOUND}::test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them"
+ROOM = "certificates/row_sums"
+
+
+def mutant(name: str, file: str, old: str, new: str, *tests: str, equivalent: str = "") -> Mutant:
+    """Return a mutant of a file of the room."""
+    return Mutant(name, f"{ROOM}/{file}.py", old, new, tests, equivalent)
+
+
+MUTANTS = (
+    # --- rows settled by what is known --------------------------------------------------------------------------------
+    mutant(
+        "cells do not move the score of a settled row",
+        "settled",
+        "loss.derivative_range(block.y, down(lower - move), up(upper + move))",
+        "loss.derivative_range(block.y, down(lower), up(upper))",
+        SUMS,
+    ),
+    mutant("the least size of a weight settles", "settled", ".max(axis=1)\n", ".min(axis=1)\n", KINK),
+    mutant(
+        "a row with a missing category is settled",
+        "settled",
+        "    is_settled[block.missing_categories.rows] = False\n",
+        "",
+        SUMS,
+    ),
+    mutant(
+        "settled rows of weight one", "settled", "is_settled, block.weight * low, 0.0", "is_settled, low, 0.0", SUMS
+    ),
+    mutant(
+        "cells of settled rows do not pull",
+        "settled",
+        "np.bincount(j, np.abs(pull)[i] * R, minlength=d)",
+        "np.bincount(j, 0.0 * np.abs(pull)[i] * R, minlength=d)",
+        SUMS,
+    ),
+    mutant(
+        "cells of settled rows pull with their sign",
+        "settled",
+        "np.bincount(j, np.abs(pull)[i] * R, minlength=d)",
+        "np.bincount(j, pull[i] * R, minlength=d)",
+        SUMS,
+    ),
+    mutant("settled sums without their rounding", "settled", "sum_error(sums.size, n)", "0.0 * sums.size", EXACT),
+    mutant(
+        "settled sums relative to what is left of them",
+        "settled",
+        "_Sums(pull @ block.center, np.abs(pull) @ np.abs(block.center), radius)",
+        "_Sums(pull @ block.center, np.abs(pull @ block.center), radius)",
+        EXACT,
+    ),
+    mutant(
+        "settled sums of weights that are not divided",
+        "settled",
+        "middle, n = sums.pull / rows.total_weight,",
+        "middle, n = sums.pull,",
+        SUMS,
+    ),
+    mutant(
+        "rows that are settled are gathered too", "settled", "~is_settled & (block.weight", "(block.weight", SUMS, KINK
+    ),
+    mutant(
+        "rows that are not settled are lost",
+        "settled",
+        "whole_block(block, ~is_settled & (block.weight > 0.0))",
+        "whole_block(block, ~is_settled & (block.weight > 0.5))",
+        SUMS,
+    ),
+    # --- rows settled by ranges ---------------------------------------------------------------------------------------
+    mutant(
+        "cells do not move the score of a row that ranges settle",
+        "ranges",
+        "table.incomplete_graph.range(*self.row_scores)\n        complete, incomplete",
+        "table.incomplete_graph.range(self.row_lower, self.row_upper)\n        complete, incomplete",
+        SUMS,
+    ),
+    mutant(
+        "ranges settle a row with a missing category",
+        "ranges",
+        "        for missing in table.missing:\n            incomplete[missing.rows] = False\n",
+        "",
+        SUMS,
+    ),
+    mutant(
+        "a row at its kink is settled",
+        "ranges",
+        "low, high = table.complete_graph.range(self.lower[at], self.upper[at])",
+        "low, high = table.complete_graph.range(0.999 * self.lower[at], 0.999 * self.upper[at])",
+        KINK,
+    ),
+    mutant(
+        "what overflowed is sorted behind the other end",
+        "ranges",
+        "        lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)\n",
+        "",
+        OVERFLOW,
+    ),
+    mutant(
+        "cells of rows that ranges settle do not pull",
+        "table",
+        "sum_upper(self.settled.radius + radius + error,",
+        "sum_upper(self.settled.radius + error,",
+        SUMS,
+    ),
+    mutant(
+        "what is settled already loses its radius",
+        "table",
+        "sum_upper(self.settled.radius + radius + error,",
+        "sum_upper(radius + error,",
+        SUMS,
+    ),
+    mutant(
+        "what is settled already is forgotten",
+        "table",
+        "Settled(self.settled.middle + pull @ rows, radius)",
+        "Settled(pull @ rows, radius)",
+        SUMS,
+    ),
+    mutant(
+        "rows that ranges settle without their rounding",
+        "table",
+        "error = sum_error(size, len(rows) + 8)",
+        "error = 0.0 * size",
+        EXACT,
+    ),
+    mutant(
+        "incomplete rows that ranges settle have no weight",
+        "table",
+        "np.where(incomplete, self.incomplete_weight * derivatives[1], 0.0)",
+        "np.where(incomplete, derivatives[1], 0.0)",
+        SUMS,
+    ),
+    mutant(
+        "complete rows that ranges settle have no weight",
+        "table",
+        "(self.complete_weight * derivatives[0])[complete]",
+        "derivatives[0][complete]",
+        SUMS,
+    ),
+    mutant(
+        "derivatives of the rows that are left",
+        "table",
+        "(self.complete_weight * derivatives[0])[complete]",
+        "(self.complete_weight * derivatives[0])[: int(complete.sum())]",
+        SUMS,
+    ),
+    mutant(
+        "cells of rows that are left out stay",
+        "table",
+        "cells, position = left[self.cell_rows], np.cumsum(left) - 1",
+        "cells, position = np.ones(len(self.cell_rows), dtype=bool), np.cumsum(left) - 1",
+        SUMS,
+    ),
+    mutant(
+        "the weights' directions are lost",
+        "table",
+        "weights_at=place[self.weights_at],\n            settled",
+        "weights_at=self.weights_at % len(used),\n            settled",
+        SUMS,
+        SAME,
+    ),
+    mutant(
+        "complete rows take the ranges of others",
+        "table",
+        "complete_at=place[self.complete_at[kept]]",
+        "complete_at=self.complete_at[kept] % len(used)",
+        SUMS,
+        SAME,
+    ),
+    mutant(
+        "incomplete rows take the ranges of others",
+        "table",
+        "incomplete_at=place[self.incomplete_at[left]]",
+        "incomplete_at=self.incomplete_at[left] % len(used)",
+        SUMS,
+        SAME,
+    ),
+    mutant(
+        "the labels of the rows before",
+        "table",
+        "complete_graph=self.complete_graph.of_rows(kept)",
+        "complete_graph=self.complete_graph.of_rows(np.sort(kept)[::-1])",
+        SUMS,
+    ),
+    mutant(
+        "an l1 penalty takes the steps of rows",
+        "graphs",
+        "return SignGraph(self.kappa[which])",
+        "return SignGraph(0.5 * self.kappa[which])",
+        SUMS,
+    ),
+    # --- what settled rows add ----------------------------------------------------------------------------------------
+    mutant("settled rows push", "upper", "settled, around = -(u @", "settled, around = (u @", SUMS),
+    mutant(
+        "settled rows do not pull", "upper", "settled, around = -(u @", "settled, around = -0.0 * (u @", SUMS, MODELS
+    ),
+    mutant(
+        "cells of settled rows are left out",
+        "upper",
+        "np.abs(u) @ table.settled.radius",
+        "0.0 * np.abs(u) @ table.settled.radius",
+        SUMS,
+    ),
+    mutant(
+        "cells of settled rows pull along u",
+        "upper",
+        "np.abs(u) @ table.settled.radius",
+        "u @ table.settled.radius",
+        SUMS,
+    ),
+    mutant("the product with settled sums is not rounded", "upper", "(d + 8) * EPS * size]", "0.0 * size]", PRODUCT),
+    # --- jumps --------------------------------------------------------------------------------------------------------
+    mutant(
+        "the derivative after a jump comes first",
+        "graphs",
+        "np.where(at_jump & ~is_first, high, low), np.where(is_first, low, high)",
+        "np.where(is_first, high, low), np.where(at_jump & ~is_first, low, high)",
+        CHORDS,
+        LINES,
+    ),
+    mutant(
+        "a jump is one point",
+        "graphs",
+        "is_first = at_jump & (np.cumsum(at_jump, axis=0) == 1)",
+        "is_first = at_jump",
+        CHORDS,
+        LINES,
+    ),
+    mutant(
+        "a jump is the point after it",
+        "graphs",
+        "is_first = at_jump & (np.cumsum(at_jump, axis=0) == 1)",
+        "is_first = at_jump & False",
+        CHORDS,
+        LINES,
+    ),
+    mutant(
+        "a jump at the end of a range is not seen",
+        "graphs",
+        "(jump >= lower) & (jump <= upper)",
+        "(jump > lower) & (jump < upper)",
+        CHORDS,
+        LINES,
+    ),
+    mutant(
+        "every piece next to a jump is vertical",
+        "graphs",
+        "is_vertical = at_jump[:-1] & at_jump[1:]",
+        "is_vertical = at_jump[:-1] | at_jump[1:]",
+        CHORDS,
+        LINES,
+        equivalent="Only steps jump, and on the pieces of a step the derivative does not rise.",
+    ),
+    mutant(
+        "points are not in the order of their scores",
+        "graphs",
+        "score = np.sort(np.concatenate([score, inside[None], inside[None]]), axis=0)",
+        "score = np.concatenate([score, inside[None], inside[None]])",
+        CHORDS,
+    ),
+    # --- scores ruled out off the path --------------------------------------------------------------------------------
+    mutant(
+        "factors may be negative off the path", "ruled_out_scores", "np.maximum(factor, 0.0)", "1.0 * factor", ABOVE
+    ),
+    mutant(
+        "a lower bound contradicts off the path",
+        "ruled_out_scores",
+        "if ranges.on_path and -largest",
+        "if -largest",
+        MODELS,
+        FORGOTTEN,
+    ),
+    mutant(
+        "what is supposed stays",
+        "ruled_out_scores",
+        "upper, lower = ranges.table.directions[rows], ranges.upper.copy(), ranges.lower.copy()",
+        "upper, lower = ranges.table.directions[rows], ranges.upper, ranges.lower",
+        FORGOTTEN,
+    ),
+    mutant(
+        "the other side of w",
+        "ruled_out_scores",
+        "SupposedScore(t, score) if high < score else SupposedScore(-t, -score)",
+        "SupposedScore(t, score) if high > score else SupposedScore(-t, -score)",
+        MODELS,
+    ),
+    mutant(
+        "known ranges are taken for those of a path",
+        "bounds",
+        "ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)",
+        "ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=True)",
+        KNOWN,
+    ),
+    mutant(
+        "of a step the path alone is searched",
+        "bounds",
+        "self.ranges if self.path is None and self.ranges.variant_graph.is_step else self.path",
+        "self.path",
+        POINTWISE,
+    ),
+    mutant(
+        "flat systems are not solved",
+        "multipliers",
+        "        return np.asarray(np.linalg.pinv(K, hermitian=True) @ right)",
+        "        raise",
+        FLAT,
+    ),
+)
