@@ -177,7 +177,7 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
 
 @dataclass(frozen=True)
 class PointwiseBounds(RetrainingBounds):
-    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorems 13 and 14).
+    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (section 17).
 
     Attributes
     ----------
