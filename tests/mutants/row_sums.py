@@ -62,10 +62,10 @@ MUTANTS = (
     mutant("half the turn of a derivative", "graphs", "* length) * 0.25)", "* length) * 0.125)", CHORDS, LINES),
     mutant("half the bend of a derivative", "graphs", "* length) * 0.125)", "* length) * 0.0625)", CHORDS, LINES),
     mutant(
-        "a jump between points is not seen",
+        "half the rise of a derivative",
         "graphs",
         "np.maximum(up(high[1:] - low[:-1]), 0.0)",
-        "np.maximum(up(low[1:] - high[:-1]), 0.0)",
+        "np.maximum(up(0.5 * (high[1:] - low[:-1])), 0.0)",
         CHORDS,
     ),
     mutant(
@@ -81,6 +81,7 @@ MUTANTS = (
         "np.where((lower > 0.0) | (upper < 0.0), 0.0, np.inf)",
         "np.zeros_like(lower)",
         CHORDS,
+        equivalent="Ranges are cut where a step is, so no derivative leaves the chord of a piece.",
     ),
     mutant(
         "lines without the distance from the chord",

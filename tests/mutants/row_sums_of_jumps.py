@@ -18,6 +18,7 @@ MODELS = f"{SOUND}::test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_th
 ABOVE = f"{SOUND}::test_a_supposition_is_used_for_scores_above_it_alone"
 FORGOTTEN = f"{SOUND}::test_what_is_supposed_once_is_forgotten"
 KNOWN = f"{SOUND}::test_known_ranges_are_those_of_completions_alone"
+SEARCHED = f"{SOUND}::test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores"
 FLAT = f"{SOUND}::test_where_no_row_is_near_its_kink_and_nothing_bends_nothing_fails"
 POINTWISE = f"{SOUND}::test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them"
 ROOM = "certificates/row_sums"
@@ -325,5 +326,12 @@ MUTANTS = (
         "        return np.asarray(np.linalg.pinv(K, hermitian=True) @ right)",
         "        raise",
         FLAT,
+    ),
+    mutant(
+        "ranges that are searched alone are not kept",
+        "bounds",
+        "(problem.loss.is_smooth or len(table.directions) > FEW_DIRECTIONS)",
+        "True",
+        SEARCHED,
     ),
 )

@@ -452,6 +452,28 @@ def test_known_ranges_are_those_of_completions_alone(monkeypatch):
     assert [ranges.on_path for ranges in seen] == [False]
 
 
+def test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores(monkeypatch):
+    case = middle_case(n=60, lam=0.1, width=0.1)
+    solution = train(case.problem)
+    plant_function(monkeypatch, bounds_module, "can_be_narrowed", lambda _: False)
+    certificate = CERTIFICATES["pointwise"](case.problem, solution)
+    found = certificate.part(RowSumBounds)
+    assert found.is_for_search_alone
+    assert np.isinf(found.ends(case.X_test)).all()
+    before = certificate.score_bounds(case.X_test)
+    bounds = with_effort(certificate, 0.2).score_bounds(case.X_test, TrainedModel(case.problem, solution))
+    assert np.ptp(bounds, axis=1).sum() < 0.95 * np.ptp(before, axis=1).sum()
+    for completed in completed_tables(np.random.default_rng(10), case, 4, with_centers=False):
+        model = retrain(case, completed)
+        assert (bounds[:, 0] <= model.highest).all()
+        assert (bounds[:, 1] >= model.lowest).all()
+    monkeypatch.setattr(bounds_module, "FEW_DIRECTIONS", 0)
+    certificate = CERTIFICATES["pointwise"](case.problem, solution)
+    assert certificate.part(RowSumBounds) is None
+    assert certificate.part(PointwiseBounds) is None
+    assert "row sums narrow nothing here" in certificate.note
+
+
 @each_intercept
 @each_penalty
 def test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them(penalty, intercept):

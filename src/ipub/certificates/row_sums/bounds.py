@@ -25,6 +25,10 @@ from ipub.solvers import Solution
 NOT_CLOSED = "Row sums did not close at this penalty; a larger alpha may close them."
 """The note where ranges were tried, and none proved itself."""
 
+FEW_DIRECTIONS = 1_000
+"""Where derivatives jump and ranges are no more than this, scores are ruled out in them even if row sums alone do not
+narrow them."""
+
 
 @dataclass(frozen=True)
 class RowSumBounds(ScoreBounds):
@@ -38,11 +42,15 @@ class RowSumBounds(ScoreBounds):
         How wide the ranges were when they were proved (`ProvedRanges.widths`); None if they were known.
     path : Ranges or None
         Ranges that also hold on the way from w to the completions, which Theorem 13 needs; None if they were known.
+    is_for_search_alone : bool
+        Whether scores are ruled out in the ranges, but row sums over them bound nothing that is not bounded better by
+        what they are from: then `ends` are infinite, which saves time.
     """
 
     ranges: Ranges
     widths: Array | None = None
     path: Ranges | None = None
+    is_for_search_alone: bool = False
     name: str = "row sums"
 
     @property
@@ -59,6 +67,8 @@ class RowSumBounds(ScoreBounds):
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         X = np.asarray(X, dtype=float)
+        if self.is_for_search_alone:
+            return np.full(len(X), -np.inf), np.full(len(X), np.inf)
         return -largest_scores(self.ranges, -X), largest_scores(self.ranges, X)
 
     def without_training_rows(self) -> None:
@@ -113,18 +123,20 @@ def _proved_bounds(at_w: Ranges, widths: Array | None) -> RowSumBounds | None:
 def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certificate) -> RowSumBounds | None:
     """Return bounds by row sums over the ranges that a certificate gives; None if they would not be narrower.
 
-    Where the derivative of the loss jumps, these are the only row sums: no ranges prove themselves.
+    Where the derivative of the loss jumps, these are the only row sums: no ranges prove themselves. If they are few,
+    they are kept in any case, as scores can be ruled out in them.
     """
     table = RowTable.within(problem, solution, known) if np.isfinite(solution.w).all() else None
     if table is None or not problem.rows.count_uncertain():
         return None
     ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
     try:
-        if not can_be_narrowed(ranges):
+        is_narrower = can_be_narrowed(ranges)
+        if not is_narrower and (problem.loss.is_smooth or len(table.directions) > FEW_DIRECTIONS):
             return None
         if problem.loss.is_smooth:
             return RowSumBounds(narrowed(ranges))
-        return RowSumBounds(narrowed(ranges, MOST_NARROWED_OF_JUMPS, settle=True))
+        return RowSumBounds(narrowed(ranges, MOST_NARROWED_OF_JUMPS, settle=True), is_for_search_alone=not is_narrower)
     except np.linalg.LinAlgError:
         return None
 
