@@ -471,7 +471,7 @@ def test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores(monkeypatch
     certificate = CERTIFICATES["pointwise"](case.problem, solution)
     assert certificate.part(RowSumBounds) is None
     assert certificate.part(PointwiseBounds) is None
-    assert "row sums narrow nothing here" in certificate.note
+    assert "there are no row sums here" in certificate.note
 
 
 @each_intercept

@@ -54,16 +54,18 @@ def unsupported_reason(problem: Problem) -> str:
 
 def no_trends(problem: Problem) -> str:
     """Return why the trends of Theorem 7 do not apply to a problem; "" if they do."""
+    if reason := unsupported_reason(problem):
+        return reason
     if problem.rows.categories:
         return "A missing category has no trend, so there are no pointwise bounds: 'tight' is used instead."
     if problem.penalty.kappa > 0.0:
         return "With an l1 penalty there are no pointwise bounds: 'tight' is used instead."
     if not problem.loss.is_smooth:
         return (
-            f"The derivative of {problem.loss.name} jumps, and row sums narrow nothing here, so there are no pointwise "
+            f"The derivative of {problem.loss.name} jumps, and there are no row sums here, so there are no pointwise "
             "bounds: 'tight' is used instead."
         )
-    return unsupported_reason(problem)
+    return ""
 
 
 def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:

@@ -110,16 +110,16 @@ class Rows(ABC):
 
     def reduce_and_gather(self, kernel: Kernel, *args: Any, most: int = MOST_GATHERED) -> tuple[Any, Any]:
         """Do both in one pass, for a kernel that returns a pair: what is added up, and what is joined."""
-        gathered: list[Any] = []
+        gathered = _Gathered(most)
 
         def sums() -> Iterator[Any]:
             for part, kept in self.results(kernel, *args):
-                gathered.append(kept)
+                gathered.add(kept)
                 yield part
 
         with overflow_means_unbounded():
             total = added(sums())
-        return total, joined(gathered, most)
+        return total, gathered.joined()
 
     def map(self, kernel: Kernel, *args: Any) -> PerBlock:
         """Return the result of the kernel for each block, as an argument of later passes."""
@@ -179,14 +179,29 @@ def _sum(total: Any, part: Any, in_place: bool) -> Any:
 
 def joined(parts: Iterable[Any], most: int = MOST_GATHERED) -> Any:
     """Join (named) tuples of arrays, field by field, in order; None if they hold more than `most` numbers."""
-    kept, numbers = [], 0
+    gathered = _Gathered(most)
     for part in parts:
-        numbers += _count_numbers(part)
-        if numbers <= most:
-            kept.append(part)
-        else:  # Every block is still computed: sums over the same pass need it.
-            kept.clear()
-    return _concatenated(kept) if numbers <= most else None
+        gathered.add(part)
+    return gathered.joined()
+
+
+class _Gathered:
+    """Parts that are kept as long as they hold at most so many numbers."""
+
+    def __init__(self, most: int) -> None:
+        self._parts: list[Any] = []
+        self._numbers, self._most = 0, most
+
+    def add(self, part: Any) -> None:
+        self._numbers += _count_numbers(part)
+        if self._numbers <= self._most:
+            self._parts.append(part)
+        else:
+            self._parts.clear()
+
+    def joined(self) -> Any:
+        """Return the parts, joined field by field; None if they were too many."""
+        return _concatenated(self._parts) if self._numbers <= self._most else None
 
 
 def _count_numbers(part: Any) -> int:

@@ -325,7 +325,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         - ``"unproved"``: neither. So are rows of more than two classes that are not certain.
 
         Certainty takes less than bounds: it is enough that no filling gives the row a score of 0. So rows may be
-        certain here that are not by `predict_set`. Up to `effort` seconds are spent on a row.
+        certain here that are not by `predict_set`. Up to `effort` seconds are spent on a row that is neither certain
+        by its bounds nor open; fillings that change its class are searched for before.
 
         Parameters
         ----------

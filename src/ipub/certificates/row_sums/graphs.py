@@ -18,7 +18,7 @@ class Graph(ABC):
 
     @property
     def is_step(self) -> bool:
-        """Whether every derivative is constant before its jump, and after it."""
+        """Whether the derivatives of all rows are constant before their jump, and after it."""
         return False
 
     @abstractmethod

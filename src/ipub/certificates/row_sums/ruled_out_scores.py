@@ -29,6 +29,9 @@ LEAST_GAIN = 0.02
 MOST_COMPLETE = 160
 """Complete rows whose ranges are narrowed: those that matter most for the score; the others keep theirs."""
 
+MOST_COMPLETE_OFF_PATH = 400
+"""The same in ranges off the path, where each may be settled."""
+
 ENOUGH = 0.03
 """A bound this near, in distances from w's score, to a score that could not be ruled out is left."""
 
@@ -57,6 +60,7 @@ def no_model_at(ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf
         Processor time that may be spent, about.
     """
     start, t = time.process_time(), supposed.t[None]
+    spent = before_round = 0.0
     for _ in range(MOST_ROUNDS if ranges.on_path else MOST_ROUNDS_OFF_PATH):
         if not ranges.on_path:
             ranges = ranges.without_settled_rows()
@@ -65,7 +69,9 @@ def no_model_at(ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf
             return True
         if ranges.on_path and -largest_scores(ranges, -t)[0] > supposed.score:
             return True
-        if time.process_time() - start > seconds:
+        # The next round takes about as long as the last one.
+        spent, before_round = time.process_time() - start, spent
+        if spent + (spent - before_round) > seconds:
             return False
         rows = _directions_that_matter(ranges, supposed)
         Y, upper, lower = ranges.table.directions[rows], ranges.upper.copy(), ranges.lower.copy()
@@ -126,7 +132,10 @@ def _lowered(ranges: Ranges, t: Array, bound: float, seconds: float) -> float:
 
 def _inverse(ranges: Ranges) -> Array:
     """Return about the inverse of the curvature: at w, or, where derivatives jump, of the chords over their ranges."""
-    return first_inverse(ranges) if ranges.variant_graph.is_step else ranges.table.inverse_at_w
+    try:
+        return first_inverse(ranges) if ranges.variant_graph.is_step else ranges.table.inverse_at_w
+    except np.linalg.LinAlgError:
+        return np.eye(len(ranges.table.w))  # any advice will do
 
 
 def _directions_that_matter(ranges: Ranges, supposed: SupposedScore) -> NDArray[np.intp]:
@@ -135,7 +144,7 @@ def _directions_that_matter(ranges: Ranges, supposed: SupposedScore) -> NDArray[
     u = supposed.t @ _inverse(ranges)
     width = (ranges.upper - ranges.lower)[table.complete_at]
     bend = table.complete_weight * np.abs(table.complete @ u) * width**2
-    most = table.complete_at[np.argsort(-bend)[: MOST_COMPLETE if ranges.on_path else None]]
+    most = table.complete_at[np.argsort(-bend)[: MOST_COMPLETE if ranges.on_path else MOST_COMPLETE_OFF_PATH]]
     return np.unique(np.concatenate([most, table.incomplete_at, table.weights_at]))
 
 

@@ -66,7 +66,7 @@ class RowTable:
     incomplete : array of shape (n_incomplete, d)
         Centers of the other rows.
     incomplete_weight : array of shape (n_incomplete,)
-    incomplete_graph : LossGraph or JoinedGraphs
+    incomplete_graph : LossGraph
     cell_rows, cell_columns, cell_radii : arrays of shape (n_cells,)
         Uncertain cells: the first of every incomplete row, then the second of every row that has one, and so on. A row
         is a position among the incomplete rows, which are in the order of their number of cells.
