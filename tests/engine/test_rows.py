@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import weakref
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from ipub.engine import (
     with_wrong_labels,
     without_intercept_column,
 )
+from ipub.engine import rows as rows_module
 from ipub.engine import slices as blocks
 from ipub.engine.block import Block, with_norms
 from ipub.engine.views import per_block
@@ -180,6 +182,17 @@ def test_more_than_the_cap_is_not_gathered_and_the_sums_are_whole(rows):
     assert gathered is None
     for one, other in zip(added, rows.reduce(sums, w), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_what_was_gathered_is_let_go_once_it_is_too_much():
+    gathered, part = rows_module._Gathered(10), Scores(np.zeros(4), np.zeros(4))
+    first = weakref.ref(part.scores)
+    gathered.add(part)
+    del part
+    assert first() is not None
+    gathered.add(Scores(np.zeros(4), np.zeros(4)))
+    assert first() is None
+    assert gathered.joined() is None
 
 
 class Inner(NamedTuple):
