@@ -10,7 +10,7 @@ from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
 
-from threadpoolctl import ThreadpoolController
+import threadpoolctl
 
 FEW_COLUMNS = 256
 """Up to so many columns a matrix product of NumPy is faster with one thread."""
@@ -37,8 +37,8 @@ def n_threads() -> int:
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _controller() -> Any:
+    return threadpoolctl.ThreadpoolController()
 
 
 def single_threaded_blas(n_columns: int) -> AbstractContextManager[object]:
@@ -65,15 +65,26 @@ def _one_blas_thread() -> Iterator[None]:
     """Limit NumPy to one thread until the last of these contexts, in any thread, is left."""
     with _ThreadLimit.lock:
         if _ThreadLimit.count == 0:
-            _ThreadLimit.limit = _controller().limit(limits=1, user_api="blas")
+            has_more = any(lib["user_api"] == "blas" and lib["num_threads"] > 1 for lib in _controller().info())
+            _ThreadLimit.limit = _controller().limit(limits=1, user_api="blas") if has_more else None
         _ThreadLimit.count += 1
     try:
         yield
     finally:
         with _ThreadLimit.lock:
             _ThreadLimit.count -= 1
-            if _ThreadLimit.count == 0:
+            if _ThreadLimit.count == 0 and _ThreadLimit.limit is not None:
+                _let_any_thread_set_limits()
                 _ThreadLimit.limit.restore_original_limits()
+                _let_any_thread_set_limits()
+
+
+def _let_any_thread_set_limits() -> None:
+    """Let this thread undo the limit of another one, which threadpoolctl 3.8 and later would keep it from."""
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(openblas, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 def in_threads(function: Callable[[T], S], pieces: Sequence[T]) -> Iterator[S]:
