@@ -319,7 +319,9 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     def predict_status(self, X: Any) -> NDArray[np.str_]:
         """Return (m,): whether each prediction is ``"certain"``, ``"open"`` or ``"unproved"``.
 
-        - ``"certain"``: every filling gives the same class; proved. It is that of `predict`, unless categories of the
+        - ``"certain"``: every filling gives the same class; proved. With another `uncertainty` it is proved for what
+          that promises: for every table within a budget, or, with `RandomHoles` and `Draws`, with the probability that
+          ``certificate_.promise`` states. The class is that of `predict`, unless categories of the
           training table are missing (then the model of `predict` is trained on no filling), or `tol` is large.
         - ``"open"``: two fillings are known, one for each of two classes; `attained_bounds` finds them.
         - ``"unproved"``: neither. So are rows of more than two classes that are not certain.
