@@ -12,7 +12,7 @@ from ipub.certificates import slope, tight
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums import variants as variants_module
 from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
-from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph, graph_points
+from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph, graph_points, points_between
 from ipub.certificates.row_sums.lines import Lines
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.row_terms import RowMultipliers, largest_row_terms
@@ -85,9 +85,10 @@ def test_no_derivative_is_farther_from_a_chord_than_said(loss_name):
                         points.middle[piece + e] + sign * points.radius[piece + e]
                         for e, sign in ((0, first), (1, last))
                     ]
-                    away = np.abs(sampled(graph, score) - (ends[0] + share * (ends[1] - ends[0])))
-                    slack = points.radius[piece] + points.radius[piece + 1]
-                    assert (away <= points.off_chord[piece] + slack + 1e-12)[:, inside].all()
+                    above = sampled(graph, score) - (ends[0] + share * (ends[1] - ends[0]))
+                    slack = points.radius[piece] + points.radius[piece + 1] + 1e-12
+                    assert (above <= points.above_chord[piece] + slack)[:, inside].all()
+                    assert (-above <= points.below_chord[piece] + slack)[:, inside].all()
     assert is_covered.all()
 
 
@@ -98,12 +99,41 @@ def test_a_jump_is_two_points_and_the_pieces_of_a_step_are_exact(loss_name):
     points = graph_points(graph, *score_ranges(graph, rng), 1)
     is_step = np.append(np.full(N_ROWS, graph.first.is_step), np.ones(N_STEPS, dtype=bool))
     assert is_step.all() == graph.is_step
-    assert points.off_chord[:, is_step].max() < 1e-300
+    assert points.above_chord[:, is_step].max() < 1e-300
+    assert points.below_chord[:, is_step].max() < 1e-300
     assert points.radius[:, is_step].max() < 1e-300
     jumps = graph.jump_at()
     inside = is_step & (points.score[0] <= jumps) & (jumps <= points.score[-1])
     assert inside.sum() > 4
     assert ((points.score == jumps).sum(axis=0)[inside] >= 2).all()
+
+
+@pytest.mark.parametrize("loss_name", [name for name in LOSSES if LOSSES[name].is_smooth])
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_derivatives_between_points_are_near_a_mean_of_those_at_them(loss_name, every):
+    rng = np.random.default_rng(6)
+    graph = graph_of(loss_name, rng, N_ROWS).first
+    lower, upper = (each[:N_ROWS] for each in score_ranges(graph_of(loss_name, rng, N_ROWS), rng))
+    points = graph_points(graph, lower, upper, 4 * every)
+    between = points_between(points, every)
+    assert between.share.shape == (4, every - 1, N_ROWS)
+    assert (between.share >= 0.0).all()
+    assert (between.share <= 1.0).all()
+    for piece, (share, away) in enumerate(zip(*between, strict=True)):
+        first, last = points.middle[piece * every], points.middle[(piece + 1) * every]
+        inner = piece * every + 1 + np.arange(every - 1)
+        least, most = graph.range(points.score[inner], points.score[inner])
+        mean = first + share * (last - first)
+        assert (np.maximum(np.abs(least - mean), np.abs(most - mean)) <= away + 1e-300).all()
+        if LOSSES[loss_name].twice_differentiable:  # a rising derivative is between those at the ends
+            assert (away <= 1e-12 * (1.0 + np.abs(first) + np.abs(last))).all()
+
+
+def test_a_derivative_that_bends_one_way_is_on_one_side_of_its_chords():
+    graph = LossGraph(LOSSES["log_loss"], np.array([1.0, 1.0, -1.0]))
+    points = graph_points(graph, np.array([0.5, -3.0, -1.0]), np.array([2.0, -0.5, 1.0]), 1)
+    np.testing.assert_array_equal(points.below_chord[0] > 0.0, [False, True, True])
+    np.testing.assert_array_equal(points.above_chord[0] > 0.0, [True, False, True])
 
 
 @each_loss

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.losses import Loss
-from ipub.rounding import Array, midpoint_and_radius, up
+from ipub.rounding import EPS, Array, midpoint_and_radius, up
 
 
 class Graph(ABC):
@@ -38,8 +38,8 @@ class Graph(ABC):
         """Bound the slope of every secant between two scores in [lower, upper]."""
 
     @abstractmethod
-    def bend(self, lower: Array, upper: Array) -> Array:
-        """Bound the size of the slope's own derivative over [lower, upper]; infinite if there is none."""
+    def bends(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Bound the slope's own derivative over [lower, upper]; infinite if there is none."""
 
     @abstractmethod
     def jump_at(self) -> Array | None:
@@ -73,11 +73,10 @@ class LossGraph(Graph):
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         return self.loss.curvature_range(self._labels(lower), lower, upper)
 
-    def bend(self, lower: Array, upper: Array) -> Array:
+    def bends(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         if not self.loss.has_bounded_third_derivative:
-            return np.full(lower.shape, np.inf)
-        low, high = self.loss.curvature_slope_range(self._labels(lower), lower, upper)
-        return np.maximum(np.abs(low), np.abs(high))
+            return np.full(lower.shape, -np.inf), np.full(lower.shape, np.inf)
+        return self.loss.curvature_slope_range(self._labels(lower), lower, upper)
 
     def jump_at(self) -> Array | None:
         return self.loss.jump_at(self.y)
@@ -111,8 +110,9 @@ class SignGraph(Graph):
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         return np.zeros_like(lower), np.where((lower > 0.0) | (upper < 0.0), 0.0, np.inf)
 
-    def bend(self, lower: Array, upper: Array) -> Array:
-        return self.slopes(lower, upper)[1]
+    def bends(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        steepest = self.slopes(lower, upper)[1]
+        return -steepest, steepest
 
     def jump_at(self) -> Array:
         return np.zeros_like(self.kappa)
@@ -149,9 +149,10 @@ class JoinedGraphs(Graph):
         second = self.second.slopes(self._of_second(lower), self._of_second(upper))
         return self._joined(first[0], second[0]), self._joined(first[1], second[1])
 
-    def bend(self, lower: Array, upper: Array) -> Array:
-        first = self.first.bend(self._of_first(lower), self._of_first(upper))
-        return self._joined(first, self.second.bend(self._of_second(lower), self._of_second(upper)))
+    def bends(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        first = self.first.bends(self._of_first(lower), self._of_first(upper))
+        second = self.second.bends(self._of_second(lower), self._of_second(upper))
+        return self._joined(first[0], second[0]), self._joined(first[1], second[1])
 
     def jump_at(self) -> Array:
         first, second = self.first.jump_at(), self.second.jump_at()
@@ -175,15 +176,17 @@ class GraphPoints(NamedTuple):
     """Points of the graph of each row at scores that cut its range into pieces of equal length.
 
     Where the derivative jumps there are two points with the same score. All have the points along the first axis;
-    `off_chord` has one entry less.
+    `above_chord` and `below_chord` have one entry less.
     """
 
     score: Array
     middle: Array
     radius: Array
     """Every derivative at these scores is within this distance of the middle; at a jump, the one before or after it."""
-    off_chord: Array
-    """How far any derivative between two points may be from a chord between derivatives there (Lemma 24)."""
+    above_chord: Array
+    """How far any derivative between two points may be above a chord between derivatives there (Lemma 24)."""
+    below_chord: Array
+    """The same below it: where the derivative bends one way only, one of both is 0."""
 
 
 def graph_points(graph: Graph, lower: Array, upper: Array, n_pieces: int) -> GraphPoints:
@@ -207,7 +210,35 @@ def graph_points(graph: Graph, lower: Array, upper: Array, n_pieces: int) -> Gra
     with np.errstate(invalid="ignore"):
         length = up(score[1:] - score[:-1])
         turned = up(up(up(greatest - least) * length) * 0.25)
-        bent = up(up(up(graph.bend(score[:-1], score[1:]) * length) * length) * 0.125)
+        lowest, highest = graph.bends(score[:-1], score[1:])
+        # What bends upwards hangs below its chords, what bends downwards stands above them.
+        above, below = (up(up(up(bend * length) * length) * 0.125) for bend in (-lowest, highest))
     # A derivative rises, so it leaves no chord by more than the whole rise; an infinite slope says nothing.
     rise = np.where(is_vertical, 0.0, np.maximum(up(high[1:] - low[:-1]), 0.0))
-    return GraphPoints(score, *midpoint_and_radius(low, high), np.fmin(rise, np.fmin(turned, bent)))
+    turned = np.fmin(rise, turned)
+    above, below = (np.fmin(turned, np.where(bent <= 0.0, 0.0, bent)) for bent in (above, below))
+    return GraphPoints(score, *midpoint_and_radius(low, high), above, below)
+
+
+class Between(NamedTuple):
+    """Derivatives at the points between every so many, as means of those at the two points around them.
+
+    All have shape (n_pieces, n_between, n_rows).
+    """
+
+    share: Array
+    """Of the second of the two, from 0 to 1."""
+    away: Array
+    """How far the derivative may be from the mean."""
+
+
+def points_between(points: GraphPoints, every: int) -> Between:
+    """Write derivatives at the points between every `every`-th one as means of the middles there."""
+    first, last = points.middle[:-1:every, None], points.middle[every::every, None]
+    inner = np.add.outer(np.arange(0, len(points.above_chord), every), np.arange(1, every))
+    middle, radius = points.middle[inner], points.radius[inner]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.clip(np.nan_to_num((middle - first) / (last - first)), 0.0, 1.0)
+    mean = first + share * (last - first)
+    size = np.abs(first) + np.abs(last) + np.abs(middle)
+    return Between(share, up(up(np.abs(middle - mean) + radius) + 8.0 * EPS * size))

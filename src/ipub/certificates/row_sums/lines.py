@@ -69,8 +69,8 @@ class Lines(NamedTuple):
         least, most = down(points.middle - points.radius), up(points.middle + points.radius)
         for some in row_slices(len(slope), points.score.size, NUMBERS):
             rise = slope[some, None] * points.score
-            above[some] = _largest(up(up(rise) - least), points.off_chord)
-            below[some] = _largest(up(most - down(rise)), points.off_chord)
+            above[some] = _largest(up(up(rise) - least), points.below_chord)
+            below[some] = _largest(up(most - down(rise)), points.above_chord)
         return cls(lower, upper, slope, above, below, convex, concave)
 
     def choose(self, score: Array, is_below: NDArray[np.bool_]) -> NDArray[np.intp]:

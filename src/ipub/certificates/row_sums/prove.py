@@ -22,16 +22,19 @@ are narrower than that, ranges may close as they are, and else perhaps with refi
 N_SAMPLED = 64
 """Directions in that sample."""
 
-GROWTH = 1.06
-"""Ranges that do not close are made wider than what was found by this factor."""
+GROWTH = (0.015, 0.06)
+"""A range that does not close is made wider than what was found by the share by which it did not: between these."""
 
-MOST_ROUNDS = 14
+MOST_ROUNDS = 20
 """How often they are made wider, at most."""
 
-MOST_ROUNDS_ALIKE = 4
+MOST_ROUNDS_ALIKE = 10
 """The same where a similar table has shown how wide to begin."""
 
-MOST_WIDENED = 3.0
+PATIENCE = 3
+"""Ranges are given up if neither the worst nor the median of their row sums has come closer in so many rounds."""
+
+MOST_WIDENED = 4.0
 """Ranges that have become wider than this many times the first (the median) are given up."""
 
 MOST_NARROWED = 4
@@ -57,7 +60,7 @@ class ProvedRanges(NamedTuple):
 def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | None:
     """Prove ranges for the models of all completions, given those that hold w alone; None if none close.
 
-    With the `widths` that closed for a similar table, ranges a little wider are tried first, and not often.
+    With the `widths` that closed for a similar table, these are tried first, and not often.
     """
     table = at_w.table
     if not table.is_coercive:
@@ -65,7 +68,7 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | No
     both = np.concatenate([table.directions, -table.directions])
     first = _first_order_changes(at_w, both)
     if widths is not None:
-        start = GROWTH * np.maximum(_of_directions(table, widths), 1.0)  # what is narrower than that does not close
+        start = np.maximum(_of_directions(table, widths), 1.0)  # what is narrower than that does not close
         return _closed(at_w, both, first, start, MOST_ROUNDS_ALIKE, 0)
     start = np.full(len(both), FIRST_WIDTHS[0])
     for n_refined in _worth_trying(at_w, both, first):
@@ -89,7 +92,7 @@ def _of_directions(table: RowTable, widths: Array) -> Array:
 def _closed(at_w: Ranges, both: Array, first: Array, widths: Array, rounds: int, n_refined: int) -> ProvedRanges | None:
     """Widen ranges until their row sums lie strictly inside; None if they never do."""
     low, high, n = at_w.lower, at_w.upper, len(at_w.lower)
-    change, excess = widths * first, np.full(2, np.inf)
+    change, least, patience = widths * first, np.full(2, np.inf), PATIENCE
     for _ in range(rounds):
         lower, upper = _around(low, high, change)
         ranges = at_w.with_ends(lower, upper)
@@ -101,11 +104,12 @@ def _closed(at_w: Ranges, both: Array, first: Array, widths: Array, rounds: int,
             return ProvedRanges(proved, of_rows, n_refined)
         found = bounds - np.concatenate([high, -low])
         # Wider ranges help less and less: once neither the worst nor the median comes closer, none will close.
-        before, excess = excess, np.array([np.max(found / change), np.median(found / change)])
-        if not (excess < before).any():
-            return None
-        change = np.where(found > change / GROWTH, GROWTH * np.maximum(found, change / GROWTH), change)
-        if not np.median(change / first) <= MOST_WIDENED * FIRST_WIDTHS[0]:
+        ratios = found / change
+        excess = np.array([np.max(ratios), np.median(ratios)])
+        patience = PATIENCE if (excess < least).any() else patience - 1
+        least = np.fmin(least, excess)
+        change = np.maximum(change, (1.0 + np.clip(ratios - 1.0, *GROWTH)) * found)
+        if not patience or not np.median(change / first) <= MOST_WIDENED * FIRST_WIDTHS[0]:
             return None
     return None
 

@@ -7,15 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from ipub.certificates.row_sums.graphs import GraphPoints, LossGraph, graph_points
+from ipub.certificates.row_sums.graphs import Between, GraphPoints, LossGraph, graph_points, points_between
 from ipub.certificates.row_sums.lines import Lines
 from ipub.certificates.row_sums.table import MissingLevels, RowTable
 from ipub.certificates.row_sums.variants import Variants, make_variants
-from ipub.data.interval_matrix import Indices
 from ipub.rounding import Array, down, norm_upper, sum_error, sum_upper, up
 
-N_PIECES = 8
-"""Pieces of an incomplete row's range of scores: accuracy against time."""
+N_PIECES, FINER = 8, 2
+"""Pieces of an incomplete row's range of scores: accuracy against time. Each has finer parts, which cost less."""
 
 
 MANY_SETTLED = 0.1
@@ -116,7 +115,17 @@ class Ranges:
         upper = up(up(self.row_upper[variants.row] + high) + error)
         # What overflowed is not known; a NaN would be sorted behind the other end.
         lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
-        return graph_points(self.variant_graph, lower, upper, 1 if self.variant_graph.is_step else N_PIECES)
+        return graph_points(self.variant_graph, lower, upper, self.finer if self.finer == 1 else N_PIECES * self.finer)
+
+    @property
+    def finer(self) -> int:
+        """Into how many parts each piece is cut: where the derivative is a step, chords are exact."""
+        return 1 if self.variant_graph.is_step else FINER
+
+    @cached_property
+    def between(self) -> Between:
+        """The points inside the pieces."""
+        return points_between(self.points, self.finer)
 
     @property
     def weight_ends(self) -> tuple[Array, Array]:
@@ -137,24 +146,6 @@ class Ranges:
         first, last, order = self.points.score[0], self.points.score[-1], self.variants.order
         start = self.variants.first_of_row
         return np.minimum.reduceat(first[order], start), np.maximum.reduceat(last[order], start)
-
-    @cached_property
-    def main_cells(self) -> tuple[Indices, ...]:
-        """For each variant two cells of its row that move its score most, as places among its cells; -1: none."""
-        variants, table = self.variants, self.table
-        weight = np.abs(self.weight_middle[table.cell_columns[variants.cells]])
-        size = (variants.upper - variants.lower) * weight
-        order = np.lexsort((-size, variants.cell_variants))
-        first = np.flatnonzero(np.diff(variants.cell_variants[order], prepend=-1))
-        rank = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
-        chosen = []
-        for place in (0, 1):
-            which = np.full(len(variants.row), -1)
-            cells = order[rank == place]
-            which[variants.cell_variants[cells]] = cells
-            if (which >= 0).any():
-                chosen.append(which)
-        return tuple(chosen)
 
     @cached_property
     def row_norms(self) -> tuple[Array, Array]:

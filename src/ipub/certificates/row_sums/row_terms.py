@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +12,8 @@ from ipub.certificates.row_sums.multipliers import Mixture, Shift, Worst, level_
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.rounding import EPS, TINY, UNDERFLOW, Array
 
-STEEPEST = 3.0
-"""Multipliers of the score's own equation are at most this many times the score's multiplier, and one."""
+SHARES = (1.5, 1.25, 1.0, 0.67, 0.33, 0.0)
+"""How much of the multiplier of a center's score is for the completed score: the share that bounds best is used."""
 
 
 class RowMultipliers(NamedTuple):
@@ -63,35 +64,40 @@ def largest_row_terms(ranges: Ranges, u: Array, multipliers: RowMultipliers, *, 
     terms = _VariantTerms(ranges, u, multipliers)
     best = np.full(terms.along.shape, -np.inf)
     places = _Places(best.shape) if with_worst else None
-    for piece in range(len(ranges.points.off_chord)):
-        over_factors = np.full(best.shape, np.inf)
-        for factor in terms.factors(piece):
-            bound = terms.largest_over(piece, factor)
-            if places is not None:
-                places.use_factor(factor, bound < over_factors)
-            np.fmin(over_factors, bound, out=over_factors)
+    ends = range(0, len(ranges.points.score), ranges.finer)
+    at_ends = [terms.at_points(share, ends) for share in SHARES]
+    for number, piece in enumerate(ends[:-1]):
+        over = terms.best_share(piece, [(at[number], at[number + 1]) for at in at_ends])
+        largest = terms.largest_over(piece, over)
         if places is not None:
-            places.use_piece(piece, over_factors > best)
-        np.maximum(best, over_factors, out=best)
+            places.use(piece, over.slope, largest > best)
+        np.maximum(best, largest, out=best)
     largest = ranges.variants.largest_of_row(best + terms.rounding())
-    return RowTerms(largest, None if places is None else terms.worst(best, places.piece, places.factor))
+    return RowTerms(largest, None if places is None else terms.worst(best, places.piece, places.slope))
 
 
 class _Places:
-    """Where the term of each variant is largest: the piece of its scores, and the factor that bounds it best there."""
+    """Where the term of each variant is largest: the piece of its scores, and the share that bounds it best there."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self.piece, self.factor = np.zeros(shape, dtype=np.int8), np.zeros(shape)
-        self._factor_here = np.zeros(shape)
+        self.piece, self.slope = np.zeros(shape, dtype=np.int8), np.zeros(shape)
 
-    def use_factor(self, factor: Array, is_best: NDArray[np.bool_]) -> None:
-        """Take note of a factor that is better than those before, in the piece that is looked at."""
-        np.copyto(self._factor_here, factor, where=is_best)
-
-    def use_piece(self, piece: int, is_larger: NDArray[np.bool_]) -> None:
+    def use(self, piece: int, slope: Array, is_larger: NDArray[np.bool_]) -> None:
         """Take note of a piece where terms are larger than in those before."""
         np.copyto(self.piece, piece, where=is_larger)
-        np.copyto(self.factor, self._factor_here, where=is_larger)
+        np.copyto(self.slope, slope, where=is_larger)
+
+
+class _OverPiece(NamedTuple):
+    """The terms of all variants at the ends of one piece of their scores, each with the share that bounds it best."""
+
+    first: Array
+    last: Array
+    """Bounds at the ends, but for what the completed score itself adds."""
+    slope: Array
+    """What multiplies the completed score."""
+    in_rectangle: Array
+    """The least bound that takes no chord: with the derivative at one end, and the score at any."""
 
 
 class _VariantTerms:
@@ -107,8 +113,8 @@ class _VariantTerms:
         self.along = (u @ table.incomplete.T)[:, self.row]
         self.u_cells = u[:, self.columns]
         self.weight, self.doubt = ranges.weight_middle[self.columns], ranges.weight_radius[self.columns]
-        size = np.maximum(np.abs(variants.lower), np.abs(variants.upper))
-        self.steepness = np.abs(self.along) + variants.sums(size * np.abs(self.u_cells))
+        ends = variants.lower * self.u_cells, variants.upper * self.u_cells
+        least, most = self.along + variants.sums(np.minimum(*ends)), self.along + variants.sums(np.maximum(*ends))
         self.change = []
         for levels in variants.levels:
             missing = table.missing[levels.category]
@@ -116,57 +122,75 @@ class _VariantTerms:
             change = part - missing.center * part.sum(axis=1, keepdims=True)
             own = np.where(levels.is_center, 0.0, change[:, levels.level])[..., None]
             self.change.append(own if levels.is_settled else change[:, None])
-            np.add.at(self.steepness.T, levels.rows, np.abs(change).max(axis=1))
+            np.add.at(least.T, levels.rows, (own[..., 0] if levels.is_settled else change.min(axis=1)).T)
+            np.add.at(most.T, levels.rows, (own[..., 0] if levels.is_settled else change.max(axis=1)).T)
+        # By how much the term can grow with a smaller derivative, and with a larger one.
+        self.falling, self.rising = np.maximum(most, 0.0), np.maximum(-least, 0.0)
+        self.steepness = np.maximum(self.falling, self.rising)
 
-    def factors(self, piece: int) -> list[Array]:
-        """Return factors nu to try: 0, and those that settle a main cell or category for the piece's derivative."""
-        ranges, points, z = self.ranges, self.ranges.points, self.score
-        limit = STEEPEST * np.abs(z) + 1.0
-        derivative = 0.5 * (points.middle[piece] + points.middle[piece + 1])
-        found = [np.zeros_like(z)]
-        for cells in ranges.main_cells:
-            weight = self.weight[cells]
-            usable = (cells >= 0) & (np.abs(weight) > 1e-9 * np.abs(self.weight).max())
-            ratio = self.u_cells[:, cells] / np.where(usable, weight, 1.0)
-            found.append(np.where(usable, np.clip(-(z + derivative * ratio), -limit, limit), 0.0))
-        for levels in ranges.variants.levels:
-            if levels.is_settled:
-                continue
-            missing = ranges.table.missing[levels.category]
-            weight = ranges.weight_middle[missing.columns]
-            centered = weight - weight.mean()
-            ratio = self.u[:, missing.columns] @ centered / max(float(centered @ centered), TINY)
-            usable = np.zeros(len(self.row), dtype=bool)
-            usable[levels.rows] = True
-            found.append(np.where(usable, np.clip(-(z + derivative * ratio[:, None]), -limit, limit), 0.0))
-        return found
+    def at_points(self, share: float, ends: Iterable[int]) -> list[Array]:
+        """Bound each variant's term at points of its graph, but for what the completed score itself adds (Lemma 26).
 
-    def largest_over(self, piece: int, factor: Array) -> Array:
-        """Bound each variant's term while its score is in one piece of its range, with one factor nu (Lemma 26)."""
+        Parameters
+        ----------
+        share : float
+            How much of the score's multiplier is for the completed score; the rest is for that of the center.
+        ends : iterable of int
+            The points.
+        """
         ranges, points, variants = self.ranges, self.ranges.points, self.ranges.variants
-        slope = self.score + factor
-        turned = slope[:, self.at]
-        ends = []
+        slope = share * self.score
+        turned, of_cells = slope[:, self.at], []
         for change in (variants.lower, variants.upper):
             meets = self.cells - turned * change
-            ends.append(meets * self.weight + np.abs(meets) * self.doubt)
+            of_cells.append(meets * self.weight + np.abs(meets) * self.doubt)
         levels = self._levels(slope)
-        settled = -np.where(factor > 0.0, factor * ranges.row_lower[self.row], factor * ranges.row_upper[self.row])
-        by_end, flat = [], []
-        for end in (piece, piece + 1):
+        left = (1.0 - share) * self.score
+        fixed = np.maximum(left * ranges.row_lower[self.row], left * ranges.row_upper[self.row])
+        found = []
+        for end in ends:
             derivative = points.middle[end]
             pull = derivative[self.at] * self.u_cells
-            part = variants.sums(np.maximum(ends[0] - pull * variants.lower, ends[1] - pull * variants.upper))
-            part -= derivative * self.along
-            for each, fixed, along in zip(variants.levels, levels, self.change, strict=True):
-                of_level = fixed - derivative[each.rows, None] * along
+            part = variants.sums(np.maximum(of_cells[0] - pull * variants.lower, of_cells[1] - pull * variants.upper))
+            part += fixed + self.steepness * points.radius[end] - derivative * self.along
+            for each, of_levels, along in zip(variants.levels, levels, self.change, strict=True):
+                of_level = of_levels - derivative[each.rows, None] * along
                 np.add.at(part.T, each.rows, of_level.max(axis=2).T)
-            flat.append(part + self.steepness * points.radius[end])
-            by_end.append(flat[-1] + slope * points.score[end])
-        off_chord = points.off_chord[piece]
-        along_chord = np.maximum(*by_end) + np.where(off_chord > 0.0, self.steepness * off_chord, 0.0)
-        in_rectangle = np.maximum(*flat) + np.maximum(slope * points.score[piece], slope * points.score[piece + 1])
-        return np.asarray(np.fmin(along_chord, in_rectangle) + settled)
+            found.append(part)
+        return found
+
+    def best_share(self, piece: int, at_ends: list[tuple[Array, Array]]) -> _OverPiece:
+        """Choose for each variant the share with which its term is least along the chord of a piece."""
+        score, shape = self.ranges.points.score, self.score.shape
+        least, best = np.full(shape, np.inf), _OverPiece(*(np.full(shape, np.inf) for _ in _OverPiece._fields))
+        for share, (first, last) in zip(SHARES, at_ends, strict=True):
+            slope = share * self.score
+            moves = slope * score[piece], slope * score[piece + self.ranges.finer]
+            on_chord = np.maximum(first + moves[0], last + moves[1])
+            is_better = on_chord < least
+            for chosen, other in zip((least, *best[:3]), (on_chord, first, last, slope), strict=True):
+                np.copyto(chosen, other, where=is_better)
+            np.fmin(best.in_rectangle, np.maximum(first, last) + np.maximum(*moves), out=best.in_rectangle)
+        return best
+
+    def largest_over(self, piece: int, over: _OverPiece) -> Array:
+        """Bound each variant's term while its score is in one piece: over the finer parts, or the whole (Lemma 24)."""
+        points, finer, slope = self.ranges.points, self.ranges.finer, over.slope
+        share, away = (each[piece // finer] for each in self.ranges.between)
+        moves = [slope * points.score[piece + part] for part in range(finer + 1)]
+        rise, before, result = over.last - over.first, over.first + moves[0], np.full(slope.shape, -np.inf)
+        for part in range(finer):
+            if part < finer - 1:
+                after = over.first + share[part] * rise + self.steepness * away[part] + moves[part + 1]
+            else:
+                after = over.last + moves[finer]
+            below, above = points.below_chord[piece + part], points.above_chord[piece + part]
+            off_chord = np.maximum(
+                np.where(below > 0.0, self.falling * below, 0.0), np.where(above > 0.0, self.rising * above, 0.0)
+            )
+            np.maximum(result, np.maximum(before, after) + off_chord, out=result)
+            before = after
+        return np.asarray(np.fmin(result, over.in_rectangle))
 
     def _levels(self, slope: Array) -> list[Array]:
         """Return for each category what its levels add, weights at their worst: of all levels, or of the settled one.
@@ -187,13 +211,13 @@ class _VariantTerms:
             terms.append(total - of_rows * middle + (np.abs(apart - of_rows) - np.abs(apart)) * radius)
         return terms
 
-    def worst(self, best: Array, piece: NDArray[np.integer], factor: Array) -> Worst:
+    def worst(self, best: Array, piece: NDArray[np.integer], slope: Array) -> Worst:
         """Return about where each row's term is largest, given its variants' terms, and in which piece they are."""
         ranges, table, variants, points = self.ranges, self.ranges.table, self.ranges.variants, self.ranges.points
         variant = variants.best_of_row(best)
-        piece, factor = np.take_along_axis(piece, variant, axis=1), np.take_along_axis(factor, variant, axis=1)
+        piece, slope = np.take_along_axis(piece, variant, axis=1), np.take_along_axis(slope, variant, axis=1)
         score, value = points.score[piece, variant], points.middle[piece, variant]
-        slope, at = self.multipliers.score + factor, table.cell_rows
+        at = table.cell_rows
         places = variants.places[variant[:, at], variants.rank_of_cell]
         turned, pull = slope[:, at], value[:, at] * self.u[:, table.cell_columns]
         middle, radius = ranges.weight_middle[table.cell_columns], ranges.weight_radius[table.cell_columns]
@@ -211,7 +235,7 @@ class _VariantTerms:
     def rounding(self) -> Array:
         """Bound the rounding of each term: so many units of the sum of the sizes of all it is made of (F2)."""
         ranges, points, variants = self.ranges, self.ranges.points, self.ranges.variants
-        slope = (1.0 + STEEPEST) * np.abs(self.score) + 1.0
+        slope = max(SHARES) * np.abs(self.score)  # also what is left for the center, times 1 - share
         score = (
             np.maximum(np.abs(points.score[0]), np.abs(points.score[-1]))
             + np.maximum(np.abs(ranges.row_lower), np.abs(ranges.row_upper))[self.row]
