@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.data.interval_matrix import Indices
 from ipub.losses import Loss
 from ipub.rounding import Array, midpoint_and_radius, up
 
@@ -52,41 +53,55 @@ class Graph(ABC):
 
 @dataclass(frozen=True)
 class LossGraph(Graph):
-    """The derivative of a loss at the labels y."""
+    """The derivative of a loss at the labels y, times a factor of each row: 0, 1 or 2, which are exact."""
 
     loss: Loss
     y: Array
+    factor: Array | None = None
+    """None: 1."""
 
     @property
     def is_step(self) -> bool:
         return not self.loss.is_smooth
 
     def value(self, score: Array) -> Array:
-        return self.loss.derivative(self._labels(score), score)
+        return self._times(self.loss.derivative(*np.broadcast_arrays(self.y, score)))
 
     def slope(self, score: Array) -> Array:
-        return self.loss.curvature(self._labels(score), score)
+        return self._times(self.loss.curvature(*np.broadcast_arrays(self.y, score)))
 
     def range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        return self.loss.derivative_range(self._labels(lower), lower, upper)
+        low, high = self.loss.derivative_range(*np.broadcast_arrays(self.y, lower, upper))
+        return self._times(low), self._times(high)
 
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        return self.loss.curvature_range(self._labels(lower), lower, upper)
+        least, greatest = self.loss.curvature_range(*np.broadcast_arrays(self.y, lower, upper))
+        return self._times(least), self._times(greatest)
 
     def bend(self, lower: Array, upper: Array) -> Array:
+        y, lower, upper = np.broadcast_arrays(self.y, lower, upper)
         if not self.loss.has_bounded_third_derivative:
             return np.full(lower.shape, np.inf)
-        low, high = self.loss.curvature_slope_range(self._labels(lower), lower, upper)
-        return np.maximum(np.abs(low), np.abs(high))
+        low, high = self.loss.curvature_slope_range(y, lower, upper)
+        return self._times(np.maximum(np.abs(low), np.abs(high)))
 
     def jump_at(self) -> Array | None:
         return self.loss.jump_at(self.y)
 
-    def of_rows(self, which: NDArray[np.bool_]) -> LossGraph:
-        return LossGraph(self.loss, self.y[which])
+    def of_rows(self, which: NDArray[np.bool_] | Indices) -> LossGraph:
+        return LossGraph(self.loss, self.y[which], None if self.factor is None else self.factor[which])
 
-    def _labels(self, score: Array) -> Array:
-        return np.broadcast_to(self.y, score.shape)
+    def or_second(self, is_second: NDArray[np.bool_], second: LossGraph | JoinedGraphs) -> LossGraph:
+        """Return the derivatives with the label of another graph in some of the rows, for each of k directions."""
+        assert isinstance(second, LossGraph)
+        factor = None
+        if self.factor is not None and second.factor is not None:
+            factor = np.where(is_second, second.factor, self.factor)
+        return LossGraph(self.loss, np.where(is_second, second.y, self.y), factor)
+
+    def _times(self, values: Array) -> Array:
+        # Nothing times what has overflowed is nothing.
+        return values if self.factor is None else np.where(self.factor == 0.0, 0.0, self.factor * values)
 
 
 @dataclass(frozen=True)
@@ -156,6 +171,11 @@ class JoinedGraphs(Graph):
     def jump_at(self) -> Array:
         first, second = self.first.jump_at(), self.second.jump_at()
         return self._joined(np.full(self.n_first, np.nan) if first is None else first, second)
+
+    def or_second(self, is_second: NDArray[np.bool_], second: LossGraph | JoinedGraphs) -> JoinedGraphs:
+        """Return the derivatives with the label of other graphs in some of the rows, for each of k directions."""
+        assert isinstance(second, JoinedGraphs)
+        return replace(self, first=self.first.or_second(is_second[..., : self.n_first], second.first))
 
     def of_rows(self, which: NDArray[np.bool_]) -> JoinedGraphs:
         first, second = which[: self.n_first], which[self.n_first :]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.row_sums.multipliers import first_order_rise
+from ipub.certificates.row_sums.first_order import first_order_rise
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import REFINEMENTS, largest_scores

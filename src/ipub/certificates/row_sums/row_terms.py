@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.certificates.row_sums.graphs import GraphPoints
 from ipub.certificates.row_sums.multipliers import Mixture, Shift, Worst, level_spread
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.rounding import EPS, TINY, UNDERFLOW, Array
@@ -54,16 +55,33 @@ class RowTerms(NamedTuple):
     worst: Worst | None
 
 
-def largest_row_terms(ranges: Ranges, u: Array, multipliers: RowMultipliers, *, with_worst: bool = False) -> RowTerms:
+def largest_row_terms(
+    ranges: Ranges,
+    u: Array,
+    multipliers: RowMultipliers,
+    *,
+    points: GraphPoints | None = None,
+    with_worst: bool = False,
+) -> RowTerms:
     """Bound the term of each incomplete row from above, for each of k directions.
 
     ``z s + zeta.omega - psi(s + d.omega) (x + d).u`` over cells d, scores s of the center and weights omega in their
     ranges. For a fixed score ``s + d.omega`` and any factor nu of its definition this is a sum over the cells.
+
+    Parameters
+    ----------
+    ranges : Ranges
+    u : array of shape (k, d)
+    multipliers : RowMultipliers
+    points : GraphPoints, optional
+        Those of psi: `Ranges.points`, or those of the rows' second labels.
+    with_worst : bool
     """
-    terms = _VariantTerms(ranges, u, multipliers)
+    points = ranges.points if points is None else points
+    terms = _VariantTerms(ranges, u, multipliers, points)
     best = np.full(terms.along.shape, -np.inf)
     places = _Places(best.shape) if with_worst else None
-    for piece in range(len(ranges.points.off_chord)):
+    for piece in range(len(points.off_chord)):
         over_factors = np.full(best.shape, np.inf)
         for factor in terms.factors(piece):
             bound = terms.largest_over(piece, factor)
@@ -97,9 +115,9 @@ class _Places:
 class _VariantTerms:
     """The terms of all variants, for k directions."""
 
-    def __init__(self, ranges: Ranges, u: Array, multipliers: RowMultipliers) -> None:
+    def __init__(self, ranges: Ranges, u: Array, multipliers: RowMultipliers, points: GraphPoints) -> None:
         table, variants = ranges.table, ranges.variants
-        self.ranges, self.u, self.multipliers = ranges, u, multipliers
+        self.ranges, self.u, self.multipliers, self.points = ranges, u, multipliers, points
         self.row, self.at = variants.row, variants.cell_variants
         self.columns = table.cell_columns[variants.cells]
         self.score = multipliers.score[:, self.row]
@@ -120,7 +138,7 @@ class _VariantTerms:
 
     def factors(self, piece: int) -> list[Array]:
         """Return factors nu to try: 0, and those that settle a main cell or category for the piece's derivative."""
-        ranges, points, z = self.ranges, self.ranges.points, self.score
+        ranges, points, z = self.ranges, self.points, self.score
         limit = STEEPEST * np.abs(z) + 1.0
         derivative = 0.5 * (points.middle[piece] + points.middle[piece + 1])
         found = [np.zeros_like(z)]
@@ -143,7 +161,7 @@ class _VariantTerms:
 
     def largest_over(self, piece: int, factor: Array) -> Array:
         """Bound each variant's term while its score is in one piece of its range, with one factor nu (Lemma 26)."""
-        ranges, points, variants = self.ranges, self.ranges.points, self.ranges.variants
+        ranges, points, variants = self.ranges, self.points, self.ranges.variants
         slope = self.score + factor
         turned = slope[:, self.at]
         ends = []
@@ -189,7 +207,7 @@ class _VariantTerms:
 
     def worst(self, best: Array, piece: NDArray[np.integer], factor: Array) -> Worst:
         """Return about where each row's term is largest, given its variants' terms, and in which piece they are."""
-        ranges, table, variants, points = self.ranges, self.ranges.table, self.ranges.variants, self.ranges.points
+        ranges, table, variants, points = self.ranges, self.ranges.table, self.ranges.variants, self.points
         variant = variants.best_of_row(best)
         piece, factor = np.take_along_axis(piece, variant, axis=1), np.take_along_axis(factor, variant, axis=1)
         score, value = points.score[piece, variant], points.middle[piece, variant]
@@ -210,7 +228,7 @@ class _VariantTerms:
 
     def rounding(self) -> Array:
         """Bound the rounding of each term: so many units of the sum of the sizes of all it is made of (F2)."""
-        ranges, points, variants = self.ranges, self.ranges.points, self.ranges.variants
+        ranges, points, variants = self.ranges, self.points, self.ranges.variants
         slope = (1.0 + STEEPEST) * np.abs(self.score) + 1.0
         score = (
             np.maximum(np.abs(points.score[0]), np.abs(points.score[-1]))
