@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from flint import fmpq
 
-from ipub.certificates import CERTIFICATES, Certificate, PointwiseBounds, RowSumBounds, with_effort
-from ipub.certificates.certificate import Needs, ScoreBounds, TrainedModel
+from ipub.certificates import CERTIFICATES, PointwiseBounds, RowSumBounds, with_effort
+from ipub.certificates.certificate import TrainedModel
 from ipub.certificates.row_sums import bounds as bounds_module
 from ipub.certificates.row_sums import ruled_out_scores as module
 from ipub.certificates.row_sums.bounds import row_sum_bounds_within
@@ -28,7 +28,6 @@ from ipub.certificates.row_sums.upper import bound_with, largest_scores
 from ipub.engine import slices
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
-from ipub.rounding import dot_bounds
 from support.attacks import retrain
 from support.cases import Case, Generator, draw_case, draw_solution, intervals, train, with_intercept
 from support.exact_proofs import exact_completions
@@ -36,7 +35,7 @@ from support.oracles.exact import ExactModel, as_float, exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.rationals import exact_dot, holds, rational, rationals
 from support.planted import plant_function
-from support.row_sums import NoBounds, completed_tables, random_choice
+from support.row_sums import NoBounds, Points, certificate_of, completed_tables, random_choice
 from support.tiny_cases import TABLES, tiny_case, tiny_choices
 
 SECONDS = 0.01
@@ -139,34 +138,6 @@ def n_sides(ranges: Ranges, t: np.ndarray, models: list[ExactModel]) -> int:
 
 
 # --- settled rows ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Points(ScoreBounds):
-    """Bounds of the scores of some vectors alone: exact ones, where products of few bits are floats."""
-
-    W: np.ndarray
-    is_exact: bool = False
-    name: str = "points"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs()
-
-    def ends(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        low, high = (X @ self.W.T,) * 2 if self.is_exact else dot_bounds(X, self.W.T)
-        return low.min(axis=1), high.max(axis=1)
-
-    def without_training_rows(self) -> Points:
-        return self
-
-    def ranges(self, table: RowTable) -> Ranges:
-        """Return the ranges of a table that these vectors have."""
-        return Ranges.of(table, *self.ends(table.directions), on_path=False)
-
-
-def certificate_of(part: ScoreBounds) -> Certificate:
-    return Certificate(part.name, (part,), 0.0)
 
 
 def forces(case: Case, table: np.ndarray, W: np.ndarray, is_below: bool) -> np.ndarray:
