@@ -6,6 +6,7 @@ or with twice its weight. A label that may be wrong: the given one, and the othe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,8 @@ def label_pair(loss: Loss, table: WholeTable, max_wrong_labels: int) -> LabelPai
     return LabelPair(LossGraph(loss, upper, 1.0 + of_weight), LossGraph(loss, lower, 1.0 - of_weight))
 
 
-class TableGraphs(NamedTuple):
+@dataclass(frozen=True)
+class TableGraphs:
     """The derivatives of the complete and of the incomplete rows of a table."""
 
     complete: LossGraph | JoinedGraphs
@@ -64,7 +66,8 @@ class SecondLabels(NamedTuple):
     """Shape (k, n_incomplete)."""
 
 
-class TwoLabels(NamedTuple):
+@dataclass(frozen=True)
+class TwoLabels:
     """The derivatives of a table's rows with either of their labels, and how many rows may have the second one."""
 
     first: TableGraphs
@@ -74,9 +77,8 @@ class TwoLabels(NamedTuple):
 
     def of_rows(self, complete: NDArray[np.bool_], incomplete: NDArray[np.bool_]) -> TwoLabels:
         """Return those of some of the rows."""
-        return self._replace(
-            first=self.first.of_rows(complete, incomplete), second=self.second.of_rows(complete, incomplete)
-        )
+        first, second = (each.of_rows(complete, incomplete) for each in (self.first, self.second))
+        return TwoLabels(first, second, self.most)
 
     def chosen(self, is_second: SecondLabels) -> TableGraphs:
         """Return the derivatives with the labels that are chosen for each direction."""
