@@ -293,25 +293,49 @@ def test_bounds_within_known_ranges_hold_exactly(loss_name, kind, intercept, rep
     report_proofs(count)
 
 
+def assert_settled_rows_count(case: Case, problem: Problem, labels: list[np.ndarray], W: np.ndarray, left: int) -> None:
+    """Leave out the rows whose derivative is settled at the vectors W; the others, and the sum of these, count."""
+    solution, points = replace(train(problem), w=W[0]), Points(W)
+    whole = points.ranges(without_tilt(row_table(problem, solution)))
+    within = RowTable.within(problem, solution, certificate_of(points))
+    assert within is not None
+    assert len(whole.without_settled_rows().table.complete) == left
+    for ranges in (whole, whole.without_settled_rows(), points.ranges(within)):
+        choice = choose(ranges, case.X_test)
+        bounds = bound_with(ranges, case.X_test, choice)
+        for y in labels:
+            F = forces(replace(case, y=y), case.matrix.center_rows(slice(0, len(y))), W)
+            assert (bounds[:, None] >= case.X_test @ W.T - choice.u @ F.T - 1e-9).all()
+
+
 @pytest.mark.parametrize("kind", ["uncertain", "wrong"])
 @pytest.mark.parametrize("loss_name", ["hinge", "smoothed_hinge"])
-def test_rows_of_uncertain_labels_are_never_settled(loss_name, kind):
+def test_rows_of_uncertain_class_are_settled_only_if_no_label_pulls(loss_name, kind):
     """All scores are far on the right side of the kink, where only the other label pulls."""
     rng = np.random.default_rng(39)
     table = np.column_stack([np.repeat([5.0, -5.0], 4), rng.normal(size=8)])
-    y = np.repeat([1.0, -1.0], 4)
-    case = Case(intervals(table, np.full((8, 2), np.nan)), y, None, LOSSES[loss_name], ElasticNet(0.01), table)
+    y, X_test = np.repeat([1.0, -1.0], 4), np.vstack([table, -table])
+    case = Case(intervals(table, np.full((8, 2), np.nan)), y, None, LOSSES[loss_name], ElasticNet(0.01), X_test)
     W = np.array([[1.0, 0.0], [1.1, 0.01]])
-    problem = with_flips(case, 1) if kind == "wrong" else problem_of(case, of_either_class(case, np.array([0])))
-    solution = replace(train(problem), w=W[0])
-    table_now = row_table(problem, solution)
-    ranges = ranges_over(table_now, W, with_centers=False).without_settled_rows()
-    # Of a row of unknown class the entry that does not pull is settled by its own score.
-    assert len(ranges.table.complete) == (8 if kind == "wrong" else 1)
-    assert kind == "wrong" or ranges.table.complete_graph.y == [-1.0]
-    within = RowTable.within(problem, solution, certificate_of(Points(W)))
-    assert within is not None
-    assert len(within.complete) == (8 if kind == "wrong" else 2)
+    if kind == "wrong":
+        assert_settled_rows_count(case, with_flips(case, 2), list(flipped_labels(case, 2)), W, left=8)
+    else:
+        # Of the two entries of a row the one that does not pull is settled by its own score.
+        problem = problem_of(case, of_either_class(case, np.array([0, 5])))
+        labels = [np.array([a, *y[1:5], b, *y[6:]]) for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
+        assert_settled_rows_count(case, problem, labels, W, left=2)
+
+
+def test_targets_in_doubt_are_settled_only_if_all_of_them_pull_alike():
+    """All residuals are clipped, but for a target that may be where the score is."""
+    rng = np.random.default_rng(43)
+    table, y = rng.normal(size=(6, 2)), np.array([9.0, -8.0, 9.0, -9.0, 8.0, 9.0])
+    X_test, radius = np.vstack([table, -table]), np.array([0.0, 9.0, 0.0, 1.0, 0.0, 0.0])
+    case = Case(intervals(table, np.full((6, 2), np.nan)), y, None, LOSSES["huber"], ElasticNet(0.1), X_test)
+    rows = MemoryRows(case.matrix, y, label_uncertainty=LabelUncertainty(radius, np.zeros(6)))
+    labels = [y + radius * move for move in (-1.0, 0.0, 0.9, 1.0)]
+    W = np.array([[0.1, 0.0], [0.0, 0.1]])
+    assert_settled_rows_count(case, problem_of(case, rows), labels, W, left=1)
 
 
 @each_intercept
