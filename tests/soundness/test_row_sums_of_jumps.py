@@ -18,7 +18,6 @@ from ipub.certificates.row_sums.prove import narrowed
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.ruled_out_scores import (
     SupposedScore,
-    is_on_one_side,
     narrow_by_ruling_out,
     no_model_at,
 )
@@ -30,15 +29,12 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from support.attacks import retrain
 from support.cases import Case, Generator, draw_case, draw_solution, intervals, train, with_intercept
-from support.exact_proofs import exact_completions
-from support.oracles.exact import ExactModel, as_float, exact_model
-from support.oracles.intercept import exact_intercept_model
+from support.exact_ranges import SECONDS, assert_hold, assert_not_ruled_out, exact_models, known_ranges, n_sides
 from support.oracles.rationals import exact_dot, holds, rational, rationals
 from support.planted import plant_function
 from support.row_sums import NoBounds, Points, certificate_of, completed_tables, random_choice
 from support.tiny_cases import TABLES, tiny_case, tiny_choices
 
-SECONDS = 0.01
 MODELS = ("trained", "noisy", "loose", "scaled", "zero")
 
 each_penalty = pytest.mark.parametrize("penalty", ["l2", "elastic net"])
@@ -56,31 +52,6 @@ def tiny(rng: Generator, number: int, penalty: str, intercept: bool) -> Case:
         weight[2] = 0.0
         case = replace(case, weight=weight)
     return with_intercept(case) if intercept else case
-
-
-def exact_models(case: Case, inner: int = 0) -> list[ExactModel]:
-    """Return the exact models of completions: every vertex, and points between."""
-    minimise = exact_intercept_model if case.penalty.n_free else exact_model
-    arguments = case.y, case.weight, case.loss, case.penalty.lam, case.penalty.kappa
-    return [minimise(table, *arguments) for table in exact_completions(case.matrix, inner)]
-
-
-def known_ranges(case: Case, solution, name: str) -> Ranges:
-    """Return the ranges that another certificate gives."""
-    known = CERTIFICATES[name](case.problem, solution)
-    table = RowTable.within(case.problem, solution, known)
-    return Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
-
-
-def assert_hold(ranges: Ranges, models: list[ExactModel], X_test: np.ndarray) -> int:
-    """Compare ranges, and row sums over them, with exact models; return how often."""
-    found = RowSumBounds(ranges)
-    for model in models:
-        for y, low, high in zip(ranges.table.directions, ranges.lower, ranges.upper, strict=True):
-            assert holds((low, high), model.score(y))
-        for x, low, high in zip(X_test, *found.ends(X_test), strict=True):
-            assert holds((low, high), model.score(x))
-    return len(models) * (len(ranges.lower) + len(X_test))
 
 
 @each_intercept
@@ -107,34 +78,6 @@ def test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out(
     assert n_settled > 0
     assert sides > 0
     report_proofs(count + sides)
-
-
-def assert_not_ruled_out(rng: Generator, ranges: Ranges, t: np.ndarray, models: list[ExactModel]) -> int:
-    """Suppose scores that some model has, or that are below those of all models, w's among them or not."""
-    lowest = min(model.score(t)[0] for model in models)
-    highest = max(model.score(t)[0] for model in models)
-    width, at_w = as_float(highest - lowest), float(t @ ranges.table.w)
-    attained = np.nextafter(as_float(highest), -np.inf)
-    scores = [attained, attained - 1e-6 * width, attained - rng.random() * width, min(at_w, attained) - width - 1.0]
-    for score in scores:
-        assert rational(score) <= highest
-        assert not no_model_at(ranges, SupposedScore(t, score), SECONDS)
-    return len(scores)
-
-
-def n_sides(ranges: Ranges, t: np.ndarray, models: list[ExactModel]) -> int:
-    """Compare the sides that are proved with those of exact models; return how many are proved."""
-    found, at_w = 0, float(t @ ranges.table.w)
-    width = max(as_float(model.score(t)[1] - models[0].score(t)[0]) for model in models)
-    low, high = (float(end[0]) for end in RowSumBounds(ranges).ends(t[None]))
-    scores = (0.0, at_w + 0.3 * abs(width), low - 1.0, high + 1.0)
-    for score in filter(np.isfinite, scores):
-        if is_on_one_side(ranges, t, score, SECONDS):
-            found += 1
-            for model in models:
-                low, high = model.score(t)
-                assert low > rational(score) if at_w > score else high < rational(score)
-    return found
 
 
 # --- settled rows ---------------------------------------------------------------------------------------------------
