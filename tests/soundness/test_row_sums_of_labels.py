@@ -14,8 +14,9 @@ from ipub.attained import attained_bounds
 from ipub.certificates import Certificate, ball, pointwise
 from ipub.certificates.pointwise import PointwiseBounds
 from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds, row_sum_bounds_within
+from ipub.certificates.row_sums.graphs import LossGraph, graph_points
 from ipub.certificates.row_sums.lines import Lines
-from ipub.certificates.row_sums.multipliers import choose
+from ipub.certificates.row_sums.multipliers import Choice, Mixture, choose
 from ipub.certificates.row_sums.prove import prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.ruled_out_scores import is_on_one_side, narrow_by_ruling_out
@@ -171,6 +172,42 @@ def test_of_wrong_labels_the_worst_count_and_no_more(loss_name, count):
     if case.loss.is_smooth:
         np.testing.assert_allclose(bounds, worst, rtol=1e-9, atol=1e-9)
     assert (bounds >= worst - 1e-12).all()
+
+
+@pytest.mark.parametrize("loss_name", CLASSES)
+def test_points_of_a_graph_have_its_factor(loss_name):
+    rng = np.random.default_rng([44, len(loss_name)])
+    y, lower = rng.choice([-1.0, 1.0], size=60), rng.normal(size=60)
+    upper = lower + 10.0 ** rng.uniform(-2.0, 1.0, size=60)
+    plain = graph_points(LossGraph(LOSSES[loss_name], y), lower, upper, 3)
+    for factor in (0.0, 2.0):
+        points = graph_points(LossGraph(LOSSES[loss_name], y, np.full(60, factor)), lower, upper, 3)
+        np.testing.assert_array_equal(points.score, plain.score)
+        for values, times_one in zip(points[1:], plain[1:], strict=True):
+            np.testing.assert_allclose(values, factor * times_one, rtol=1e-14, atol=1e-300)
+
+
+@pytest.mark.parametrize("kind", ["uncertain", "wrong"])
+def test_products_that_cancel_are_rounded_outward(kind):
+    """At w = 0 scores are exact and no multiplier counts; ``x.u`` is next to nothing but for what it loses."""
+    rng, d = np.random.default_rng(45), 40
+    table = rng.normal(size=(3, d))
+    matrix, y = intervals(table, np.full((3, d), np.nan)), np.array([1.0, -1.0, 1.0])
+    case = Case(matrix, y, None, LOSSES["squared_hinge"], ElasticNet(1e-9), np.eye(d))
+    problem, labels = labelled(rng, case, kind, count=2)
+    solution = replace(train(problem), w=np.zeros(d))
+    ranges = ranges_over(without_tilt(row_table(problem, solution)), solution.w[None])
+    U = rng.normal(size=(300, d))
+    basis = np.linalg.qr(table.T)[0]
+    U -= (U @ basis) @ basis.T
+    nothing = Mixture(*np.zeros((3, 300, 0)), ())
+    lines = np.zeros((300, len(ranges.table.complete)), dtype=np.intp)
+    bounds = bound_with(ranges, np.zeros_like(U), Choice(U, lines, nothing))
+    with ctx.workprec(300):
+        for y_now in labels:
+            F = exact_force(replace(case, y=y_now), table, solution.w)
+            for u, bound in zip(U.tolist(), bounds, strict=True):
+                assert arb(bound) >= -sum((part * arb(value) for part, value in zip(F, u, strict=True)), arb(0))
 
 
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)

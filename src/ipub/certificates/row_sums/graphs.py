@@ -100,8 +100,8 @@ class LossGraph(Graph):
         return LossGraph(self.loss, np.where(is_second, second.y, self.y), factor)
 
     def _times(self, values: Array) -> Array:
-        # Nothing times what has overflowed is nothing.
-        return values if self.factor is None else np.where(self.factor == 0.0, 0.0, self.factor * values)
+        # Nothing times an infinite slope is nothing.
+        return values if self.factor is None else self.factor * np.where(self.factor == 0.0, 0.0, values)
 
 
 @dataclass(frozen=True)

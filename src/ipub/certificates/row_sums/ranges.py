@@ -195,8 +195,6 @@ class Ranges:
     def without_settled_rows(self) -> Ranges:
         """Leave out the rows whose derivative is settled, if they are many: for the models of completions alone."""
         table, at = self.table, self.table.complete_at
-        if table.labels is not None and table.labels.most is not None:
-            return self  # which rows have their second label is open, so each row stays
         of_complete = self.lower[at], self.upper[at]
         (low, high), (least, greatest) = table.derivative_ranges(of_complete, self.row_scores)
         complete, incomplete = low == high, least == greatest
