@@ -26,6 +26,9 @@ KINDS = ("holes", "wrong_cells", "labels")
 MOST_CERTIFICATES = 40
 """Budgets that are certified, at most, for all rows together: what is not settled by then stays a bracket."""
 
+FINE = 0.05
+"""Numbers are settled to this share of themselves; those up to 20 exactly."""
+
 Bounds = Callable[[int], Array]
 """Returns (m, 2): bounds of the scores if so many differ."""
 
@@ -99,7 +102,7 @@ def _certified(candidates: Candidates, report: Callable[[float], None]) -> Array
     for k in dict.fromkeys((0, candidates.n_candidates)):
         try_number(k)
     while evaluated < MOST_CERTIFICATES:
-        is_open = highest - lowest > 1
+        is_open = highest - lowest > np.maximum(1.0, FINE * lowest)
         if not is_open.any():
             break
         # The geometric middle of the row that is least settled: small numbers matter most.

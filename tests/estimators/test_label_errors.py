@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+import ipub.certificates.row_sums.table as table_module
 import ipub.engine.slices as blocks_module
 from ipub import BoundedClassifier
 from ipub.certificates import SlopeBounds
@@ -71,12 +72,20 @@ def test_what_is_attained_is_inside_and_close():
     assert (np.diff(certified) < 1.5 * np.diff(attained)).all()
 
 
-def test_pointwise_falls_back_and_says_so():
+def test_pointwise_rules_out_scores_or_falls_back_and_says_so(monkeypatch):
     X, y, X_test = data()
+    X_test = X_test[:2]
+    tight = BoundedClassifier(max_label_errors=1).fit(X, y).decision_bounds(X_test)
     pointwise = BoundedClassifier(certificate="pointwise", max_label_errors=1).fit(X, y)
-    tight = BoundedClassifier(max_label_errors=1).fit(X, y)
+    assert pointwise.certificate_.note == ""
+    bounds = pointwise.decision_bounds(X_test)
+    assert (bounds[:, 0] >= tight[:, 0]).all()
+    assert (bounds[:, 1] <= tight[:, 1]).all()
+    monkeypatch.setattr(table_module, "MOST_ROWS", 10)
+    pointwise = pointwise.fit(X, y)
     assert "Labels are uncertain" in pointwise.certificate_.note
-    assert np.array_equal(pointwise.decision_bounds(X_test), tight.decision_bounds(X_test))
+    tight = BoundedClassifier(max_label_errors=1).fit(X, y).decision_bounds(X_test)
+    assert np.array_equal(pointwise.decision_bounds(X_test), tight)
 
 
 @pytest.mark.parametrize("training_rows", [True, False])

@@ -11,6 +11,7 @@ from mutants import (
     regions,
     row_sums,
     row_sums_of_jumps,
+    row_sums_of_labels,
     ruled_out_scores,
     slopes,
 )
@@ -23,6 +24,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *slopes.MUTANTS,
     *row_sums.MUTANTS,
     *row_sums_of_jumps.MUTANTS,
+    *row_sums_of_labels.MUTANTS,
     *ruled_out_scores.MUTANTS,
     *fillings.MUTANTS,
     *draws.MUTANTS,

@@ -92,8 +92,8 @@ MUTANTS = (
     mutant(
         "cells do not move the score of a row that ranges settle",
         "ranges",
-        "table.incomplete_graph.range(*self.row_scores)\n        complete, incomplete",
-        "table.incomplete_graph.range(self.row_lower, self.row_upper)\n        complete, incomplete",
+        "table.derivative_ranges(of_complete, self.row_scores)",
+        "table.derivative_ranges(of_complete, (self.row_lower, self.row_upper))",
         SUMS,
     ),
     mutant(
@@ -106,15 +106,15 @@ MUTANTS = (
     mutant(
         "a row at its kink is settled",
         "ranges",
-        "low, high = table.complete_graph.range(self.lower[at], self.upper[at])",
-        "low, high = table.complete_graph.range(0.999 * self.lower[at], 0.999 * self.upper[at])",
+        "of_complete = self.lower[at], self.upper[at]",
+        "of_complete = 0.999 * self.lower[at], 0.999 * self.upper[at]",
         KINK,
     ),
     mutant(
         "what overflowed is sorted behind the other end",
         "ranges",
-        "        lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)\n",
-        "",
+        "return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)",
+        "return lower, upper",
         OVERFLOW,
     ),
     mutant(
@@ -322,7 +322,7 @@ MUTANTS = (
     ),
     mutant(
         "flat systems are not solved",
-        "multipliers",
+        "first_order",
         "        return np.asarray(np.linalg.pinv(K, hermitian=True) @ right)",
         "        raise",
         FLAT,

@@ -23,6 +23,7 @@ from support.oracles.exact import exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.rationals import holds
 from support.tiny_cases import tiny_case
+from support.uncertain_labels import doubtful
 
 LOSS_NAMES = tuple(LOSSES)
 CERTIFIED: dict[str, Callable] = {
@@ -34,41 +35,6 @@ CERTIFIED: dict[str, Callable] = {
     "grouped": lambda problem, solution: slope(problem, solution).without_training_rows(),
 }
 TABLES = ("integers", "normal", "weights")
-
-
-def doubtful(rng: np.random.Generator, case: Case) -> tuple[Problem, list[np.ndarray]]:
-    """Make some labels uncertain; return the problem, and the labels that are possible, with ends and a middle."""
-    n = len(case.y)
-    weight = np.ones(n) if case.weight is None else case.weight
-    uncertain = np.sort(rng.choice(n, size=int(rng.integers(1, min(n - 1, 2) + 1)), replace=False))
-    if case.loss.task == "regression":
-        radius = np.zeros(n)
-        radius[uncertain] = rng.choice([0.125, 0.5, 2.0], size=len(uncertain))
-        rows = MemoryRows(case.matrix, case.y, weight, label_uncertainty=LabelUncertainty(radius, np.zeros(n)))
-        moves = itertools.product([-1.0, 0.5, 1.0], repeat=len(uncertain))
-        # Exact for these radii and targets that are no longer than 53 bits.
-        labels = [case.y + radius * _spread(uncertain, move, n) for move in moves]
-    else:
-        twice = np.concatenate([np.arange(n), uncertain])
-        weight_radius = np.zeros(len(twice))
-        weight_radius[uncertain], weight_radius[n:] = 1.0, 1.0
-        y = case.y[twice]
-        y[uncertain], y[n:] = 1.0, -1.0
-        entered = MemoryRows(case.matrix.take(twice), y, weight[twice] * np.where(weight_radius > 0.0, 0.5, 1.0))
-        rows = with_label_uncertainty(entered, LabelUncertainty(np.zeros(len(twice)), weight_radius))
-        labels = []
-        for chosen in itertools.product([-1.0, 1.0], repeat=len(uncertain)):
-            here = case.y.copy()
-            here[uncertain] = chosen
-            labels.append(here)
-    whole = with_intercept_column(rows) if case.penalty.n_free else rows
-    return Problem(whole, case.loss, case.penalty), labels
-
-
-def _spread(uncertain: np.ndarray, values: tuple[float, ...], n: int) -> np.ndarray:
-    spread = np.zeros(n)
-    spread[uncertain] = values
-    return spread
 
 
 def prove(rng: np.random.Generator, case: Case, names: Sequence[str] = ()) -> tuple[int, list[str]]:

@@ -30,9 +30,12 @@ from support.planted import plant_function
 from support.row_sums import (
     RowSums,
     completed_tables,
+    directions,
+    draw,
     exact_force,
     exact_score,
     forces,
+    point_case,
     random_choice,
     ranges_over,
     without_tilt,
@@ -46,23 +49,6 @@ each_loss = pytest.mark.parametrize("loss_name", LOSS_NAMES)
 each_smooth_loss = pytest.mark.parametrize("loss_name", SMOOTH_NAMES)
 each_penalty = pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 each_intercept = pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
-
-
-def draw(rng: np.random.Generator, number: int, loss_name: str, penalty: str) -> Case:
-    """Draw a problem: a few rows, missing categories, or one of the odd families, with an intercept or not."""
-    if number % 3 == 0:
-        case = tiny_case(rng, str(rng.choice(TABLES)), loss_name, penalty, int(rng.integers(1, 5)))
-    elif number % 3 == 1:
-        case = tiny_choices(rng, loss_name, penalty, bool(rng.integers(2)))
-    else:
-        case = draw_case(rng, str(rng.choice(list(FAMILIES))), loss_name, penalty)
-    case = vary_loss(rng, case)
-    return with_intercept(case) if rng.random() < 0.5 else case
-
-
-def directions(case: Case) -> np.ndarray:
-    rows = case.extended(case.matrix.center_rows(slice(0, 2)))
-    return np.vstack([case.X_test, rows, -case.X_test, -rows])
 
 
 def row_table(case: Case, solution) -> RowTable | None:
@@ -140,22 +126,6 @@ def test_row_sums_at_a_point_are_exact_but_for_rounding(loss_name, penalty, repo
                 count += 1
     assert count > 0
     report_proofs(count)
-
-
-def point_case(rng: np.random.Generator, number: int, loss_name: str, penalty: str) -> Case:
-    """Rows whose uncertain cells have next to no width."""
-    n, d = int(rng.integers(3, 30)), int(rng.integers(1, 5))
-    table, radius = rng.normal(size=(n, d)), np.full((n, d), np.nan)
-    scale = 10.0 ** (rng.choice([-6.0, 0.0, 6.0], size=d) if number % 2 else np.zeros(d))
-    radius[rng.random((n, d)) < rng.choice([0.1, 0.9])] = 1e-300
-    radius[0, 0] = 1e-300
-    loss = LOSSES[loss_name]
-    y = rng.normal(size=n) if loss.task == "regression" else rng.choice([-1.0, 1.0], size=n)
-    kappa = 0.0 if penalty == "l2" else 0.01
-    penalty_of = ElasticNet(10.0 ** rng.uniform(-4.0, 0.5), kappa)
-    weight = rng.choice([0.1, 1.0, 3.0], size=n)
-    case = Case(intervals(table * scale, radius), y, weight, loss, penalty_of, rng.normal(size=(2, d)) / scale)
-    return with_intercept(case) if number % 3 == 0 else case
 
 
 @each_penalty

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,89 +10,25 @@ import pytest
 from ipub.certificates.row_sums import prove as prove_module
 from ipub.certificates.row_sums.upper import REFINEMENTS
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.solvers import Solution
-from support.cases import Case, Generator, intervals, train, with_intercept
 from support.exact_proofs import prove
+from support.hard_tables import (
+    Hard,
+    a_badly_trained_model,
+    a_column_that_is_all_missing,
+    a_huge_and_a_tiny_column,
+    a_huge_column,
+    a_tiny_column,
+    next_to_no_penalty,
+    next_to_no_penalty_and_an_intercept,
+    rows_at_the_kink,
+)
 from support.planted import plant_function
 from support.row_sums import RowSums
 
 SMOOTH_NAMES = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
 KINKED_NAMES = ("squared_hinge", "smoothed_hinge", "huber")
-Hard = tuple[Case, Solution]
 
-
-def simple_case(rng: Generator, loss_name: str, n: int = 14, alpha: float = 0.1) -> Case:
-    """Rows of two overlapping classes, or targets with noise; two uncertain cells."""
-    table, radius = rng.normal(size=(n, 2)), np.full((n, 2), np.nan)
-    score = table @ [1.0, -0.5] + rng.normal(size=n)
-    y = score if LOSSES[loss_name].task == "regression" else np.where(score > 0.0, 1.0, -1.0)
-    radius[0, 0], radius[1, 1] = rng.uniform(0.1, 0.6, size=2)
-    return Case(intervals(table, radius), y, None, LOSSES[loss_name], ElasticNet(alpha), rng.normal(size=(3, 2)))
-
-
-def trained(case: Case, tol: float = 1e-14) -> Hard:
-    return case, train(case.problem, tol=tol)
-
-
-def next_to_no_penalty(rng: Generator, loss_name: str) -> Hard:
-    return trained(simple_case(rng, loss_name, alpha=1e-8))
-
-
-def next_to_no_penalty_and_an_intercept(rng: Generator, loss_name: str) -> Hard:
-    return trained(with_intercept(simple_case(rng, loss_name, alpha=1e-8)))
-
-
-def a_column_that_is_all_missing(rng: Generator, loss_name: str) -> Hard:
-    case = simple_case(rng, loss_name, n=5)
-    radius = np.full((5, 2), np.nan)
-    radius[:, 0] = 0.05
-    return trained(replace(case, matrix=intervals(case.matrix.center_rows(slice(0, 5)), radius)))
-
-
-def a_badly_trained_model(rng: Generator, loss_name: str) -> Hard:
-    return trained(with_intercept(simple_case(rng, loss_name, alpha=0.3)), tol=0.3)
-
-
-def scaled(rng: Generator, loss_name: str, scale: list[float]) -> Hard:
-    case = simple_case(rng, loss_name)
-    center, radius = case.matrix.center_rows(slice(0, 14)), np.full((14, 2), np.nan)
-    in_row, columns, _, radii = case.matrix.cells(slice(0, 14))
-    radius[in_row, columns] = radii
-    case = replace(case, matrix=intervals(center * scale, radius * scale), X_test=case.X_test * scale)
-    return trained(with_intercept(case) if rng.random() < 0.5 else case)
-
-
-def a_huge_column(rng: Generator, loss_name: str) -> Hard:
-    return scaled(rng, loss_name, [1e8, 1.0])
-
-
-def a_tiny_column(rng: Generator, loss_name: str) -> Hard:
-    return scaled(rng, loss_name, [1.0, 1e-8])
-
-
-def a_huge_and_a_tiny_column(rng: Generator, loss_name: str) -> Hard:
-    return scaled(rng, loss_name, [1e8, 1e-8])
-
-
-def rows_at_the_kink(rng: Generator, loss_name: str) -> Hard:
-    """Rows whose score at w is where the slope of the derivative jumps, two of them with an uncertain cell."""
-    plain = simple_case(rng, loss_name, n=20, alpha=1.0)
-    case, w = plain, train(plain.problem).w
-    margins = {"squared_hinge": [1.0], "smoothed_hinge": [1.0, 0.5], "huber": [1.0, -1.0]}[loss_name]
-    for _ in range(4):  # the rows move w, and w the rows
-        ends = [(y, y + each if loss_name == "huber" else y * each) for each in margins for y in (-1.0, 1.0)]
-        more = [[score / w[0], 0.0] for _, score in ends]
-        table, radius = np.vstack([plain.matrix.center_rows(slice(0, 20)), more]), np.full((20 + len(more), 2), np.nan)
-        radius[20, 1], radius[-1, 0] = 0.1, 0.03
-        weight = np.append(np.ones(20), np.full(len(more), 0.01))
-        labels = np.append(plain.y, [y for y, _ in ends])
-        case, at = replace(plain, matrix=intervals(table, radius), y=labels, weight=weight), w
-        w = train(case.problem).w
-    return case, replace(train(case.problem), w=at)
-
-
-HARD: dict[Callable[[Generator, str], Hard], tuple[str, ...]] = {
+HARD: dict[Callable[[np.random.Generator, str], Hard], tuple[str, ...]] = {
     next_to_no_penalty: SMOOTH_NAMES,
     next_to_no_penalty_and_an_intercept: SMOOTH_NAMES,
     a_column_that_is_all_missing: SMOOTH_NAMES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,15 +12,14 @@ import pytest
 
 from ipub import IntervalMatrix
 from ipub.attained import attained_bounds
-from ipub.certificates import SlopeBounds, ball, origin, slope, sphere, tight
+from ipub.certificates import RowSumBounds, SlopeBounds, ball, origin, slope, sphere, tight
 from ipub.certificates.label_noise import WrongLabelTerms
 from ipub.certificates.slope import mean_value as mean_value_module
 from ipub.certificates.slope.move_sets import FlippedRows, NoMove
 from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine import MemoryRows, with_intercept_column, with_wrong_labels
+from ipub.engine import MemoryRows, with_wrong_labels
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
-from ipub.problem import Problem
 from support.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.certificates_once import parts_computed_once
 from support.exact_proofs import exact_completions
@@ -29,6 +28,7 @@ from support.oracles.exact import exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.rationals import holds
 from support.tiny_cases import tiny_case, tiny_choices
+from support.uncertain_labels import flipped_labels, with_flips
 
 LOSS_NAMES = tuple(name for name, loss in LOSSES.items() if loss.task == "classification")
 CERTIFIED: dict[str, Callable] = {
@@ -45,21 +45,6 @@ ball_module, origin_module, intercept_module = (
 )
 
 
-def with_flips(case: Case, count: int) -> Problem:
-    rows = with_wrong_labels(MemoryRows(case.matrix, case.y, case.weight), count)
-    return Problem(with_intercept_column(rows) if case.penalty.n_free else rows, case.loss, case.penalty)
-
-
-def labels(case: Case, count: int) -> Iterator[np.ndarray]:
-    """Yield every choice of at most so many wrong labels; with an intercept, if both classes are left."""
-    for size in range(min(count, len(case.y)) + 1):
-        for wrong in itertools.combinations(range(len(case.y)), size):
-            y = case.y.copy()
-            y[list(wrong)] *= -1.0
-            if not (case.penalty.n_free and abs(y.sum()) == len(y)):
-                yield y
-
-
 def prove(case: Case, count: int, certified: dict[str, Callable] = CERTIFIED, model=None) -> tuple[int, list[str]]:
     problem = with_flips(case, count)
     solution = model or train(problem)
@@ -67,7 +52,7 @@ def prove(case: Case, count: int, certified: dict[str, Callable] = CERTIFIED, mo
         bounds = {name: once(make)(problem, solution).score_bounds(case.X_test) for name, make in certified.items()}
     minimise = exact_intercept_model if case.penalty.n_free else exact_model
     made, failures = 0, []
-    for y in labels(case, count):
+    for y in flipped_labels(case, count):
         for table in exact_completions(case.matrix, inner=0):
             exact = minimise(table, y, case.weight, case.loss, case.penalty.lam, case.penalty.kappa)
             for row, x in enumerate(case.X_test):
@@ -167,10 +152,13 @@ def test_what_wrong_labels_attain_lies_inside(loss_name, intercept, count):
 
 
 @pytest.mark.parametrize("loss_name", ["log_loss", "squared_hinge"])
-def test_the_slopes_win_where_few_labels_are_wrong(loss_name):
+def test_row_sums_and_else_slopes_win_where_few_labels_are_wrong(loss_name):
     case = medium(np.random.default_rng(1), loss_name, intercept=True)
     problem = with_flips(replace(case, penalty=replace(case.penalty, lam=1.0)), 1)
     certificate = tight(problem, train(problem))
+    assert certificate.shares(case.X_test)["row sums"] == 1.0
+    parts = tuple(part for part in certificate.parts if not isinstance(part, RowSumBounds))
+    certificate = replace(certificate, parts=parts)
     assert certificate.part(SlopeBounds) is not None
     assert certificate.shares(case.X_test)["slope"] == 1.0
     alone, together = (each.score_bounds(case.X_test) for each in (certificate, certificate.without_training_rows()))
@@ -306,7 +294,7 @@ def _flatter_hessians() -> list[np.ndarray]:
     solution = replace(train(problem), w=np.array([1.0, 0.0]))
     least = linearize_module.linearize(problem, solution, NoMove()).hessian_lower()
     found = []
-    for labelled in labels(case, 1):
+    for labelled in flipped_labels(case, 1):
         curvature = case.loss.curvature(labelled, table @ solution.w) / len(y)
         found.append(np.linalg.eigvalsh((table * curvature[:, None]).T @ table + 0.1 * np.eye(2) - least))
     return found
@@ -326,7 +314,7 @@ def test_the_origin_counts_the_wrong_labels(monkeypatch):
     problem = with_flips(case, 2)
     solution = train(problem)
     constants = np.array([0.0, y.mean(), solution.w[-1]])
-    values = [case.loss.value(each[:, None], constants).mean(axis=0).min() for each in labels(case, 2)]
+    values = [case.loss.value(each[:, None], constants).mean(axis=0).min() for each in flipped_labels(case, 2)]
     assert 0.5 * origin(problem, solution).parts[0].radius ** 2 >= max(values) - 1e-12
     monkeypatch.setattr(origin_module, "wrong_label_losses", lambda *_: 0.0)
     assert 0.5 * origin(problem, solution).parts[0].radius ** 2 < max(values) - 1e-3

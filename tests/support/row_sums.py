@@ -7,26 +7,28 @@ Theorem 11 uses of a model only that its force ``F = Lambda w + kappa s + sum_i 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from flint import arb, fmpq
 
 from ipub.certificates import Certificate, Needs, ScoreBounds
 from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
-from ipub.certificates.row_sums.lines import N_SLOPES
 from ipub.certificates.row_sums.multipliers import Choice, Mixture, Shift, choose
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.row_terms import row_multipliers
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import REFINEMENTS, largest_scores
+from ipub.losses import LOSSES
+from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from ipub.rounding import dot_bounds
 from ipub.solvers import Solution
 from support.attacks import place
-from support.cases import Case, Generator
+from support.cases import FAMILIES, Case, Generator, draw_case, intervals, vary_loss, with_intercept
 from support.oracles.losses import SmoothOracle, oracle_of
 from support.oracles.rationals import exact_dot, rational, rationals
+from support.tiny_cases import TABLES, tiny_case, tiny_choices
 
 
 class NoBounds(ScoreBounds):
@@ -40,6 +42,34 @@ class NoBounds(ScoreBounds):
 
     def without_training_rows(self) -> NoBounds:
         return self
+
+
+@dataclass(frozen=True)
+class Points(ScoreBounds):
+    """Bounds of the scores of some vectors alone: exact ones, where products of few bits are floats."""
+
+    W: np.ndarray
+    is_exact: bool = False
+    name: str = "points"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs()
+
+    def ends(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        low, high = (X @ self.W.T,) * 2 if self.is_exact else dot_bounds(X, self.W.T)
+        return low.min(axis=1), high.max(axis=1)
+
+    def without_training_rows(self) -> Points:
+        return self
+
+    def ranges(self, table: RowTable) -> Ranges:
+        """Return the ranges of a table that these vectors have."""
+        return Ranges.of(table, *self.ends(table.directions), on_path=False)
+
+
+def certificate_of(part: ScoreBounds) -> Certificate:
+    return Certificate(part.name, (part,), 0.0)
 
 
 class RefinedBounds(RowSumBounds):
@@ -88,7 +118,9 @@ def random_choice(rng: Generator, ranges: Ranges, Y: np.ndarray) -> Choice:
 
     shares = tuple(moved(each) for each in mixture.shares)
     mixture = Mixture(moved(mixture.slope), moved(mixture.mean), moved(mixture.variance), shares)
-    lines = rng.integers(0, 2 * N_SLOPES, size=sensible.lines.shape) if rng.random() < 0.5 else sensible.lines
+    lines = (
+        rng.integers(0, len(ranges.lines.slope), size=sensible.lines.shape) if rng.random() < 0.5 else sensible.lines
+    )
     return Choice(moved(sensible.u), lines, mixture, shift=sensible.shift)
 
 
@@ -143,3 +175,36 @@ def exact_force(case: Case, table: np.ndarray, w: np.ndarray) -> list[arb]:
 
 def exact_score(y: np.ndarray, w: np.ndarray) -> arb:
     return arb(exact_dot(rationals(y), [rational(value) for value in w]))
+
+
+def draw(rng: np.random.Generator, number: int, loss_name: str, penalty: str) -> Case:
+    """Draw a problem: a few rows, missing categories, or one of the odd families, with an intercept or not."""
+    if number % 3 == 0:
+        case = tiny_case(rng, str(rng.choice(TABLES)), loss_name, penalty, int(rng.integers(1, 5)))
+    elif number % 3 == 1:
+        case = tiny_choices(rng, loss_name, penalty, bool(rng.integers(2)))
+    else:
+        case = draw_case(rng, str(rng.choice(list(FAMILIES))), loss_name, penalty)
+    case = vary_loss(rng, case)
+    return with_intercept(case) if rng.random() < 0.5 else case
+
+
+def directions(case: Case) -> np.ndarray:
+    rows = case.extended(case.matrix.center_rows(slice(0, 2)))
+    return np.vstack([case.X_test, rows, -case.X_test, -rows])
+
+
+def point_case(rng: np.random.Generator, number: int, loss_name: str, penalty: str) -> Case:
+    """Rows whose uncertain cells have next to no width."""
+    n, d = int(rng.integers(3, 30)), int(rng.integers(1, 5))
+    table, radius = rng.normal(size=(n, d)), np.full((n, d), np.nan)
+    scale = 10.0 ** (rng.choice([-6.0, 0.0, 6.0], size=d) if number % 2 else np.zeros(d))
+    radius[rng.random((n, d)) < rng.choice([0.1, 0.9])] = 1e-300
+    radius[0, 0] = 1e-300
+    loss = LOSSES[loss_name]
+    y = rng.normal(size=n) if loss.task == "regression" else rng.choice([-1.0, 1.0], size=n)
+    kappa = 0.0 if penalty == "l2" else 0.01
+    penalty_of = ElasticNet(10.0 ** rng.uniform(-4.0, 0.5), kappa)
+    weight = rng.choice([0.1, 1.0, 3.0], size=n)
+    case = Case(intervals(table * scale, radius), y, weight, loss, penalty_of, rng.normal(size=(2, d)) / scale)
+    return with_intercept(case) if number % 3 == 0 else case

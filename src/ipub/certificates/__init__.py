@@ -17,7 +17,6 @@ from ipub.certificates.curvature import unsupported_reason as no_curvature
 from ipub.certificates.draws import DrawBounds
 from ipub.certificates.origin import origin
 from ipub.certificates.pointwise import EFFORT, PointwiseBounds, pointwise, with_effort
-from ipub.certificates.pointwise import unsupported_reason as no_pointwise
 from ipub.certificates.recipe import Recipe
 from ipub.certificates.region import Region
 from ipub.certificates.row_sums.bounds import RowSumBounds
@@ -44,7 +43,7 @@ CERTIFICATES: dict[str, Recipe] = {
             no_curvature,
         ),
         Recipe("tight", tight, Needs(matrices=True, training_rows=True), takes_hints=True),
-        Recipe("pointwise", pointwise, Needs(matrices=True, training_rows=True, training=True), no_pointwise),
+        Recipe("pointwise", pointwise, Needs(matrices=True, training_rows=True, training=True)),
     )
 }
 

@@ -45,17 +45,13 @@ LEAST_FIXED = 0.02
 """A round that fixes less than this fraction of the remaining cells is the last: width against retrainings."""
 
 
-def unsupported_reason(problem: Problem) -> str:
-    """Return why a problem has no pointwise bounds, whatever its size; "" if it may have them."""
-    if problem.rows.uncertain_labels:
-        return "Labels are uncertain, so there are no pointwise bounds: 'tight' is used instead."
-    return ""
-
-
 def no_trends(problem: Problem) -> str:
     """Return why the trends of Theorem 7 do not apply to a problem; "" if they do."""
-    if reason := unsupported_reason(problem):
-        return reason
+    if problem.rows.uncertain_labels:
+        return (
+            "Labels are uncertain, and there are no row sums here, so there are no pointwise bounds: 'tight' is used "
+            "instead."
+        )
     if problem.rows.categories:
         return "A missing category has no trend, so there are no pointwise bounds: 'tight' is used instead."
     if problem.penalty.kappa > 0.0:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.data.interval_matrix import Indices, completed_cells
+from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import Levels
 from ipub.engine.block import Block, Reads, reads
 from ipub.engine.ops import adding_matrix
@@ -204,6 +205,10 @@ class WholeTable(NamedTuple):
     """Index of the category of each missing one."""
     y: Array
     weight: Array
+    label_radius: Array
+    """How far each target is uncertain (`LabelUncertainty.radius`)."""
+    weight_radius: Array
+    """How far each weight is uncertain, relatively (`LabelUncertainty.weight_radius`)."""
 
 
 def whole_table(rows: Rows) -> WholeTable:
@@ -220,6 +225,7 @@ def whole_block(block: Block, keep: NDArray[np.bool_] | None = None) -> WholeTab
     cells, missing = kept[block.cell_rows], kept[block.missing_categories.rows]
     cell_counts = np.bincount(block.cell_rows[cells], minlength=block.n_rows)[kept]
     missing_counts = np.bincount(block.missing_categories.rows[missing], minlength=block.n_rows)[kept]
+    labels = block.label_uncertainty or LabelUncertainty.of_wrong_labels(block.n_rows, 0)
     return WholeTable(
         block.center[kept],
         cell_counts,
@@ -229,4 +235,6 @@ def whole_block(block: Block, keep: NDArray[np.bool_] | None = None) -> WholeTab
         block.missing_categories.categories[missing],
         block.y[kept],
         block.weight[kept],
+        labels.radius[kept],
+        labels.weight_radius[kept],
     )

@@ -127,7 +127,7 @@ def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certifica
     they are kept in any case, as scores can be ruled out in them.
     """
     table = RowTable.within(problem, solution, known) if np.isfinite(solution.w).all() else None
-    if table is None or not problem.rows.count_uncertain():
+    if table is None or not (problem.rows.count_uncertain() or problem.rows.uncertain_labels):
         return None
     ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
     try:
@@ -145,6 +145,6 @@ def _ranges_at_w(problem: Problem, solution: Solution, *, on_path: bool) -> Rang
     """Return ranges that hold w alone; None if the table is long or certain, w not finite, or the loss has a jump."""
     is_usable = problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
     table = RowTable.of(problem, solution) if is_usable else None
-    if table is None or not len(table.incomplete):
+    if table is None or not table.is_uncertain:
         return None
     return Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=on_path)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.data.interval_matrix import Indices
 from ipub.losses import Loss
 from ipub.rounding import EPS, Array, midpoint_and_radius, up
 
@@ -52,40 +53,55 @@ class Graph(ABC):
 
 @dataclass(frozen=True)
 class LossGraph(Graph):
-    """The derivative of a loss at the labels y."""
+    """The derivative of a loss at the labels y, times a factor of each row: 0, 1 or 2, which are exact."""
 
     loss: Loss
     y: Array
+    factor: Array | None = None
+    """None: 1."""
 
     @property
     def is_step(self) -> bool:
         return not self.loss.is_smooth
 
     def value(self, score: Array) -> Array:
-        return self.loss.derivative(self._labels(score), score)
+        return self._times(self.loss.derivative(*np.broadcast_arrays(self.y, score)))
 
     def slope(self, score: Array) -> Array:
-        return self.loss.curvature(self._labels(score), score)
+        return self._times(self.loss.curvature(*np.broadcast_arrays(self.y, score)))
 
     def range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        return self.loss.derivative_range(self._labels(lower), lower, upper)
+        low, high = self.loss.derivative_range(*np.broadcast_arrays(self.y, lower, upper))
+        return self._times(low), self._times(high)
 
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        return self.loss.curvature_range(self._labels(lower), lower, upper)
+        least, greatest = self.loss.curvature_range(*np.broadcast_arrays(self.y, lower, upper))
+        return self._times(least), self._times(greatest)
 
     def bends(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        y, lower, upper = np.broadcast_arrays(self.y, lower, upper)
         if not self.loss.has_bounded_third_derivative:
             return np.full(lower.shape, -np.inf), np.full(lower.shape, np.inf)
-        return self.loss.curvature_slope_range(self._labels(lower), lower, upper)
+        least, most = self.loss.curvature_slope_range(y, lower, upper)
+        return self._times(least), self._times(most)
 
     def jump_at(self) -> Array | None:
         return self.loss.jump_at(self.y)
 
-    def of_rows(self, which: NDArray[np.bool_]) -> LossGraph:
-        return LossGraph(self.loss, self.y[which])
+    def of_rows(self, which: NDArray[np.bool_] | Indices) -> LossGraph:
+        return LossGraph(self.loss, self.y[which], None if self.factor is None else self.factor[which])
 
-    def _labels(self, score: Array) -> Array:
-        return np.broadcast_to(self.y, score.shape)
+    def or_second(self, is_second: NDArray[np.bool_], second: LossGraph | JoinedGraphs) -> LossGraph:
+        """Return the derivatives with the label of another graph in some of the rows, for each of k directions."""
+        assert isinstance(second, LossGraph)
+        factor = None
+        if self.factor is not None and second.factor is not None:
+            factor = np.where(is_second, second.factor, self.factor)
+        return LossGraph(self.loss, np.where(is_second, second.y, self.y), factor)
+
+    def _times(self, values: Array) -> Array:
+        # Nothing times an infinite slope is nothing.
+        return values if self.factor is None else self.factor * np.where(self.factor == 0.0, 0.0, values)
 
 
 @dataclass(frozen=True)
@@ -158,6 +174,11 @@ class JoinedGraphs(Graph):
         first, second = self.first.jump_at(), self.second.jump_at()
         return self._joined(np.full(self.n_first, np.nan) if first is None else first, second)
 
+    def or_second(self, is_second: NDArray[np.bool_], second: LossGraph | JoinedGraphs) -> JoinedGraphs:
+        """Return the derivatives with the label of other graphs in some of the rows, for each of k directions."""
+        assert isinstance(second, JoinedGraphs)
+        return replace(self, first=self.first.or_second(is_second[..., : self.n_first], second.first))
+
     def of_rows(self, which: NDArray[np.bool_]) -> JoinedGraphs:
         first, second = which[: self.n_first], which[self.n_first :]
         return JoinedGraphs(self.first.of_rows(first), self.second.of_rows(second), int(first.sum()))
@@ -170,6 +191,18 @@ class JoinedGraphs(Graph):
 
     def _joined(self, first: Array, second: Array) -> Array:
         return np.concatenate([first, second], axis=-1)
+
+
+class Between(NamedTuple):
+    """Derivatives at the points between every so many, as means of those at the two points around them.
+
+    All have shape (n_pieces, n_between, n_rows).
+    """
+
+    share: Array
+    """Of the second of the two, from 0 to 1."""
+    away: Array
+    """How far the derivative may be from the mean."""
 
 
 class GraphPoints(NamedTuple):
@@ -187,11 +220,15 @@ class GraphPoints(NamedTuple):
     """How far any derivative between two points may be above a chord between derivatives there (Lemma 24)."""
     below_chord: Array
     """The same below it: where the derivative bends one way only, one of both is 0."""
+    finer: int = 1
+    """Every so many points are those of coarse pieces."""
+    between: Between | None = None
+    """The others, if there are any."""
 
 
-def graph_points(graph: Graph, lower: Array, upper: Array, n_pieces: int) -> GraphPoints:
-    """Cut the range [lower, upper] of each row's scores into pieces."""
-    share = np.linspace(0.0, 1.0, n_pieces + 1).reshape(-1, *(1,) * lower.ndim)
+def graph_points(graph: Graph, lower: Array, upper: Array, n_pieces: int, finer: int = 1) -> GraphPoints:
+    """Cut the range [lower, upper] of each row's scores into pieces, and each of these into finer ones."""
+    share = np.linspace(0.0, 1.0, n_pieces * finer + 1).reshape(-1, *(1,) * lower.ndim)
     score = np.clip(lower + (upper - lower) * share, lower, upper)
     score[0], score[-1] = lower, upper
     jump = graph.jump_at()
@@ -217,26 +254,16 @@ def graph_points(graph: Graph, lower: Array, upper: Array, n_pieces: int) -> Gra
     rise = np.where(is_vertical, 0.0, np.maximum(up(high[1:] - low[:-1]), 0.0))
     turned = np.fmin(rise, turned)
     above, below = (np.fmin(turned, np.where(bent <= 0.0, 0.0, bent)) for bent in (above, below))
-    return GraphPoints(score, *midpoint_and_radius(low, high), above, below)
+    middle, radius = midpoint_and_radius(low, high)
+    between = _points_between(middle, radius, finer) if finer > 1 else None
+    return GraphPoints(score, middle, radius, above, below, finer, between)
 
 
-class Between(NamedTuple):
-    """Derivatives at the points between every so many, as means of those at the two points around them.
-
-    All have shape (n_pieces, n_between, n_rows).
-    """
-
-    share: Array
-    """Of the second of the two, from 0 to 1."""
-    away: Array
-    """How far the derivative may be from the mean."""
-
-
-def points_between(points: GraphPoints, every: int) -> Between:
+def _points_between(middles: Array, radii: Array, every: int) -> Between:
     """Write derivatives at the points between every `every`-th one as means of the middles there."""
-    first, last = points.middle[:-1:every, None], points.middle[every::every, None]
-    inner = np.add.outer(np.arange(0, len(points.above_chord), every), np.arange(1, every))
-    middle, radius = points.middle[inner], points.radius[inner]
+    first, last = middles[:-1:every, None], middles[every::every, None]
+    inner = np.add.outer(np.arange(0, len(middles) - 1, every), np.arange(1, every))
+    middle, radius = middles[inner], radii[inner]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip(np.nan_to_num((middle - first) / (last - first)), 0.0, 1.0)
     mean = first + share * (last - first)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.graphs import Graph, graph_points
+from ipub.certificates.row_sums.graphs import Graph, GraphPoints, graph_points
 from ipub.data.interval_matrix import Indices
 from ipub.parallel import row_slices
 from ipub.rounding import Array, down, up
@@ -38,7 +38,8 @@ class Envelope(NamedTuple):
 class Lines(NamedTuple):
     """For each row a choice of slopes k, and bounds of ``k s - psi(s)`` and of its negative over the row's scores.
 
-    All have shape (2 N_SLOPES, n_rows): first the slopes of lines below the derivative, then of those above it.
+    All have shape (2 N_SLOPES, n_rows): first the slopes of lines below the derivative, then of those above it. Where
+    rows have two labels these are the slopes of the first, and as many of the second one follow.
     """
 
     lower: Array
@@ -51,43 +52,77 @@ class Lines(NamedTuple):
     """Upper bounds of ``p - k s``."""
     convex: Envelope
     concave: Envelope
+    second: Lines | None = None
+    """Where rows have two labels: the same slopes, and the derivatives of the second label."""
 
     @classmethod
-    def of(cls, graph: Graph, lower: Array, upper: Array) -> Lines:
+    def of(cls, graph: Graph, lower: Array, upper: Array, second: Graph | None = None) -> Lines:
         """Lay lines under and over the derivative of each row, whose scores are in [lower, upper]."""
-        points = graph_points(graph, lower, upper, 1 if graph.is_step else N_PIECES)
-        convex, concave = envelopes(graph, points.score, points.middle)
-        at = lower + (upper - lower) * np.linspace(0.0, 1.0, N_SLOPES)[:, None]
-        tangents = graph.slope(at)
-        slope = np.concatenate(
-            [
-                np.where(at <= convex.knee, tangents, convex.slope),
-                np.where(at >= concave.knee, tangents, concave.slope),
-            ]
-        )
-        above, below = np.empty_like(slope), np.empty_like(slope)
-        least, most = down(points.middle - points.radius), up(points.middle + points.radius)
-        for some in row_slices(len(slope), points.score.size, NUMBERS):
-            rise = slope[some, None] * points.score
-            above[some] = _largest(up(up(rise) - least), points.below_chord)
-            below[some] = _largest(up(most - down(rise)), points.above_chord)
-        return cls(lower, upper, slope, above, below, convex, concave)
+        points, convex, concave = _points_and_envelopes(graph, lower, upper)
+        slope, other = _slopes(graph, lower, upper, convex, concave), None
+        if second is not None:
+            of_second, *both = _points_and_envelopes(second, lower, upper)
+            slope = np.concatenate([slope, _slopes(second, lower, upper, both[0], both[1])])
+            other = cls(lower, upper, slope, *_heights(slope, of_second), both[0], both[1])
+        return cls(lower, upper, slope, *_heights(slope, points), convex, concave, other)
 
-    def choose(self, score: Array, is_below: NDArray[np.bool_]) -> NDArray[np.intp]:
+    def choose(
+        self, score: Array, is_below: NDArray[np.bool_], is_second: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.intp]:
         """Return which slope touches the derivative where each score is, from below or from above."""
         width = np.maximum(self.upper - self.lower, 1e-300)
         place = np.clip(np.rint((score - self.lower) / width * (N_SLOPES - 1)), 0, N_SLOPES - 1)
         place = np.nan_to_num(place)  # any choice will do where numbers have overflowed
-        return np.asarray(place, dtype=np.intp) + np.where(is_below, 0, N_SLOPES)
+        chosen = np.asarray(place, dtype=np.intp) + np.where(is_below, 0, N_SLOPES)
+        return chosen if is_second is None else chosen + np.where(is_second, 2 * N_SLOPES, 0)
 
-    def envelope_at(self, graph: Graph, score: Array, is_below: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Return about the height and the slope of an envelope at scores inside the ranges."""
-        knee = np.where(is_below, self.convex.knee, self.concave.knee)
+    def envelope_at(
+        self, graph: Graph, score: Array, is_below: NDArray[np.bool_], is_second: NDArray[np.bool_] | None = None
+    ) -> tuple[Array, Array]:
+        """Return about the height and the slope of an envelope at scores inside the ranges.
+
+        The graph is that of the labels that are chosen.
+        """
+        knee, line, height = (
+            np.where(is_below, convex, concave) for convex, concave in zip(self.convex, self.concave, strict=True)
+        )
+        if is_second is not None and self.second is not None:
+            of_second = zip(self.second.convex, self.second.concave, strict=True)
+            other = (np.where(is_below, convex, concave) for convex, concave in of_second)
+            knee, line, height = (
+                np.where(is_second, theirs, own) for theirs, own in zip(other, (knee, line, height), strict=True)
+            )
         on_curve = np.where(is_below, score <= knee, score >= knee)
-        height = np.where(is_below, self.convex.height, self.concave.height)
-        line = np.where(is_below, self.convex.slope, self.concave.slope)
         slope = np.where(on_curve, graph.slope(score), line)
         return np.where(on_curve, graph.value(score), height + line * (score - knee)), slope
+
+
+def _points_and_envelopes(graph: Graph, lower: Array, upper: Array) -> tuple[GraphPoints, Envelope, Envelope]:
+    points = graph_points(graph, lower, upper, 1 if graph.is_step else N_PIECES)
+    return points, *envelopes(graph, points.score, points.middle)
+
+
+def _slopes(graph: Graph, lower: Array, upper: Array, convex: Envelope, concave: Envelope) -> Array:
+    """Return the slopes of lines below a derivative, then of lines above it."""
+    at = lower + (upper - lower) * np.linspace(0.0, 1.0, N_SLOPES)[:, None]
+    tangents = graph.slope(at)
+    return np.concatenate(
+        [
+            np.where(at <= convex.knee, tangents, convex.slope),
+            np.where(at >= concave.knee, tangents, concave.slope),
+        ]
+    )
+
+
+def _heights(slope: Array, points: GraphPoints) -> tuple[Array, Array]:
+    """Bound ``k s - p`` and ``p - k s`` from above, for each slope k."""
+    above, below = np.empty_like(slope), np.empty_like(slope)
+    least, most = down(points.middle - points.radius), up(points.middle + points.radius)
+    for some in row_slices(len(slope), points.score.size, NUMBERS):
+        rise = slope[some, None] * points.score
+        above[some] = _largest(up(up(rise) - least), points.below_chord)
+        below[some] = _largest(up(most - down(rise)), points.above_chord)
+    return above, below
 
 
 def _largest(at_points: Array, off_chord: Array) -> Array:

@@ -6,17 +6,17 @@ which the worst case of all rows together is one and the same model: that is fou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.graphs import Graph, graph_points
+from ipub.certificates.row_sums.first_order import chord, first_force, first_inverse, solved, with_labels
+from ipub.certificates.row_sums.graphs import LossGraph, graph_points
+from ipub.certificates.row_sums.labels import SecondLabels
 from ipub.certificates.row_sums.lines import envelopes
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
-from ipub.parallel import row_slices
 from ipub.rounding import TINY, Array
 
 NEWTON_STEPS = 2
@@ -66,6 +66,8 @@ class Choice(NamedTuple):
     curvature: Array | None = None
     """K, shape (k, d, d)."""
     shift: Shift | None = None
+    labels: SecondLabels | None = None
+    """Which rows have their second label in that worst case, where rows have two."""
 
 
 class Worst(NamedTuple):
@@ -106,37 +108,40 @@ def refined(ranges: Ranges, Y: Array, choice: Choice, worst: Worst, size: Array,
     shift = Shift(score, old.cells - step * size[:, at] * table.cell_radii * turn)
     taken = (shift.score * table.incomplete_weight) @ table.incomplete
     taken += table.columns_of_cells(shift.cells * table.incomplete_weight[at])
-    u = _solved(choice.curvature, (Y - taken)[..., None])[..., 0]
+    u = solved(choice.curvature, (Y - taken)[..., None])[..., 0]
     return choice._replace(u=np.asarray(u, dtype=float), shift=shift)
 
 
 def choose(ranges: Ranges, Y: Array) -> Choice:
-    """Choose lines and mixtures for each direction in Y."""
+    """Choose lines, mixtures and labels for each direction in Y."""
     table, lines = ranges.table, ranges.lines
     steps = NEWTON_STEPS_OF_JUMPS if table.incomplete_graph.is_step else NEWTON_STEPS
     inverse = first_inverse(ranges)
     X, U = table.complete, Y @ inverse
-    W = table.w + _first_force(ranges, U) @ inverse
+    W = table.w + first_force(ranges, U) @ inverse
     is_below = U @ X.T > 0.0
-    mixture = _mixture(ranges, U, W, W @ table.incomplete.T)
+    graphs, labels = with_labels(table, U, W)
+    mixture = _mixture(ranges, graphs.incomplete, U, W, W @ table.incomplete.T)
     for _ in range(steps):
         score = np.clip(W @ X.T, lines.lower, lines.upper)
-        height, slope = lines.envelope_at(table.complete_graph, score, is_below)
+        height, slope = lines.envelope_at(graphs.complete, score, is_below, labels and labels.complete)
         mixed = mixed_rows(table, mixture)
         K = _curvature(table, slope, mixture, mixed)
         at = np.clip(np.einsum("kid,kd->ki", mixed, W), *ranges.row_scores)
-        pull = table.incomplete_weight * table.incomplete_graph.value(at)
+        pull = table.incomplete_weight * graphs.incomplete.value(at)
         residual = table.lam * W + (height * table.complete_weight) @ X + np.einsum("ki,kid->kd", pull, mixed)
         residual += _variance_times(table, mixture, W) + table.settled.middle - np.sign(U) * table.settled.radius
-        solved = _solved(K, np.stack([residual, Y], axis=2))
-        W, U = W - solved[..., 0], solved[..., 1]
+        step = solved(K, np.stack([residual, Y], axis=2))
+        W, U = W - step[..., 0], step[..., 1]
         is_below = U @ X.T > 0.0
-        mixture = _mixture(ranges, U, W, at)
-    chosen = lines.choose(np.clip(W @ X.T, lines.lower, lines.upper), is_below)
+        graphs, labels = with_labels(table, U, W)
+        mixture = _mixture(ranges, graphs.incomplete, U, W, at)
+    score = np.clip(W @ X.T, lines.lower, lines.upper)
+    chosen = lines.choose(score, is_below, labels and labels.complete)
     slope = np.take_along_axis(lines.slope.T, chosen.T, axis=1).T
     K = _curvature(table, slope, mixture, mixed_rows(table, mixture))
-    u = np.asarray(_solved(K, Y[..., None])[..., 0], dtype=float)
-    return Choice(u, chosen, mixture, W, K)
+    u = np.asarray(solved(K, Y[..., None])[..., 0], dtype=float)
+    return Choice(u, chosen, mixture, W, K, labels=labels)
 
 
 def mixed_rows(table: RowTable, mixture: Mixture) -> Array:
@@ -179,123 +184,15 @@ def _curvature(table: RowTable, slope: Array, mixture: Mixture, mixed: Array) ->
     return K
 
 
-def _solved(K: Array, right: Array) -> Array:
-    """Solve systems; those of matrices that are flat along some direction with 0 along it, if any is flat.
-
-    Where derivatives jump and no row's range holds its jump, nothing bends along an intercept.
-    """
-    try:
-        return np.asarray(np.linalg.solve(K, right))
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.pinv(K, hermitian=True) @ right)
-
-
-def first_inverse(ranges: Ranges) -> Array:
-    """Return about the inverse of the curvature with the chord of every row at its center."""
-    table, lines = ranges.table, ranges.lines
-    chord = _chord(table.complete_graph, lines.lower, lines.upper)
-    K = np.diag(table.lam) + (table.complete.T * (table.complete_weight * chord)) @ table.complete
-    chord = _chord(table.incomplete_graph, *ranges.row_scores)
-    K += (table.incomplete.T * (table.incomplete_weight * chord)) @ table.incomplete
-    return np.asarray(_solved(K, np.eye(len(K))), dtype=float)
-
-
-def _chord(graph: Graph, lower: Array, upper: Array) -> Array:
-    """Return the slope of the chord over a range, of a tangent where that is a point."""
-    width, first = upper - lower, graph.value(lower)
-    is_point = width <= 1e-7 * (np.abs(first) + np.abs(lower))
-    rise = graph.value(upper) - first
-    return np.asarray(np.where(is_point, graph.slope(lower), rise / np.maximum(width, TINY)))
-
-
-@dataclass(frozen=True)
-class FirstOrderEffects:
-    """What each cell, and each level of a missing category, can do to ``y.w''`` for each of k directions, about.
-
-    Attributes
-    ----------
-    cells : array of shape (k, n_cells)
-        Of a cell at its upper end; at the lower one it is the negative.
-    levels : tuple of arrays of shape (k, n_missing, n_levels)
-    """
-
-    cells: Array
-    levels: tuple[Array, ...]
-
-    def total(self) -> Array:
-        """Return how far all of them together can raise it."""
-        of_levels = sum(each.max(axis=2).sum(axis=1) for each in self.levels)
-        return np.asarray(np.abs(self.cells).sum(axis=1) + of_levels)
-
-    def plus(self, other: FirstOrderEffects, factors: Array) -> FirstOrderEffects:
-        """Return the effects on directions to which multiples of another direction are added."""
-        levels = zip(self.levels, other.levels, strict=True)
-        return FirstOrderEffects(
-            self.cells + factors[:, None] * other.cells,
-            tuple(each + factors[:, None, None] * more for each, more in levels),
-        )
-
-
-def first_order_effects(ranges: Ranges, U: Array) -> FirstOrderEffects:
-    """Return what cells and levels do to first order, given ``K^-1 y`` of each direction."""
-    table = ranges.table
-    score = table.incomplete @ table.w
-    value, slope = table.incomplete_graph.value(score), table.incomplete_graph.slope(score)
-    at, columns, weight = table.cell_rows, table.cell_columns, table.incomplete_weight
-    along = slope * (U @ table.incomplete.T)
-    cells = -weight[at] * table.cell_radii * (value[at] * U[:, columns] + along[:, at] * table.w[columns])
-    levels = []
-    for missing in table.missing:
-        rows, of_levels = missing.rows, missing.columns
-        effects = value[rows, None] * U[:, None, of_levels] + along[:, rows, None] * table.w[of_levels]
-        effects = effects - missing.center * effects.sum(axis=2, keepdims=True)
-        levels.append(-weight[rows, None] * effects)
-    return FirstOrderEffects(cells, tuple(levels))
-
-
-def first_order_rise(ranges: Ranges, Y: Array) -> Array:
-    """Return how far the worst completion raises ``y.w''`` for each direction in Y, to first order."""
-    inverse = first_inverse(ranges)
-    result = np.empty(len(Y))
-    for chunk in row_slices(len(Y), 4 * len(ranges.table.cell_rows) + len(ranges.table.incomplete)):
-        U = Y[chunk] @ inverse
-        result[chunk] = np.einsum("kd,kd->k", U, _first_force(ranges, U))
-    return result
-
-
-def _first_force(ranges: Ranges, U: Array) -> Array:
-    """Return what the worst completion for each direction takes off the gradient at w, to first order."""
-    table = ranges.table
-    score = table.incomplete @ table.w
-    value, slope = table.incomplete_graph.value(score), table.incomplete_graph.slope(score)
-    at, columns, weight = table.cell_rows, table.cell_columns, table.incomplete_weight
-    along = U @ table.incomplete.T
-    effect = value[at] * U[:, columns] + (slope * along)[:, at] * table.w[columns]
-    move = -np.sign(effect) * table.cell_radii * weight[at]
-    force = (
-        np.sign(U) * table.settled.radius - table.sums_of_cells(move * slope[at] * table.w[columns]) @ table.incomplete
-    )
-    force -= table.columns_of_cells(move * value[at])
-    for missing in table.missing:
-        rows, of_levels = missing.rows, missing.columns
-        effects = value[rows, None] * U[:, None, of_levels] + (slope * along)[:, rows, None] * table.w[of_levels]
-        chosen = np.argmin(effects, axis=2)
-        change = np.eye(len(of_levels))[chosen] - missing.center
-        by_score = np.einsum("kil,l->ki", change, table.w[of_levels])
-        force -= (weight[rows] * slope[rows] * by_score) @ table.incomplete[rows]
-        force[:, of_levels] -= np.einsum("i,kil->kl", weight[rows] * value[rows], change)
-    return force
-
-
-def _mixture(ranges: Ranges, U: Array, W: Array, score: Array) -> Mixture:
+def _mixture(ranges: Ranges, graph: LossGraph, U: Array, W: Array, score: Array) -> Mixture:
     """Choose the mixture of each incomplete row, given about the multiplier, the model and the row's score.
 
     A cell is at the end where it does most; where the uncertainty of its weight leaves that open, between the ends.
     """
-    table, graph = ranges.table, ranges.table.incomplete_graph
+    table = ranges.table
     at, columns, radius = table.cell_rows, table.cell_columns, table.cell_radii
     value = graph.value(np.clip(score, *ranges.row_scores))
-    along = _chord(graph, *ranges.row_scores) * (U @ table.incomplete.T)
+    along = chord(graph, *ranges.row_scores) * (U @ table.incomplete.T)
     effect = value[:, at] * U[:, columns] + along[:, at] * ranges.weight_middle[columns]
     doubt = np.abs(along[:, at]) * ranges.weight_radius[columns]
     decided = np.clip(np.abs(effect) / np.maximum(doubt, TINY), 0.0, 1.0)
@@ -310,12 +207,12 @@ def _mixture(ranges: Ranges, U: Array, W: Array, score: Array) -> Mixture:
         likely = np.exp(np.maximum(relative, -50.0))
         shares.append(likely / likely.sum(axis=2, keepdims=True))
     mixture = Mixture(along, mean, radius**2 - mean**2, tuple(shares))
-    return mixture._replace(slope=_row_slopes(ranges, mixture, U, W))
+    return mixture._replace(slope=_row_slopes(ranges, graph, mixture, U, W))
 
 
-def _row_slopes(ranges: Ranges, mixture: Mixture, U: Array, W: Array) -> Array:
+def _row_slopes(ranges: Ranges, graph: LossGraph, mixture: Mixture, U: Array, W: Array) -> Array:
     """Return the slope of each incomplete row: that of the envelope over scores it may have with its mixture."""
-    table, graph = ranges.table, ranges.table.incomplete_graph
+    table = ranges.table
     mixed = mixed_rows(table, mixture)
     low, high = ranges.row_scores
     middle = 0.5 * (ranges.row_lower + ranges.row_upper)
@@ -338,7 +235,7 @@ def _row_slopes(ranges: Ranges, mixture: Mixture, U: Array, W: Array) -> Array:
     above = np.where(score >= concave.knee, tangent, concave.slope)
     slope = np.where(is_below, below, above)
     if table.missing:
-        chord = np.broadcast_to(_chord(graph, low, high), slope.shape)
+        whole = np.broadcast_to(chord(graph, low, high), slope.shape)
         for missing in table.missing:
-            slope[:, missing.rows] = chord[:, missing.rows]
+            slope[:, missing.rows] = whole[:, missing.rows]
     return slope

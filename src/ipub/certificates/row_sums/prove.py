@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.row_sums.multipliers import first_order_rise
+from ipub.certificates.row_sums.first_order import first_order_rise
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import REFINEMENTS, largest_scores
@@ -130,7 +130,9 @@ def _worth_trying(at_w: Ranges, both: Array, first: Array) -> tuple[int, ...]:
             ratios.append(float(np.median(found / (width * first[sampled]))))
         return min(ratios)
 
-    plain = least_ratio(0)
+    plain, labels = least_ratio(0), at_w.table.labels
+    if labels is not None and labels.most is not None:
+        return (0,) if plain < LIKELY else ()  # refined multipliers are about cells, and take their time for each row
     if plain < LIKELY:
         return 0, len(REFINEMENTS)
     return (len(REFINEMENTS),) if plain < HOPELESS and least_ratio(len(REFINEMENTS)) < 1.0 else ()

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ipub.certificates.row_sums.graphs import Between, GraphPoints, LossGraph, graph_points, points_between
+from ipub.certificates.row_sums.graphs import GraphPoints, LossGraph, graph_points
 from ipub.certificates.row_sums.lines import Lines
 from ipub.certificates.row_sums.table import MissingLevels, RowTable
 from ipub.certificates.row_sums.variants import Variants, make_variants
@@ -30,7 +30,7 @@ class Ranges:
     table : RowTable
     variants : Variants
     variant_graph : LossGraph
-        The derivatives of the variants.
+        The derivatives of the variants; with the first label of their rows, where these have two.
     lower, upper : arrays of shape (n_directions,)
     on_path : bool
         Whether they are also about the minimisers on the way from w to the models of completions (Theorem 12), and not
@@ -47,8 +47,9 @@ class Ranges:
     @classmethod
     def of(cls, table: RowTable, lower: Array, upper: Array, *, on_path: bool) -> Ranges:
         """Put ranges together with the variants of the table's rows (`make_variants`)."""
-        variants, rows = make_variants(table, with_centers=on_path), table.incomplete_graph
-        return cls(table, variants, LossGraph(rows.loss, rows.y[variants.row]), lower, upper, on_path)
+        variants = make_variants(table, with_centers=on_path)
+        graph = table.incomplete_graph if table.labels is None else table.labels.first.incomplete
+        return cls(table, variants, graph.of_rows(variants.row), lower, upper, on_path)
 
     @cached_property
     def weight_lower(self) -> Array:
@@ -78,8 +79,10 @@ class Ranges:
     @cached_property
     def lines(self) -> Lines:
         """Lines of the complete rows."""
-        at = self.table.complete_at
-        return Lines.of(self.table.complete_graph, self.lower[at], self.upper[at])
+        lower, upper, labels = *(end[self.table.complete_at] for end in (self.lower, self.upper)), self.table.labels
+        if labels is None:
+            return Lines.of(self.table.complete_graph, lower, upper)
+        return Lines.of(labels.first.complete, lower, upper, labels.second.complete)
 
     @cached_property
     def row_lower(self) -> Array:
@@ -94,6 +97,21 @@ class Ranges:
     @cached_property
     def points(self) -> GraphPoints:
         """Points of the graphs of the variants, over all scores that a completion may give them."""
+        return self._points_of(self.variant_graph)
+
+    @cached_property
+    def second_points(self) -> GraphPoints | None:
+        """The same with the second label of each row; None if labels are certain."""
+        labels = self.table.labels
+        return None if labels is None else self._points_of(labels.second.incomplete.of_rows(self.variants.row))
+
+    def _points_of(self, graph: LossGraph) -> GraphPoints:
+        n_pieces, finer = (1, 1) if graph.is_step else (N_PIECES, FINER)
+        return graph_points(graph, *self._variant_scores, n_pieces, finer)
+
+    @cached_property
+    def _variant_scores(self) -> tuple[Array, Array]:
+        """The least and the greatest score that a completion may give each variant."""
         variants, table = self.variants, self.table
         columns = table.cell_columns[variants.cells]
         corners = np.stack(
@@ -114,18 +132,7 @@ class Ranges:
         lower = down(down(self.row_lower[variants.row] + low) - error)
         upper = up(up(self.row_upper[variants.row] + high) + error)
         # What overflowed is not known; a NaN would be sorted behind the other end.
-        lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
-        return graph_points(self.variant_graph, lower, upper, self.finer if self.finer == 1 else N_PIECES * self.finer)
-
-    @property
-    def finer(self) -> int:
-        """Into how many parts each piece is cut: where the derivative is a step, chords are exact."""
-        return 1 if self.variant_graph.is_step else FINER
-
-    @cached_property
-    def between(self) -> Between:
-        """The points inside the pieces."""
-        return points_between(self.points, self.finer)
+        return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
 
     @property
     def weight_ends(self) -> tuple[Array, Array]:
@@ -155,8 +162,9 @@ class Ranges:
     @cached_property
     def complete_size(self) -> float:
         """``sum_i m_i |x_i| F_i``, F_i the largest number in the lines of row i: what their rounding is relative to."""
-        largest = np.maximum(np.abs(self.lines.above), np.abs(self.lines.below)).max(axis=0)
-        n = len(largest)
+        lines, n = self.lines, self.lines.slope.shape[1]
+        of_labels = (lines,) if lines.second is None else (lines, lines.second)
+        largest = np.abs([bound for each in of_labels for bound in (each.above, each.below)]).max(axis=(0, 1))
         return float(sum_upper(self.table.complete_weight @ (self.row_norms[0] * largest), n + 4))
 
     @cached_property
@@ -169,8 +177,8 @@ class Ranges:
     def without_settled_rows(self) -> Ranges:
         """Leave out the rows whose derivative is settled, if they are many: for the models of completions alone."""
         table, at = self.table, self.table.complete_at
-        low, high = table.complete_graph.range(self.lower[at], self.upper[at])
-        least, greatest = table.incomplete_graph.range(*self.row_scores)
+        of_complete = self.lower[at], self.upper[at]
+        (low, high), (least, greatest) = table.derivative_ranges(of_complete, self.row_scores)
         complete, incomplete = low == high, least == greatest
         for missing in table.missing:
             incomplete[missing.rows] = False

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.certificates.row_sums.graphs import GraphPoints
 from ipub.certificates.row_sums.multipliers import Mixture, Shift, Worst, level_spread
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.rounding import EPS, TINY, UNDERFLOW, Array
@@ -55,16 +56,33 @@ class RowTerms(NamedTuple):
     worst: Worst | None
 
 
-def largest_row_terms(ranges: Ranges, u: Array, multipliers: RowMultipliers, *, with_worst: bool = False) -> RowTerms:
+def largest_row_terms(
+    ranges: Ranges,
+    u: Array,
+    multipliers: RowMultipliers,
+    *,
+    points: GraphPoints | None = None,
+    with_worst: bool = False,
+) -> RowTerms:
     """Bound the term of each incomplete row from above, for each of k directions.
 
     ``z s + zeta.omega - psi(s + d.omega) (x + d).u`` over cells d, scores s of the center and weights omega in their
-    ranges. For a fixed score ``s + d.omega`` and any factor nu of its definition this is a sum over the cells.
+    ranges. For a fixed score ``s + d.omega``, and any share of z that is for it, this is a sum over the cells.
+
+    Parameters
+    ----------
+    ranges : Ranges
+    u : array of shape (k, d)
+    multipliers : RowMultipliers
+    points : GraphPoints, optional
+        Those of psi: `Ranges.points`, or those of the rows' second labels.
+    with_worst : bool
     """
-    terms = _VariantTerms(ranges, u, multipliers)
+    points = ranges.points if points is None else points
+    terms = _VariantTerms(ranges, u, multipliers, points)
     best = np.full(terms.along.shape, -np.inf)
     places = _Places(best.shape) if with_worst else None
-    ends = range(0, len(ranges.points.score), ranges.finer)
+    ends = range(0, len(points.score), points.finer)
     at_ends = [terms.at_points(share, ends) for share in SHARES]
     for number, piece in enumerate(ends[:-1]):
         over = terms.best_share(piece, [(at[number], at[number + 1]) for at in at_ends])
@@ -103,9 +121,9 @@ class _OverPiece(NamedTuple):
 class _VariantTerms:
     """The terms of all variants, for k directions."""
 
-    def __init__(self, ranges: Ranges, u: Array, multipliers: RowMultipliers) -> None:
+    def __init__(self, ranges: Ranges, u: Array, multipliers: RowMultipliers, points: GraphPoints) -> None:
         table, variants = ranges.table, ranges.variants
-        self.ranges, self.u, self.multipliers = ranges, u, multipliers
+        self.ranges, self.u, self.multipliers, self.points = ranges, u, multipliers, points
         self.row, self.at = variants.row, variants.cell_variants
         self.columns = table.cell_columns[variants.cells]
         self.score = multipliers.score[:, self.row]
@@ -138,7 +156,7 @@ class _VariantTerms:
         ends : iterable of int
             The points.
         """
-        ranges, points, variants = self.ranges, self.ranges.points, self.ranges.variants
+        ranges, points, variants = self.ranges, self.points, self.ranges.variants
         slope = share * self.score
         turned, of_cells = slope[:, self.at], []
         for change in (variants.lower, variants.upper):
@@ -161,11 +179,11 @@ class _VariantTerms:
 
     def best_share(self, piece: int, at_ends: list[tuple[Array, Array]]) -> _OverPiece:
         """Choose for each variant the share with which its term is least along the chord of a piece."""
-        score, shape = self.ranges.points.score, self.score.shape
+        score, shape = self.points.score, self.score.shape
         least, best = np.full(shape, np.inf), _OverPiece(*(np.full(shape, np.inf) for _ in _OverPiece._fields))
         for share, (first, last) in zip(SHARES, at_ends, strict=True):
             slope = share * self.score
-            moves = slope * score[piece], slope * score[piece + self.ranges.finer]
+            moves = slope * score[piece], slope * score[piece + self.points.finer]
             on_chord = np.maximum(first + moves[0], last + moves[1])
             is_better = on_chord < least
             for chosen, other in zip((least, *best[:3]), (on_chord, first, last, slope), strict=True):
@@ -175,13 +193,13 @@ class _VariantTerms:
 
     def largest_over(self, piece: int, over: _OverPiece) -> Array:
         """Bound each variant's term while its score is in one piece: over the finer parts, or the whole (Lemma 24)."""
-        points, finer, slope = self.ranges.points, self.ranges.finer, over.slope
-        share, away = (each[piece // finer] for each in self.ranges.between)
+        points, finer, slope = self.points, self.points.finer, over.slope
         moves = [slope * points.score[piece + part] for part in range(finer + 1)]
         rise, before, result = over.last - over.first, over.first + moves[0], np.full(slope.shape, -np.inf)
         for part in range(finer):
-            if part < finer - 1:
-                after = over.first + share[part] * rise + self.steepness * away[part] + moves[part + 1]
+            if points.between is not None and part < finer - 1:
+                share, away = (each[piece // finer, part] for each in points.between)
+                after = over.first + share * rise + self.steepness * away + moves[part + 1]
             else:
                 after = over.last + moves[finer]
             below, above = points.below_chord[piece + part], points.above_chord[piece + part]
@@ -213,7 +231,7 @@ class _VariantTerms:
 
     def worst(self, best: Array, piece: NDArray[np.integer], slope: Array) -> Worst:
         """Return about where each row's term is largest, given its variants' terms, and in which piece they are."""
-        ranges, table, variants, points = self.ranges, self.ranges.table, self.ranges.variants, self.ranges.points
+        ranges, table, variants, points = self.ranges, self.ranges.table, self.ranges.variants, self.points
         variant = variants.best_of_row(best)
         piece, slope = np.take_along_axis(piece, variant, axis=1), np.take_along_axis(slope, variant, axis=1)
         score, value = points.score[piece, variant], points.middle[piece, variant]
@@ -234,7 +252,7 @@ class _VariantTerms:
 
     def rounding(self) -> Array:
         """Bound the rounding of each term: so many units of the sum of the sizes of all it is made of (F2)."""
-        ranges, points, variants = self.ranges, self.ranges.points, self.ranges.variants
+        ranges, points, variants = self.ranges, self.points, self.ranges.variants
         slope = max(SHARES) * np.abs(self.score)  # also what is left for the center, times 1 - share
         score = (
             np.maximum(np.abs(points.score[0]), np.abs(points.score[-1]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.multipliers import first_inverse, first_order_effects
+from ipub.certificates.row_sums.first_order import first_inverse, first_order_effects
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up

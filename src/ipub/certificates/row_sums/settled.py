@@ -46,7 +46,7 @@ class _Sums(NamedTuple):
 def unsettled_rows(problem: Problem, known: Certificate, most: int) -> tuple[Settled, WholeTable] | None:
     """Add up the rows whose derivative is settled by known bounds, and gather the others; None if these are too many.
 
-    Rows in which a category is missing are never settled.
+    Rows in which a category is missing, or whose label is uncertain, are never settled.
 
     Parameters
     ----------
@@ -75,6 +75,8 @@ def _settle(block: Block, loss: Loss, known: Certificate, weight_size: Array) ->
     low, high = loss.derivative_range(block.y, down(lower - move), up(upper + move))
     is_settled = low == high  # a NaN is not
     is_settled[block.missing_categories.rows] = False
+    if (labels := block.label_uncertainty) is not None:
+        is_settled &= (labels.radius == 0.0) & (labels.weight_radius == 0.0) & (labels.max_wrong_labels == 0)
     pull = np.where(is_settled, block.weight * low, 0.0)
     radius: Array = np.bincount(j, np.abs(pull)[i] * R, minlength=d).astype(float)
     sums = _Sums(pull @ block.center, np.abs(pull) @ np.abs(block.center), radius)

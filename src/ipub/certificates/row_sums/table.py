@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from ipub.certificates.certificate import Certificate
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
+from ipub.certificates.row_sums.labels import TableGraphs, TwoLabels, label_pair
 from ipub.certificates.row_sums.settled import Settled, unsettled_rows
+from ipub.certificates.row_sums.tilt import gradient_upper, is_coercive
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels
 from ipub.engine import Rows
 from ipub.engine.completions import WholeTable, whole_table
 from ipub.problem import Problem
-from ipub.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_error, sum_upper, up
+from ipub.rounding import Array, sum_error, sum_upper
 from ipub.solvers import Solution
 
 MOST_ROWS = 5_000
@@ -62,7 +64,7 @@ class RowTable:
         that of the penalty.
     complete_weight : array of shape (n_complete,)
     complete_graph : LossGraph or JoinedGraphs
-        The derivatives of these rows.
+        The derivatives of these rows, at the center where labels are uncertain.
     incomplete : array of shape (n_incomplete, d)
         Centers of the other rows.
     incomplete_weight : array of shape (n_incomplete,)
@@ -104,34 +106,36 @@ class RowTable:
     """Of the rows that are left out."""
     is_coercive: bool
     """Whether every objective between the center, tilted so that w is its model, and a completion has a model."""
+    labels: TwoLabels | None = None
+    """Where labels are uncertain: the derivatives with either of the two labels of each row."""
 
     @classmethod
     def of(cls, problem: Problem, solution: Solution) -> RowTable | None:
-        """Gather a table; None if it is too long, or its labels are uncertain."""
+        """Gather a table; None if it is too long, or its labels are uncertain in a way that is not looked at."""
         rows, d = problem.rows, problem.rows.n_features
-        if not _has_known_labels(rows) or not _is_small(rows.n_rows, d):
+        if _has_many_levels(rows) or not _is_small(rows.n_rows, d):
             return None
         table = whole_table(rows)
         keep = table.weight > 0.0
         weight = table.weight[keep] / rows.total_weight
-        gradient, is_coercive = _gradient_upper(problem, solution, table.center[keep], table.y[keep], weight)
-        return cls._of(problem, solution, table, Settled.nothing(d), gradient, is_coercive=is_coercive)
+        gradient = gradient_upper(problem, solution, table.center[keep], table.y[keep], weight)
+        return cls._of(problem, solution, table, Settled.nothing(d), gradient)
 
     @classmethod
     def within(cls, problem: Problem, solution: Solution, known: Certificate) -> RowTable | None:
         """Gather a table for the models of completions alone, given bounds of their scores.
 
         Rows of which these bounds settle the derivative are left out. None if too many rows are left, or labels are
-        uncertain.
+        uncertain in a way that is not looked at.
         """
         rows, d = problem.rows, problem.rows.n_features
-        if not _has_known_labels(rows) or (problem.loss.is_smooth and not _is_small(rows.n_rows, d)):
+        if _has_many_levels(rows) or (problem.loss.is_smooth and not _is_small(rows.n_rows, d)):
             return None
         found = unsettled_rows(problem, known, MOST_ROWS)
         if found is None or not _is_small(len(found[1].y), d):
             return None
         settled, table = found
-        return cls._of(problem, solution, table, settled, np.zeros(d), is_coercive=False)
+        return cls._of(problem, solution, table, settled, None)
 
     @classmethod
     def _of(
@@ -140,41 +144,72 @@ class RowTable:
         solution: Solution,
         table: WholeTable,
         settled: Settled,
-        gradient_upper: Array,
-        *,
-        is_coercive: bool,
-    ) -> RowTable:
-        """Order the rows of a table."""
+        gradient: Array | None,
+    ) -> RowTable | None:
+        """Order the rows of a table; without a gradient it is for the models of completions alone."""
         rows, d = problem.rows, problem.rows.n_features
+        pair = label_pair(problem.loss, table, rows.max_wrong_labels) if rows.uncertain_labels else None
+        if pair is None and rows.uncertain_labels:
+            return None
         weight, keep = table.weight / rows.total_weight, table.weight > 0.0
         is_incomplete = keep & ((table.cell_counts > 0) | (table.missing_counts > 0))
         plain, numbers = keep & ~is_incomplete, np.flatnonzero(is_incomplete)
         numbers = numbers[np.argsort(-table.cell_counts[numbers], kind="stable")]
         position = np.full(len(table.y), -1)
         position[numbers] = np.arange(len(numbers))
-        graph, complete, complete_weight = _with_l1_part(problem, table.center[plain], table.y[plain], weight[plain])
+        center = LossGraph(problem.loss, table.y)
+        complete, complete_weight = _with_l1_part(problem, table.center[plain], weight[plain])
         incomplete = table.center[numbers]
+
+        def graphs(of_all: LossGraph) -> TableGraphs:
+            return TableGraphs(_with_l1_graph(problem, of_all.of_rows(plain), d), of_all.of_rows(numbers))
+
+        labels = pair and TwoLabels(graphs(pair.first), graphs(pair.second), rows.max_wrong_labels or None)
         directions, at = np.unique(np.concatenate([complete, incomplete, np.eye(d)]), axis=0, return_inverse=True)
         at, n_complete, n_rows = at.ravel(), len(complete), len(complete) + len(incomplete)
         return cls(
             problem.penalty.lam_vector(d),
             complete,
             complete_weight,
-            graph,
+            graphs(center).complete,
             incomplete,
             weight[numbers],
-            LossGraph(problem.loss, table.y[numbers]),
+            graphs(center).incomplete,
             *_cells(table, position),
             _missing(table, position, rows.categories),
             directions,
             complete_at=at[:n_complete],
             incomplete_at=at[n_complete:n_rows],
             weights_at=at[n_rows:],
-            gradient_upper=gradient_upper,
+            gradient_upper=np.zeros(d) if gradient is None else gradient,
             w=solution.w,
             settled=settled,
-            is_coercive=is_coercive,
+            is_coercive=gradient is not None and is_coercive(problem, pair or (center, center), weight, gradient),
+            labels=labels,
         )
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether cells, categories or labels are uncertain."""
+        return len(self.incomplete) > 0 or self.labels is not None
+
+    @property
+    def graphs(self) -> TableGraphs:
+        """The derivatives of all rows; at the center where labels are uncertain."""
+        return TableGraphs(self.complete_graph, self.incomplete_graph)
+
+    def derivative_ranges(
+        self, complete: tuple[Array, Array], incomplete: tuple[Array, Array]
+    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Bound the derivatives of complete and incomplete rows, with either label, given the ends of their scores."""
+        graphs = (self.graphs,) if self.labels is None else (self.labels.first, self.labels.second)
+        of_complete = [each.complete.range(*complete) for each in graphs]
+        of_incomplete = [each.incomplete.range(*incomplete) for each in graphs]
+        first, second = (
+            (np.minimum.reduce([low for low, _ in each]), np.maximum.reduce([high for _, high in each]))
+            for each in (of_complete, of_incomplete)
+        )
+        return first, second
 
     def without(
         self, complete: NDArray[np.bool_], incomplete: NDArray[np.bool_], derivatives: tuple[Array, Array]
@@ -212,6 +247,7 @@ class RowTable:
             incomplete_at=place[self.incomplete_at[left]],
             weights_at=place[self.weights_at],
             settled=self._settled_with(complete, incomplete, derivatives),
+            labels=self.labels and self.labels.of_rows(kept, left),
         )
         return smaller, used
 
@@ -278,10 +314,9 @@ def sums_by_rank(values: Array, ranks: tuple[int, ...], n: int) -> Array:
     return sums
 
 
-def _has_known_labels(rows: Rows) -> bool:
-    """Whether labels are certain, and no category has very many levels."""
-    has_many_levels = any(len(levels.columns) > MOST_LEVELS for levels in rows.categories)
-    return not (rows.uncertain_labels or rows.max_wrong_labels or has_many_levels)
+def _has_many_levels(rows: Rows) -> bool:
+    """Whether a category has very many levels."""
+    return any(len(levels.columns) > MOST_LEVELS for levels in rows.categories)
 
 
 def _is_small(n: int, d: int) -> bool:
@@ -311,39 +346,15 @@ def _missing(table: WholeTable, position: Indices, categories: tuple[Levels, ...
     return tuple(found)
 
 
-def _with_l1_part(problem: Problem, X: Array, y: Array, weight: Array) -> tuple[LossGraph | JoinedGraphs, Array, Array]:
-    """Return the derivatives of rows, the rows and their weights; each weight of an l1 penalty is one more row."""
+def _with_l1_part(problem: Problem, X: Array, weight: Array) -> tuple[Array, Array]:
+    """Return rows and their weights; each weight of an l1 penalty is one more row."""
     d = X.shape[1]
-    kappa, graph = problem.penalty.kappa_vector(d), LossGraph(problem.loss, y)
+    penalised = np.flatnonzero(problem.penalty.kappa_vector(d))
+    return np.concatenate([X, np.eye(d)[penalised]]), np.concatenate([weight, np.ones(len(penalised))])
+
+
+def _with_l1_graph(problem: Problem, graph: LossGraph, d: int) -> LossGraph | JoinedGraphs:
+    """Return the derivatives of rows, and of the weights of an l1 penalty."""
+    kappa = problem.penalty.kappa_vector(d)
     penalised = np.flatnonzero(kappa)
-    if not len(penalised):
-        return graph, X, weight
-    joined = JoinedGraphs(graph, SignGraph(kappa[penalised]), len(X))
-    rows, ones = np.concatenate([X, np.eye(d)[penalised]]), np.ones(len(penalised))
-    return joined, rows, np.concatenate([weight, ones])
-
-
-def _gradient_upper(problem: Problem, solution: Solution, X: Array, y: Array, weight: Array) -> tuple[Array, bool]:
-    """Bound the size of the center's gradient at w, and see whether objectives tilted by it have a minimiser.
-
-    Where a weight is 0 the subgradient of an l1 penalty is the one that leaves the smallest sum.
-    """
-    w, penalty, n = solution.w, problem.penalty, len(X)
-    low, high = problem.loss.derivative_range(y, *dot_bounds(X, w))
-    middle, radius = midpoint_and_radius(low, high)
-    size = np.abs(X).T @ (weight * (np.abs(middle) + radius))
-    around = sum_upper(np.abs(X).T @ (weight * radius) + (n + 8) * EPS * size, n + 8)
-    sums = X.T @ (weight * middle)
-    lowest, highest = penalty.subgradient_range(w, down(sums - around), up(sums + around))
-    gradient = np.maximum(np.abs(lowest), np.abs(highest))
-    if not penalty.n_free:
-        return gradient, True
-    # Far out the derivative of the loss is at its ends: its mean there must outweigh the tilt.
-    far = np.full(n, 1e300)
-    outward = np.array(
-        [
-            weight @ problem.loss.derivative_range(y, far, far)[0],
-            -(weight @ problem.loss.derivative_range(y, -far, -far)[1]),
-        ]
-    )
-    return gradient, bool((outward * (1.0 - 1e-9) > 2.0 * gradient[-1]).all())
+    return JoinedGraphs(graph, SignGraph(kappa[penalised]), len(graph.y)) if len(penalised) else graph

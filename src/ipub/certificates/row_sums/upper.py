@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ipub.certificates.row_sums.lines import Lines
 from ipub.certificates.row_sums.multipliers import Choice, Worst, choose, refined
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.row_terms import RowMultipliers, largest_row_terms, row_multipliers
+from ipub.certificates.row_sums.row_terms import RowMultipliers, RowTerms, largest_row_terms, row_multipliers
 from ipub.parallel import row_slices
 from ipub.rounding import EPS, UNDERFLOW, Array, overflow_means_unbounded
 
@@ -69,37 +70,67 @@ class BoundAndWorst(NamedTuple):
 def bound_with(ranges: Ranges, Y: Array, choice: Choice) -> Array:
     """Bound ``y.w''`` from above, with lines and mixtures that were chosen, whatever they are (Theorem 11)."""
     multipliers = row_multipliers(ranges, choice.u, choice.mixture, choice.shift)
-    return _bound(ranges, Y, choice, multipliers, largest_row_terms(ranges, choice.u, multipliers).largest)
+    terms = [each.largest for each in _terms_of_labels(ranges, choice, multipliers)]
+    return _bound(ranges, Y, choice, multipliers, terms)
 
 
 def bound_and_worst(ranges: Ranges, Y: Array, choice: Choice) -> BoundAndWorst:
     """Bound ``y.w''`` as `bound_with` does, and say where the rows' terms are largest."""
     multipliers = row_multipliers(ranges, choice.u, choice.mixture, choice.shift)
-    terms = largest_row_terms(ranges, choice.u, multipliers, with_worst=True)
-    assert terms.worst is not None
-    upper = _bound(ranges, Y, choice, multipliers, terms.largest)
-    return BoundAndWorst(upper, terms.worst, np.abs(multipliers.score))
+    terms = _terms_of_labels(ranges, choice, multipliers, with_worst=True)
+    upper = _bound(ranges, Y, choice, multipliers, [each.largest for each in terms])
+    worst = terms[0].worst
+    assert worst is not None
+    if choice.labels is not None and (second := terms[1].worst) is not None:
+        is_second, at = choice.labels.incomplete, ranges.table.cell_rows
+        worst = Worst(
+            np.where(is_second, second.score, worst.score),
+            np.where(is_second[:, at], second.weights, worst.weights),
+        )
+    return BoundAndWorst(upper, worst, np.abs(multipliers.score))
 
 
-def _bound(ranges: Ranges, Y: Array, choice: Choice, multipliers: RowMultipliers, terms: Array) -> Array:
-    """Add up what complete and incomplete rows, the residual and the tilt can do, rounded up."""
+def _terms_of_labels(
+    ranges: Ranges, choice: Choice, multipliers: RowMultipliers, *, with_worst: bool = False
+) -> list[RowTerms]:
+    """Return the terms of the incomplete rows; where rows have two labels, with either of them."""
+    of_labels = [ranges.points] if ranges.second_points is None else [ranges.points, ranges.second_points]
+    return [
+        largest_row_terms(ranges, choice.u, multipliers, points=points, with_worst=with_worst) for points in of_labels
+    ]
+
+
+def _bound(ranges: Ranges, Y: Array, choice: Choice, multipliers: RowMultipliers, terms: list[Array]) -> Array:
+    """Add up what complete and incomplete rows, second labels, the residual and the tilt can do, rounded up."""
     table, lines, u = ranges.table, ranges.lines, choice.u
     n_complete, d = table.complete.shape
     along = u @ table.complete.T
-    above, below, slope = (
-        np.take_along_axis(each.T, choice.lines.T, axis=1).T for each in (lines.above, lines.below, lines.slope)
-    )
-    complete = np.where(along > 0.0, along * above, -along * below) @ table.complete_weight
-    incomplete = terms @ table.incomplete_weight
+    of_complete = [_complete_terms(each, choice, along) for each in (lines, lines.second) if each is not None]
+    complete, incomplete = of_complete[0] @ table.complete_weight, terms[0] @ table.incomplete_weight
     norm = np.sqrt(np.einsum("kd,kd->k", u, u)) * (1.0 + (d + 4) * EPS) + UNDERFLOW
     error = (n_complete + 2 * d + 32) * EPS * norm * ranges.complete_size
-    error = error + (len(table.incomplete) + 8) * EPS * (np.abs(terms) @ table.incomplete_weight)
+    error = error + (len(table.incomplete) + 8) * EPS * (np.abs(terms[0]) @ table.incomplete_weight)
+    gained = np.zeros(len(u))
+    if table.labels is not None:
+        first, second = (
+            np.concatenate([each * table.complete_weight, more * table.incomplete_weight], axis=1)
+            for each, more in zip(of_complete, terms, strict=True)
+        )
+        gained = table.labels.gained(first, second)
+        error = 3.0 * error + (len(first.T) + 16) * EPS * (np.abs(terms[1]) @ table.incomplete_weight + gained)
+    slope = np.take_along_axis(lines.slope.T, choice.lines.T, axis=1).T
     left = _residual_upper(ranges, Y, u, slope * along, norm, multipliers) @ ranges.weight_size
     tilt = np.abs(u) @ table.gradient_upper
     settled, around = -(u @ table.settled.middle), np.abs(u) @ table.settled.radius
     size = np.abs(u) @ np.abs(table.settled.middle)
-    parts = np.stack([complete, incomplete, error, left, tilt, settled, around, (d + 8) * EPS * size])
+    parts = np.stack([complete, incomplete, gained, error, left, tilt, settled, around, (d + 8) * EPS * size])
     return np.asarray(parts.sum(axis=0) + (d + 16) * EPS * np.abs(parts).sum(axis=0) + UNDERFLOW)
+
+
+def _complete_terms(lines: Lines, choice: Choice, along: Array) -> Array:
+    """Bound the terms of the complete rows with one of their labels, given ``x_i.u`` (Lemma 25)."""
+    above, below = (np.take_along_axis(each.T, choice.lines.T, axis=1).T for each in (lines.above, lines.below))
+    return np.where(along > 0.0, along * above, -along * below)
 
 
 def _residual_upper(
