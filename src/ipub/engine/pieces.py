@@ -16,7 +16,7 @@ from ipub.engine.long_table import LongTable, PerPiece
 from ipub.engine.memory import MemoryRows
 from ipub.engine.piece_reader import PieceValues, RowReader
 from ipub.engine.rows import Kernel, PerBlock, Rows
-from ipub.engine.slices import block_slices, drawn_places, own_parts
+from ipub.engine.slices import block_slices, drawn_places, most_rows, own_parts
 from ipub.rounding import overflow_means_unbounded
 
 
@@ -55,14 +55,15 @@ class PieceRows(Rows):
         self.table, self.reader, self.total_weight = table, reader, total_weight
         self.n_rows, self.n_features = table.n_rows, reader.n_features
         self.categories = reader.categories
-        self._slices = tuple(tuple(block_slices(n, self.n_features)) if n else () for n in table.lengths)
+        self._slices = tuple(_slices(n, self.n_features) for n in table.lengths)
         self._drawn = drawn
         self.clear_cache()
 
     @property
     def depth(self) -> int:
         lengths = [rows.stop - rows.start for slices in self._slices for rows in slices]
-        return max(lengths) + len(lengths)
+        longest: int = max(lengths)
+        return longest + len(lengths)
 
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
         of_pieces = (self._cut(arg) if isinstance(arg, PerBlock) else arg for arg in args)
@@ -104,6 +105,13 @@ class PieceRows(Rows):
         ends = np.cumsum([len(slices) for slices in self._slices])
         starts = (0, *ends[:-1].tolist())
         return PerPiece(tuple(PerBlock(arg.parts[a:b]) for a, b in zip(starts, ends.tolist(), strict=True)))
+
+
+def _slices(n_rows: int, n_columns: int) -> tuple[slice, ...]:
+    """Cut a piece into blocks; one that is no longer than a block stays whole."""
+    if n_rows <= most_rows(n_columns):
+        return (slice(0, n_rows),) if n_rows else ()
+    return tuple(block_slices(n_rows, n_columns))
 
 
 def apply_to_piece(

@@ -108,9 +108,14 @@ def drawn_places(n: int, n_rows: int) -> Indices:
     return np.minimum(places.astype(np.intp), n - 1)
 
 
+def most_rows(n_columns: int) -> int:
+    """Return how many rows a block has at most."""
+    return max(1, BLOCK_CELLS // max(n_columns, BLOCK_CELLS // BLOCK_ROWS))
+
+
 def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Cut the rows into blocks of about the same size, an even number of them: half a block or less stays whole."""
-    most = max(1, BLOCK_CELLS // max(n_columns, BLOCK_CELLS // BLOCK_ROWS))
+    most = most_rows(n_columns)
     n_blocks = 1 if 2 * n_rows <= most else 2 * -(-n_rows // (2 * most))
     return row_slices(n_rows, 1, -(-n_rows // n_blocks))
 

@@ -122,7 +122,7 @@ def class_factors(class_weight: Any, classes: NDArray[Any], numbers: Indices, we
     return given_factors(class_weight, classes)
 
 
-def balanced_factors(totals: Array) -> Array:
+def balanced_factors(totals: NDArray[Any]) -> Array:
     """Return the factor of each class for which all have the same total weight, by the totals of their rows."""
     return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0.0, totals, 1.0)))
 

@@ -61,7 +61,13 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
     TrainingData
         Its `weight` is empty: weights are read with the rows.
     """
-    features = _check_request(parameters, table, y, sample_weight)
+    _ = parameters.penalty  # names an alpha that is too small or too large
+    features = check_names(table, y, sample_weight)
+    if not isinstance(parameters.uncertainty, str):
+        raise IpubError(
+            f"uncertainty={type(parameters.uncertainty).__name__} needs the whole training table in memory, and this "
+            "one is read piece by piece: read it into a DataFrame first, or leave uncertainty at 'worst'."
+        )
     summary = _Summary.of(parameters, table, features, y, sample_weight)
     columns, learnt = _learn(parameters, table, features, summary, sample_weight)
     reader, total_weight = label_reader(
@@ -88,9 +94,8 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
     return TrainingData(learnt, models, nothing, reader.classes)
 
 
-def _check_request(parameters: Parameters, table: LongTable, y: Any, sample_weight: Any) -> tuple[str, ...]:
-    """Return the names of the features; raise an error for what cannot be done piece by piece."""
-    _ = parameters.penalty  # names an alpha that is too small or too large
+def check_names(table: LongTable, y: Any, sample_weight: Any) -> tuple[str, ...]:
+    """Return the names of the features; raise an error for target and weights that are no columns."""
     for name, what in ((y, "y"), (sample_weight, "sample_weight")):
         if name is None and what == "sample_weight":
             continue
@@ -107,11 +112,6 @@ def _check_request(parameters: Parameters, table: LongTable, y: Any, sample_weig
                 column=name,
                 listed=listed,
             )
-    if not isinstance(parameters.uncertainty, str):
-        raise IpubError(
-            f"uncertainty={type(parameters.uncertainty).__name__} needs the whole training table in memory, and this "
-            "one is read piece by piece: read it into a DataFrame first, or leave uncertainty at 'worst'."
-        )
     features = tuple(name for name in table.names if name not in (y, sample_weight))
     if not features:
         raise IpubError("The table has no column left to learn from beside the target {column}.", column=y)
@@ -273,11 +273,11 @@ def _columns(
 class _EndCounts(NamedTuple):
     """How often the number at the end of a column occurs, and how far the nearest other one is."""
 
-    count: int
+    occurrences: int
     gap: float
 
     def joined(self, other: _EndCounts) -> _EndCounts:
-        return _EndCounts(self.count + other.count, min(self.gap, other.gap))
+        return _EndCounts(self.occurrences + other.occurrences, min(self.gap, other.gap))
 
 
 def _suspects(columns: Sequence[ColumnSummary], samples: dict[str, Array]) -> tuple[tuple[str, float], ...]:
@@ -329,7 +329,7 @@ def _column(
             end
             for (name, end), counts in ends.items()
             if name == column.name
-            and is_sentinel(end, counts.count, moments.n - counts.count, sample[sample != end], counts.gap)
+            and is_sentinel(end, counts.occurrences, moments.n - counts.occurrences, sample[sample != end], counts.gap)
         ),
         None,
     )

@@ -1,0 +1,53 @@
+"""Which arguments of `fit` and of the methods for predictions are tables that are read piece by piece."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ipub.data.decoded_rows import TextColumn, decode_labels
+from ipub.engine.long_table import LongTable
+from ipub.engine.piece_reader import decode_weight
+from ipub.engine.slices import KEPT_CELLS
+from ipub.reading.long_table import check_names
+
+
+def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
+    """Return the table that is read piece by piece; None for arrays, frames and everything else.
+
+    Paths, and datasets of PyArrow, are Parquet files.
+
+    Raises
+    ------
+    ImportError
+        If PyArrow is not installed; the message names the extra.
+    """
+    if isinstance(X, LongTable):
+        return X
+    is_path = isinstance(X, (str, os.PathLike))
+    if not is_path and type(X).__module__.split(".")[0] == "pyarrow":
+        is_path = any(kind.__name__ in ("Dataset", "ParquetFile") for kind in type(X).__mro__)
+    if not is_path:
+        return None
+    try:
+        from ipub.engine.parquet import ParquetTable
+    except ImportError as error:
+        raise ImportError('Parquet files are read with pyarrow: pip install "ipub[parquet]".') from error
+    return ParquetTable(X, verbose=verbose)
+
+
+def is_kept(table: LongTable) -> bool:
+    """Whether a table is so small that it is read into memory, once."""
+    return table.is_local and table.n_rows * len(table.names) <= KEPT_CELLS
+
+
+def table_in_memory(table: LongTable, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Return features, labels and weights of a small table, as `fit` takes them."""
+    features = check_names(table, y, sample_weight)
+    frame = table.whole(table.names)
+    labels: Any = decode_labels(frame, y)
+    if isinstance(labels, TextColumn):
+        labels = np.array([*labels.values, None], dtype=object)[labels.codes]
+    return frame.select(list(features)), labels, decode_weight(frame, sample_weight)
