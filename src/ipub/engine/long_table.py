@@ -64,6 +64,10 @@ class LongTable(ABC):
         """Number of the first row of each piece."""
         return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.intp)[:-1]
 
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the pieces, with these columns in this order, one after the other, in this process."""
+        raise NotImplementedError
+
     def whole(self, columns: Sequence[str]) -> Any:
         """Return columns of the whole table as one frame, for tables that fit into memory."""
         raise NotImplementedError

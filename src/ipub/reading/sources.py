@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from ipub.data.decoded_rows import TextColumn, decode_labels
 from ipub.engine.long_table import LongTable
 from ipub.engine.piece_reader import decode_weight
 from ipub.engine.slices import KEPT_CELLS
+from ipub.errors import IpubError
 from ipub.reading.long_table import check_names
+from ipub.reading.table import Columns
 
 
 def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
@@ -51,3 +54,26 @@ def table_in_memory(table: LongTable, y: Any, sample_weight: Any) -> tuple[Any, 
     if isinstance(labels, TextColumn):
         labels = np.array([*labels.values, None], dtype=object)[labels.codes]
     return frame.select(list(features)), labels, decode_weight(frame, sample_weight)
+
+
+def pieces_to_predict(table: LongTable, columns: Columns) -> Iterator[Any]:
+    """Yield the rows of a table piece by piece, with the columns that a model was fitted on; a piece has rows."""
+    names = _names_to_predict(table, columns)
+    yield from (frame for frame in table.frames(names) if len(frame))
+
+
+def whole_to_predict(table: LongTable, columns: Columns) -> Any:
+    """Return all rows of a table in memory, with the columns that a model was fitted on."""
+    return table.whole(_names_to_predict(table, columns))
+
+
+def _names_to_predict(table: LongTable, columns: Columns) -> list[str]:
+    names = columns.feature_names_in
+    if names is None:
+        raise IpubError("The model was fitted without column names, and the table has some: give an array.")
+    missing = [str(name) for name in names if name not in table.names]
+    if missing:
+        raise IpubError("The table has no column {column}, on which the model was fitted.", column=missing[0])
+    if table.n_rows == 0:
+        raise IpubError("The table has no rows.")
+    return [str(name) for name in names]
