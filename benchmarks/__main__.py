@@ -2,7 +2,7 @@
 
 ``python -m benchmarks page`` runs all of them and writes ``docs/benchmarks.md``; interrupted, it continues where it
 stopped. ``python -m benchmarks page NAME...`` runs some of them and keeps the others on the page.
-What follows the name of a single benchmark and begins with ``--`` are its own options: `useful` and `parquet` have some.
+What follows the name of a single benchmark and begins with ``--`` are its options; `useful` and `parquet` have some.
 """
 
 from __future__ import annotations

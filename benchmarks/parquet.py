@@ -1,9 +1,9 @@
 """A table larger than memory, streamed from Parquet files: resident memory and time, against the same fit in memory.
 
 The table has the size of the paper's HIGGS, 28 columns of which 1 % of the cells are missing, in files of a million
-rows; it is made in pieces. Each fit (`tight`, with quantile intervals) and the bounds of 11,000 rows run in a process of
-their own; resident memory is the highest of the whole process. "reading" is a pass that only decodes all columns. The
-target for the time is twice that in memory, and one reading for each pass. ``--rows N`` makes a smaller table.
+rows; it is made in pieces. Each fit (`tight`, with quantile intervals) and the bounds of 11,000 rows run in a process
+of their own; resident memory is the highest of the whole process. "reading" is a pass that only decodes all columns.
+The target for the time is twice that in memory, and one reading for each pass. ``--rows N`` makes a smaller table.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -180,6 +180,26 @@ class RowReader:
         if what >= Reads.ROWS or (what >= Reads.CELLS and self.precision.any()):
             return self.features
         return self.holed if what >= Reads.CELLS else ()
+
+    def count_uncertain(self, holes: Mapping[str, int], n_rows: int) -> int:
+        """Return the number of uncertain cells, with one for each level of a missing category.
+
+        Parameters
+        ----------
+        holes : mapping of str to int
+            Number of missing cells of each feature.
+        n_rows : int
+        """
+        total = start = 0
+        for name, levels in zip(self.features, self.levels, strict=True):
+            width = 1 if levels is None else len(levels)
+            if levels is None:
+                total += holes[name] * bool(self.radii[start] > 0.0)
+                total += (n_rows - holes[name]) * bool(self.precision[start] > 0.0)
+            elif width > 1:
+                total += holes[name] * width
+            start += width
+        return total
 
     def values(self, frame: Any, what: Reads = Reads.ROWS) -> PieceValues:
         """Decode what a kernel reads of a piece."""

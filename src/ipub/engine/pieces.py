@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,18 +45,25 @@ class PieceRows(Rows):
     reader : RowReader
     total_weight : float
         Sum of the weights as the reader scales them, correctly rounded.
+    holes : mapping of str to int, optional
+        Number of missing cells of each feature, if they have been counted.
     drawn : DrawnValues, optional
         A sample of the rows that is there already, so that no pass is needed for it.
     """
 
     def __init__(
-        self, table: LongTable, reader: RowReader, total_weight: float, drawn: DrawnValues | None = None
+        self,
+        table: LongTable,
+        reader: RowReader,
+        total_weight: float,
+        holes: Mapping[str, int] | None = None,
+        drawn: DrawnValues | None = None,
     ) -> None:
         self.table, self.reader, self.total_weight = table, reader, total_weight
         self.n_rows, self.n_features = table.n_rows, reader.n_features
         self.categories = reader.categories
         self._slices = tuple(_slices(n, self.n_features) for n in table.lengths)
-        self._drawn = drawn
+        self._drawn, self._holes = drawn, holes
         self.clear_cache()
 
     @property
@@ -84,6 +91,11 @@ class PieceRows(Rows):
         self._caches: PerPiece | None = None
         if self.table.is_local:
             self._caches = PerPiece(tuple([BlockCache() for _ in slices] for slices in self._slices))
+
+    def count_uncertain(self) -> int:
+        if self._holes is None:
+            return super().count_uncertain()
+        return self.reader.count_uncertain(self._holes, self.n_rows)
 
     def sample(self, n_rows: int) -> Rows | None:
         places = drawn_places(self.n_rows, n_rows)

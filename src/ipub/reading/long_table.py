@@ -79,16 +79,17 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
     )
     if parameters.scale is not None:
         learnt = _scaled(parameters, learnt, columns)
+    holes = {column.name: column.n_holes for column in summary.columns}
     row_reader = RowReader.of(
         features,
         [None] * len(features) if learnt.columns.encoder is None else learnt.columns.encoder.levels,
         learnt.hole_ranges,
         learnt.precision,
         learnt.scaling,
-        [column.name for column in summary.columns if column.n_holes],
+        [name for name, count in holes.items() if count],
         reader,
     )
-    rows = PieceRows(table, row_reader, total_weight, summary.drawn)
+    rows = PieceRows(table, row_reader, total_weight, holes, summary.drawn)
     nothing = np.zeros(0)
     models = rows_of_models(rows, Labels(nothing, nothing, reader.classes), parameters.max_label_errors)
     return TrainingData(learnt, models, nothing, reader.classes)
