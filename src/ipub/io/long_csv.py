@@ -19,7 +19,7 @@ from ipub.progress import progress
 
 BLOCK_BYTES = 1 << 24
 """Bytes of text that are read at a time: memory against calls."""
-DATES = (pa.date32(), pa.timestamp("ns"), pa.time64("ns"))
+DATES = (pa.date32(), pa.timestamp("ns"))
 KINDS = (pa.int64(), pa.bool_(), *DATES, pa.float64(), pa.string())
 """Types of a column in the order in which they are tried, as PyArrow does for a whole file."""
 
@@ -113,10 +113,15 @@ def _type_of(column: pa.ChunkedArray, before: Any, is_text: bool) -> Any:
     for kind in KINDS[KINDS.index(before) :]:
         with suppress(pa.ArrowInvalid):
             column.cast(kind)
-            # What was read before must have the type too: whole numbers are floats, and everything is text.
-            if kind == before or (before == pa.int64() and kind == pa.float64()) or kind == pa.string():
+            if kind == before or _contains(kind, before):
                 return kind
     return pa.string()
+
+
+def _contains(kind: Any, before: Any) -> bool:
+    """Whether what was read before has the type too: whole numbers are floats, and everything is text."""
+    both_dates = kind in DATES and before in DATES
+    return bool(both_dates or (before == pa.int64() and kind == pa.float64()) or kind == pa.string())
 
 
 def _stored(kind: Any) -> Any:

@@ -10,8 +10,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,17 +83,26 @@ def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.T
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
     """Write columns to a .csv, .tsv (also with .gz) or .parquet file, whole or not at all; None is an empty cell."""
+    write_pieces(path, [columns])
+
+
+def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as they come, with the same columns in all pieces, as `write_table` does."""
     path = Path(path)
     suffix = table_suffix(path)
-    table = pa.table(dict(columns))
-    with whole_file(path) as file:
-        if suffix == ".parquet":
-            pq.write_table(table, file)
-        elif path.suffix.lower() == ".gz":
-            with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as compressed:
-                _write_csv(table, compressed, SEPARATORS[suffix])
-        else:
-            _write_csv(table, file, SEPARATORS[suffix])
+    with whole_file(path) as file, ExitStack() as stack:
+        goal: Any = file
+        writer: Any = None
+        if path.suffix.lower() == ".gz":
+            goal = stack.enter_context(gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0))
+        for piece in pieces:
+            table = pa.table(dict(piece))
+            if suffix != ".parquet":
+                _write_csv(table, goal, SEPARATORS[suffix], with_header=writer is None)
+                writer = goal
+                continue
+            writer = writer or stack.enter_context(pq.ParquetWriter(goal, table.schema))
+            writer.write_table(table)
 
 
 def check_table_path(path: str | os.PathLike[str]) -> None:
@@ -404,9 +413,10 @@ def _as_floats(column: pa.ChunkedArray) -> Array:
     return floats
 
 
-def _write_csv(table: pa.Table, file: Any, separator: str) -> None:
-    header = io.StringIO()
-    csv.writer(header, delimiter=separator, lineterminator="\n").writerow(table.column_names)
-    file.write(header.getvalue().encode())
+def _write_csv(table: pa.Table, file: Any, separator: str, with_header: bool) -> None:
+    if with_header:
+        header = io.StringIO()
+        csv.writer(header, delimiter=separator, lineterminator="\n").writerow(table.column_names)
+        file.write(header.getvalue().encode())
     options = pa_csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="needed")
     pa_csv.write_csv(table, file, options)
