@@ -88,6 +88,23 @@ def test_a_sample_is_that_of_the_table_in_memory(n_pieces):
 
 
 @reads(Reads.LABELS)
+def first_label(block):
+    return block.y[0], block.n_rows
+
+
+@reads(Reads.LABELS)
+def compare_first_label(block, before):
+    assert (block.y[0], block.n_rows) == before
+    return (block.n_rows,)
+
+
+def test_values_of_blocks_come_back_to_their_blocks(monkeypatch):
+    monkeypatch.setattr(slices_module, "BLOCK_ROWS", 7)
+    rows = both({}, frame(), 6, weight=False)[1].rows[0]
+    assert rows.reduce(compare_first_label, rows.map(first_label)) == (N,)
+
+
+@reads(Reads.LABELS)
 def labels_only(block):
     assert block.center.shape == (0, 7)
     return (block.weight @ block.y,)
