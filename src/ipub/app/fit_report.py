@@ -36,6 +36,8 @@ def show_holes(estimator: Any, table: TrainingTable) -> None:
             ends = [f"{end:.6g}" for end in found[name]] if name in found else ["any", "category"]
             shown.add_row(Text(name), str(count), *ends)
     out.print(shown)
+    if table.is_streamed and (estimator.intervals == "quantile" or isinstance(estimator.intervals, dict)):
+        say("Quantiles are exact: those of all rows, not of a sample")
 
 
 def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand) -> None:
