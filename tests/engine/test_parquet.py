@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from ipub import BoundedClassifier, BoundedRegressor, IpubError
+from ipub import BoundedClassifier, BoundedRegressor, IpubError, certify, penalty_path
+from ipub.alpha_choice import pick_alpha
 from ipub.certificates import CERTIFICATES
 from ipub.engine import engine_of, parquet_files
 from ipub.engine.parquet import ParquetTable
@@ -290,6 +292,23 @@ def test_row_numbers_of_pandas_are_left_out_with_a_warning(tmp_path):
     assert model.n_features_in_ == 4
 
 
+def test_a_path_of_penalties_and_the_choice_of_one_stream_too(tmp_path, monkeypatch):
+    stream_everything(monkeypatch, 50)
+    frame = table().drop(columns=["w", "site"])
+    X, folder = frame.drop(columns="y"), write_files(tmp_path, frame, 2, 50)
+    model = BoundedClassifier(certificate="sphere", fit_intercept=False)
+    first, second = (penalty_path(model, *args, X[:5], alphas=[1.0, 0.1]) for args in ((X, frame["y"]), (folder, "y")))
+    np.testing.assert_allclose(first.bounds, second.bounds, rtol=1e-9)
+    assert pick_alpha(model, folder, "y").alpha == pick_alpha(model, X, frame["y"]).alpha
+
+
+def test_progress_is_shown_for_each_pass(tmp_path, monkeypatch, capsys):
+    stream_everything(monkeypatch, 50)
+    folder = write_files(tmp_path, table().drop(columns=["w", "site"]), 2, 50)
+    BoundedClassifier(certificate="sphere", fit_intercept=False, verbose=1).fit(folder, "y")
+    assert "Pass 3 over the table" in capsys.readouterr().out
+
+
 def test_what_needs_the_whole_table_says_so(tmp_path, monkeypatch):
     stream_everything(monkeypatch, 50)
     from ipub.uncertainty import Budget
@@ -299,6 +318,8 @@ def test_what_needs_the_whole_table_says_so(tmp_path, monkeypatch):
         BoundedClassifier(uncertainty=Budget(cells=1)).fit(folder, "y")
     with pytest.raises(IpubError, match="X_lower"):
         BoundedClassifier().fit(folder, "y", X_lower=np.zeros((N, 4)), X_upper=np.ones((N, 4)))
+    with pytest.raises(IpubError, match="read it into a DataFrame first"):
+        certify(LogisticRegression(C=0.1).fit(np.eye(4), [0, 1, 0, 1]), folder, "y")
     model = BoundedClassifier(certificate="ball").fit(folder, "y")
     with pytest.raises(IpubError, match="memory"):
         model.flip_distance(table().drop(columns=["w", "y"]).dropna()[:1])
