@@ -282,6 +282,28 @@ def test_folders_that_cannot_be_used(make, message, tmp_path, monkeypatch):
         BoundedClassifier().fit(tmp_path, "y")
 
 
+def test_datasets_that_are_more_than_their_files(tmp_path):
+    write_files(tmp_path / "year=2020", table(), 1, 50)
+    with pytest.raises(IpubError, match="names of their folders"):
+        BoundedClassifier().fit(ds.dataset(tmp_path, partitioning="hive"), "y")
+    with pytest.raises(IpubError, match="InMemoryDataset is no dataset of files"):
+        BoundedClassifier().fit(ds.dataset(pa.table({"y": [1]})), "y")
+    with pytest.raises(IpubError, match="filter"):
+        BoundedClassifier().fit(ds.dataset(tmp_path / "year=2020").filter(ds.field("a") > 0), "y")
+    with pytest.raises(IpubError, match="open ParquetFile"):
+        BoundedClassifier().fit(pq.ParquetFile(tmp_path / "year=2020" / "part-0.parquet"), "y")
+
+
+def test_a_column_that_cannot_be_used_is_no_matter_unless_it_is_read(tmp_path, monkeypatch):
+    stream_everything(monkeypatch, 50)
+    frame = table().assign(when=pd.Timestamp("2020-01-01")).drop(columns="w")
+    files = ParquetTable(write_files(tmp_path, frame, 2, 50))
+    with pytest.raises(IpubError, match=r"'when' of .* has the type timestamp"):
+        BoundedClassifier(certificate=None).fit(files, "y")
+    picked = ParquetTable(tmp_path, columns=["a", "b", "y"])
+    assert BoundedClassifier(certificate=None).fit(picked, "y").n_features_in_ == 2
+
+
 def test_row_numbers_of_pandas_are_left_out_with_a_warning(tmp_path):
     frame = table().drop(columns="w")
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=True), tmp_path / "a.parquet")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ipub.engine.parquet import ParquetTable
+from ipub.engine.parquet_files import ParquetFile, paths_of
 from ipub.io.long_csv import as_parquet
 from ipub.io.memory import cells_fit, text_fits
 from ipub.io.tables import TableError, read_table, table_suffix
@@ -31,14 +32,17 @@ def open_table(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
         Whether progress is shown.
     """
     if path.is_dir() or table_suffix(path) == ".parquet":
-        path.stat()
-        table = ParquetTable(path, verbose=verbose)
-        if table.n_rows == 0:
-            raise TableError(f"{path} has no rows.")
-        if not cells_fit(table.n_rows * len(table.names)):
-            yield table
+        files = [ParquetFile.open(file) for file in paths_of(path)]
+        n_cells = sum(file.n_rows * len(file.schema.names) for file in files)
+        if not cells_fit(n_cells):
+            yield ParquetTable(path, verbose=verbose)
+        elif path.is_dir():
+            table = ParquetTable(path)
+            if table.n_rows == 0:
+                raise TableError(f"{path} has no rows.")
+            yield table.whole(table.names)
         else:
-            yield table.whole(table.names) if path.is_dir() else read_table(path)
+            yield read_table(path)
     elif text_fits(path):
         yield read_table(path, text)
     else:
