@@ -58,15 +58,15 @@ def main() -> None:
     clf = BoundedClassifier(alpha=LAMBDA, fit_intercept=False, certificate=certificate, intervals=ranges)
     few = np.r_[np.flatnonzero(y < 0)[:FEW_ROWS], np.flatnonzero(y > 0)[:FEW_ROWS]]
     clf.fit(X[few], y[few])
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     start = time.perf_counter()
     clf.fit(X, y)
     seconds = time.perf_counter() - start
-    peak, after = _resident("VmHWM"), _resident("VmRSS")
+    peak, after = resident("VmHWM"), resident("VmRSS")
     print(json.dumps({"seconds": seconds, "table": X.nbytes, "peak": peak - before, "kept": after - before}))
 
 
-def _resident(what: str) -> int:
+def resident(what: str) -> int:
     """Return bytes, as Linux counts them."""
     status = Path("/proc/self/status")
     if not status.is_file():

@@ -1,8 +1,8 @@
 """Certified prediction bounds for models trained on data with missing values."""
 
-from ipub.data.categories import CategoryWarning
 from ipub.data.holes import IntervalWarning
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.levels import CategoryWarning
 from ipub.data.sentinels import SentinelWarning
 from ipub.errors import IpubError, IpubWarning
 from ipub.estimators import BoundedClassifier, BoundedRegressor

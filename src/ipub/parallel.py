@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
@@ -97,3 +98,22 @@ def in_threads(function: Callable[[T], S], pieces: Sequence[T]) -> Iterator[S]:
         return
     with _one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:
         yield from pool.map(function, pieces)
+
+
+def streamed_in_threads(function: Callable[[T], S], pieces: Iterable[T]) -> Iterator[S]:
+    """Apply a function to pieces as they come, in threads while the next ones are made; yield the results in order.
+
+    Only as many pieces as there are threads, and one, exist at a time. NumPy uses one thread meanwhile.
+    """
+    waiting: deque[Future[S]] = deque()
+    with _one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:
+        try:
+            for piece in pieces:
+                waiting.append(pool.submit(function, piece))
+                if len(waiting) > n_threads():
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -26,6 +26,12 @@ Point = tuple[Array, Loss, Array | None]
 """A primal point, the loss of its dual point, and the weights of the dual point if they differ from it."""
 
 
+def sample_size(n_rows: int, n_features: int) -> int | None:
+    """Return how many rows a sample of a table has; None if the table is too short for one."""
+    size = max(LEAST_SAMPLED_PER_COLUMN * n_features, min(n_rows // SAMPLING_INTERVAL, MOST_SAMPLED))
+    return size if n_rows >= LEAST_SAMPLED_RATIO * size else None
+
+
 @dataclass(frozen=True)
 class Problem:
     """Minimise ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + penalty(w)`` at the center of the rows.
@@ -115,10 +121,8 @@ class Problem:
 
     def sample(self) -> Problem | None:
         """Return the problem of a sample of the rows, if there are many more: its solution is a start, not a proof."""
-        n_rows = max(
-            LEAST_SAMPLED_PER_COLUMN * self.rows.n_features, min(self.rows.n_rows // SAMPLING_INTERVAL, MOST_SAMPLED)
-        )
-        drawn = self.rows.sample(n_rows) if self.rows.n_rows >= LEAST_SAMPLED_RATIO * n_rows else None
+        n_rows = sample_size(self.rows.n_rows, self.rows.n_features)
+        drawn = None if n_rows is None else self.rows.sample(n_rows)
         return None if drawn is None else replace(self, rows=drawn)
 
     def objective(self, w: Array, at: Evaluation) -> float:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from ipub import CategoryWarning
-from ipub.data.categories import MOST_LEVELS, TableEncoder
+from ipub.data.categories import TableEncoder
+from ipub.data.levels import MOST_LEVELS
 
 COLUMNS = {"age": [31.0, None, 40.0, 28.0], "site": ["north", None, "east", "north"], "old": [True, False, None, True]}
 FRAMES = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,33 +10,19 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from ipub.data.frames import (
-    REFUSED,
-    cells_of_kinds,
     column_labels,
     declared_levels,
     floats_of_column,
     is_missing,
-    is_number_in_text,
     kind_of_column,
     refuse_columns,
     refuse_duplicate_names,
 )
 from ipub.data.interval_matrix import Indices
+from ipub.data.levels import Level, LevelCounts, examples_of
 from ipub.data.missing_category import NOTHING_MISSING, Levels, MissingCategories
-from ipub.errors import AllowAnyLevel, DropColumn, IpubError, IpubWarning, Message
+from ipub.errors import AllowAnyLevel, IpubError
 from ipub.rounding import Array
-from ipub.user_warnings import warn_user
-
-MOST_LEVELS = 1000
-"""Levels of one column, at most: each becomes a column."""
-FEW_LEVELS = 20
-"""Up to so many levels a column is never taken for one of names or numbers of rows."""
-
-Level = str | int | float | bool
-
-
-class CategoryWarning(IpubWarning):
-    """A column of categories that may not be meant as one."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +79,7 @@ class TableEncoder:
         if "category" not in kinds:
             return None
         levels = [
-            _levels(column) if kind == "category" else None
+            LevelCounts.of(column).levels() if kind == "category" else None
             for column, kind in zip(frame.iter_columns(), kinds, strict=True)
         ]
         return cls(tuple(column_labels(X)), tuple(levels))
@@ -213,94 +198,6 @@ class TableEncoder:
         return table, missing_categories
 
 
-def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
-    """Return the sorted levels of a column, those that it declares included; raise an error if it is no category."""
-    counts = {value: count for value, count in Counter(column.to_list()).items() if not is_missing(value)}
-    seen = set(counts)
-    levels = seen | set(declared_levels(column))
-    _refuse_types(column, levels)
-    _refuse_numbers_as_text(column, seen)
-    _refuse_names_of_rows(column.name, seen, sum(counts.values()))
-    if len(levels) > MOST_LEVELS:
-        raise IpubError(
-            "Column {column} has {n} different categories ({examples}), and each would become a column; at most {most} "
-            "are taken: {remedy}, or join rare categories into one.",
-            column=column.name,
-            n=len(levels),
-            examples=_examples(levels),
-            most=MOST_LEVELS,
-            remedy=DropColumn(column.name),
-        )
-    return tuple(sorted(levels))
-
-
-def _refuse_types(column: nw.Series[Any], levels: set[Any]) -> None:
-    strange = sorted({type(level).__name__ for level in levels if not isinstance(level, Level)})
-    if strange:
-        raise IpubError(
-            "Column {column} has categories of type {kind}: turn them into text, with .astype(str) for example.",
-            column=column.name,
-            kind=strange[0],
-        )
-    if len({isinstance(level, str) for level in levels}) > 1:
-        raise IpubError(
-            "Column(s) {column} ({cells}) " + REFUSED["mixed"],
-            column=column.name,
-            cells=cells_of_kinds(column) if _mixes(column.to_list()) else f"declared: {_examples(levels)}",
-        )
-
-
-def _mixes(values: Sequence[Any]) -> bool:
-    return len({isinstance(value, str) for value in values if not is_missing(value)}) > 1
-
-
-def _refuse_numbers_as_text(column: nw.Series[Any], seen: set[Any]) -> None:
-    """Raise an error for text that is mostly numbers if there are many of them; else warn."""
-    words = {level for level in seen if not is_number_in_text(level)}
-    is_text = column.dtype == nw.String or column.dtype == nw.Object
-    if not is_text or 2 * len(words) >= len(seen):
-        return
-    first = next(((i, value) for i, value in enumerate(column.to_list()) if value in words), None)
-    sentence = (
-        "Column {column} holds numbers written as text ({examples}{found}). Make what stands for a missing value None, "
-        "and convert the column to numbers"
-    )
-    fields = {
-        "column": column.name,
-        "examples": _examples(seen - words),
-        "found": "" if first is None else Message(", but {value!r} in {row}", row=first[0], value=first[1]),
-    }
-    if len(seen) > FEW_LEVELS:
-        raise IpubError(sentence + "; or to a categorical type, if they are codes.", **fields)
-    if words:
-        warn_user(CategoryWarning(sentence + ", unless they are categories, as which they are taken.", **fields))
-
-
-def _refuse_names_of_rows(name: str, seen: set[Any], n_observed: int) -> None:
-    """Raise an error for categories that name the rows; warn if they may."""
-    fields = {
-        "column": name,
-        "n": len(seen),
-        "n_observed": n_observed,
-        "examples": _examples(seen),
-        "remedy": DropColumn(name),
-    }
-    if len(seen) > FEW_LEVELS and len(seen) == n_observed:
-        raise IpubError(
-            "Column {column} holds a different category in each row ({examples}), so nothing can be learnt from it: "
-            "{remedy}.",
-            **fields,
-        )
-    if FEW_LEVELS < len(seen) <= MOST_LEVELS and 2 * len(seen) > n_observed:
-        warn_user(
-            CategoryWarning(
-                "Column {column} has {n} different categories in {n_observed} rows ({examples}). If they name the "
-                "rows, {remedy}; else join rare ones into one.",
-                **fields,
-            )
-        )
-
-
 def _one_hot(column: nw.Series[Any], levels: Sequence[Level], any_level: bool) -> Array:
     codes = {level: k for k, level in enumerate(levels)}
     values = column.to_list()
@@ -313,13 +210,8 @@ def _one_hot(column: nw.Series[Any], levels: Sequence[Level], any_level: bool) -
             column=column.name,
             value=values[unseen[0]],
             row=int(unseen[0]),
-            levels=_examples(levels),
+            levels=examples_of(levels),
             remedy=AllowAnyLevel(),
         )
     numbers[numbers < 0] = len(levels)
     return np.vstack([np.eye(len(levels)), np.full(len(levels), np.nan)])[numbers]
-
-
-def _examples(levels: Any) -> str:
-    in_order = sorted(levels, key=str)
-    return ", ".join(map(repr, in_order[:3])) + (", ..." if len(in_order) > 3 else "")

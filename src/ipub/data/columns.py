@@ -68,7 +68,7 @@ class Column:
         else:
             is_whole = bool((observed == np.floor(observed)).all())
             low, high = np.quantile(observed, probabilities)
-            quantiles = _rounded(low, high, is_whole)
+            quantiles = rounded_outward(low, high, is_whole)
         return cls(has_holes, len(observed), least, greatest, quantiles, sentinel_in(observed))
 
 
@@ -154,7 +154,7 @@ class _Group:
 
     def _bracket_ends(self, probability: float) -> tuple[Array, Array]:
         """Return the lower and the upper end of the bracket of each column."""
-        pairs = [_bracket(sample, probability) for sample in self.samples]
+        pairs = [bracket_of_sample(sample, probability) for sample in self.samples]
         return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
     def _values(self, rows: slice | Indices) -> Array:
@@ -206,7 +206,7 @@ class _Group:
         sample = self.samples[k]
         if n == 0:
             return Column(has_holes, 0)
-        if any(end in SENTINELS and not _is_no_sentinel(sample, end) for end in (least, greatest)):
+        if any(end in SENTINELS and not is_no_sentinel(sample, end) for end in (least, greatest)):
             return None
         if self.may_be_two[k] and not any(part.n_thirds[k] for part in counts):
             return Column(has_holes, n, least, greatest, (least, greatest))
@@ -221,7 +221,7 @@ class _Group:
         if np.isnan(quantiles).any():
             return None
         is_whole = self.may_be_whole[k] and not any(part.n_fractions[k] for part in counts)
-        return Column(has_holes, n, least, greatest, _rounded(quantiles[0], quantiles[1], is_whole))
+        return Column(has_holes, n, least, greatest, rounded_outward(quantiles[0], quantiles[1], is_whole))
 
 
 def _has_two_values(ordered: Array) -> bool:
@@ -229,14 +229,14 @@ def _has_two_values(ordered: Array) -> bool:
     return bool(((ordered == ordered[0]) | (ordered == ordered[-1])).all())
 
 
-def _rounded(low: float, high: float, is_whole: bool) -> tuple[float, float]:
+def rounded_outward(low: float, high: float, is_whole: bool) -> tuple[float, float]:
     """Return the ends as they are or, in a column of whole numbers, rounded outward to whole numbers."""
     if is_whole:
         low, high = np.floor(low), np.ceil(high) + 0.0  # no -0.0
     return float(low), float(high)
 
 
-def _bracket(sample: Array, probability: float) -> tuple[float, float]:
+def bracket_of_sample(sample: Array, probability: float) -> tuple[float, float]:
     """Return a bracket of the column's quantile by its sorted sample, a single value if any other holds too much."""
     n = len(sample)
     if n == 0:
@@ -253,19 +253,28 @@ def _bracket(sample: Array, probability: float) -> tuple[float, float]:
 
 def _quantile(n: int, probability: float, below: int, between: list[Array]) -> float:
     """Return the quantile of n values, as `numpy.quantile` computes it; NaN if it is not between the values kept."""
-    position = (n - 1) * probability
-    previous = min(int(np.floor(position)), n - 1)
-    following = min(previous + 1, n - 1)
+    previous, following, fraction = ranks_of(n, probability)
     kept = np.concatenate(between)
     if previous < below or following >= below + len(kept):
         return np.nan
     ranks = [previous - below, following - below]
     low, high = np.partition(kept, ranks)[ranks]
-    fraction = position - previous
+    return interpolated(low, high, fraction)
+
+
+def ranks_of(n: int, probability: float) -> tuple[int, int, float]:
+    """Return the ranks of the two of n values that a quantile lies between, and how far it is from the first."""
+    position = (n - 1) * probability
+    previous = min(int(np.floor(position)), n - 1)
+    return previous, min(previous + 1, n - 1), position - previous
+
+
+def interpolated(low: float, high: float, fraction: float) -> float:
+    """Return what lies between two values, as `numpy.quantile` computes it."""
     return float(low + (high - low) * fraction if fraction < 0.5 else high - (high - low) * (1.0 - fraction))
 
 
-def _is_no_sentinel(sample: Array, end: float) -> bool:
+def is_no_sentinel(sample: Array, end: float) -> bool:
     """Whether a sorted sample proves that the end of a column is no sentinel, so that `sentinel_in` is not needed."""
     others = sample[sample != end]
     n = len(others)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ipub.data.columns import summarize_columns
+from ipub.data.columns import Column, summarize_columns
 from ipub.data.sentinels import SentinelWarning
 from ipub.data.validation import column_label
 from ipub.errors import DropColumn, GiveRange, IpubError, IpubWarning, MakeMissing, Message
@@ -64,7 +64,37 @@ def column_ranges(
     array([[ 0., 10.],
            [ 0.,  1.]])
     """
-    n_columns = table.shape[1]
+    probabilities = quantile_probabilities(level)
+
+    def summarize(numbers: Sequence[int], _: Sequence[int]) -> Iterator[Column]:
+        return summarize_columns(table, numbers, probabilities, counted)
+
+    return ranges_of_columns(summarize, table.shape[1], intervals, level, names)
+
+
+def quantile_probabilities(level: float) -> list[float]:
+    """Return the probabilities of the ends of a quantile interval."""
+    return [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+
+
+def ranges_of_columns(
+    summarize: Callable[[Sequence[int], Sequence[int]], Iterable[Column]],
+    n_columns: int,
+    intervals: Intervals,
+    level: float,
+    names: Sequence[Any] | None,
+) -> Array:
+    """Return the ranges of `column_ranges`, wherever the columns are.
+
+    Parameters
+    ----------
+    summarize : callable
+        Takes the numbers of the columns that must be summarized, and the numbers of those whose quantiles are used;
+        returns the summaries of the former in order.
+    n_columns : int
+    intervals, level, names
+        As in `column_ranges`.
+    """
     rules, given = _rules(intervals, n_columns, names)
     ranges = np.array(given)
     has_holes = np.zeros(n_columns, dtype=bool)
@@ -72,20 +102,13 @@ def column_ranges(
     suspects: dict[int, float] = {}
     # A given range is checked only if it is a point, which may need a warning.
     numbers = [j for j, rule in enumerate(rules) if rule is not None or given[j, 0] == given[j, 1]]
-    probabilities = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-    for j, column in zip(numbers, summarize_columns(table, numbers, probabilities, counted), strict=True):
+    by_quantile = [j for j in numbers if rules[j] == "quantile"]
+    for j, column in zip(numbers, summarize(numbers, by_quantile), strict=True):
         has_holes[j] = column.has_holes
         if rules[j] is None:
             continue
         if column.n_observed == 0:
-            label = column_label(j, names)
-            raise IpubError(
-                "Column {column} has no observed value, so nothing says where its missing values lie. Give its range, "
-                "{remedy}, or {drop}.",
-                column=label,
-                remedy=GiveRange(label),
-                drop=DropColumn(label),
-            )
+            raise _nothing_observed(column_label(j, names))
         ranges[j] = column.least, column.greatest
         if column.sentinel is not None:
             suspects[j] = column.sentinel
@@ -95,19 +118,34 @@ def column_ranges(
             elif column.has_holes and column.least < column.greatest:
                 collapsed.append(j)
     _warn(ranges, has_holes, collapsed, level, names)
-    if suspects:
-        warn_user(
-            SentinelWarning(
-                "A number far from all others occurs again and again in column(s) {found}. If it stands for a missing "
-                "value, {remedy}.",
-                found=[
-                    Message("{column} ({value:g})", column=column_label(j, names), value=value)
-                    for j, value in suspects.items()
-                ],
-                remedy=MakeMissing(),
-            )
-        )
+    _warn_of_sentinels(suspects, names)
     return ranges
+
+
+def _nothing_observed(label: Any) -> IpubError:
+    return IpubError(
+        "Column {column} has no observed value, so nothing says where its missing values lie. Give its range, "
+        "{remedy}, or {drop}.",
+        column=label,
+        remedy=GiveRange(label),
+        drop=DropColumn(label),
+    )
+
+
+def _warn_of_sentinels(suspects: Mapping[int, float], names: Sequence[Any] | None) -> None:
+    if not suspects:
+        return
+    warn_user(
+        SentinelWarning(
+            "A number far from all others occurs again and again in column(s) {found}. If it stands for a missing "
+            "value, {remedy}.",
+            found=[
+                Message("{column} ({value:g})", column=column_label(j, names), value=value)
+                for j, value in suspects.items()
+            ],
+            remedy=MakeMissing(),
+        )
+    )
 
 
 def column_precision(precision: Any, n_columns: int, names: Sequence[Any] | None = None) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from ipub.data.interval_matrix import Indices, IntervalMatrix
+from ipub.data.moments import Moments
 from ipub.errors import DropColumn, IpubError
 from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, up
 
@@ -87,11 +88,32 @@ class Scaling:
         values = np.vstack([observed, np.where(empty, ranges.T, np.nan)]) if empty.any() else observed
         if how == "standard":
             standard = StandardScaler().fit(values)
-            operations = [("subtract", standard.mean_, 0.0), ("divide", standard.scale_, 1.0)]
-        else:
-            minmax = MinMaxScaler((-1.0, 1.0)).fit(values)
-            operations = [("multiply", minmax.scale_, 1.0), ("add", minmax.min_, 0.0)]
-        return cls(tuple((name, np.where(unscaled, nothing, operand)) for name, operand, nothing in operations))
+            return cls._standard(standard.mean_, standard.scale_, unscaled)
+        return cls._minmax(values, unscaled)
+
+    @classmethod
+    def from_moments(cls, how: str, moments: Sequence[Moments], ranges: Array, unscaled: NDArray[np.bool_]) -> Scaling:
+        """Learn the same from summaries of the columns, for a table that is read piece by piece."""
+        of_range = [each if each.n else Moments.of(ends) for each, ends in zip(moments, ranges, strict=True)]
+        if how == "minmax":
+            return cls._minmax(np.array([[m.least, m.greatest] for m in of_range]).T, unscaled)
+        n, mean, squares = (np.array([getattr(m, name) for m in of_range]) for name in ("n", "mean", "squares"))
+        variance = squares / n
+        # As scikit-learn finds columns of one value, in spite of rounding.
+        eps = np.finfo(float).eps
+        is_constant = variance <= n * eps * variance + (n * mean * eps) ** 2
+        return cls._standard(mean, np.where(is_constant, 1.0, np.sqrt(variance)), unscaled)
+
+    @classmethod
+    def _standard(cls, mean: Array, scale: Array, unscaled: NDArray[np.bool_]) -> Scaling:
+        return cls((("subtract", np.where(unscaled, 0.0, mean)), ("divide", np.where(unscaled, 1.0, scale))))
+
+    @classmethod
+    def _minmax(cls, values: Array, unscaled: NDArray[np.bool_]) -> Scaling:
+        minmax = MinMaxScaler((-1.0, 1.0)).fit(values)
+        return cls(
+            (("multiply", np.where(unscaled, 1.0, minmax.scale_)), ("add", np.where(unscaled, 0.0, minmax.min_)))
+        )
 
     def rows(self, table: NDArray[np.generic]) -> Array:
         """Scale rows: the floats that the scalers themselves give for float64; NaN stays NaN."""

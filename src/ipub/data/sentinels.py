@@ -38,13 +38,32 @@ def sentinel_in(observed: Array) -> float | None:
         if value not in SENTINELS:
             continue
         others = observed[observed != value]
-        count = len(observed) - len(others)
-        if not FEWEST <= count <= len(others):  # most of a column is no exception
-            continue
         sample = others[:: 1 + len(others) // SAMPLE_SIZE]
-        low, high = np.quantile(sample, [0.25, 0.75])
-        distance, gap = FENCE * (high - low), np.abs(others - value).min()
-        is_far = not low - distance <= value <= high + distance and gap >= GAP * (high - low)
-        if is_far and len(np.unique(sample)) >= FEWEST_OTHERS:
+        if is_sentinel(
+            value, len(observed) - len(others), len(others), sample, np.abs(others - value).min(initial=np.inf)
+        ):
             return value
     return None
+
+
+def is_sentinel(value: float, count: int, n_others: int, sample: Array, gap: float) -> bool:
+    """Whether a number at the end of a column may stand for a missing value.
+
+    Parameters
+    ----------
+    value : float
+    count : int
+        How often it occurs.
+    n_others : int
+        How many other values there are.
+    sample : array
+        Some of them.
+    gap : float
+        How far the nearest of them is from the number.
+    """
+    if not FEWEST <= count <= n_others or len(sample) == 0:  # most of a column is no exception
+        return False
+    low, high = np.quantile(sample, [0.25, 0.75])
+    distance = FENCE * (high - low)
+    is_far = not low - distance <= value <= high + distance and gap >= GAP * (high - low)
+    return bool(is_far and len(np.unique(sample)) >= FEWEST_OTHERS)

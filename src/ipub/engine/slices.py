@@ -53,7 +53,7 @@ class SlicedRows(Rows):
         self.total_weight = _total(self.weight)
         self.uncertain_labels = label_uncertainty is not None
         self.max_wrong_labels = 0 if label_uncertainty is None else label_uncertainty.max_wrong_labels
-        self._slices = list(_block_slices(self.n_rows, n_features))
+        self._slices = list(block_slices(self.n_rows, n_features))
         self._is_long = self.n_rows * n_features > KEPT_CELLS
         self._caches = [BlockCache(keeps_rows=not self._is_long) for _ in self._slices]
 
@@ -98,15 +98,24 @@ def own_parts(args: tuple[Any, ...], number: int) -> Iterator[Any]:
 
 def drawn_rows(weight: Array, n_rows: int) -> Indices:
     """Draw one row of those that count from each of `n_rows` slices of equal length, the same at every call."""
-    n = len(weight)
-    places = (np.arange(n_rows) + np.random.default_rng(0).random(n_rows)) * (n / n_rows)
-    drawn = np.minimum(places.astype(np.intp), n - 1)
+    drawn = drawn_places(len(weight), n_rows)
     return drawn[weight[drawn] > 0.0]
 
 
-def _block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
+def drawn_places(n: int, n_rows: int) -> Indices:
+    """Draw one of n rows from each of `n_rows` slices of equal length, the same at every call."""
+    places = (np.arange(n_rows) + np.random.default_rng(0).random(n_rows)) * (n / n_rows)
+    return np.minimum(places.astype(np.intp), n - 1)
+
+
+def most_rows(n_columns: int) -> int:
+    """Return how many rows a block has at most."""
+    return max(1, BLOCK_CELLS // max(n_columns, BLOCK_CELLS // BLOCK_ROWS))
+
+
+def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Cut the rows into blocks of about the same size, an even number of them: half a block or less stays whole."""
-    most = max(1, BLOCK_CELLS // max(n_columns, BLOCK_CELLS // BLOCK_ROWS))
+    most = most_rows(n_columns)
     n_blocks = 1 if 2 * n_rows <= most else 2 * -(-n_rows // (2 * most))
     return row_slices(n_rows, 1, -(-n_rows // n_blocks))
 

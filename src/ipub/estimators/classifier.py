@@ -239,12 +239,13 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
             NaN are the holes. A DataFrame may have columns of text or categories: each becomes one column of 0 and 1
             for each level, and where it is missing, it may be any level. A ``numpy.memmap`` is streamed from its file
-            if neither `scale` nor `precision` is set. No copy of the table is kept.
-        y : array of shape (n_rows,)
-            Labels. With more than two classes, one model is trained for each class against the others. NaN or None
-            raises an error unless `unknown_labels` is set.
-        sample_weight : array of shape (n_rows,), optional
-            Weights of the rows; a row of weight 0 counts nowhere.
+            if neither `scale` nor `precision` is set. The path of a Parquet file, or of a folder of them, or a
+            ``pyarrow.dataset.Dataset``, may be larger than memory: it is streamed. No copy of the table is kept.
+        y : array of shape (n_rows,), or str
+            Labels; if X is in files, the name of their column. With more than two classes, one model is trained for
+            each class against the others. NaN or None raises an error unless `unknown_labels` is set.
+        sample_weight : array of shape (n_rows,), or str, optional
+            Weights of the rows; a row of weight 0 counts nowhere. If X is in files, the name of their column.
         X_lower, X_upper : arrays of shape (n_rows, n_features), optional
             Bounds of each cell, equal to X where X is observed.
 
@@ -261,7 +262,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Shape (m,): the score of ``classes_[1]``. With more than two classes, (m, n_classes): of each class against the
         others.
         """
-        scores = np.asarray(self._filled_rows(X) @ self.coef_.T + self.intercept_)
+        scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -346,8 +347,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         >>> clf.predict_status([[1.0, 1.0], [0.01, 0.0]])
         array(['certain', 'open'], dtype='<U8')
         """
-        rows = self.training_.table.uncertain_rows(X, self.handle_unknown == "any")
-        return prediction_status(self.training_, rows, self.effort, self.verbose)
+        return prediction_status(self.training_, self._uncertain_rows(X), self.effort, self.verbose)
 
     def flip_distance(self, X: Any, of: str = "holes") -> Any:
         """Return (m, 2): how many cells or labels must differ before the class of a row can change, as a bracket.
@@ -381,9 +381,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         >>> bool(1 < certified <= found)
         True
         """
-        training = self.training_
-        rows = training.table.uncertain_rows(X, self.handle_unknown == "any")
-        distance = flip_distance(training, rows, of, self.verbose, self.effort)
+        distance = flip_distance(self.training_, self._uncertain_rows(X), of, self.verbose, self.effort)
         return self._output(np.column_stack(distance), X, ["certified", "found"])
 
 

@@ -14,6 +14,8 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.certificates import CERTIFICATES, Certificate
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.errors import IpubError
 from ipub.estimators.fitted_state import (
     FITTED_WITH,
     MODELS,
@@ -27,7 +29,9 @@ from ipub.estimators.fitted_state import (
 )
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
+from ipub.progress import progress
 from ipub.reading import Parameters
+from ipub.reading.sources import is_kept, long_table_of, pieces_to_predict, whole_to_predict
 from ipub.rounding import Array
 from ipub.training import Training, fit_training
 from ipub.uncertainty import Budget, Draws, RandomHoles
@@ -98,15 +102,47 @@ class BoundedLinearModel(FrameOutput):
         check_unchanged(self)
         return training_from(self, self._loss)
 
-    def _filled_rows(self, X: Any) -> Array:
-        """Read rows to predict."""
-        return self.training_.table.filled_rows(X, self.handle_unknown == "any")
+    def _scores(self, X: Any) -> Array:
+        """Return the scores of rows under each model trained at the center, shape (m, K)."""
+        training, any_level = self.training_, self.handle_unknown == "any"
+
+        def scores(frame: Any) -> Array:
+            return np.asarray(training.table.filled_rows(frame, any_level) @ training.coef.T + training.intercept)
+
+        table = long_table_of(X)
+        return (
+            scores(X)
+            if table is None
+            else np.concatenate(list(map(scores, pieces_to_predict(table, training.table.columns))))
+        )
 
     def _score_bounds(self, X: Any) -> Array:
         """Bound the scores of rows, which may have holes of their own."""
-        training = self.training_
-        rows = training.table.uncertain_rows(X, self.handle_unknown == "any")
-        return training.score_bounds(rows, effort=self.effort, verbose=self.verbose)
+        training, any_level = self.training_, self.handle_unknown == "any"
+        table = long_table_of(X)
+        if table is None or is_kept(table):
+            rows = training.table.uncertain_rows(
+                X if table is None else whole_to_predict(table, training.table.columns), any_level
+            )
+            return training.score_bounds(rows, effort=self.effort, verbose=self.verbose)
+        if any(certificate.row_by_row for certificate in training.certificates):
+            raise IpubError(
+                "These bounds hold with a probability for all rows of one call, so the rows must be in memory: read "
+                "them into a DataFrame."
+            )
+        parts = []
+        with progress("Bounding rows", table.n_rows, bool(self.verbose)) as report:
+            for frame in pieces_to_predict(table, training.table.columns):
+                rows = training.table.uncertain_rows(frame, any_level)
+                parts.append(training.score_bounds(rows, effort=self.effort, n_in_all=table.n_rows))
+                report(sum(map(len, parts)))
+        return np.concatenate(parts)
+
+    def _uncertain_rows(self, X: Any) -> IntervalMatrix:
+        """Read rows to bound; those of a file into memory."""
+        training, table = self.training_, long_table_of(X)
+        frame = X if table is None else whole_to_predict(table, training.table.columns)
+        return training.table.uncertain_rows(frame, self.handle_unknown == "any")
 
     def attained_bounds(self, X: Any, *, return_completions: bool = False) -> Any:
         """Return (m, 2): a low and a high score that models trained on fillings of the training table really have.
@@ -157,8 +193,7 @@ class BoundedLinearModel(FrameOutput):
         >>> bool(np.isclose(again.predict([[1.5, 1.0]])[0], bounds[0, 1]))
         True
         """
-        training = self.training_
-        rows = training.table.uncertain_rows(X, self.handle_unknown == "any")
+        training, rows = self.training_, self._uncertain_rows(X)
         found = training.attained_bounds(rows, keep_completions=return_completions, verbose=self.verbose)
         if self.verbose:
             count, total = int(found.inside.sum()), found.inside.size

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 
@@ -152,7 +151,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
 
     def predict(self, X: Any) -> Array:
         """Return the prediction of each row by the model trained at the center; holes take `fill_values_`."""
-        return np.asarray(self._filled_rows(X) @ self.coef_ + self.intercept_)
+        return self._scores(X)[:, 0]
 
     def predict_bounds(self, X: Any) -> Any:
         """Return (m, 2): bounds of the prediction of each row over all fillings of the holes.

@@ -52,7 +52,7 @@ def read_classes(parameters: Parameters, y: Any, n_rows: int, sample_weight: Arr
     labels = _read_labels(parameters, given, len(labelled), advice)
     weight = _read_weights(sample_weight, n_rows)
     if labels.dtype.kind == "f":
-        _refuse_infinite(labels, labelled)
+        refuse_infinite(labels, labelled)
     classes, numbers = _classes(labels)
     if unknown.any():
         of_labelled, numbers = numbers, np.zeros(n_rows, dtype=np.intp)
@@ -60,13 +60,7 @@ def read_classes(parameters: Parameters, y: Any, n_rows: int, sample_weight: Arr
     if parameters.class_weight is not None:
         weight = weight * class_factors(parameters.class_weight, classes, numbers, weight)[numbers]
     counts = np.bincount(numbers[(weight > 0.0) & ~unknown], minlength=len(classes))
-    if np.count_nonzero(counts) < 2:
-        which = ", ".join(map(str, classes[counts > 0])) or "none"
-        raise IpubError(f"y must have two classes, but all rows that count are of one class, {which}.")
-    if not counts.all():
-        raise IpubError(f"All rows of class {classes[np.argmin(counts)]} have the weight zero: leave them out.")
-    if parameters.max_label_errors:
-        _check_label_errors(parameters, len(classes), bool(unknown.any()))
+    check_classes(parameters, classes, counts, bool(unknown.any()))
     targets = np.asarray(2 * numbers - 1 if len(classes) == 2 else numbers, dtype=float)
     return Labels(targets, weight, classes, np.flatnonzero(unknown))
 
@@ -82,6 +76,17 @@ def _unknown(parameters: Parameters, y: Any, n_rows: int) -> NDArray[np.bool_]:
     if unknown.all():
         raise IpubError("Every label is unknown: at least one row of each class is needed.")
     return unknown
+
+
+def check_classes(parameters: Parameters, classes: NDArray[Any], counts: Indices, has_unknown: bool) -> None:
+    """Raise an error if there is one class only, or a class without rows that count."""
+    if np.count_nonzero(counts) < 2:
+        which = ", ".join(map(str, classes[counts > 0])) or "none"
+        raise IpubError(f"y must have two classes, but all rows that count are of one class, {which}.")
+    if not counts.all():
+        raise IpubError(f"All rows of class {classes[np.argmin(counts)]} have the weight zero: leave them out.")
+    if parameters.max_label_errors:
+        _check_label_errors(parameters, len(classes), has_unknown)
 
 
 def _check_label_errors(parameters: Parameters, n_classes: int, has_unknown: bool) -> None:
@@ -113,8 +118,17 @@ def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
 def class_factors(class_weight: Any, classes: NDArray[Any], numbers: Indices, weight: Array) -> Array:
     """Return the factor of each class, as scikit-learn has it; "balanced" counts the weights of the rows."""
     if class_weight == "balanced":
-        totals = np.bincount(numbers, weight, minlength=len(classes))
-        return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0.0, totals, 1.0)))
+        return balanced_factors(np.bincount(numbers, weight, minlength=len(classes)))
+    return given_factors(class_weight, classes)
+
+
+def balanced_factors(totals: NDArray[Any]) -> Array:
+    """Return the factor of each class for which all have the same total weight, by the totals of their rows."""
+    return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0.0, totals, 1.0)))
+
+
+def given_factors(class_weight: Any, classes: NDArray[Any]) -> Array:
+    """Return the factors that a mapping gives, 1 for classes that it leaves out."""
     factors = compute_class_weight(dict(class_weight), classes=classes, y=classes)
     for label, factor in zip(classes, factors, strict=True):
         if not 0.0 <= factor <= LARGEST:
@@ -136,7 +150,14 @@ def read_targets(
     """Read the targets of a regression; `radius` is what `target_intervals` returned with them."""
     labels = _read_labels(parameters, y, n_rows)
     targets = as_numbers(labels, "y", "correct it, or train a classifier")
-    _refuse_infinite(targets)
+    check_targets(targets)
+    is_uncertain = radius is not None and radius.any()
+    return Labels(targets, _read_weights(sample_weight, n_rows), radius=radius if is_uncertain else None)
+
+
+def check_targets(targets: Array) -> None:
+    """Raise an error that names the row of a target that is infinite or too large."""
+    refuse_infinite(targets)
     huge = np.flatnonzero(np.abs(targets) > LARGEST)
     if len(huge):
         raise IpubError(
@@ -145,8 +166,6 @@ def read_targets(
             row=int(huge[0]),
             largest=LARGEST,
         )
-    is_uncertain = radius is not None and radius.any()
-    return Labels(targets, _read_weights(sample_weight, n_rows), radius=radius if is_uncertain else None)
 
 
 def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | None) -> tuple[Any, Array | None]:
@@ -268,7 +287,7 @@ def as_numbers(values: NDArray[Any], what: str, advice: str = "correct it") -> A
         raise
 
 
-def _refuse_infinite(values: Array, rows: Indices | None = None) -> None:
+def refuse_infinite(values: Array, rows: Indices | None = None) -> None:
     """Raise an error that names the row of an infinite label or target; `rows` are the rows of these values, or all."""
     wrong = np.flatnonzero(np.isinf(values))
     if len(wrong):
@@ -287,6 +306,14 @@ def _read_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
     weight = np.array(as_numbers(column_or_1d(sample_weight), "sample_weight"))
     if len(weight) != n_rows:
         raise IpubError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
+    check_weights(weight)
+    if not weight.any():
+        raise all_weights_are_zero()
+    return weight
+
+
+def check_weights(weight: Array) -> None:
+    """Raise an error that names the row of a weight that is negative, NaN or too large."""
     bad = np.flatnonzero(~((weight >= 0.0) & (weight <= LARGEST)))
     if len(bad):
         raise IpubError(
@@ -296,9 +323,11 @@ def _read_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
             row=int(bad[0]),
             largest=LARGEST,
         )
-    if not weight.any():
-        raise IpubError("Every sample_weight is zero: at least one row must have a positive weight.")
-    return weight
+
+
+def all_weights_are_zero() -> IpubError:
+    """Return the error for weights of which none is positive."""
+    return IpubError("Every sample_weight is zero: at least one row must have a positive weight.")
 
 
 # --- rows with their labels ------------------------------------------------------------------------

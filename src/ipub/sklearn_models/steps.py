@@ -11,9 +11,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
-from ipub.data.categories import Level, TableEncoder
+from ipub.data.categories import TableEncoder
 from ipub.data.frames import is_missing
 from ipub.data.interval_matrix import Indices
+from ipub.data.levels import Level
 from ipub.data.scaling import Scaling
 from ipub.rounding import Array
 from ipub.sklearn_models.classes import flat, lookup, refuse

@@ -6,7 +6,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ipub.reading import Parameters, TrainingData, read_training_data
+from ipub.reading import Parameters, TrainingData
+from ipub.reading.sources import read_source
 from ipub.training.draws import train_and_certify_draws
 from ipub.training.filled import certify_filled
 from ipub.training.training import Training, train_and_certify
@@ -25,7 +26,7 @@ def fit_training(
     """Read the arguments of `fit`, train and certify; nothing is changed."""
     if not isinstance(parameters.uncertainty, str):
         parameters.uncertainty.check()
-    data = read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds)
+    data, X = read_source(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds)
     return certify_as_promised(parameters, data, X, X_lower, X_upper)
 
 

@@ -226,7 +226,9 @@ class Training:
                 "certificate='tight' and call fit again."
             )
 
-    def score_bounds(self, rows: IntervalMatrix, *, effort: float = EFFORT, verbose: int = 0) -> Array:
+    def score_bounds(
+        self, rows: IntervalMatrix, *, effort: float = EFFORT, verbose: int = 0, n_in_all: int | None = None
+    ) -> Array:
         """Bound the scores of rows, whose own cells may be uncertain, over all completions (Lemma 10).
 
         If the rows are so many that the call would take long (`MOST_ROW_TERMS`), they are bounded faster, with the loss
@@ -241,6 +243,8 @@ class Training:
             come in that time depends on the machine: these bounds always hold, and may differ from call to call.
         verbose : int
             Whether progress is shown, where there are many rows or each takes a retraining.
+        n_in_all : int, optional
+            Number of rows of the whole call, if it is made in parts: it decides whether they are many.
 
         Returns
         -------
@@ -257,6 +261,8 @@ class Training:
         with single_threaded_blas(center.shape[1]):
             here = self._with_effort(effort)._for_rows(center, cells, missing_categories)
             count = count_combinations(missing_categories, len(center)).sum()
+            if n_in_all is not None:
+                count = count * (n_in_all / max(1, len(center)))
             parts = []
             for k, certificate in enumerate(self.certificates):
                 is_many = here._can_be_faster(k) and count * certificate.terms_per_row > MOST_ROW_TERMS

@@ -1,0 +1,83 @@
+"""Tables that are read piece by piece: more rows than memory, or than one machine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ipub.data.interval_matrix import Indices
+
+
+@dataclass(frozen=True)
+class PerPiece:
+    """One value for each piece: as an argument of `LongTable.map`, a function receives the value of its own piece."""
+
+    parts: tuple[Any, ...]
+
+
+class LongTable(ABC):
+    """A table in pieces of consecutive rows, each of which fits into memory many times.
+
+    A subclass says where the pieces are and where functions of them run (`map`). Nothing else of a table is ever asked
+    for, so what is learnt from it, training and every certificate are the same for all of them.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of all columns: features, target, weights.
+    lengths : tuple of int
+        Number of rows of each piece, in order; pieces without rows are allowed.
+    is_local : bool
+        Whether functions run in this process, so that values may be kept between passes without copies.
+    """
+
+    names: tuple[str, ...]
+    lengths: tuple[int, ...]
+    is_local: bool = False
+
+    @abstractmethod
+    def map(self, function: Callable[..., Any], *args: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield ``function(frame, *args)`` for each piece, in order; one call is one pass over the table.
+
+        Parameters
+        ----------
+        function : callable
+            Pure, and defined in a module, so that it can be pickled. It receives the piece as a DataFrame of any
+            library that narwhals supports.
+        *args
+            Of an argument that is `PerPiece` the function receives the part of its piece.
+        columns : sequence of str, optional
+            The columns that the frame must have; it may have others. All if left out.
+        """
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(self.lengths)
+
+    @property
+    def starts(self) -> Indices:
+        """Number of the first row of each piece."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.intp)[:-1]
+
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the pieces, with these columns in this order, one after the other, in this process."""
+        raise NotImplementedError
+
+    def whole(self, columns: Sequence[str]) -> Any:
+        """Return columns of the whole table as one frame, for tables that fit into memory."""
+        raise NotImplementedError
+
+    def own_rows(self, rows: Indices) -> PerPiece:
+        """Cut row numbers of the table, in ascending order, into those of each piece, counted from its first row."""
+        ends = np.searchsorted(rows, self.starts[1:])
+        return PerPiece(tuple(part - start for part, start in zip(np.split(rows, ends), self.starts, strict=True)))
+
+
+def own_part(args: tuple[Any, ...], number: int) -> tuple[Any, ...]:
+    """Return arguments as the function of one piece receives them."""
+    return tuple(arg.parts[number] if isinstance(arg, PerPiece) else arg for arg in args)

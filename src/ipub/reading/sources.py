@@ -1,0 +1,112 @@
+"""Which arguments of `fit` and of the methods for predictions are tables that are read piece by piece."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ipub.data.decoded_rows import TextColumn, decode_labels
+from ipub.engine.long_table import LongTable
+from ipub.engine.piece_reader import decode_weight
+from ipub.engine.slices import KEPT_CELLS
+from ipub.errors import IpubError
+from ipub.reading.long_table import check_names, read_long_table
+from ipub.reading.parameters import Parameters
+from ipub.reading.table import Columns
+from ipub.reading.training_data import TrainingData, read_training_data
+
+
+def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
+    """Return the table that is read piece by piece; None for arrays, frames and everything else.
+
+    Paths, and datasets of PyArrow, are Parquet files.
+
+    Raises
+    ------
+    ImportError
+        If PyArrow is not installed; the message names the extra.
+    """
+    if isinstance(X, LongTable):
+        return X
+    is_path = isinstance(X, (str, os.PathLike))
+    if not is_path and type(X).__module__.split(".")[0] == "pyarrow":
+        is_path = any(kind.__name__ in ("Dataset", "ParquetFile") for kind in type(X).__mro__)
+    if not is_path:
+        return None
+    try:
+        from ipub.engine.parquet import ParquetTable
+    except ImportError as error:
+        raise ImportError('Parquet files are read with pyarrow: pip install "ipub[parquet]".') from error
+    return ParquetTable(X, verbose=verbose)
+
+
+def read_source(
+    parameters: Parameters,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    X_lower: ArrayLike | None = None,
+    X_upper: ArrayLike | None = None,
+    *target_bounds: ArrayLike | None,
+) -> tuple[TrainingData, Any]:
+    """Read the arguments of `fit`, from wherever the table is; nothing is changed.
+
+    Returns
+    -------
+    TrainingData
+    X
+        The table as it was given, or as a frame if it was a small one in files.
+    """
+    table = long_table_of(X, parameters.verbose)
+    if table is not None:
+        if any(bound is not None for bound in (X_lower, X_upper, *target_bounds)):
+            raise IpubError(
+                "X is a table in files, so X_lower, X_upper, y_lower and y_upper cannot be given: read it into a "
+                "DataFrame first."
+            )
+        if not is_kept(table):
+            return read_long_table(parameters, table, y, sample_weight), X
+        X, y, sample_weight = table_in_memory(table, y, sample_weight)
+    return read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds), X
+
+
+def is_kept(table: LongTable) -> bool:
+    """Whether a table is so small that it is read into memory, once."""
+    return table.is_local and table.n_rows * len(table.names) <= KEPT_CELLS
+
+
+def table_in_memory(table: LongTable, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Return features, labels and weights of a small table, as `fit` takes them."""
+    features = check_names(table, y, sample_weight)
+    frame = table.whole(table.names)
+    labels: Any = decode_labels(frame, y)
+    if isinstance(labels, TextColumn):
+        labels = np.array([*labels.values, None], dtype=object)[labels.codes]
+    return frame.select(list(features)), labels, decode_weight(frame, sample_weight)
+
+
+def pieces_to_predict(table: LongTable, columns: Columns) -> Iterator[Any]:
+    """Yield the rows of a table piece by piece, with the columns that a model was fitted on; a piece has rows."""
+    names = _names_to_predict(table, columns)
+    yield from (frame for frame in table.frames(names) if len(frame))
+
+
+def whole_to_predict(table: LongTable, columns: Columns) -> Any:
+    """Return all rows of a table in memory, with the columns that a model was fitted on."""
+    return table.whole(_names_to_predict(table, columns))
+
+
+def _names_to_predict(table: LongTable, columns: Columns) -> list[str]:
+    names = columns.feature_names_in
+    if names is None:
+        raise IpubError("The model was fitted without column names, and the table has some: give an array.")
+    missing = [str(name) for name in names if name not in table.names]
+    if missing:
+        raise IpubError("The table has no column {column}, on which the model was fitted.", column=missing[0])
+    if table.n_rows == 0:
+        raise IpubError("The table has no rows.")
+    return [str(name) for name in names]
