@@ -9,6 +9,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from ipub.certificates import slope, tight
+from ipub.certificates.row_sums import ranges as ranges_module
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums import variants as variants_module
 from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
@@ -231,6 +232,31 @@ def test_no_sampled_term_of_a_row_is_above_its_bound(loss_name, most_variants, m
         assert (found <= bounds + 1e-11 * (1.0 + np.abs(bounds))).all()
         gaps.append(((bounds - found) / (1.0 + np.abs(found))).min())
     assert min(gaps) < 0.05  # the samples come near what is claimed
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize("finer", [1, 2])
+def test_terms_between_the_ends_of_a_piece_are_counted(side, finer, monkeypatch):
+    """A derivative that bends one way, in a single piece: the term is largest inside it."""
+    monkeypatch.setattr(ranges_module, "N_PIECES", 1)
+    monkeypatch.setattr(ranges_module, "FINER", finer)
+    case = Case(
+        intervals(np.array([[side]]), np.array([[1e-9]])), np.ones(1), None, LOSSES["log_loss"], ElasticNet(1.0), None
+    )
+    table = RowTable.of(case.problem, train(case.problem))
+    ranges = ranges_over(table, np.array([[0.5], [4.0]]))  # the score is in side * [0.5, 4]: psi bends one way there
+    score = side * np.linspace(0.5, 4.0, 101)
+    psi = case.loss.derivative(np.ones(101), score)
+    for along in (-1.0, 1.0):
+        u = np.array([[along / side]])
+        z = along * (psi[-1] - psi[0]) / (score[-1] - score[0])  # along the chord the term is constant
+        bound = largest_row_terms(ranges, u, RowMultipliers(np.array([[z]]), np.zeros((1, 1)), ())).largest[0, 0]
+        terms = z * score - along * psi
+        assert terms.max() <= bound
+        if terms.max() > terms[[0, -1]].max() + 0.01:
+            assert bound <= terms.max() + 0.3
+        else:  # on the other side of the chord nothing is added
+            assert bound <= terms[[0, -1]].max() + 1e-6
 
 
 def one_wide_row(rng: np.random.Generator, loss_name: str) -> Case:

@@ -159,7 +159,7 @@ MUTANTS = (
         "data/missing_category.py",
         "np.abs(levels.changes(w)).max()",
         "np.abs(levels.changes(w)).mean()",
-        CATEGORIES,
+        ("data/test_missing_category.py",),
     ),
     Mutant(
         "levels seen from zero",

@@ -198,16 +198,14 @@ MUTANTS = (
         "row_terms",
         "np.where(below > 0.0, self.falling * below, 0.0)",
         "0.0 * below",
-        TERMS,
-        SUMS,
+        (f"{UNITS}::test_terms_between_the_ends_of_a_piece_are_counted",),
     ),
     mutant(
         "terms without the distance above the chord",
         "row_terms",
         "np.where(above > 0.0, self.rising * above, 0.0)",
         "0.0 * above",
-        TERMS,
-        SUMS,
+        (f"{UNITS}::test_terms_between_the_ends_of_a_piece_are_counted",),
     ),
     mutant(
         "a derivative on the wrong side of its chord",
@@ -254,6 +252,7 @@ MUTANTS = (
         "share * rise",
         TERMS,
         SUMS,
+        equivalent="A derivative rises, so it is a mean of those around it but for rounding, which is in the terms' own.",
     ),
     mutant(
         "the first part of each piece alone",
