@@ -252,7 +252,7 @@ MUTANTS = (
         "share * rise",
         TERMS,
         SUMS,
-        equivalent="A derivative rises, so it is a mean of those around it but for rounding, which is in the terms' own.",
+        equivalent="A derivative rises: it is a mean of those around it but for rounding, which is in the terms' own.",
     ),
     mutant(
         "the first part of each piece alone",
