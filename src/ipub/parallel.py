@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 import threadpoolctl
@@ -23,9 +23,36 @@ SCAN_CELLS = 1 << 20
 """Cells read at a time in a scan of a table: bounds the memory of temporaries, however long the table."""
 
 
+class _Slices(local):
+    """How many times as long as usual slices are in this thread."""
+
+    factor = 1
+
+
+_slices = _Slices()
+
+
+@contextmanager
+def longer_slices(factor: int) -> Iterator[None]:
+    """Make `row_slices` so many times as long in this thread: for a device, where a call must do much work.
+
+    Examples
+    --------
+    >>> with longer_slices(2):
+    ...     list(row_slices(4, 1, 2))
+    [slice(0, 4, None)]
+    """
+    before = _slices.factor
+    _slices.factor = factor
+    try:
+        yield
+    finally:
+        _slices.factor = before
+
+
 def row_slices(n_rows: int, n_columns: int, cells: int = SCAN_CELLS) -> Iterator[slice]:
     """Cut the rows into consecutive slices of about `cells` cells."""
-    step = max(1, cells // max(1, n_columns))
+    step = max(1, cells * _slices.factor // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 

@@ -10,7 +10,7 @@ the lemma of ``docs/theory.md`` (section F) that proves it. Two facts carry ever
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,16 +102,24 @@ def sum_upper(total: T, roundings: int) -> T:
     return up(total + sum_error(total, roundings))
 
 
+def floats(values: Any) -> Array:
+    """Return numbers as an array of floats; an array on a device, which NumPy's functions take, as it is."""
+    if hasattr(values, "__array_function__") and not isinstance(values, np.ndarray):
+        array: Array = values
+        return array
+    return np.asarray(values, dtype=float)
+
+
 def norm_upper(vectors: Array) -> Array:
     """Bound the Euclidean norms along the last axis from above (F2, F3)."""
-    vectors = np.asarray(vectors, dtype=float)
+    vectors = floats(vectors)
     squares: Array = np.einsum("...j,...j->...", vectors, vectors)
     return up(np.sqrt(sum_upper(squares, vectors.shape[-1] + 1)))
 
 
 def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
     """Bound every entry of ``rows @ vectors`` from below and from above (F2)."""
-    rows, vectors = np.asarray(rows, dtype=float), np.asarray(vectors, dtype=float)
+    rows, vectors = floats(rows), floats(vectors)
     product = rows @ vectors
     error = sum_error(np.abs(rows) @ np.abs(vectors), len(vectors) + 1)
     return down(product - error), up(product + error)
@@ -120,7 +128,7 @@ def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
 def sigmoid(t: Array) -> Array:
     """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by its own rounding alone (F4)."""
     with np.errstate(over="ignore"):
-        result = np.asarray(np.exp(-t))
+        result: Array = np.exp(-floats(t))
         result += 1.0
         np.divide(1.0, result, out=result)
     return result

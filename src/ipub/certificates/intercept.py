@@ -141,7 +141,7 @@ def _score_ends(block: Block, scores: _Scores) -> tuple[Array, Array]:
 
 
 def _largest_score(block: Block, scores: _Scores) -> float:
-    sizes = np.abs([*_score_ends(block, scores), block.y]).max(axis=0)
+    sizes = np.abs(np.column_stack([*_score_ends(block, scores), block.y])).max(axis=1)
     return float(sizes[block.weight > 0.0].max(initial=0.0))
 
 

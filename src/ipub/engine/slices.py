@@ -48,7 +48,7 @@ class SlicedRows(Rows):
     ) -> None:
         self.n_rows, self.n_features = len(y), n_features
         self.y = y
-        self.weight = np.ones(len(y)) if weight is None else scaled_weights(weight)
+        self.weight = np.ones_like(y, dtype=float) if weight is None else scaled_weights(weight)
         self.label_uncertainty = label_uncertainty
         self.total_weight = _total(self.weight)
         self.uncertain_labels = label_uncertainty is not None

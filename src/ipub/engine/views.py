@@ -12,6 +12,7 @@ import numpy as np
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import Levels
 from ipub.engine.block import Block, Reads, reads, reads_of, with_norms
+from ipub.engine.device import DeviceArray
 from ipub.engine.rows import Kernel, PerBlock, Rows
 from ipub.errors import IpubError
 from ipub.rounding import Array
@@ -182,21 +183,24 @@ def _n_rows(block: Block) -> int:
 @reads(Reads.LABELS)
 def _with_labels(block: Block, y: Array, weight: Array) -> Block:
     # Norms of columns are over the rows that have a weight, so none are reused.
-    return replace(block, y=y, weight=weight, label_uncertainty=None, column_norms=None, cache=None)
+    return replace(block, y=y, weight=weight, label_uncertainty=None, column_norms=None, column_maxima=None, cache=None)
 
 
 @reads(Reads.LABELS)
 def _append_ones(block: Block) -> Block:
     def extended() -> Array:
+        if isinstance(block.center, DeviceArray) and block.center.beside_ones is not None:
+            return block.center.beside_ones
         n, d = block.center.shape
-        center = np.empty((n, d + 1))
+        center = np.empty((n, d + 1), like=block.center)
         center[:, :d], center[:, d] = block.center, 1.0
         return center
 
     if block.cache is None or len(block.center) < block.n_rows:
-        return replace(block, center=extended(), column_norms=None, cache=None)
+        return replace(block, center=extended(), column_norms=None, column_maxima=None, cache=None)
     cache = block.cache.of_view("intercept")
-    return replace(block, center=cache.kept("center", extended, row_sized=True), column_norms=None, cache=cache)
+    center = cache.kept("center", extended, row_sized=True)
+    return replace(block, center=center, column_norms=None, column_maxima=None, cache=cache)
 
 
 @reads(Reads.LABELS)

@@ -108,7 +108,7 @@ class IncompleteRows:
     @cached_property
     def cell_rows(self) -> Indices:
         """Row of each uncertain cell."""
-        return np.repeat(np.arange(len(self.y)), self.cell_counts)
+        return np.repeat(np.arange(len(self.y), like=self.y), self.cell_counts)
 
     @property
     def at_jump(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -118,7 +118,7 @@ class IncompleteRows:
     @property
     def has_several_parts(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Whether a row has more than one uncertain cell or missing category."""
-        return np.asarray(self.cell_counts + self.choice_counts > 1)
+        return self.cell_counts + self.choice_counts > 1
 
     @property
     def roundings(self) -> int:

@@ -1,0 +1,129 @@
+"""Rows in arrays of another library: CuPy, PyTorch, or any of the array API; on a GPU, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ipub.data.interval_matrix import Indices, IntervalMatrix
+from ipub.data.validation import check_ranges
+from ipub.engine.block import Block, Reads, reads_of
+from ipub.engine.cache import BlockCache
+from ipub.engine.device import DeviceArray, to_device, to_host
+from ipub.engine.device.libraries import is_out_of_memory
+from ipub.engine.device.sums import sum_height
+from ipub.engine.memory import MemoryRows
+from ipub.engine.rows import Kernel, Rows
+from ipub.engine.slices import SlicedRows, drawn_rows, own_parts
+from ipub.errors import IpubError
+from ipub.parallel import longer_slices, row_slices
+from ipub.rounding import Array, midpoint_and_radius, overflow_means_unbounded
+
+BLOCK_CELLS = 1 << 26
+"""Cells of one block, at most (512 MiB): each call does much work, and what kernels need meanwhile is a few GiB."""
+
+LONGER = 64
+"""How many times as many rows kernels take at a time that cut their rows into pieces for the processor's cache."""
+
+KEPT_SHARE = 0.4
+"""Share of the free memory of a device that blocks with their holes filled may take; else they are made in each pass."""
+
+
+class ArrayRows(SlicedRows):
+    """Rows of a table on a device whose NaN cells lie in the ranges of their columns.
+
+    Blocks stay on the device and kernels run there. The arguments of kernels and what they return, of a size that does
+    not grow with the rows, go there and come back. Which cells are missing is found in the first pass and kept. A table
+    of float64 is kept with its holes filled, too, if the device has the memory; one of float32 is read as it is, and
+    its blocks become float64 in each pass.
+
+    Parameters
+    ----------
+    table : DeviceArray of shape (n_rows, n_features)
+        float64 or float32, NaN where a value is missing. It is never written to.
+    y : DeviceArray of shape (n_rows,)
+        Labels or targets.
+    ranges : array of shape (n_features, 2)
+        Lower and upper end of each column's missing values.
+    weight : array of shape (n_rows,), optional
+        Weights of the rows; all 1 if left out.
+    """
+
+    def __init__(self, table: DeviceArray, y: DeviceArray, ranges: Array, weight: Array | None = None) -> None:
+        with device_memory():
+            super().__init__(table.shape[1], y, weight)
+            check_ranges(ranges, table.shape[1])
+            self.table, self.y, self.library = table, y, table.library
+            if weight is not None:
+                self.weight = DeviceArray(self.library.array(self.weight), self.library)
+            self.ranges = ranges
+            centers, radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])
+            self._centers, self._radii = (DeviceArray(self.library.array(v), self.library) for v in (centers, radii))
+        most = max(1, BLOCK_CELLS // self.n_features)
+        self._slices = list(row_slices(self.n_rows, 1, -(-self.n_rows // -(-self.n_rows // most))))
+        self._is_long = False
+        is_float64 = table.dtype == np.float64
+        keeps_rows = is_float64 and 8 * table.size <= KEPT_SHARE * self.library.free_bytes()
+        self._caches = [BlockCache(keeps_rows) for _ in self._slices]
+
+    @property
+    def depth(self) -> int:
+        longest: int = max(rows.stop - rows.start for rows in self._slices)
+        return sum_height(longest) + len(self._slices) + 1
+
+    def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
+        with device_memory():
+            on_device = to_device(tuple(each for each in args), self.library)
+        for number in range(len(self._slices)):
+            with device_memory(), longer_slices(LONGER), overflow_means_unbounded():
+                block = self._block(number, reads_of(kernel))
+                result = to_host(kernel(block, *own_parts(on_device, number)))
+            yield result
+
+    def read(self, rows: slice, what: Reads) -> Block:
+        y, weight = self.y[rows], self.weight[rows]
+        if what < Reads.CELLS:
+            nothing = np.zeros(0, dtype=np.int64, like=y)
+            return Block(np.zeros((0, self.n_features), like=y), nothing, nothing, np.zeros(0, like=y), y, weight)
+        cache = self._caches[self._slices.index(rows)]
+        in_row, columns, radii = cache.kept("cells", lambda: self._cells(rows))
+        if what < Reads.ROWS:
+            return Block(np.zeros((0, self.n_features), like=y), in_row, columns, radii, y, weight)
+        part, d = self.table[rows], self.n_features
+        extended = np.ones((len(y), d + 1), like=y)
+        extended[:, :d] = np.where(np.isnan(part), self._centers, part)
+        center = extended[:, :d]
+        center.beside_ones = extended
+        return Block(center, in_row, columns, radii, y, weight)
+
+    def _cells(self, rows: slice) -> tuple[Indices, Indices, Array]:
+        """Return row, column and radius of the missing cells that are not known."""
+        holes = np.isnan(self.table[rows]) & (self._radii > 0.0)
+        places = np.flatnonzero(holes)
+        in_row = places // self.n_features
+        columns = places - in_row * self.n_features
+        return in_row, columns, self._radii[columns]
+
+    def sample(self, n_rows: int) -> Rows | None:
+        drawn = drawn_rows(self.weight, n_rows)
+        if len(drawn) == 0:
+            return None
+        matrix = IntervalMatrix.from_table(np.asarray(self.table[drawn], dtype=float), self.ranges)
+        return MemoryRows(matrix, np.asarray(self.y[drawn]), np.asarray(self.weight[drawn]))
+
+
+@contextmanager
+def device_memory() -> Iterator[None]:
+    """Turn what a library says when a device has no memory left into an error that says what to do."""
+    try:
+        yield
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise IpubError(
+            "The device has not enough memory for this table and what is computed from it: free what else is there, "
+            "give float32 (which is not copied), or give a NumPy array, which is computed in the memory of this machine."
+        ) from error
