@@ -117,9 +117,9 @@ def _let_any_thread_set_limits() -> None:
 def in_threads(function: Callable[[T], S], pieces: Sequence[T]) -> Iterator[S]:
     """Apply a function to all pieces, in threads if there are several; yield the results in order.
 
-    NumPy uses one thread meanwhile.
+    NumPy uses one thread meanwhile. Where slices are for a device (`longer_slices`), this thread does all.
     """
-    if len(pieces) < 2 or n_threads() < 2:
+    if len(pieces) < 2 or n_threads() < 2 or _slices.factor > 1:
         yield from map(function, pieces)
         return
     with _one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:

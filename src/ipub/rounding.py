@@ -39,15 +39,16 @@ def overflow_means_unbounded() -> np.errstate:
     return np.errstate(over="ignore", invalid="ignore", under="ignore")
 
 
-def check_arithmetic() -> None:
+def check_arithmetic(like: Any = None) -> None:
     """Refuse to certify where floats are not rounded to nearest with gradual underflow (F3).
 
-    A library compiled for speed over correctness can switch a whole process to flushing small numbers to 0.
+    A library compiled for speed over correctness can switch a whole process to flushing small numbers to 0. With an
+    array to be `like`, the floats of its device are checked.
     """
-    one, tiny = np.ones(1), np.full(1, TINY)
-    half_unit = np.full(1, EPS / 2.0)
+    one, tiny = np.ones(1, like=like), np.full(1, TINY, like=like)
+    half_unit = np.full(1, EPS / 2.0, like=like)
     to_nearest = one + half_unit == one and one - half_unit / 2.0 == one and one + 1.5 * half_unit > one
-    if not (to_nearest and tiny * one > 0.0 and np.full(1, 2.0**-1022) * 0.5 > 0.0):
+    if not (to_nearest and tiny * one > 0.0 and np.full(1, 2.0**-1022, like=like) * 0.5 > 0.0):
         raise FloatingPointError(
             "Floating point on this machine flushes small numbers to zero or does not round to nearest, so nothing can "
             "be certified. A library loaded into this process, compiled with -ffast-math, may have switched it."

@@ -20,7 +20,7 @@ from ipub.engine.rows import Kernel, Rows
 from ipub.engine.slices import SlicedRows, drawn_rows, own_parts
 from ipub.errors import IpubError
 from ipub.parallel import longer_slices, row_slices
-from ipub.rounding import Array, midpoint_and_radius, overflow_means_unbounded
+from ipub.rounding import Array, check_arithmetic, midpoint_and_radius, overflow_means_unbounded
 
 BLOCK_CELLS = 1 << 26
 """Cells of one block, at most (512 MiB): each call does much work, and what kernels need meanwhile is a few GiB."""
@@ -29,7 +29,7 @@ LONGER = 64
 """How many times as many rows kernels take at a time that cut their rows into pieces for the processor's cache."""
 
 KEPT_SHARE = 0.4
-"""Share of the free memory of a device that blocks with their holes filled may take; else they are made in each pass."""
+"""Share of a device's free memory that blocks with their holes filled may take; else they are made in each pass."""
 
 
 class ArrayRows(SlicedRows):
@@ -60,6 +60,7 @@ class ArrayRows(SlicedRows):
             if weight is not None:
                 self.weight = DeviceArray(self.library.array(self.weight), self.library)
             self.ranges = ranges
+            check_arithmetic(y)
             centers, radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])
             self._centers, self._radii = (DeviceArray(self.library.array(v), self.library) for v in (centers, radii))
         most = max(1, BLOCK_CELLS // self.n_features)
@@ -124,6 +125,6 @@ def device_memory() -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         raise IpubError(
-            "The device has not enough memory for this table and what is computed from it: free what else is there, "
-            "give float32 (which is not copied), or give a NumPy array, which is computed in the memory of this machine."
+            "The device has not enough memory for this table and what is computed from it: free what else is there, give "
+            "float32, of which no copy is kept, or give a NumPy array, which is computed in the memory of this machine."
         ) from error

@@ -25,9 +25,11 @@ from ipub.estimators.fitted_state import (
     training_from,
     without_rows,
 )
+from ipub.engine.device import is_foreign
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.reading import Parameters
+from ipub.reading.on_device import filled_rows, uncertain_rows
 from ipub.rounding import Array
 from ipub.training import Training, fit_training
 from ipub.uncertainty import Budget, Draws, RandomHoles
@@ -100,11 +102,17 @@ class BoundedLinearModel(FrameOutput):
 
     def _filled_rows(self, X: Any) -> Array:
         """Read rows to predict."""
-        return self.training_.table.filled_rows(X, self.handle_unknown == "any")
+        table = self.training_.table
+        if is_foreign(X) and table.scaling is None and table.columns.encoder is None:
+            on_device: Any = filled_rows(table, X)
+            return on_device  # type: ignore[no-any-return]
+        return table.filled_rows(X, self.handle_unknown == "any")
 
     def _score_bounds(self, X: Any) -> Array:
         """Bound the scores of rows, which may have holes of their own."""
         training = self.training_
+        if is_foreign(X) and training.certificates and training.bounds_on_device:
+            return training.score_bounds(uncertain_rows(training.table, X))
         rows = training.table.uncertain_rows(X, self.handle_unknown == "any")
         return training.score_bounds(rows, effort=self.effort, verbose=self.verbose)
 

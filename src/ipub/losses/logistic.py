@@ -181,7 +181,8 @@ class Logistic(Loss):
         return np.ones_like(lower)
 
     def link(self, t: Array) -> Array:
-        return np.asarray(expit(t))
+        probability: Array = expit(t)
+        return probability
 
     def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         return sigmoid_range(lower, upper)

@@ -25,7 +25,7 @@ def fit_training(
     """Read the arguments of `fit`, train and certify; nothing is changed."""
     if not isinstance(parameters.uncertainty, str):
         parameters.uncertainty.check()
-    data = read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds)
+    data = read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds, on_device=True)
     return certify_as_promised(parameters, data, X, X_lower, X_upper)
 
 

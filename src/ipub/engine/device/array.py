@@ -176,17 +176,17 @@ class DeviceArray(NDArrayOperatorsMixin):
         n = self.size if axis is None else self.shape[axis]
         return self.sum(axis, keepdims) / float(n)
 
-    def max(self, axis: Any = None, initial: float | None = None) -> Any:
+    def max(self, axis: Any = None, initial: float | None = None, keepdims: bool = False) -> Any:
         """Return the greatest entry along an axis; a NaN is the greatest."""
-        return self._extreme("max", axis, initial)
+        return self._extreme("max", axis, initial, keepdims)
 
-    def min(self, axis: Any = None, initial: float | None = None) -> Any:
+    def min(self, axis: Any = None, initial: float | None = None, keepdims: bool = False) -> Any:
         """Return the least entry along an axis; a NaN is the least."""
-        return self._extreme("min", axis, initial)
+        return self._extreme("min", axis, initial, keepdims)
 
-    def _extreme(self, name: str, axis: Any, initial: float | None) -> Any:
+    def _extreme(self, name: str, axis: Any, initial: float | None, keepdims: bool) -> Any:
         if initial is None:
-            return self.like(getattr(self.library.xp, name)(self.data, axis=axis))
+            return self.like(getattr(self.library.xp, name)(self.data, axis=axis, keepdims=keepdims))
         lengths = self.shape if axis is None else (self.shape[axis],)
         if 0 in lengths:
             return getattr(self.host(), name)(axis=axis, initial=initial)

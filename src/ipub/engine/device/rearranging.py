@@ -58,6 +58,10 @@ def _arange(library: Library, n: Any, dtype: Any = None, **_: Any) -> DeviceArra
     return DeviceArray(library.xp.arange(int(n), dtype=kind, device=library.device), library)
 
 
+def _copied(library: Library, values: Any, dtype: Any = None, **_: Any) -> DeviceArray:
+    return _array(library, np.array(values, dtype=dtype))
+
+
 def _zeros_like(library: Library, values: DeviceArray, dtype: Any = None) -> DeviceArray:
     return _full(library, values.shape, 0, values.dtype if dtype is None else dtype)
 
@@ -81,7 +85,9 @@ def _where(library: Library, condition: Any, *choices: Any) -> Any:
     given = [_choice(library, each, dtype) for each in (a, b)]
     if all(np.ndim(each) == 0 for each in (a, b)):
         given[0] = library.xp.asarray(given[0], dtype=library.kind(dtype), device=library.device)
-    return DeviceArray(library.xp.where(_array(library, condition).data, *given), library)
+    chosen = _array(library, condition)
+    chosen = chosen if chosen.dtype.kind == "b" else chosen != 0
+    return DeviceArray(library.xp.where(chosen.data, *given), library)
 
 
 def _type(value: Any) -> Any:
@@ -179,6 +185,11 @@ def _argsort(library: Library, values: DeviceArray, axis: int = -1, kind: Any = 
     return DeviceArray(library.xp.argsort(values.data, axis=axis, stable=True), library)
 
 
+def _sort(library: Library, values: DeviceArray, axis: int = -1, **_: Any) -> DeviceArray:
+    """Sort; a NaN comes last, as in NumPy."""
+    return DeviceArray(library.xp.sort(values.data, axis=axis), library)
+
+
 def _lexsort(library: Library, keys: Sequence[Any]) -> DeviceArray:
     order: Any = None
     for key in keys:
@@ -270,6 +281,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ones": _ones,
     "full": _full_of,
     "arange": _arange,
+    "array": _copied,
     "zeros_like": _zeros_like,
     "empty_like": _zeros_like,
     "ones_like": _ones_like,
@@ -289,6 +301,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tile": _tile,
     "broadcast_to": _broadcast_to,
     "argsort": _argsort,
+    "sort": _sort,
     "lexsort": _lexsort,
     "partition": _partition,
     "searchsorted": _searchsorted,

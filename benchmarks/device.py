@@ -1,0 +1,196 @@
+"""A table on a GPU: time of training, certificates and bounds, and whether the device computes as is assumed.
+
+``python -m benchmarks device`` takes PyTorch or CuPy, whichever is there (``python -m benchmarks.device`` needs no
+other extra). It is not part of the page that ``python -m benchmarks page`` writes, as that is written on a machine
+without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.device_arithmetic import checks
+from ipub import BoundedClassifier
+from ipub.engine.device import library_of
+from ipub.reading import in_memory
+
+COLUMNS, TEST_ROWS, SHARE_OF_HOLES, ALPHA = 28, 1_000_000, 0.01, 0.1
+RANGE = (-1.6449, 1.6449)
+REPEATS = 5
+TARGETS = {"sphere": 60.0, "tight": 250.0, "bounds": 100.0}
+"""Milliseconds, for 11,000,000 rows."""
+AGREEMENT = 1e-9
+
+
+def run(screen: Any, options: list[str] | None = None) -> None:
+    """Check the device's arithmetic, compare with the processor, and measure."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks device", description=__doc__)
+    parser.add_argument("--rows", type=int, default=11_000_000)
+    parser.add_argument("--library", choices=("torch", "cupy"), default=None)
+    given = parser.parse_args(options or [])
+    name = given.library or next((each for each in ("torch", "cupy") if importlib.util.find_spec(each)), None)
+    if name is None:
+        sys.exit("Neither PyTorch nor CuPy is installed.")
+    device = _Torch() if name == "torch" else _CuPy()
+    screen.print(f"{device.description}")
+    warnings.simplefilter("ignore")
+    failed = _arithmetic(screen, device)
+    failed += _agreement(screen, device)
+    failed += _times(screen, device, given.rows)
+    if failed:
+        sys.exit(f"{failed} assumption(s) or target(s) do not hold.")
+
+
+def _arithmetic(screen: Any, device: Any) -> int:
+    screen.print("\n**Arithmetic of the device**\n\n| assumption | found | allowed |\n| --- | --- | --- |")
+    failed = 0
+    for check in checks(library_of(device.array(np.ones(2)))):
+        failed += not check.holds
+        screen.print(f"| {check.name} | {check.found}{'' if check.holds else '!'} | {check.allowed} |")
+    return failed
+
+
+def _agreement(screen: Any, device: Any) -> int:
+    """Compare with the processor at a size at which a table stays on the device."""
+    screen.print("\n**Bounds of 2,000 rows, 200,000 x 28, beside those of the processor**\n")
+    screen.print("| certificate | input | relative difference | same bits again |\n| --- | --- | --- | --- |")
+    X, y = device.table(200_000)
+    test = device.table(2_000)[0]
+    failed = 0
+    for certificate in ("sphere", "ball", "tight"):
+        for kind, table in (("float64", X), ("float32", device.single(X))):
+            model = _model(certificate)
+            bounds = [in_memory(_model(certificate).fit(table, y).decision_bounds(test)) for _ in range(2)]
+            expected = model.fit(in_memory(table), in_memory(y)).decision_bounds(in_memory(test))
+            difference = float((np.abs(bounds[0] - expected) / np.maximum(np.abs(expected), 1.0)).max())
+            is_same = np.array_equal(bounds[0], bounds[1])
+            failed += difference > AGREEMENT or not is_same
+            screen.print(f"| {certificate} | {kind} | {difference:.1e} | {'yes' if is_same else 'no!'} |")
+    return failed
+
+
+def _times(screen: Any, device: Any, n_rows: int) -> int:
+    X, y = device.table(n_rows)
+    test, holed = device.table(TEST_ROWS, 0.0)[0], device.table(TEST_ROWS)[0]
+    screen.print(f"\n**{n_rows:,} x {COLUMNS}, {SHARE_OF_HOLES:.0%} of the cells missing; medians of {REPEATS}, ms**\n")
+    screen.print("| what | first | median | slowest | target |\n| --- | --- | --- | --- | --- |")
+    tight = _model("tight").fit(X, y)
+    rows = {
+        "train": (lambda: _model(None).fit(X, y), None),
+        "train and `sphere`": (lambda: _model("sphere").fit(X, y), TARGETS["sphere"]),
+        "train and `tight`": (lambda: _model("tight").fit(X, y), TARGETS["tight"]),
+        f"`tight` bounds of {TEST_ROWS:,} rows": (lambda: tight.decision_bounds(test), TARGETS["bounds"]),
+        "the same, 1 % of their cells missing": (lambda: tight.decision_bounds(holed), None),
+        "train and `tight`, float32": (lambda: _model("tight").fit(single, y), None),
+        "train, intervals by quantiles": (lambda: _model(None, "quantile").fit(X, y), None),
+    }
+    single, failed = device.single(X), 0
+    for name, (work, target) in rows.items():
+        times = [device.milliseconds(work) for _ in range(REPEATS)]
+        median = float(np.median(times))
+        failed += target is not None and n_rows == 11_000_000 and median > target
+        mark = "!" if target is not None and median > target else ""
+        shown = "" if target is None else f"< {target:g}"
+        screen.print(f"| {name} | {times[0]:.1f} | {median:.1f}{mark} | {max(times):.1f} | {shown} |")
+    screen.print(f"\n{tight.certificate_!r}, Newton steps: {tight.n_iter_}; memory at most {device.most_memory():.1f} GiB.")
+    return failed
+
+
+def _model(certificate: str | None, intervals: Any = None) -> BoundedClassifier:
+    ranges = np.tile(RANGE, (COLUMNS, 1)) if intervals is None else intervals
+    return BoundedClassifier(alpha=ALPHA, certificate=certificate, intervals=ranges)
+
+
+class _Torch:
+    def __init__(self) -> None:
+        import torch
+
+        self.torch = torch
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        name = torch.cuda.get_device_name() if self.device == "cuda" else "processor"
+        self.description = f"PyTorch {torch.__version__}, {name}"
+
+    def array(self, values: Any) -> Any:
+        return self.torch.asarray(values, device=self.device)
+
+    def single(self, values: Any) -> Any:
+        return values.to(self.torch.float32)
+
+    def table(self, n: int, holes: float = SHARE_OF_HOLES) -> tuple[Any, Any]:
+        torch = self.torch
+        generator = torch.Generator(device=self.device).manual_seed(n)
+        options: dict[str, Any] = {"generator": generator, "device": self.device}
+        X = torch.randn((n, COLUMNS), dtype=torch.float64, **options)
+        w = torch.linspace(-0.5, 0.5, COLUMNS, dtype=torch.float64, device=self.device)
+        y = (X @ w + torch.randn(n, dtype=torch.float64, **options) > 0.0).to(torch.float64)
+        for rows in torch.split(X, 1 << 20):
+            rows[torch.rand(rows.shape, **options) < holes] = torch.nan
+        return X, y
+
+    def milliseconds(self, work: Callable[[], Any]) -> float:
+        self._wait()
+        start = time.perf_counter()
+        work()
+        self._wait()
+        return 1e3 * (time.perf_counter() - start)
+
+    def _wait(self) -> None:
+        if self.device == "cuda":
+            self.torch.cuda.synchronize()
+
+    def most_memory(self) -> float:
+        return self.torch.cuda.max_memory_allocated() / 2**30 if self.device == "cuda" else 0.0
+
+
+class _CuPy:
+    def __init__(self) -> None:
+        import cupy
+
+        self.cupy = cupy
+        name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+        self.description = f"CuPy {cupy.__version__}, {name}"
+
+    def array(self, values: Any) -> Any:
+        return self.cupy.asarray(values)
+
+    def single(self, values: Any) -> Any:
+        return values.astype(self.cupy.float32)
+
+    def table(self, n: int, holes: float = SHARE_OF_HOLES) -> tuple[Any, Any]:
+        cupy = self.cupy
+        rng = cupy.random.default_rng(n)
+        X = rng.standard_normal((n, COLUMNS))
+        y = (X @ cupy.linspace(-0.5, 0.5, COLUMNS) + rng.standard_normal(n) > 0.0).astype(cupy.float64)
+        for start in range(0, n, 1 << 20):
+            rows = X[start : start + (1 << 20)]
+            rows[rng.random(rows.shape) < holes] = cupy.nan
+        return X, y
+
+    def milliseconds(self, work: Callable[[], Any]) -> float:
+        self.cupy.cuda.Device().synchronize()
+        start = time.perf_counter()
+        work()
+        self.cupy.cuda.Device().synchronize()
+        return 1e3 * (time.perf_counter() - start)
+
+    def most_memory(self) -> float:
+        return self.cupy.get_default_memory_pool().total_bytes() / 2**30
+
+
+class _Plain:
+    """A console that needs no package."""
+
+    def print(self, text: str) -> None:
+        print(text, flush=True)
+
+
+if __name__ == "__main__":
+    run(_Plain(), sys.argv[1:])
