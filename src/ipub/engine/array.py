@@ -17,7 +17,7 @@ from ipub.engine.device.libraries import is_out_of_memory
 from ipub.engine.device.sums import sum_height
 from ipub.engine.memory import MemoryRows
 from ipub.engine.rows import Kernel, Rows
-from ipub.engine.slices import SlicedRows, drawn_rows, own_parts
+from ipub.engine.slices import SlicedRows, block_slices, depth_of, drawn_rows, own_parts
 from ipub.errors import IpubError
 from ipub.parallel import longer_slices, row_slices
 from ipub.rounding import Array, check_arithmetic, midpoint_and_radius, overflow_means_unbounded
@@ -73,7 +73,8 @@ class ArrayRows(SlicedRows):
     @property
     def depth(self) -> int:
         longest: int = max(rows.stop - rows.start for rows in self._slices)
-        return sum_height(longest) + len(self._slices) + 1
+        # Any greater number is a bound too: with that of the same table in memory, bounds are alike.
+        return max(sum_height(longest) + len(self._slices) + 1, depth_of(block_slices(self.n_rows, self.n_features)))
 
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
         with device_memory():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -53,14 +53,13 @@ class SlicedRows(Rows):
         self.total_weight = _total(self.weight)
         self.uncertain_labels = label_uncertainty is not None
         self.max_wrong_labels = 0 if label_uncertainty is None else label_uncertainty.max_wrong_labels
-        self._slices = list(_block_slices(self.n_rows, n_features))
+        self._slices = list(block_slices(self.n_rows, n_features))
         self._is_long = self.n_rows * n_features > KEPT_CELLS
         self._caches = [BlockCache(keeps_rows=not self._is_long) for _ in self._slices]
 
     @property
     def depth(self) -> int:
-        longest: int = max(rows.stop - rows.start for rows in self._slices)
-        return longest + len(self._slices)
+        return depth_of(self._slices)
 
     @abstractmethod
     def read(self, rows: slice, what: Reads) -> Block:
@@ -104,11 +103,17 @@ def drawn_rows(weight: Array, n_rows: int) -> Indices:
     return drawn[weight[drawn] > 0.0]
 
 
-def _block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
+def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Cut the rows into blocks of about the same size, an even number of them: half a block or less stays whole."""
     most = max(1, BLOCK_CELLS // max(n_columns, BLOCK_CELLS // BLOCK_ROWS))
     n_blocks = 1 if 2 * n_rows <= most else 2 * -(-n_rows // (2 * most))
     return row_slices(n_rows, 1, -(-n_rows // n_blocks))
+
+
+def depth_of(slices: Iterable[slice]) -> int:
+    """Bound the height of a sum over blocks: rows in the longest plus blocks (F2)."""
+    lengths = [rows.stop - rows.start for rows in slices]
+    return max(lengths) + len(lengths)
 
 
 def _total(weight: Array) -> float:

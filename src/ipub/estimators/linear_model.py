@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.certificates import CERTIFICATES, Certificate
+from ipub.engine.device import is_foreign
 from ipub.estimators.fitted_state import (
     FITTED_WITH,
     MODELS,
@@ -25,7 +26,6 @@ from ipub.estimators.fitted_state import (
     training_from,
     without_rows,
 )
-from ipub.engine.device import is_foreign
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.reading import Parameters

@@ -228,7 +228,9 @@ class Training:
                 "certificate='tight' and call fit again."
             )
 
-    def score_bounds(self, rows: IntervalMatrix | DeviceIntervals, *, effort: float = EFFORT, verbose: int = 0) -> Array:
+    def score_bounds(
+        self, rows: IntervalMatrix | DeviceIntervals, *, effort: float = EFFORT, verbose: int = 0
+    ) -> Array:
         """Bound the scores of rows, whose own cells may be uncertain, over all completions (Lemma 10).
 
         If the rows are so many that the call would take long (`MOST_ROW_TERMS`), they are bounded faster, with the loss
