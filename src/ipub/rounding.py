@@ -57,6 +57,9 @@ def check_arithmetic(like: Any = None) -> None:
 
 def up(value: T) -> T:
     """Return at least the next float above: an upper bound after one correctly rounded operation (F1)."""
+    if hasattr(value, "rounded_up"):
+        above: T = value.rounded_up()
+        return above
     step = _step(value)
     step += value
     return step
@@ -64,6 +67,9 @@ def up(value: T) -> T:
 
 def down(value: T) -> T:
     """Return at most the next float below: a lower bound after one correctly rounded operation (F1)."""
+    if hasattr(value, "rounded_down"):
+        below: T = value.rounded_down()
+        return below
     step = _step(value)
     return np.subtract(value, step, out=step) if isinstance(step, np.ndarray) else value - step
 

@@ -9,24 +9,30 @@ from typing import Any
 import numpy as np
 
 from ipub.data.interval_matrix import Indices, IntervalMatrix
+from ipub.data.missing_category import MissingCategories
 from ipub.data.validation import check_ranges
 from ipub.engine.block import Block, Reads, reads_of
 from ipub.engine.cache import BlockCache
-from ipub.engine.device import DeviceArray, to_device, to_host
+from ipub.engine.device import DeviceArray, Library, to_device, to_host
 from ipub.engine.device.libraries import is_out_of_memory
 from ipub.engine.device.sums import sum_height
 from ipub.engine.memory import MemoryRows
 from ipub.engine.rows import Kernel, Rows
 from ipub.engine.slices import SlicedRows, block_slices, depth_of, drawn_rows, own_parts
 from ipub.errors import IpubError
+from ipub.linalg import CHUNK_NUMBERS
 from ipub.parallel import longer_slices, row_slices
 from ipub.rounding import Array, check_arithmetic, midpoint_and_radius, overflow_means_unbounded
 
-BLOCK_CELLS = 1 << 26
-"""Cells of one block, at most (512 MiB): each call does much work, and what kernels need meanwhile is a few GiB."""
+BLOCK_CELLS = 1 << 23
+"""Cells of one block in the memory of this process, at most (64 MiB)."""
 
-LONGER = 64
-"""How many times as many rows kernels take at a time that cut their rows into pieces for the processor's cache."""
+BLOCK_SHARE = 1 / 32
+"""Share of the memory of a device that a block takes at most: what kernels need meanwhile is some times as much. So the
+blocks, and the bits of bounds, depend on the device, and not on what else is there."""
+
+LONGER_SHARE = 1 / 16
+"""Share of it that is taken by rows which kernels look at in one go, where these are meant to stay in a cache."""
 
 KEPT_SHARE = 0.4
 """Share of a device's free memory that blocks with their holes filled may take; else they are made in each pass."""
@@ -63,12 +69,15 @@ class ArrayRows(SlicedRows):
             check_arithmetic(y)
             centers, radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])
             self._centers, self._radii = (DeviceArray(self.library.array(v), self.library) for v in (centers, radii))
-        most = max(1, BLOCK_CELLS // self.n_features)
+        memory = self.library.memory
+        cells = BLOCK_CELLS if memory is None else int(BLOCK_SHARE * memory.all_of_it / 8)
+        most = max(1, cells // self.n_features)
         self._slices = list(row_slices(self.n_rows, 1, -(-self.n_rows // -(-self.n_rows // most))))
         self._is_long = False
         is_float64 = table.dtype == np.float64
-        keeps_rows = is_float64 and 8 * table.size <= KEPT_SHARE * self.library.free_bytes()
+        keeps_rows = is_float64 and (memory is None or 8 * table.size <= KEPT_SHARE * memory.free)
         self._caches = [BlockCache(keeps_rows) for _ in self._slices]
+        self._samples: dict[int, Rows | None] = {}
 
     @property
     def depth(self) -> int:
@@ -80,26 +89,28 @@ class ArrayRows(SlicedRows):
         with device_memory():
             on_device = to_device(tuple(each for each in args), self.library)
         for number in range(len(self._slices)):
-            with device_memory(), longer_slices(LONGER), overflow_means_unbounded():
+            with device_memory(), longer_slices(longer(self.library)), overflow_means_unbounded():
                 block = self._block(number, reads_of(kernel))
                 result = to_host(kernel(block, *own_parts(on_device, number)))
             yield result
 
     def read(self, rows: slice, what: Reads) -> Block:
         y, weight = self.y[rows], self.weight[rows]
+        nothing = np.zeros(0, dtype=np.int64, like=y)
+        missing = MissingCategories(nothing, nothing, ())
+        no_center = np.zeros((0, self.n_features), like=y)
         if what < Reads.CELLS:
-            nothing = np.zeros(0, dtype=np.int64, like=y)
-            return Block(np.zeros((0, self.n_features), like=y), nothing, nothing, np.zeros(0, like=y), y, weight)
+            return Block(no_center, nothing, nothing, np.zeros(0, like=y), y, weight, missing)
         cache = self._caches[self._slices.index(rows)]
         in_row, columns, radii = cache.kept("cells", lambda: self._cells(rows))
         if what < Reads.ROWS:
-            return Block(np.zeros((0, self.n_features), like=y), in_row, columns, radii, y, weight)
+            return Block(no_center, in_row, columns, radii, y, weight, missing)
         part, d = self.table[rows], self.n_features
         extended = np.ones((len(y), d + 1), like=y)
         extended[:, :d] = np.where(np.isnan(part), self._centers, part)
         center = extended[:, :d]
         center.beside_ones = extended
-        return Block(center, in_row, columns, radii, y, weight)
+        return Block(center, in_row, columns, radii, y, weight, missing)
 
     def _cells(self, rows: slice) -> tuple[Indices, Indices, Array]:
         """Return row, column and radius of the missing cells that are not known."""
@@ -109,12 +120,32 @@ class ArrayRows(SlicedRows):
         columns = places - in_row * self.n_features
         return in_row, columns, self._radii[columns]
 
+    def count_uncertain(self) -> int:
+        caches = zip(self._slices, self._caches, strict=True)
+        return sum(len(cache.kept("cells", lambda rows=rows: self._cells(rows))[2]) for rows, cache in caches)  # type: ignore[misc]
+
+    def clear_cache(self) -> None:
+        super().clear_cache()
+        self._samples.clear()
+
     def sample(self, n_rows: int) -> Rows | None:
-        drawn = drawn_rows(self.weight, n_rows)
-        if len(drawn) == 0:
-            return None
-        matrix = IntervalMatrix.from_table(np.asarray(self.table[drawn], dtype=float), self.ranges)
-        return MemoryRows(matrix, np.asarray(self.y[drawn]), np.asarray(self.weight[drawn]))
+        if n_rows not in self._samples:
+            self._samples[n_rows] = self._drawn(n_rows)
+        return self._samples[n_rows]
+
+    def _drawn(self, n_rows: int) -> Rows | None:
+        with device_memory():
+            drawn = to_device(drawn_rows(self.weight, n_rows), self.library)
+            table, y, weight = (np.asarray(each[drawn], dtype=float) for each in (self.table, self.y, self.weight))
+        return MemoryRows(IntervalMatrix.from_table(table, self.ranges), y, weight) if len(y) else None
+
+
+def longer(library: Library) -> int:
+    """Return how many times as many rows are looked at in one go as the processor's cache has room for."""
+    if library.memory is None:
+        return 4
+    numbers = int(LONGER_SHARE * library.memory.all_of_it / 8)
+    return max(1, numbers // CHUNK_NUMBERS)
 
 
 @contextmanager
@@ -126,6 +157,6 @@ def device_memory() -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         raise IpubError(
-            "The device has not enough memory for this table and what is computed from it: free what else is there, give "
-            "float32, of which no copy is kept, or give a NumPy array, which is computed in the memory of this machine."
+            "The device has not enough memory for this table and what is computed from it: free what else is there, "
+            "give float32, of which no copy is kept, or give a NumPy array, which is computed in this machine's memory."
         ) from error

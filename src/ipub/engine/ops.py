@@ -12,6 +12,7 @@ from scipy.sparse import csc_array
 
 from ipub.data.interval_matrix import Indices
 from ipub.engine.device import DeviceArray
+from ipub.engine.device.sums import sum_height as height_on_device
 from ipub.parallel import row_slices
 from ipub.rounding import Array
 
@@ -33,6 +34,11 @@ def weighted_gram(rows: Array, values: Array) -> Array:
         pieces = rows[part].reshape(-1, GRAM_ROWS, d)
         gram += ((pieces * values[part].reshape(-1, GRAM_ROWS, 1)).transpose(0, 2, 1) @ pieces).sum(axis=0)
     return gram
+
+
+def sum_height(terms: Array | Indices) -> int:
+    """Bound the height of a sum over so many terms: of `sum_by_index`, or of a product of matrices (F2, F18)."""
+    return height_on_device(len(terms)) if isinstance(terms, DeviceArray) else len(terms)
 
 
 def sum_by_index(indices: Indices, values: Array, n: int) -> Array:

@@ -171,6 +171,7 @@ def _rows(learnt: LearntTable, X: Any) -> DeviceArray:
         raise IpubError(f"X must be a table (2 dimensions), got {X.ndim} dimension(s).")
     if X.shape[1] != expected:
         raise IpubError(
-            f"X has {X.shape[1]} features, but {learnt.columns.kind.__name__} is expecting {expected} features as input."
+            f"X has {X.shape[1]} features, but {learnt.columns.kind.__name__} is expecting {expected} features as "
+            "input."
         )
     return _checked(DeviceArray(X))

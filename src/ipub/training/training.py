@@ -32,7 +32,7 @@ from ipub.certificates.row_levels import count_combinations
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, with_intercept_column
-from ipub.engine.array import LONGER, device_memory
+from ipub.engine.array import device_memory, longer
 from ipub.engine.device import to_device
 from ipub.errors import IpubError
 from ipub.losses import Loss
@@ -292,7 +292,7 @@ class Training:
 
     def _score_bounds_on_device(self, rows: DeviceIntervals) -> Array:
         """Bound the scores of rows on a device, there."""
-        with device_memory(), longer_slices(LONGER), single_threaded_blas(rows.shape[1]):
+        with device_memory(), longer_slices(longer(rows.center.library)), single_threaded_blas(rows.shape[1]):
             center, cells, _ = self.extended(rows)
             parts = []
             for certificate, coef_bounds in to_device(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from ipub.engine.device.libraries import Library, library_of
+from ipub.engine.device.stepping import next_above, next_below
 from ipub.engine.device.sums import Groups, total
 
 
@@ -32,11 +33,12 @@ class DeviceArray(NDArrayOperatorsMixin):
     3.0
     """
 
-    __slots__ = ("_groups", "beside_ones", "data", "library")
+    __slots__ = ("_dtype", "_groups", "beside_ones", "data", "library")
 
     def __init__(self, data: Any, library: Library | None = None) -> None:
         self.data = data
         self.library = library_of(data) if library is None else library
+        self._dtype: np.dtype[Any] | None = None
         self.beside_ones: DeviceArray | None = None
         """The same columns and one of ones, if it is there already."""
         self._groups: dict[int, Groups] = {}
@@ -61,7 +63,9 @@ class DeviceArray(NDArrayOperatorsMixin):
     @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy's name for its type of numbers."""
-        return self.library.dtype_of(self.data)
+        if self._dtype is None:
+            self._dtype = self.library.dtype_of(self.data)
+        return self._dtype
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -125,6 +129,69 @@ class DeviceArray(NDArrayOperatorsMixin):
         from ipub.engine.device.functions import apply_function
 
         return apply_function(self.library, function, args, kwargs)
+
+    # --- operators: the short way for floats, of which there are many -------------------------------
+
+    def _operand(self, other: Any) -> Any:
+        """Return the other operand as the library takes it, or None where the types of both must be compared."""
+        if type(other) is DeviceArray:
+            return other.data if other.dtype == self.dtype else None
+        return other if type(other) is float and self.dtype.kind == "f" else None
+
+    def __add__(self, other: Any) -> Any:
+        operand = self._operand(other)
+        return np.add(self, other) if operand is None else self.like(self.data + operand)
+
+    def __sub__(self, other: Any) -> Any:
+        operand = self._operand(other)
+        return np.subtract(self, other) if operand is None else self.like(self.data - operand)
+
+    def __rsub__(self, other: Any) -> Any:
+        operand = self._operand(other)
+        return np.subtract(other, self) if operand is None else self.like(operand - self.data)
+
+    def __mul__(self, other: Any) -> Any:
+        operand = self._operand(other)
+        return np.multiply(self, other) if operand is None else self.like(self.data * operand)
+
+    def __radd__(self, other: Any) -> Any:
+        operand = self._operand(other)
+        return np.add(other, self) if operand is None else self.like(self.data + operand)
+
+    def __rmul__(self, other: Any) -> Any:
+        operand = self._operand(other)
+        return np.multiply(other, self) if operand is None else self.like(self.data * operand)
+
+    def __neg__(self) -> Any:
+        return self.like(-self.data)
+
+    def __abs__(self) -> Any:
+        return self.like(self.library.xp.abs(self.data))
+
+    def __iadd__(self, other: Any) -> Any:
+        return self._changed(operator.iadd, np.add, other)
+
+    def __isub__(self, other: Any) -> Any:
+        return self._changed(operator.isub, np.subtract, other)
+
+    def __imul__(self, other: Any) -> Any:
+        return self._changed(operator.imul, np.multiply, other)
+
+    def _changed(self, operation: Callable[[Any, Any], Any], ufunc: Any, other: Any) -> DeviceArray:
+        operand = self._operand(other)
+        if operand is None or (type(other) is DeviceArray and other.shape != self.shape):
+            self[...] = ufunc(self, other)
+        else:
+            self.data = operation(self.data, operand)
+        return self
+
+    def rounded_up(self) -> DeviceArray:
+        """Return ``x + (|x| EPS + TINY)``: `ipub.rounding.up` in one go."""
+        return self.like(next_above(self.library, self.data))
+
+    def rounded_down(self) -> DeviceArray:
+        """Return ``x - (|x| EPS + TINY)``: `ipub.rounding.down` in one go."""
+        return self.like(next_below(self.library, self.data))
 
     # --- shape -------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,17 @@ KINDS: dict[str, np.dtype[Any]] = {
     "uint8": np.dtype(np.uint8),
 }
 """Types of numbers, by their names in the array API."""
+
+
+_NUMBERS: dict[tuple[str, Any], Any] = {}
+"""Numbers as PyTorch's functions take them: in the memory of this process, whatever the device."""
+
+
+class DeviceMemory(NamedTuple):
+    """Bytes of a device: all, and those that are free."""
+
+    all_of_it: int
+    free: int
 
 
 def is_foreign(values: Any) -> bool:
@@ -68,7 +79,12 @@ class Library:
     def number(self, value: Any, dtype: np.dtype[Any]) -> Any:
         """Return a number as functions of the library take it: no copy to the device is made."""
         value = dtype.type(value).item()
-        return self.xp.asarray(value, dtype=self.kind(dtype)) if self.name == "torch" else value
+        if self.name != "torch":
+            return value
+        key = dtype.char, value
+        if key not in _NUMBERS or value != value:
+            _NUMBERS[key] = self.xp.asarray(value, dtype=self.kind(dtype))
+        return _NUMBERS[key]
 
     def kind(self, dtype: np.dtype[Any]) -> Any:
         """Return the library's name for a type of numbers."""
@@ -82,30 +98,28 @@ class Library:
 
     def dtype_of(self, data: Any) -> np.dtype[Any]:
         """Return NumPy's name for the type of numbers of an array."""
-        for kind, dtype in self.dtypes.items():
-            if data.dtype == kind:
-                return dtype
-        raise IpubError(f"Arrays of {data.dtype} are not read: give numbers, float64 or float32.")
+        found = self.dtypes.get(data.dtype)
+        if found is None:
+            raise IpubError(f"Arrays of {data.dtype} are not read: give numbers, float64 or float32.")
+        return found
 
     @property
     def writes_places(self) -> bool:
         """Whether ``x[places] = values`` works; in the array API standard it need not."""
         return self.name != "array_api_strict"
 
-    def free_bytes(self) -> float:
-        """Return how much memory is free on the device; infinite if that is the memory of this process."""
+    @cached_property
+    def memory(self) -> DeviceMemory | None:
+        """The memory of the device; None if that is the memory of this process."""
+        package = sys.modules[self.name]
         if self.name == "cupy":
-            pool = self.xp.get_default_memory_pool() if hasattr(self.xp, "get_default_memory_pool") else None
-            import cupy
-
-            free = float(cupy.cuda.Device(self.device).mem_info[0])
-            return free + (cupy.get_default_memory_pool().free_bytes() if pool is None else pool.free_bytes())
+            free, all_of_it = self.device.mem_info
+            return DeviceMemory(all_of_it, free + package.get_default_memory_pool().free_bytes())
         if self.name == "torch" and self.device.type == "cuda":
-            import torch
-
-            kept = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
-            return float(torch.cuda.mem_get_info(self.device)[0] + kept)
-        return np.inf
+            free, all_of_it = package.cuda.mem_get_info(self.device)
+            kept = package.cuda.memory_reserved(self.device) - package.cuda.memory_allocated(self.device)
+            return DeviceMemory(all_of_it, free + kept)
+        return None
 
 
 def library_of(values: Any) -> Library:
