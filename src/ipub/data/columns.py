@@ -122,8 +122,11 @@ def _on_device(table: Any, probabilities: Sequence[float], counted: NDArray[np.b
     if n == 0:
         return Column(has_holes, 0)
     least, greatest = float(ordered[0]), float(ordered[n - 1])
-    if least in SENTINELS or greatest in SENTINELS:
-        return Column.of(np.asarray(values), probabilities, counted)
+    suspects = [end for end in (least, greatest) if end in SENTINELS]
+    if suspects:
+        sample = np.asarray(ordered[: n : max(1, n // MOST_SAMPLED)])
+        if not all(_is_no_sentinel(sample, end) for end in suspects):
+            return Column.of(np.asarray(values), probabilities, counted)
     n_ends = int(np.count_nonzero(ordered == least)) + int(np.count_nonzero(ordered == greatest))
     if n_ends == n or least == greatest:
         return Column(has_holes, n, least, greatest, (least, greatest))

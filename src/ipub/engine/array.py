@@ -10,7 +10,7 @@ import numpy as np
 
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import MissingCategories
-from ipub.data.validation import check_ranges
+from ipub.data.validation import check_ranges, check_values
 from ipub.engine.block import Block, Reads, reads_of
 from ipub.engine.cache import BlockCache
 from ipub.engine.device import DeviceArray, Library, to_device, to_host
@@ -22,7 +22,7 @@ from ipub.engine.slices import SlicedRows, block_slices, depth_of, drawn_rows, o
 from ipub.errors import IpubError
 from ipub.linalg import CHUNK_NUMBERS
 from ipub.parallel import longer_slices, row_slices
-from ipub.rounding import Array, check_arithmetic, midpoint_and_radius, overflow_means_unbounded
+from ipub.rounding import LARGEST, Array, check_arithmetic, midpoint_and_radius, overflow_means_unbounded
 
 BLOCK_CELLS = 1 << 23
 """Cells of one block in the memory of this process, at most (64 MiB)."""
@@ -34,8 +34,12 @@ blocks, and the bits of bounds, depend on the device, and not on what else is th
 LONGER_SHARE = 1 / 16
 """Share of it that is taken by rows which kernels look at in one go, where these are meant to stay in a cache."""
 
-KEPT_SHARE = 0.4
-"""Share of a device's free memory that blocks with their holes filled may take; else they are made in each pass."""
+KEPT_SHARE = 0.5
+"""Share of a device's free memory that blocks with their holes filled may take, and once more with a column of ones;
+else they are made in each pass."""
+
+LARGEST_OF = {"float64": LARGEST, "float32": float(np.finfo(np.float32).max)}
+"""The largest number that a table may hold, by its type."""
 
 
 class ArrayRows(SlicedRows):
@@ -58,24 +62,24 @@ class ArrayRows(SlicedRows):
         Weights of the rows; all 1 if left out.
     """
 
-    def __init__(self, table: DeviceArray, y: DeviceArray, ranges: Array, weight: Array | None = None) -> None:
+    def __init__(self, table: Any, y: Any, ranges: Array, weight: Array | None = None) -> None:
         with device_memory():
             super().__init__(table.shape[1], y, weight)
             check_ranges(ranges, table.shape[1])
             self.table, self.y, self.library = table, y, table.library
             if weight is not None:
-                self.weight = DeviceArray(self.library.array(self.weight), self.library)
+                self.weight = to_device(self.weight, self.library)
             self.ranges = ranges
             check_arithmetic(y)
             centers, radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])
-            self._centers, self._radii = (DeviceArray(self.library.array(v), self.library) for v in (centers, radii))
+            self._centers, self._radii = to_device((centers, radii), self.library)
         memory = self.library.memory
         cells = BLOCK_CELLS if memory is None else int(BLOCK_SHARE * memory.all_of_it / 8)
         most = max(1, cells // self.n_features)
         self._slices = list(row_slices(self.n_rows, 1, -(-self.n_rows // -(-self.n_rows // most))))
         self._is_long = False
         is_float64 = table.dtype == np.float64
-        keeps_rows = is_float64 and (memory is None or 8 * table.size <= KEPT_SHARE * memory.free)
+        keeps_rows = is_float64 and (memory is None or 16 * table.size <= KEPT_SHARE * memory.free)
         self._caches = [BlockCache(keeps_rows) for _ in self._slices]
         self._samples: dict[int, Rows | None] = {}
 
@@ -101,28 +105,49 @@ class ArrayRows(SlicedRows):
         no_center = np.zeros((0, self.n_features), like=y)
         if what < Reads.CELLS:
             return Block(no_center, nothing, nothing, np.zeros(0, like=y), y, weight, missing)
-        cache = self._caches[self._slices.index(rows)]
-        in_row, columns, radii = cache.kept("cells", lambda: self._cells(rows))
+        in_row, columns, radii = self._cells(rows)
         if what < Reads.ROWS:
             return Block(no_center, in_row, columns, radii, y, weight, missing)
-        part, d = self.table[rows], self.n_features
-        extended = np.ones((len(y), d + 1), like=y)
-        extended[:, :d] = np.where(np.isnan(part), self._centers, part)
-        center = extended[:, :d]
-        center.beside_ones = extended
+        places, of_places = self._holes(rows)
+        center: Any = self.table[rows].astype(float, copy=False)
+        if len(places):
+            filled: Any = np.empty(center.shape, like=y)
+            filled[...] = center
+            filled.reshape(-1)[places] = self._centers[of_places]
+            center = filled
         return Block(center, in_row, columns, radii, y, weight, missing)
+
+    def _cache(self, rows: slice) -> BlockCache:
+        return self._caches[self._slices.index(rows)]
+
+    def _holes(self, rows: slice) -> tuple[Indices, Indices]:
+        """Return where the missing cells of a block are, counted row by row, and their columns; found once."""
+
+        def find() -> tuple[Indices, Indices]:
+            part = self.table[rows]
+            places = np.flatnonzero(~(np.abs(part) <= LARGEST_OF[part.dtype.name]))
+            if not np.isnan(part.reshape(-1)[places]).all():
+                refuse_large_cells(part, rows.start)
+            return places, places % self.n_features
+
+        return self._cache(rows).kept("holes", find)
 
     def _cells(self, rows: slice) -> tuple[Indices, Indices, Array]:
         """Return row, column and radius of the missing cells that are not known."""
-        holes = np.isnan(self.table[rows]) & (self._radii > 0.0)
-        places = np.flatnonzero(holes)
-        in_row = places // self.n_features
-        columns = places - in_row * self.n_features
-        return in_row, columns, self._radii[columns]
+
+        def find() -> tuple[Indices, Indices, Array]:
+            places, columns = self._holes(rows)
+            radii = self._radii[columns]
+            if not (self._radii > 0.0).all():
+                uncertain = radii > 0.0
+                places, columns, radii = places[uncertain], columns[uncertain], radii[uncertain]
+            return places // self.n_features, columns, radii
+
+        return self._cache(rows).kept("cells", find)
 
     def count_uncertain(self) -> int:
-        caches = zip(self._slices, self._caches, strict=True)
-        return sum(len(cache.kept("cells", lambda rows=rows: self._cells(rows))[2]) for rows, cache in caches)  # type: ignore[misc]
+        with device_memory():
+            return sum(len(self._cells(rows)[2]) for rows in self._slices)
 
     def clear_cache(self) -> None:
         super().clear_cache()
@@ -138,6 +163,14 @@ class ArrayRows(SlicedRows):
             drawn = to_device(drawn_rows(self.weight, n_rows), self.library)
             table, y, weight = (np.asarray(each[drawn], dtype=float) for each in (self.table, self.y, self.weight))
         return MemoryRows(IntervalMatrix.from_table(table, self.ranges), y, weight) if len(y) else None
+
+
+def refuse_large_cells(part: DeviceArray, first_row: int) -> None:
+    """Raise an error that names the first cell that is infinite or too large."""
+    bad = np.flatnonzero((~(np.abs(part) <= LARGEST_OF[part.dtype.name]) & ~np.isnan(part)).any(axis=1))
+    if len(bad):
+        row = int(bad[0])
+        check_values(np.asarray(part[row : row + 1]), None, first_row=first_row + row)
 
 
 def longer(library: Library) -> int:

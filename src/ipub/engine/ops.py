@@ -5,7 +5,7 @@ Kernels use these and ordinary array arithmetic, so that a new array library nee
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -56,7 +56,7 @@ class AddingMatrix(NamedTuple):
         return values.like(self.indices.groups(self.n).sums(values.data))
 
 
-def adding_matrix(indices: Indices, n: int) -> csc_array | AddingMatrix:
+def adding_matrix(indices: Indices, n: int) -> Any:
     """Return the sparse matrix of shape (n, len(indices)) that adds up rows by their index."""
     if isinstance(indices, DeviceArray):
         return AddingMatrix(indices, n)

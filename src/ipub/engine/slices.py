@@ -112,7 +112,7 @@ def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 def depth_of(slices: Iterable[slice]) -> int:
     """Bound the height of a sum over blocks: rows in the longest plus blocks (F2)."""
-    lengths = [rows.stop - rows.start for rows in slices]
+    lengths: list[int] = [rows.stop - rows.start for rows in slices]
     return max(lengths) + len(lengths)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import Levels
 from ipub.engine.block import Block, Reads, reads, reads_of, with_norms
-from ipub.engine.device import DeviceArray
 from ipub.engine.rows import Kernel, PerBlock, Rows
 from ipub.errors import IpubError
 from ipub.rounding import Array
@@ -189,8 +188,6 @@ def _with_labels(block: Block, y: Array, weight: Array) -> Block:
 @reads(Reads.LABELS)
 def _append_ones(block: Block) -> Block:
     def extended() -> Array:
-        if isinstance(block.center, DeviceArray) and block.center.beside_ones is not None:
-            return block.center.beside_ones
         n, d = block.center.shape
         center = np.empty((n, d + 1), like=block.center)
         center[:, :d], center[:, d] = block.center, 1.0

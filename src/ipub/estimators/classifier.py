@@ -266,7 +266,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
     def _scores(self, X: Any) -> Array:
         """Return what `decision_function` does, for further computation."""
-        scores = self._filled_rows(X) @ self.coef_.T + self.intercept_
+        scores: Array = self._filled_rows(X) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,7 @@ from numpy.typing import NDArray
 from ipub.data.holes import column_ranges
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
-from ipub.data.validation import check_values
-from ipub.engine.array import ArrayRows, device_memory
+from ipub.engine.array import ArrayRows, device_memory, refuse_large_cells
 from ipub.engine.device import DeviceArray, Library, is_foreign, library_of
 from ipub.engine.slices import KEPT_CELLS
 from ipub.errors import IpubError
@@ -50,7 +50,7 @@ def read_on_device(
     """Read a table on a device and its labels: how later rows are read, the rows of each model, weights, classes."""
     _ = parameters.penalty  # names an alpha that is too small or too large
     with device_memory():
-        table = _checked(DeviceArray(X))
+        table = _checked(DeviceArray(X), isinstance(parameters.intervals, (str, Mapping)))
         labels, weight = _labels(parameters, y, len(table), sample_weight, table.library)
         counted = None if weight is None or (weight > 0.0).all() else weight > 0.0
         columns = Columns(parameters.kind, table.shape[1])
@@ -60,18 +60,17 @@ def read_on_device(
     return learnt, rows_of_models(rows, labels, 0), labels.weight, labels.classes
 
 
-def _checked(table: DeviceArray) -> DeviceArray:
-    """Return a table of floats; raise an error that names a cell that is infinite or too large."""
+def _checked(table: DeviceArray, is_checked_now: bool = True) -> DeviceArray:
+    """Return a table of floats; raise an error that names a cell that is infinite or too large.
+
+    Where nothing is learnt from the values, that is found with the holes, when the rows are first read.
+    """
     if table.dtype.kind != "f":
         table = table.astype(float)
     if 0 in table.shape:
         raise IpubError(f"X has shape {table.shape}: at least one row and one column are needed.")
-    for rows in row_slices(*table.shape, SCAN_CELLS):
-        part = table[rows]
-        bad = np.isinf(part) if part.dtype != np.float64 else (part > LARGEST) | (part < -LARGEST)
-        if bad.any():
-            first = int(np.flatnonzero(bad.any(axis=1))[0])
-            check_values(np.asarray(part[first : first + 1]), None, first_row=rows.start + first)
+    for rows in row_slices(len(table), table.shape[1], SCAN_CELLS) if is_checked_now else ():
+        refuse_large_cells(table[rows], rows.start)
     return table
 
 

@@ -365,7 +365,7 @@ class Training:
     def extended(self, rows: IntervalMatrix | DeviceIntervals) -> ExtendedRows:
         """Return the center of rows, with the column of the intercept, their uncertain cells and categories."""
         in_row, columns, _, radii = rows.cells(slice(0, rows.shape[0]))
-        center = rows.center_rows(slice(0, rows.shape[0]))
+        center: Any = rows.center_rows(slice(0, rows.shape[0]))
         if self.fit_intercept:
             center = np.column_stack([center, np.ones(len(center), like=center)])
         return ExtendedRows(center, (in_row, columns, radii), rows.missing_categories)

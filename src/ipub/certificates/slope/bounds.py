@@ -290,7 +290,8 @@ class SlopeBounds(ScoreBounds):
         products = (signs * along) @ signed.product_vectors
         products[:, signed.columns] += signs * (U @ signed.product_vectors.T)
         smaller = up(roots.sum(axis=1) + sum_error(np.abs(roots).sum(axis=1), roots.shape[1] + 2))
-        return np.fmin(total, up(smaller + self.proved.max_score_move(products)))
+        least: Array = np.fmin(total, up(smaller + self.proved.max_score_move(products)))
+        return least
 
     def cell_by_cell(self, U: Array, cells: CellTable) -> Array:
         """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7), and rows at a jump."""

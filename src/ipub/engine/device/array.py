@@ -33,14 +33,12 @@ class DeviceArray(NDArrayOperatorsMixin):
     3.0
     """
 
-    __slots__ = ("_dtype", "_groups", "beside_ones", "data", "library")
+    __slots__ = ("_dtype", "_groups", "data", "library")
 
     def __init__(self, data: Any, library: Library | None = None) -> None:
         self.data = data
         self.library = library_of(data) if library is None else library
         self._dtype: np.dtype[Any] | None = None
-        self.beside_ones: DeviceArray | None = None
-        """The same columns and one of ones, if it is there already."""
         self._groups: dict[int, Groups] = {}
 
     # --- what it is --------------------------------------------------------------------------------

@@ -93,8 +93,9 @@ class Library:
     @cached_property
     def dtypes(self) -> dict[Any, np.dtype[Any]]:
         """NumPy's name for each type of numbers of the library."""
-        found = {getattr(self.xp, name, None): dtype for name, dtype in KINDS.items()}
-        return {kind: dtype for kind, dtype in found.items() if kind is not None}
+        kinds = {name: getattr(self.xp, name, None) for name in KINDS}
+        # CuPy's types are NumPy's own.
+        return {(KINDS[name] if self.name == "cupy" else kind): KINDS[name] for name, kind in kinds.items() if kind}
 
     def dtype_of(self, data: Any) -> np.dtype[Any]:
         """Return NumPy's name for the type of numbers of an array."""

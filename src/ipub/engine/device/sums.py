@@ -31,7 +31,7 @@ def sum_height(n_terms: int) -> int:
     return min(n_terms, max(PIECE + -(-n_terms // PIECE) + 1, by_index))
 
 
-def total(library: Library, data: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False) -> Any:
+def total(library: Library, data: Any, axis: Any, keepdims: bool = False) -> Any:
     """Return the sum along an axis, in pieces if that is long."""
     xp = library.xp
     if axis is None:
