@@ -56,7 +56,7 @@ def read_on_device(
         columns = Columns(parameters.kind, table.shape[1])
         ranges = column_ranges(table, parameters.intervals, parameters.interval_level, None, counted)  # type: ignore[arg-type]
         learnt = LearntTable(columns, ranges, 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1], np.zeros(table.shape[1]))
-        rows = ArrayRows(table, labels.y, ranges, weight)  # type: ignore[arg-type]
+        rows = ArrayRows(table, labels.y, ranges, weight)
     return learnt, rows_of_models(rows, labels, 0), labels.weight, labels.classes
 
 
