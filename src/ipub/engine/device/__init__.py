@@ -6,6 +6,7 @@ its block is. A function that is not known here is computed by NumPy in this pro
 slow for what is as long as the table, so the functions that kernels use are known.
 """
 
+from ipub.engine.device import functions as functions
 from ipub.engine.device.array import DeviceArray
 from ipub.engine.device.libraries import Library, is_foreign, library_of
 from ipub.engine.device.transfer import to_device, to_host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ipub.engine.device.libraries import Library, library_of
 from ipub.engine.device.stepping import next_above, next_below
-from ipub.engine.device.sums import Groups, total
+from ipub.engine.device.sums import Groups, extreme, total
 
 
 class DeviceArray(NDArrayOperatorsMixin):
@@ -110,10 +110,12 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     # --- NumPy's protocols -------------------------------------------------------------------------
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
-        from ipub.engine.device.functions import apply_ufunc
+    apply_ufunc: ClassVar[Callable[..., Any]]
+    apply_function: ClassVar[Callable[..., Any]]
+    """Set by `ipub.engine.device.functions`, which knows NumPy's functions."""
 
-        result = apply_ufunc(self.library, ufunc, method, inputs, kwargs)
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = DeviceArray.apply_ufunc(self.library, ufunc, method, inputs, kwargs)
         if out is None:
             return result
         (target,) = out
@@ -124,9 +126,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         return target
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from ipub.engine.device.functions import apply_function
-
-        return apply_function(self.library, function, args, kwargs)
+        return DeviceArray.apply_function(self.library, function, args, kwargs)
 
     # --- operators: the short way for floats, of which there are many -------------------------------
 
@@ -251,11 +251,11 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def _extreme(self, name: str, axis: Any, initial: float | None, keepdims: bool) -> Any:
         if initial is None:
-            return self.like(getattr(self.library.xp, name)(self.data, axis=axis, keepdims=keepdims))
+            return self.like(extreme(self.library, name, self.data, axis, keepdims))
         lengths = self.shape if axis is None else (self.shape[axis],)
         if 0 in lengths:
             return getattr(self.host(), name)(axis=axis, initial=initial)
-        found = self.like(getattr(self.library.xp, name)(self.data, axis=axis))
+        found = self.like(extreme(self.library, name, self.data, axis))
         return np.maximum(found, initial) if name == "max" else np.minimum(found, initial)
 
     def any(self, axis: Any = None) -> DeviceArray:

@@ -191,3 +191,6 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
 
 def _array(library: Library, value: Any) -> Any:
     return library.xp.asarray(value, dtype=library.xp.int64, device=library.device)
+
+
+DeviceArray.apply_ufunc, DeviceArray.apply_function = staticmethod(apply_ufunc), staticmethod(apply_function)

@@ -40,8 +40,9 @@ def _kernel(name: str, sign: str) -> Any:
     formula, package = FORMULA.format(sign=sign), sys.modules[name]
     if name == "cupy":
         return package.ElementwiseKernel("float64 x", "float64 z", f"z = {formula}", f"ipub_step_{ord(sign)}")
-    jiterator = getattr(package.cuda, "jiterator", None)
-    if jiterator is None:
+    # In PyTorch's reference, though its name begins with an underscore; without it the formula takes four kernels.
+    create = getattr(getattr(package.cuda, "jiterator", None), "_create_jit_fn", None)
+    if create is None:
         return None
     code = f"template <typename T> T ipub_step_{ord(sign)}(T x) {{ return {formula}; }}"
-    return jiterator._create_jit_fn(code)
+    return create(code)

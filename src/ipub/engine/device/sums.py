@@ -47,9 +47,23 @@ def total(library: Library, data: Any, axis: Any, keepdims: bool = False) -> Any
     whole = n - n % PIECE
     before, after = data.shape[:axis], data.shape[axis + 1 :]
     start = (slice(None),) * axis
-    pieces = xp.reshape(data[(*start, slice(0, whole))], (*before, whole // PIECE, PIECE, *after))
+    pieces = xp.reshape(data[(*start, slice(0, whole), ...)], (*before, whole // PIECE, PIECE, *after))
     result = xp.sum(xp.sum(pieces, axis=axis + 1), axis=axis)
-    return result if whole == n else result + xp.sum(data[(*start, slice(whole, n))], axis=axis)
+    return result if whole == n else result + xp.sum(data[(*start, slice(whole, n), ...)], axis=axis)
+
+
+def extreme(library: Library, name: str, data: Any, axis: Any, keepdims: bool = False) -> Any:
+    """Return the greatest or the least along an axis; down the rows of a table in pieces, which is faster."""
+    take = getattr(library.xp, name)
+    n = data.shape[0]
+    if axis != 0 or keepdims or data.ndim != 2 or n <= PIECE:
+        return take(data, axis=axis, keepdims=keepdims)
+    whole = n - n % PIECE
+    pieces = library.xp.reshape(data[:whole, :], (whole // PIECE, PIECE, data.shape[1]))
+    found = [take(take(pieces, axis=1), axis=0)]
+    if whole < n:
+        found.append(take(data[whole:, :], axis=0))
+    return take(library.xp.stack(found), axis=0)
 
 
 def product(library: Library, a: Any, b: Any) -> Any:
