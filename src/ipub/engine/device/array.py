@@ -90,6 +90,8 @@ class DeviceArray(NDArrayOperatorsMixin):
         return int(self.item())
 
     def __index__(self) -> int:
+        if self.ndim:
+            raise TypeError("Only an array of no dimension is an index; NumPy would take one of length 1 for a number.")
         return operator.index(self.item())
 
     def __bool__(self) -> bool:
