@@ -111,10 +111,9 @@ def _times(screen: Any, device: Any, n_rows: int) -> int:
         mark = "!" if target is not None and median > target else ""
         shown = "" if target is None else f"< {target:g}"
         screen.print(f"| {name} | {times[0]:.1f} | {median:.1f}{mark} | {max(times):.1f} | {shown} |")
-    del X, y, single, test, holed
-    X, y = device.hard_table(n_rows)
-    hard = _model("tight", _ranges(X))
-    times = [_milliseconds(device, lambda: hard.fit(X, y)) for _ in range(REPEATS)]
+    hard_X, hard_y = device.hard_table(n_rows)
+    hard = _model("tight", _ranges(hard_X))
+    times = [_milliseconds(device, lambda: hard.fit(hard_X, hard_y)) for _ in range(REPEATS)]
     figures = f"{times[0]:.1f} | {np.median(times):.1f} | {max(times):.1f}"
     screen.print(f"| train and `tight`, normal columns that all matter | {figures} | |")
     screen.print(

@@ -135,7 +135,7 @@ def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
 def sigmoid(t: Array) -> Array:
     """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by its own rounding alone (F4)."""
     with np.errstate(over="ignore"):
-        result: Array = np.exp(-floats(t))
+        result = floats(np.exp(-t))
         result += 1.0
         np.divide(1.0, result, out=result)
     return result
