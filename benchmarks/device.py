@@ -8,6 +8,7 @@ without a GPU.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import sys
 import time
@@ -90,7 +91,7 @@ def _times(screen: Any, device: Any, n_rows: int) -> int:
     test, holed = device.table(TEST_ROWS, 0.0)[0], device.table(TEST_ROWS)[0]
     screen.print(f"\n**{n_rows:,} x {COLUMNS}, {SHARE_OF_HOLES:.0%} of the cells missing; medians of {REPEATS}, ms**\n")
     screen.print("| what | first | median | slowest | target |\n| --- | --- | --- | --- | --- |")
-    ranges = _ranges(X)
+    ranges, single = _ranges(X), device.single(X)
     tight = _model("tight", ranges).fit(X, y)
     rows = {
         "train": (lambda: _model(None, ranges).fit(X, y), None),
@@ -103,7 +104,7 @@ def _times(screen: Any, device: Any, n_rows: int) -> int:
         "train and `sphere`, with an intercept": (lambda: _model("sphere", ranges, fit_intercept=True).fit(X, y), None),
         "train, intervals by quantiles": (lambda: _model(None, "quantile").fit(X, y), None),
     }
-    single, failed = device.single(X), 0
+    failed = 0
     for name, (work, target) in rows.items():
         times = [_milliseconds(device, work) for _ in range(REPEATS)]
         median = float(np.median(times))
@@ -139,6 +140,10 @@ class _Device:
 
     description: str
     xp: Any
+    array: Any
+    start: Any
+    normal: Any
+    uniform: Any
 
     def hard_table(self, n: int) -> tuple[Any, Any]:
         """Draw independent normal columns that all matter: slopes alone are not nearly exact, and all theorems run."""
@@ -177,9 +182,7 @@ class _Device:
 
 class _Torch(_Device):
     def __init__(self) -> None:
-        import torch
-
-        self.xp = torch
+        torch = self.xp = importlib.import_module("torch")
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         name = torch.cuda.get_device_name() if self.device == "cuda" else "processor"
         self.description = f"PyTorch {torch.__version__}, {name}"
@@ -209,9 +212,7 @@ class _Torch(_Device):
 
 class _CuPy(_Device):
     def __init__(self) -> None:
-        import cupy
-
-        self.xp = cupy
+        cupy = self.xp = importlib.import_module("cupy")
         name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
         self.description = f"CuPy {cupy.__version__}, {name}"
 

@@ -19,7 +19,7 @@ from ipub.io.atomic import whole_file
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "build" / "benchmarks"
 ON_A_GPU = ROOT / "benchmarks" / "on_a_gpu.md"
-"""What `python -m benchmarks device` printed on a machine with a GPU, which the one that writes the page need not have."""
+"""What `python -m benchmarks device` printed on a machine with a GPU; the one that writes the page need have none."""
 COMMAND = "python -m benchmarks page"
 FORMAT = 1
 """Version of the stored figures, increased when their form changes."""
