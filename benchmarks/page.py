@@ -18,6 +18,8 @@ from ipub.io.atomic import whole_file
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "build" / "benchmarks"
+ON_A_GPU = ROOT / "benchmarks" / "on_a_gpu.md"
+"""What `python -m benchmarks device` printed on a machine with a GPU; the one that writes the page need have none."""
 COMMAND = "python -m benchmarks page"
 FORMAT = 1
 """Version of the stored figures, increased when their form changes."""
@@ -65,6 +67,7 @@ def _write(store: Store, every: Sequence[str], path: Path) -> None:
             parts.append(_section(name, kept.figures))
     if most_rows() is not None:
         parts.insert(1, f"**Cut to {most_rows():,} rows: this run says nothing of the full size.**")
+    parts.append(ON_A_GPU.read_text().strip())
     missing = [name for name in every if store.get(name, _key()) is None]
     if missing:
         parts.append(f"Not measured yet: {', '.join(missing)}.")

@@ -107,6 +107,29 @@ def test_modules_of_a_folder_do_not_import_each_other_in_circles(folder):
         graph = {name: needs for name, needs in graph.items() if name not in free}
 
 
+KERNELS = ("certificates", "solvers", "losses", "uncertainty", "problem", "penalties")
+"""Where kernels are: they are the same functions on every engine."""
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if unit_of(module_of(path)) in KERNELS], ids=lambda path: module_of(path)
+)
+def test_kernels_know_no_array_library_but_numpy(path):
+    names = {
+        name.partition(".")[0] if not name.startswith("ipub") else name
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert not names & {"torch", "cupy", "array_api_compat", "array_api_strict", "dask", "pyarrow"}
+    assert not {name for name in names if name.startswith(("ipub.engine.device", "ipub.engine.array"))}
+
+
 LOSS_CLASSES = {
     node.name
     for file in (PACKAGE / "losses").rglob("*.py")

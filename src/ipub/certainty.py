@@ -36,7 +36,8 @@ def possible_labels(bounds: Array, threshold: float = 0.0) -> NDArray[np.bool_]:
     low, high = np.where(proved, bounds[..., 0], -np.inf), np.where(proved, bounds[..., 1], np.inf)
     if bounds.ndim == 2:
         return np.column_stack([low <= threshold, high >= threshold])
-    return np.asarray(high >= low.max(axis=1, keepdims=True))
+    is_possible: NDArray[np.bool_] = high >= low.max(axis=1, keepdims=True)
+    return is_possible
 
 
 def is_certain(bounds: Array, threshold: float = 0.0) -> NDArray[np.bool_]:

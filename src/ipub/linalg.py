@@ -112,7 +112,8 @@ def form_upper(matrix: Array, X: Array) -> Array:
     value = np.einsum("ij,ij->i", X @ matrix, X)
     size = np.abs(X)
     error = sum_error(np.einsum("ij,ij->i", size @ np.abs(matrix), size), 2 * X.shape[1] + 2)
-    return np.asarray(np.maximum(0.0, up(value + error)))
+    bound: Array = np.maximum(0.0, up(value + error))
+    return bound
 
 
 def root_form_upper(matrix: Array, X: Array) -> Array:
@@ -148,7 +149,7 @@ def forms_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
     d = X.shape[1]
     # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
     roots = up(np.sqrt(np.einsum("gjj->gj", forms)))
-    values = np.zeros((len(X), len(forms)))
+    values = np.zeros((len(X), len(forms)), like=X)
     is_few = len(forms) < MANY_FORMS or d > MOST_PAIRED
     evaluate, width, roundings, lost = _one_by_one(forms) if is_few else _by_pairs(forms)
     for rows in row_slices(len(X), width, CHUNK_NUMBERS):
@@ -176,7 +177,8 @@ def _one_by_one(forms: Array) -> FormEvaluation:
     side_by_side = np.ascontiguousarray(forms.transpose(1, 0, 2)).reshape(d, -1)
 
     def evaluate(X: Array) -> Array:
-        return np.asarray(np.einsum("igj,ij->ig", (X @ side_by_side).reshape(len(X), -1, d), X))
+        values: Array = np.einsum("igj,ij->ig", (X @ side_by_side).reshape(len(X), -1, d), X)
+        return values
 
     return FormEvaluation(evaluate, forms.size // d + 1, 2 * d + 4, np.zeros(len(forms)))
 
@@ -189,10 +191,10 @@ def _by_pairs(forms: Array) -> FormEvaluation:
     starts = np.append(0, np.cumsum(np.arange(d, 0, -1)))
 
     def evaluate(X: Array) -> Array:
-        columns, products = np.ascontiguousarray(X.T), np.empty((starts[-1], len(X)))
+        columns, products = X.T.copy(), np.empty((starts[-1], len(X)), like=X)
         for j in range(d):
             np.multiply(columns[j], columns[j:], out=products[starts[j] : starts[j + 1]])
-        return np.asarray((pairs @ products).T)
+        return (pairs @ products).T
 
     # A product of two coordinates may underflow before a large number multiplies it (F7).
     n_pairs = int(starts[-1])

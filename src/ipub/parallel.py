@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 import threadpoolctl
@@ -24,9 +24,36 @@ SCAN_CELLS = 1 << 20
 """Cells read at a time in a scan of a table: bounds the memory of temporaries, however long the table."""
 
 
+class _Slices(local):
+    """How many times as long as usual slices are in this thread."""
+
+    factor = 1
+
+
+_slices = _Slices()
+
+
+@contextmanager
+def longer_slices(factor: int) -> Iterator[None]:
+    """Make `row_slices` so many times as long in this thread: for a device, where a call must do much work.
+
+    Examples
+    --------
+    >>> with longer_slices(2):
+    ...     list(row_slices(4, 1, 2))
+    [slice(0, 4, None)]
+    """
+    before = _slices.factor
+    _slices.factor = factor
+    try:
+        yield
+    finally:
+        _slices.factor = before
+
+
 def row_slices(n_rows: int, n_columns: int, cells: int = SCAN_CELLS) -> Iterator[slice]:
     """Cut the rows into consecutive slices of about `cells` cells."""
-    step = max(1, cells // max(1, n_columns))
+    step = max(1, cells * _slices.factor // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
@@ -91,9 +118,9 @@ def _let_any_thread_set_limits() -> None:
 def in_threads(function: Callable[[T], S], pieces: Sequence[T]) -> Iterator[S]:
     """Apply a function to all pieces, in threads if there are several; yield the results in order.
 
-    NumPy uses one thread meanwhile.
+    NumPy uses one thread meanwhile. Where slices are for a device (`longer_slices`), this thread does all.
     """
-    if len(pieces) < 2 or n_threads() < 2:
+    if len(pieces) < 2 or n_threads() < 2 or _slices.factor > 1:
         yield from map(function, pieces)
         return
     with _one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:

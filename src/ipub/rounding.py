@@ -10,7 +10,7 @@ the lemma of ``docs/theory.md`` (section F) that proves it. Two facts carry ever
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,15 +39,16 @@ def overflow_means_unbounded() -> np.errstate:
     return np.errstate(over="ignore", invalid="ignore", under="ignore")
 
 
-def check_arithmetic() -> None:
+def check_arithmetic(like: Any = None) -> None:
     """Refuse to certify where floats are not rounded to nearest with gradual underflow (F3).
 
-    A library compiled for speed over correctness can switch a whole process to flushing small numbers to 0.
+    A library compiled for speed over correctness can switch a whole process to flushing small numbers to 0. With an
+    array to be `like`, the floats of its device are checked.
     """
-    one, tiny = np.ones(1), np.full(1, TINY)
-    half_unit = np.full(1, EPS / 2.0)
+    one, tiny = np.ones(1, like=like), np.full(1, TINY, like=like)
+    half_unit = np.full(1, EPS / 2.0, like=like)
     to_nearest = one + half_unit == one and one - half_unit / 2.0 == one and one + 1.5 * half_unit > one
-    if not (to_nearest and tiny * one > 0.0 and np.full(1, 2.0**-1022) * 0.5 > 0.0):
+    if not (to_nearest and tiny * one > 0.0 and np.full(1, 2.0**-1022, like=like) * 0.5 > 0.0):
         raise FloatingPointError(
             "Floating point on this machine flushes small numbers to zero or does not round to nearest, so nothing can "
             "be certified. A library loaded into this process, compiled with -ffast-math, may have switched it."
@@ -56,6 +57,9 @@ def check_arithmetic() -> None:
 
 def up(value: T) -> T:
     """Return at least the next float above: an upper bound after one correctly rounded operation (F1)."""
+    if hasattr(value, "rounded_up"):
+        above: T = value.rounded_up()
+        return above
     step = _step(value)
     step += value
     return step
@@ -63,6 +67,9 @@ def up(value: T) -> T:
 
 def down(value: T) -> T:
     """Return at most the next float below: a lower bound after one correctly rounded operation (F1)."""
+    if hasattr(value, "rounded_down"):
+        below: T = value.rounded_down()
+        return below
     step = _step(value)
     return np.subtract(value, step, out=step) if isinstance(step, np.ndarray) else value - step
 
@@ -102,16 +109,24 @@ def sum_upper(total: T, roundings: int) -> T:
     return up(total + sum_error(total, roundings))
 
 
+def floats(values: Any) -> Array:
+    """Return numbers as an array of floats; an array on a device, which NumPy's functions take, as it is."""
+    if hasattr(values, "__array_function__") and not isinstance(values, np.ndarray):
+        array: Array = values
+        return array
+    return np.asarray(values, dtype=float)
+
+
 def norm_upper(vectors: Array) -> Array:
     """Bound the Euclidean norms along the last axis from above (F2, F3)."""
-    vectors = np.asarray(vectors, dtype=float)
+    vectors = floats(vectors)
     squares: Array = np.einsum("...j,...j->...", vectors, vectors)
     return up(np.sqrt(sum_upper(squares, vectors.shape[-1] + 1)))
 
 
 def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
     """Bound every entry of ``rows @ vectors`` from below and from above (F2)."""
-    rows, vectors = np.asarray(rows, dtype=float), np.asarray(vectors, dtype=float)
+    rows, vectors = floats(rows), floats(vectors)
     product = rows @ vectors
     error = sum_error(np.abs(rows) @ np.abs(vectors), len(vectors) + 1)
     return down(product - error), up(product + error)
@@ -120,7 +135,7 @@ def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
 def sigmoid(t: Array) -> Array:
     """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by its own rounding alone (F4)."""
     with np.errstate(over="ignore"):
-        result = np.asarray(np.exp(-t))
+        result = floats(np.exp(-t))
         result += 1.0
         np.divide(1.0, result, out=result)
     return result

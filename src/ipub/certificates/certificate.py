@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ipub.parallel import row_slices
 from ipub.problem import Problem
-from ipub.rounding import Array, overflow_means_unbounded
+from ipub.rounding import Array, floats, overflow_means_unbounded
 from ipub.solvers import Solution
 
 FEWEST_ROWS = 5
@@ -225,7 +225,7 @@ class Certificate:
 
     def _intersect(self, X: Array) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
         """Take the best lower and upper end that any part gives, and say which one it was."""
-        X = np.asarray(X, dtype=float)  # integers would wrap around in a norm
+        X = floats(X)  # integers would wrap around in a norm
         slices = list(row_slices(len(X), X.shape[1] + len(self.parts))) or [slice(0, 0)]
         ends = [self._ends(X[rows]) for rows in slices]
         low, high = (np.concatenate(part) for part in zip(*ends, strict=True))

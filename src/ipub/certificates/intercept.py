@@ -96,7 +96,8 @@ def narrow(
 def next_trials(gap: Bracket, trials: Array, slopes: Array) -> Array:
     """Return trials inside a gap: around the place where the slopes at its ends, as a line, change their sign."""
     start, end = gap
-    at_start, at_end = slopes[trials == start], slopes[trials == end]
+    near = 1e-9 * (end - start)
+    at_start, at_end = (slopes[np.abs(trials - place) <= near] for place in gap)
     if len(at_start) and len(at_end) and np.isfinite([at_start[0], at_end[0]]).all() and at_start[0] < at_end[0]:
         root = start - at_start[0] * (end - start) / (at_end[0] - at_start[0])
         around = root + (end - start) * AROUND
@@ -141,7 +142,7 @@ def _score_ends(block: Block, scores: _Scores) -> tuple[Array, Array]:
 
 
 def _largest_score(block: Block, scores: _Scores) -> float:
-    sizes = np.abs([*_score_ends(block, scores), block.y]).max(axis=0)
+    sizes = np.abs(np.column_stack([*_score_ends(block, scores), block.y])).max(axis=1)
     return float(sizes[block.weight > 0.0].max(initial=0.0))
 
 

@@ -130,7 +130,7 @@ def _bounds_without_missing_categories(
     lowest[in_row, columns] = np.where(rises, bottom, np.where(falls, top, middle))
     uncertain = np.bincount(in_row, minlength=len(center)) > 0
     n_combinations = 1 << np.bincount(in_row[tried], minlength=len(center))
-    bounds = np.tile([np.inf, -np.inf], (len(center), 1))
+    bounds = np.tile(np.array([np.inf, -np.inf], like=center), (len(center), 1))
     bounds[~uncertain] = bounds_of(center[~uncertain])
     for combination in range(n_combinations.max()):
         ends = np.where(combination >> place & 1, top[tried], bottom[tried])

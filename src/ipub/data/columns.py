@@ -9,9 +9,10 @@ is the sample's quantile alone, which takes no memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +84,7 @@ def summarize_columns(
     Parameters
     ----------
     table : array of shape (n_rows, n_columns)
-        The values, NaN where missing.
+        The values, NaN where missing; on a device they are sorted there, column by column.
     columns : sequence of int
         Numbers of the columns.
     probabilities : pair of float
@@ -91,6 +92,9 @@ def summarize_columns(
     counted : array of bool, optional
         Rows that count; all if left out.
     """
+    if not isinstance(table, np.ndarray):
+        yield from (_on_device(table, probabilities, counted, j) for j in columns)
+        return
     whole = partial(_whole_column, table, probabilities, counted)
     if len(table) < LONG:
         yield from in_threads(whole, columns) if table.size > MANY_CELLS else map(whole, columns)
@@ -107,6 +111,28 @@ def _whole_column(
     table: NDArray[np.generic], probabilities: Sequence[float], counted: NDArray[np.bool_] | None, j: int
 ) -> Column:
     return Column.of(np.array(table[:, j], dtype=float), probabilities, counted)
+
+
+def _on_device(table: Any, probabilities: Sequence[float], counted: NDArray[np.bool_] | None, j: int) -> Column:
+    """Summarize a column of a table on a device, as `Column.of` does; only where there may be a sentinel, by that."""
+    values = table[:, j].astype(float, copy=False)
+    has_holes = bool(np.isnan(values).any())
+    ordered = np.sort(values if counted is None else values[counted])
+    n = len(ordered) - int(np.count_nonzero(np.isnan(ordered)))
+    if n == 0:
+        return Column(has_holes, 0)
+    least, greatest = float(ordered[0]), float(ordered[n - 1])
+    suspects = [end for end in (least, greatest) if end in SENTINELS]
+    if suspects:
+        sample = np.asarray(ordered[: n : max(1, n // MOST_SAMPLED)])
+        if not all(is_no_sentinel(sample, end) for end in suspects):
+            return Column.of(np.asarray(values), probabilities, counted)
+    n_ends = int(np.count_nonzero(ordered == least)) + int(np.count_nonzero(ordered == greatest))
+    if n_ends == n or least == greatest:
+        return Column(has_holes, n, least, greatest, (least, greatest))
+    is_whole = least == np.floor(least) and int(np.count_nonzero(ordered == np.floor(ordered))) == n
+    low, high = (_interpolated(n, probability, lambda k: float(ordered[k])) for probability in probabilities)
+    return Column(has_holes, n, least, greatest, rounded_outward(low, high, is_whole))
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,6 +286,12 @@ def _quantile(n: int, probability: float, below: int, between: list[Array]) -> f
     ranks = [previous - below, following - below]
     low, high = np.partition(kept, ranks)[ranks]
     return interpolated(low, high, fraction)
+
+
+def _interpolated(n: int, probability: float, entry: Callable[[int], float]) -> float:
+    """Return the quantile of n values, as `numpy.quantile` computes it from two entries of the sorted values."""
+    previous, following, fraction = ranks_of(n, probability)
+    return interpolated(entry(previous), entry(following), fraction)
 
 
 def ranks_of(n: int, probability: float) -> tuple[int, int, float]:

@@ -14,6 +14,7 @@ from ipub.data.interval_matrix import Indices
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine.cache import BlockCache
+from ipub.engine.device import DeviceArray
 from ipub.rounding import Array, norm_upper, sum_error, sum_upper, up
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,6 +45,8 @@ class Block:
 
     Given to kernels that declare `Reads.NORMS`.
     """
+    column_maxima: Array | None = None
+    """The largest absolute values of the same, where blocks are so long that these are much less than the norms."""
     cache: BlockCache | None = None
     """For the engine alone."""
 
@@ -64,7 +67,7 @@ class Block:
     @property
     def incomplete(self) -> NDArray[np.bool_]:
         """Whether a row has an uncertain cell or a missing category."""
-        incomplete = np.zeros(len(self.y), dtype=bool)
+        incomplete = np.zeros_like(self.y, dtype=bool)
         incomplete[self.cell_rows] = True
         incomplete[self.missing_categories.rows] = True
         return incomplete
@@ -72,9 +75,14 @@ class Block:
     def score_error(self, w: Array) -> float:
         """Bound the rounding error of ``center @ w`` for all rows that have a weight (F2).
 
-        ``sum_j |x_ij w_j|``, to which it is relative, is at most ``sum_j norm_j |w_j|``.
+        ``sum_j |x_ij w_j|``, to which it is relative, is at most ``sum_j largest_j |w_j|``.
         """
-        return float(sum_error(sum_upper(self._norms() @ np.abs(w), len(w) + 1), len(w) + 1))
+        return float(sum_error(sum_upper(self.largest_cells @ np.abs(w), len(w) + 1), len(w) + 1))
+
+    @property
+    def largest_cells(self) -> Array:
+        """Bounds of the absolute values in each column, over the rows that have a weight."""
+        return self._norms() if self.column_maxima is None else self.column_maxima
 
     def column_sizes(self, coefficients: Array) -> Array:
         """Bound ``sum_i |coefficients_i x_ij|`` for each column (Cauchy and Schwarz), 0 for rows without weight."""
@@ -126,7 +134,10 @@ def with_norms(block: Block) -> Block:
     if block.column_norms is not None:
         return block
 
-    def norms() -> Array:
-        return norm_upper((block.center if block.weight.all() else block.center[block.weight > 0.0]).T)
+    def sizes() -> tuple[Array, Array | None]:
+        counted = block.center if block.weight.all() else block.center[block.weight > 0.0]
+        is_long = isinstance(counted, DeviceArray)
+        return norm_upper(counted.T), np.abs(counted).max(axis=0, initial=0.0) if is_long else None
 
-    return replace(block, column_norms=norms() if block.cache is None else block.cache.kept("column norms", norms))
+    norms, maxima = sizes() if block.cache is None else block.cache.kept("column norms", sizes)
+    return replace(block, column_norms=norms, column_maxima=maxima)

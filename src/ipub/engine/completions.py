@@ -221,7 +221,7 @@ def whole_table(rows: Rows) -> WholeTable:
 
 def whole_block(block: Block, keep: NDArray[np.bool_] | None = None) -> WholeTable:
     """Return some rows of a block, or all of them, as a table."""
-    kept = np.ones(block.n_rows, dtype=bool) if keep is None else keep
+    kept = np.ones_like(block.y, dtype=bool) if keep is None else keep
     cells, missing = kept[block.cell_rows], kept[block.missing_categories.rows]
     cell_counts = np.bincount(block.cell_rows[cells], minlength=block.n_rows)[kept]
     missing_counts = np.bincount(block.missing_categories.rows[missing], minlength=block.n_rows)[kept]

@@ -5,10 +5,14 @@ Kernels use these and ordinary array arithmetic, so that a new array library nee
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from scipy.sparse import csc_array
 
 from ipub.data.interval_matrix import Indices
+from ipub.engine.device import DeviceArray
+from ipub.engine.device.sums import sum_height as height_on_device
 from ipub.parallel import row_slices
 from ipub.rounding import Array
 
@@ -18,6 +22,8 @@ GRAM_ROWS = 1024
 
 def weighted_gram(rows: Array, values: Array) -> Array:
     """Return ``sum_i values_i x_i x_i^T``; rows whose value is 0 are left out where they are many."""
+    if isinstance(rows, DeviceArray):
+        return (rows * values[:, None]).T @ rows
     used = np.flatnonzero(values)
     if 2 * len(used) <= len(values):
         rows, values = rows[used], values[used]
@@ -30,13 +36,30 @@ def weighted_gram(rows: Array, values: Array) -> Array:
     return gram
 
 
+def sum_height(terms: Array | Indices) -> int:
+    """Bound the height of a sum over so many terms: of `sum_by_index`, or of a product of matrices (F2, F18)."""
+    return height_on_device(len(terms)) if isinstance(terms, DeviceArray) else len(terms)
+
+
 def sum_by_index(indices: Indices, values: Array, n: int) -> Array:
     """Add up values by their index, from 0 to n - 1."""
     return np.bincount(indices, values, minlength=n).astype(float, copy=False)
 
 
-def adding_matrix(indices: Indices, n: int) -> csc_array:
+class AddingMatrix(NamedTuple):
+    """The matrix that adds up rows by their index, on a device."""
+
+    indices: DeviceArray
+    n: int
+
+    def __matmul__(self, values: DeviceArray) -> DeviceArray:
+        return values.like(self.indices.groups(self.n).sums(values.data))
+
+
+def adding_matrix(indices: Indices, n: int) -> Any:
     """Return the sparse matrix of shape (n, len(indices)) that adds up rows by their index."""
+    if isinstance(indices, DeviceArray):
+        return AddingMatrix(indices, n)
     return csc_array((np.ones(len(indices)), indices, np.arange(len(indices) + 1)), shape=(n, len(indices)))
 
 

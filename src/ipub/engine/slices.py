@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -48,7 +48,7 @@ class SlicedRows(Rows):
     ) -> None:
         self.n_rows, self.n_features = len(y), n_features
         self.y = y
-        self.weight = np.ones(len(y)) if weight is None else scaled_weights(weight)
+        self.weight = np.ones_like(y, dtype=float) if weight is None else scaled_weights(weight)
         self.label_uncertainty = label_uncertainty
         self.total_weight = _total(self.weight)
         self.uncertain_labels = label_uncertainty is not None
@@ -59,8 +59,7 @@ class SlicedRows(Rows):
 
     @property
     def depth(self) -> int:
-        longest: int = max(rows.stop - rows.start for rows in self._slices)
-        return longest + len(self._slices)
+        return depth_of(self._slices)
 
     @abstractmethod
     def read(self, rows: slice, what: Reads) -> Block:
@@ -118,6 +117,12 @@ def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
     most = most_rows(n_columns)
     n_blocks = 1 if 2 * n_rows <= most else 2 * -(-n_rows // (2 * most))
     return row_slices(n_rows, 1, -(-n_rows // n_blocks))
+
+
+def depth_of(slices: Iterable[slice]) -> int:
+    """Bound the height of a sum over blocks: rows in the longest plus blocks (F2)."""
+    lengths: list[int] = [rows.stop - rows.start for rows in slices]
+    return max(lengths) + len(lengths)
 
 
 def _total(weight: Array) -> float:

@@ -182,21 +182,22 @@ def _n_rows(block: Block) -> int:
 @reads(Reads.LABELS)
 def _with_labels(block: Block, y: Array, weight: Array) -> Block:
     # Norms of columns are over the rows that have a weight, so none are reused.
-    return replace(block, y=y, weight=weight, label_uncertainty=None, column_norms=None, cache=None)
+    return replace(block, y=y, weight=weight, label_uncertainty=None, column_norms=None, column_maxima=None, cache=None)
 
 
 @reads(Reads.LABELS)
 def _append_ones(block: Block) -> Block:
     def extended() -> Array:
         n, d = block.center.shape
-        center = np.empty((n, d + 1))
+        center = np.empty((n, d + 1), like=block.center)
         center[:, :d], center[:, d] = block.center, 1.0
         return center
 
     if block.cache is None or len(block.center) < block.n_rows:
-        return replace(block, center=extended(), column_norms=None, cache=None)
+        return replace(block, center=extended(), column_norms=None, column_maxima=None, cache=None)
     cache = block.cache.of_view("intercept")
-    return replace(block, center=cache.kept("center", extended, row_sized=True), column_norms=None, cache=cache)
+    center = cache.kept("center", extended, row_sized=True)
+    return replace(block, center=center, column_norms=None, column_maxima=None, cache=cache)
 
 
 @reads(Reads.LABELS)

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from ipub.certainty import possible_labels
 from ipub.estimators.fitted_state import fitted_parameter
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
+from ipub.estimators.outputs import like_input
 from ipub.flips import flip_distance
 from ipub.losses import LOSSES, Loss
 from ipub.prediction_status import prediction_status
@@ -262,6 +263,10 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Shape (m,): the score of ``classes_[1]``. With more than two classes, (m, n_classes): of each class against the
         others.
         """
+        return like_input(self._class_scores(X), X)  # type: ignore[no-any-return]
+
+    def _class_scores(self, X: Any) -> Array:
+        """Return what `decision_function` does, for further computation."""
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -270,9 +275,9 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
         With two classes by the sign of the score, with more the label with the highest score.
         """
-        scores = self.decision_function(X)
-        numbers = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[numbers])
+        scores = self._class_scores(X)
+        numbers = np.asarray((scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1))
+        return like_input(self.classes_[numbers], X)  # type: ignore[no-any-return]
 
     @available_if(_has_probability)
     def predict_proba(self, X: Any) -> Array:
@@ -281,12 +286,13 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         With more than two classes, the probabilities of each class against the others are divided by their sum, as in
         scikit-learn's `OneVsRestClassifier`.
         """
-        scores = self.decision_function(X)
+        scores = self._class_scores(X)
         if scores.ndim == 1:
-            return np.column_stack([self._loss.link(-scores), self._loss.link(scores)])
+            return like_input(np.column_stack([self._loss.link(-scores), self._loss.link(scores)]), X)  # type: ignore[no-any-return]
         alone = self._loss.link(scores)
         total = alone.sum(axis=1, keepdims=True)
-        return np.asarray(np.where(total > 0.0, alone / np.where(total > 0.0, total, 1.0), 1.0 / len(self.classes_)))
+        shares = np.where(total > 0.0, alone / np.where(total > 0.0, total, 1.0), 1.0 / len(self.classes_))
+        return like_input(shares, X)  # type: ignore[no-any-return]
 
     def decision_bounds(self, X: Any) -> Any:
         """Return (m, 2): bounds of the score of each row over all fillings of the holes.

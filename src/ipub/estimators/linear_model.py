@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.certificates import CERTIFICATES, Certificate
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine.device import is_foreign
 from ipub.errors import IpubError
 from ipub.estimators.fitted_state import (
     FITTED_WITH,
@@ -31,6 +32,7 @@ from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.progress import progress
 from ipub.reading import Parameters
+from ipub.reading.on_device import filled_rows, uncertain_rows
 from ipub.reading.sources import is_kept, long_table_of, pieces_to_predict, whole_to_predict
 from ipub.rounding import Array
 from ipub.training import Training, fit_training
@@ -104,27 +106,32 @@ class BoundedLinearModel(FrameOutput):
 
     def _scores(self, X: Any) -> Array:
         """Return the scores of rows under each model trained at the center, shape (m, K)."""
-        training, any_level = self.training_, self.handle_unknown == "any"
+        training, table = self.training_, long_table_of(X)
 
         def scores(frame: Any) -> Array:
-            return np.asarray(training.table.filled_rows(frame, any_level) @ training.coef.T + training.intercept)
+            result: Array = self._filled_rows(frame) @ training.coef.T + training.intercept
+            return result
 
-        table = long_table_of(X)
-        return (
-            scores(X)
-            if table is None
-            else np.concatenate(list(map(scores, pieces_to_predict(table, training.table.columns))))
-        )
+        if table is None:
+            return scores(X)
+        return np.concatenate(list(map(scores, pieces_to_predict(table, training.table.columns))))
+
+    def _filled_rows(self, X: Any) -> Array:
+        """Read rows to predict that are in one place, in memory or on a device."""
+        table = self.training_.table
+        if is_foreign(X) and table.scaling is None and table.columns.encoder is None:
+            on_device: Any = filled_rows(table, X)
+            return on_device  # type: ignore[no-any-return]
+        return table.filled_rows(X, self.handle_unknown == "any")
 
     def _score_bounds(self, X: Any) -> Array:
         """Bound the scores of rows, which may have holes of their own."""
         training, any_level = self.training_, self.handle_unknown == "any"
+        if is_foreign(X) and training.certificates and training.bounds_on_device:
+            return training.score_bounds(uncertain_rows(training.table, X))
         table = long_table_of(X)
         if table is None or is_kept(table):
-            rows = training.table.uncertain_rows(
-                X if table is None else whole_to_predict(table, training.table.columns), any_level
-            )
-            return training.score_bounds(rows, effort=self.effort, verbose=self.verbose)
+            return training.score_bounds(self._uncertain_rows(X), effort=self.effort, verbose=self.verbose)
         if any(certificate.row_by_row for certificate in training.certificates):
             raise IpubError(
                 "These bounds hold with a probability for all rows of one call, so the rows must be in memory: read "

@@ -5,12 +5,21 @@ from __future__ import annotations
 import importlib
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from ipub.engine.device import DeviceArray, is_foreign, library_of
 from ipub.errors import IpubError
 
 KINDS = ("default", "pandas", "polars")
+
+
+def like_input(values: Any, X: Any) -> Any:
+    """Return results for X as an array of its library, on its device, if X is of CuPy, PyTorch or the array API."""
+    if isinstance(values, DeviceArray):
+        return values.data
+    return library_of(X).array(values) if is_foreign(X) and values.dtype.kind in "fiub" else values
 
 
 class FrameOutput(BaseEstimator):
@@ -46,7 +55,8 @@ class FrameOutput(BaseEstimator):
         """Return bounds, or an array with these columns, in the output format that was set."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
         if kind == "default":
-            return values
+            return like_input(values, X)
+        values = np.asarray(values)
         try:
             library = importlib.import_module(kind)
         except ImportError as error:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
+from ipub.estimators.outputs import like_input
 from ipub.rounding import Array
 
 
@@ -151,7 +152,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
 
     def predict(self, X: Any) -> Array:
         """Return the prediction of each row by the model trained at the center; holes take `fill_values_`."""
-        return self._scores(X)[:, 0]
+        return like_input(self._scores(X)[:, 0], X)  # type: ignore[no-any-return]
 
     def predict_bounds(self, X: Any) -> Any:
         """Return (m, 2): bounds of the prediction of each row over all fillings of the holes.

@@ -134,7 +134,7 @@ class Loss(ABC):
 
     def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (no claim)
         """Bound the slope of every secant of the derivative between two scores in [lower, upper] (Theorem 4)."""
-        return np.zeros(lower.shape), np.full(upper.shape, np.inf)
+        return np.zeros_like(lower), np.full_like(upper, np.inf)
 
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
         """Bound the slope of every secant of the derivative from a score in [lower, upper] over at most `move`.

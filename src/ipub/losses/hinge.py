@@ -29,7 +29,7 @@ class Hinge(Loss):
         return np.where(y * t < 1.0, -y, 0.0)
 
     def curvature(self, y: Array, t: Array) -> Array:
-        return np.zeros(np.broadcast(y, t).shape)
+        return np.zeros_like(y * t)
 
     def conjugate(self, y: Array, a: Array) -> Array:
         b = a * y
@@ -60,7 +60,7 @@ class Hinge(Loss):
 
     def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         lowest, highest = self.derivative_range(y, lower, upper)
-        return np.zeros(lower.shape), np.where(lowest == highest, 0.0, np.inf)
+        return np.zeros_like(lower), np.where(lowest == highest, 0.0, np.inf)
 
     def derivative_line(self, y: Array, score: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
         # The kink is at y. The derivative minus h (t - y) stays within -y/2 ± 1/2 while h abs(t - y) <= 1.

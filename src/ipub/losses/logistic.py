@@ -78,7 +78,7 @@ class Logistic(Loss):
         if lowest >= 0.0 and highest <= 1.0 and p_lower > 0.0 and complement_lower > 0.0:
             bound = up(up(error * error) / down(p_lower * complement_lower)) * (1.0 + 8.0 * EPS)
             if bound <= NEGLIGIBLE_RESIDUAL:
-                return np.full(len(y), bound)
+                return np.full_like(p, bound)
         return self._residual_upper_by_row(y, lower, upper, a, p)
 
     def _residual_upper_by_row(self, y: Array, lower: Array, upper: Array, a: Array, p: Array) -> Array:
@@ -181,7 +181,8 @@ class Logistic(Loss):
         return np.ones_like(lower)
 
     def link(self, t: Array) -> Array:
-        return np.asarray(expit(t))
+        probability: Array = expit(t)
+        return probability
 
     def link_range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         return sigmoid_range(lower, upper)

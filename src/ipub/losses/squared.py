@@ -26,7 +26,7 @@ class Squared(Loss):
         return 2.0 * (t - y)
 
     def curvature(self, y: Array, t: Array) -> Array:
-        return np.full(np.broadcast(y, t).shape, 2.0)
+        return np.full_like(y * t, 2.0)
 
     def conjugate(self, y: Array, a: Array) -> Array:
         return a * (a - 4.0 * y) / 4.0

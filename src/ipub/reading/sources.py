@@ -52,8 +52,11 @@ def read_source(
     X_lower: ArrayLike | None = None,
     X_upper: ArrayLike | None = None,
     *target_bounds: ArrayLike | None,
+    on_device: bool = False,
 ) -> tuple[TrainingData, Any]:
     """Read the arguments of `fit`, from wherever the table is; nothing is changed.
+
+    With `on_device`, a long table of CuPy, PyTorch or the array API may stay where it is.
 
     Returns
     -------
@@ -71,7 +74,8 @@ def read_source(
         if not is_kept(table):
             return read_long_table(parameters, table, y, sample_weight), X
         X, y, sample_weight = table_in_memory(table, y, sample_weight)
-    return read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds), X
+    data = read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds, on_device=on_device)
+    return data, X
 
 
 def is_kept(table: LongTable) -> bool:

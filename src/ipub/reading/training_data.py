@@ -13,6 +13,7 @@ from ipub.engine import Rows
 from ipub.engine.long_table import LongTable
 from ipub.errors import IpubError
 from ipub.reading.labels import read_classes, read_targets, rows_of_models, target_intervals
+from ipub.reading.on_device import in_memory, read_on_device, stays_on_device
 from ipub.reading.parameters import Parameters
 from ipub.reading.table import Columns, LearntTable, learn_table, read_training_table
 from ipub.rounding import Array
@@ -59,6 +60,7 @@ def read_training_data(
     y_upper: ArrayLike | None = None,
     *,
     expected: Expected | None = None,
+    on_device: bool = False,
 ) -> TrainingData:
     """Read the arguments of `fit`; nothing is changed.
 
@@ -69,9 +71,16 @@ def read_training_data(
         As in `BoundedRegressor.fit` and `BoundedClassifier.fit`.
     expected : Expected, optional
         Columns and scaling that are fixed; else they are learnt from X.
+    on_device : bool
+        Whether a long table of CuPy, PyTorch or the array API may stay where it is; else it is read into memory.
     """
     if isinstance(X, (str, os.PathLike, LongTable)):
         raise IpubError("A table in files is read by the estimators themselves alone: read it into a DataFrame first.")
+    bounds = X_lower, X_upper, y_lower, y_upper
+    if on_device and expected is None and stays_on_device(parameters, X, *bounds):
+        return TrainingData(*read_on_device(parameters, X, y, sample_weight))
+    X, y, sample_weight = in_memory(X), in_memory(y), in_memory(sample_weight)
+    X_lower, X_upper, y_lower, y_upper = (in_memory(bound) for bound in bounds)
     y, radius = target_intervals(y, y_lower, y_upper)
     read = read_training_table(parameters, X, X_lower, X_upper, None if expected is None else expected.columns)
     n_rows = read.data.shape[0]

@@ -26,7 +26,7 @@ def fit_training(
     """Read the arguments of `fit`, train and certify; nothing is changed."""
     if not isinstance(parameters.uncertainty, str):
         parameters.uncertainty.check()
-    data, X = read_source(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds)
+    data, X = read_source(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds, on_device=True)
     return certify_as_promised(parameters, data, X, X_lower, X_upper)
 
 

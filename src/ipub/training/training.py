@@ -32,12 +32,14 @@ from ipub.certificates.row_levels import count_combinations
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, with_intercept_column
+from ipub.engine.array import device_memory, longer
+from ipub.engine.device import to_device
 from ipub.errors import IpubError
 from ipub.losses import Loss
-from ipub.parallel import row_slices, single_threaded_blas
+from ipub.parallel import longer_slices, row_slices, single_threaded_blas
 from ipub.problem import Problem
 from ipub.progress import progress
-from ipub.reading import LearntTable, Parameters, TrainingData
+from ipub.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic
 from ipub.solvers import solve
 from ipub.user_warnings import warn_user
@@ -227,7 +229,12 @@ class Training:
             )
 
     def score_bounds(
-        self, rows: IntervalMatrix, *, effort: float = EFFORT, verbose: int = 0, n_in_all: int | None = None
+        self,
+        rows: IntervalMatrix | DeviceIntervals,
+        *,
+        effort: float = EFFORT,
+        verbose: int = 0,
+        n_in_all: int | None = None,
     ) -> Array:
         """Bound the scores of rows, whose own cells may be uncertain, over all completions (Lemma 10).
 
@@ -236,8 +243,8 @@ class Training:
 
         Parameters
         ----------
-        rows : IntervalMatrix of shape (m, d)
-            As `table` reads them.
+        rows : IntervalMatrix or DeviceIntervals of shape (m, d)
+            As `table` reads them, or `ipub.reading.on_device`.
         effort : float
             Seconds of processor time that pointwise bounds may spend on a row, beyond a few retrainings. How far they
             come in that time depends on the machine: these bounds always hold, and may differ from call to call.
@@ -251,6 +258,8 @@ class Training:
         array of shape (m, 2), or (m, K, 2) if there is more than one model
         """
         self.check_certified()
+        if isinstance(rows, DeviceIntervals):
+            return self._score_bounds_on_device(rows)
         center, cells, missing_categories = self.extended(rows)
         if not self.models and any(each.needs_training for each in self.certificates):
             warn_user(
@@ -280,6 +289,25 @@ class Training:
                         combines_levels=not is_many,
                     )
                 )
+        return _by_model(parts)
+
+    @property
+    def bounds_on_device(self) -> bool:
+        """Whether rows on a device are bounded there: by certificates whose size does not grow with the table."""
+        needs = [certificate.needs for certificate in self.certificates]
+        keeps_rows = any(each.training_rows or each.training for each in needs)
+        is_plain = self.table.scaling is None and self.table.columns.encoder is None and not self.table.precision.any()
+        return is_plain and not keeps_rows and not any(certificate.row_by_row for certificate in self.certificates)
+
+    def _score_bounds_on_device(self, rows: DeviceIntervals) -> Array:
+        """Bound the scores of rows on a device, there."""
+        with device_memory(), longer_slices(longer(rows.center.library)), single_threaded_blas(rows.shape[1]):
+            center, cells, _ = self.extended(rows)
+            parts = []
+            for certificate, coef_bounds in to_device(
+                tuple(zip(self.certificates, self.coef_bounds, strict=True)), rows.center.library
+            ):
+                parts.append(bounds_of_uncertain_rows(certificate.score_bounds, center, cells, coef_bounds))
         return _by_model(parts)
 
     def _with_effort(self, effort: float) -> Training:
@@ -343,12 +371,12 @@ class Training:
         with progress("Retraining for each row", len(table), bool(verbose)) as report:
             return certificate.score_bounds(table, model, lambda done, _: report(done))
 
-    def extended(self, rows: IntervalMatrix) -> ExtendedRows:
+    def extended(self, rows: IntervalMatrix | DeviceIntervals) -> ExtendedRows:
         """Return the center of rows, with the column of the intercept, their uncertain cells and categories."""
         in_row, columns, _, radii = rows.cells(slice(0, rows.shape[0]))
-        center = rows.center_rows(slice(0, rows.shape[0]))
+        center: Any = rows.center_rows(slice(0, rows.shape[0]))
         if self.fit_intercept:
-            center = np.column_stack([center, np.ones(len(center))])
+            center = np.column_stack([center, np.ones(len(center), like=center)])
         return ExtendedRows(center, (in_row, columns, radii), rows.missing_categories)
 
     # --- what completions attain -------------------------------------------------------------------

@@ -48,11 +48,11 @@ class Uncertainty:
 
     def score_change(self, block: Block, w: Array) -> Array:  # noqa: ARG002 (nothing varies)
         """Return the greatest ``|(x''_i - x_i).w|`` of each row."""
-        return np.zeros(block.n_rows)
+        return np.zeros_like(block.y)
 
     def score_change_within(self, block: Block, limits: Array) -> Array:  # noqa: ARG002 (nothing varies)
         """Return the greatest ``|(x''_i - x_i).v|`` of each row over all v with ``|v_j| <= limits_j``."""
-        return np.zeros(block.n_rows)
+        return np.zeros_like(block.y)
 
     def column_change(self, block: Block, coefficients: Array) -> Any:  # noqa: ARG002 (nothing varies)
         """Return the greatest ``|sum_i c_i (x''_ij - x_ij)|`` of each column: what is added up over blocks."""

@@ -21,7 +21,7 @@ from ipub.certificates.slope.move_sets import FlippedRows, InverseError, Lineari
 from ipub.data.interval_matrix import Indices
 from ipub.linalg import Inverse, forms_upper, joint_form, root_form_upper, roots_upper
 from ipub.parallel import in_threads, row_slices
-from ipub.rounding import UNDERFLOW, Array, dot_bounds, down, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.rounding import UNDERFLOW, Array, dot_bounds, down, floats, overflow_means_unbounded, sum_error, sum_upper, up
 
 NEGLIGIBLE = 1e-9
 """A coordinate below this share of the largest is no divisor."""
@@ -162,7 +162,7 @@ class SlopeBounds(ScoreBounds):
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
-        X = np.asarray(X, dtype=float)
+        X = floats(X)
         most = GROUPED_ROWS if self.cells is None else CHUNK_ROWS
         chunks = [X[rows] for rows in row_slices(len(X), 1, most)] or [X]
         parts = in_threads(self._ends, chunks)
@@ -290,7 +290,8 @@ class SlopeBounds(ScoreBounds):
         products = (signs * along) @ signed.product_vectors
         products[:, signed.columns] += signs * (U @ signed.product_vectors.T)
         smaller = up(roots.sum(axis=1) + sum_error(np.abs(roots).sum(axis=1), roots.shape[1] + 2))
-        return np.asarray(np.fmin(total, up(smaller + self.proved.max_score_move(products))))
+        least: Array = np.fmin(total, up(smaller + self.proved.max_score_move(products)))
+        return least
 
     def cell_by_cell(self, U: Array, cells: CellTable) -> Array:
         """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7), and rows at a jump."""

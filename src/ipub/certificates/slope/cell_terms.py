@@ -161,7 +161,7 @@ def cell_generators(incomplete: IncompleteRows, loss: Loss, w: Array) -> Generat
     lower, upper = incomplete.score_lower[i], incomplete.score_upper[i]
     above, above_error = _derivative(incomplete, loss, i, down(lower + down(q)), up(upper + up(q)))
     below, below_error = _derivative(incomplete, loss, i, down(lower - up(q)), up(upper - down(q)))
-    each_row = np.arange(len(incomplete.y))
+    each_row = np.arange(len(incomplete.y), like=incomplete.y)
     at_centers = _derivative(incomplete, loss, each_row, incomplete.score_lower, incomplete.score_upper)
     center, center_error = (part[i] for part in at_centers)
     rise, level = 0.5 * above - 0.5 * below, 0.5 * above + 0.5 * below

@@ -53,12 +53,12 @@ class _ByColumn:
         length = most if np.count_nonzero(counts) * most <= FILLED_UP * len(columns) else PIECE
         pieces = -(-counts // length)
         shift = length * (np.cumsum(pieces) - pieces) - (np.cumsum(counts) - counts)
-        places = np.arange(len(columns)) + np.repeat(shift, counts)
+        places = np.arange(len(columns), like=columns) + np.repeat(shift, counts)
         return cls(np.argsort(columns, kind="stable"), places, length, pieces)
 
     def sorted(self, values: NDArray[T]) -> NDArray[T]:
         """Put values of the cells in place, 0 where there is none."""
-        placed = np.zeros(self.length * int(self.pieces.sum()), dtype=values.dtype)
+        placed = np.zeros(self.length * int(self.pieces.sum()), dtype=values.dtype, like=values)
         placed[self.places] = values[self.order]
         return placed
 
@@ -76,7 +76,7 @@ class _ByColumn:
         """Add up the pieces of each column."""
         if (self.pieces == 1).all():
             return parts
-        total = np.zeros((len(self.pieces), *parts.shape[1:]))
+        total = np.zeros((len(self.pieces), *parts.shape[1:]), like=parts)
         filled = np.flatnonzero(self.pieces)
         if self.pieces.max(initial=0) <= 1:
             total[filled] = parts

@@ -10,7 +10,7 @@ import numpy as np
 
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels, MissingCategories
-from ipub.engine.ops import sum_by_index, weighted_gram
+from ipub.engine.ops import sum_by_index, sum_height, weighted_gram
 from ipub.rounding import Array, sum_upper, up
 from ipub.uncertainty import CellMoves
 
@@ -97,7 +97,7 @@ class IncompleteRows:
     @cached_property
     def choices(self) -> MissingCategories:
         """The missing categories."""
-        rows = np.repeat(np.arange(len(self.y)), self.choice_counts)
+        rows = np.repeat(np.arange(len(self.y), like=self.y), self.choice_counts)
         return MissingCategories(rows, self.choice_categories, self.categories)
 
     @cached_property
@@ -108,7 +108,7 @@ class IncompleteRows:
     @cached_property
     def cell_rows(self) -> Indices:
         """Row of each uncertain cell."""
-        return np.repeat(np.arange(len(self.y)), self.cell_counts)
+        return np.repeat(np.arange(len(self.y), like=self.y), self.cell_counts)
 
     @property
     def at_jump(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -118,12 +118,12 @@ class IncompleteRows:
     @property
     def has_several_parts(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Whether a row has more than one uncertain cell or missing category."""
-        return np.asarray(self.cell_counts + self.choice_counts > 1)
+        return self.cell_counts + self.choice_counts > 1
 
     @property
     def roundings(self) -> int:
         """Of a sum over cells or rows, with what is multiplied in each term."""
-        return len(self.cell_columns) + len(self.choice_categories) + len(self.y) + 20
+        return sum_height(self.cell_columns) + len(self.choice_categories) + sum_height(self.y) + 20
 
     def column_sums(self, values: Array) -> Array:
         """Bound from above, for each column, the greatest sum of non-negative values of its cells."""
@@ -139,8 +139,8 @@ class IncompleteRows:
 
     def coordinate_sums(self, *pairs: tuple[Array, Array]) -> Array:
         """Bound ``sum_k rows_k |x_i| + cells_k e_j`` over the cells, for pairs (rows, cells) of non-negative values."""
-        rows = np.array([self.moves.sums_by_row(self.cell_rows, values, len(self.y)) for values, _ in pairs])
-        columns = np.array([self.column_sums(values) for _, values in pairs])
+        rows = np.stack([self.moves.sums_by_row(self.cell_rows, values, len(self.y)) for values, _ in pairs])
+        columns = np.stack([self.column_sums(values) for _, values in pairs])
         return up(sum_upper(sum_upper(rows, self.roundings) @ self.sizes, self.roundings) + columns)
 
     def leverages(self, inverse: Array) -> Leverages:

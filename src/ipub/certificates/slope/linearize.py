@@ -271,7 +271,7 @@ def row_lines(
     at = score_ranges(block, solution.w, uncertainty)
     row_move = moves.max_score_move_in(block)
     incomplete = np.flatnonzero(at.incomplete)
-    cell_move, move = np.zeros(len(row_move)), row_move.copy()
+    cell_move, move = np.zeros_like(row_move), row_move.copy()
     cell_move[incomplete] = sum_upper(
         uncertainty.score_change_within(block, move_limits)[incomplete], block.center.shape[1] + 1
     )
@@ -287,7 +287,7 @@ def row_lines(
         # A row that may have no weight adds nothing to the Hessian.
         least = np.where(block.label_uncertainty.weight_radius > 0.0, 0.0, least)
     slope, slope_radius = midpoint_and_radius(least, greatest)
-    fixed, radius = np.full(len(slope), np.nan), np.zeros(len(slope))
+    fixed, radius = np.full_like(slope, np.nan), np.zeros_like(slope)
     jumps = np.flatnonzero(~(greatest < np.inf))
     if len(jumps):
         _lay_over_jumps(block, loss, at, move, jumps, slope, slope_radius, fixed, radius)
@@ -312,7 +312,7 @@ def _lay_over_jumps(
     y, has_cells = block.y[jumps], at.incomplete[jumps]
     score, score_error = midpoint_and_radius(at.score_lower[jumps], at.score_upper[jumps])
     lower, upper = down(at.lower - move)[jumps], up(at.upper + move)[jumps]
-    anywhere = np.full(len(jumps), np.inf)
+    anywhere = np.full_like(score, np.inf)
     middle, sloping, half = loss.derivative_line(y, score, lower, upper)
     level, _, level_half = loss.derivative_line(y, score, -anywhere, anywhere)
     fixed[jumps] = np.where(has_cells, level, middle)

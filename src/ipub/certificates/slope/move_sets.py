@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from ipub.certificates.certificate import Certificate
 from ipub.engine import Block
 from ipub.linalg import Inverse, roots_upper
 from ipub.parallel import row_slices
-from ipub.rounding import Array, dot_bounds, down, overflow_means_unbounded, sum_upper, up
+from ipub.rounding import Array, dot_bounds, down, floats, overflow_means_unbounded, sum_upper, up
 
 FLIP_NUMBERS = 1 << 20
 """Products of rows with rows whose label may be wrong that are computed in one go."""
@@ -35,7 +36,7 @@ class NoMove(MoveSet):
     """The set that holds 0 alone."""
 
     def max_score_move(self, X: Array) -> Array:
-        return np.zeros(len(X))
+        return np.zeros(len(X), like=X)
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Ellipsoid(MoveSet):
 
     def max_score_move_in(self, block: Block) -> Array:
         # As `max_score_move`, with one bound of the rounding for all.
-        return up(self.inverse.norm_upper(block.center, block.column_norms) * self.radius)
+        return up(self.inverse.norm_upper(block.center, block.largest_cells) * self.radius)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class KnownRows(MoveSet):
         return cls({(row + 0.0).tobytes(): float(move) for row, move in zip(rows, moves, strict=True)})
 
     def max_score_move(self, X: Array) -> Array:
-        return np.array([self.moves.get((row + 0.0).tobytes(), np.inf) for row in X])
+        return np.array([self.moves.get((row + 0.0).tobytes(), np.inf) for row in np.asarray(X)])
 
     def max_score_move_in(self, block: Block) -> Array:
         # Of a row without weight nothing is known, and nothing needed: 0 times infinity would be NaN.
@@ -102,10 +103,10 @@ class Intersection(MoveSet):
 
     def max_score_move(self, X: Array) -> Array:
         # fmin passes over a NaN: each part bounds by itself.
-        return np.asarray(np.fmin.reduce([part.max_score_move(X) for part in self.parts]))
+        return reduce(np.fmin, (part.max_score_move(X) for part in self.parts))
 
     def max_score_move_in(self, block: Block) -> Array:
-        return np.asarray(np.fmin.reduce([part.max_score_move_in(block) for part in self.parts]))
+        return reduce(np.fmin, (part.max_score_move_in(block) for part in self.parts))
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class ProvedMoves:
         if self.ellipsoid is None:
             return largest
         # fmin passes over a NaN: each bounds by itself.
-        return np.asarray(np.fmin(largest, up(self.ellipsoid.norm_upper(X) * self.radius)))
+        return np.fmin(largest, up(self.ellipsoid.norm_upper(X) * self.radius))
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ class LinearizedMoves(MoveSet):
     flipped: FlippedRows | None
 
     def max_score_move(self, X: Array) -> Array:
-        X = np.asarray(X, dtype=float)
+        X = floats(X)
         with overflow_means_unbounded():
             U, size = X @ self.inverse, np.abs(X)
             low, high = dot_bounds(U, self.gradient)
@@ -223,4 +224,4 @@ class LinearizedMoves(MoveSet):
             half = up(sum_upper(np.abs(U) @ self.slack, X.shape[1] + 1) + roots_upper(self.form[None], U))
             half = up(half + self.inverse_error.upper(size))
             linear = up(np.maximum(np.abs(low), np.abs(high)) + half)
-            return np.asarray(np.fmin(self.proved.max_score_move(X), linear))
+            return np.fmin(self.proved.max_score_move(X), linear)
