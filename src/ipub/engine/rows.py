@@ -193,7 +193,7 @@ class _Gathered:
         self._numbers, self._most = 0, most
 
     def add(self, part: Any) -> None:
-        self._numbers += _count_numbers(part)
+        self._numbers += count_numbers(part)
         if self._numbers <= self._most:
             self._parts.append(part)
         else:
@@ -204,8 +204,8 @@ class _Gathered:
         return _concatenated(self._parts) if self._numbers <= self._most else None
 
 
-def _count_numbers(part: Any) -> int:
-    return sum(map(_count_numbers, part)) if isinstance(part, tuple) else int(np.size(part))
+def count_numbers(part: Any) -> int:
+    return sum(map(count_numbers, part)) if isinstance(part, tuple) else int(np.size(part))
 
 
 def _concatenated(parts: list[Any]) -> Any:

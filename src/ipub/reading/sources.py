@@ -41,6 +41,26 @@ def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
     return ParquetTable(X, verbose=verbose)
 
 
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask."""
+    return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
+
+
+def dask_table_of(X: Any, y: Any, sample_weight: Any) -> tuple[LongTable, Any, Any]:
+    """Return a Dask collection with its labels and weights as one table, and the names of their columns.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed; the message names the extra.
+    """
+    try:
+        from ipub.engine.dask import dask_table
+    except ImportError as error:
+        raise ImportError('Dask collections need dask and pandas: pip install "ipub[dask]".') from error
+    return dask_table(X, y, sample_weight)
+
+
 def is_kept(table: LongTable) -> bool:
     """Whether a table is so small that it is read into memory, once."""
     return table.is_local and table.n_rows * len(table.names) <= KEPT_CELLS
