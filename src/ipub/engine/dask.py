@@ -91,6 +91,10 @@ class DaskTable(LongTable):
         kept = client.persist(Bag(graph, name, len(keys)), optimize_graph=False)
         return DaskTable(dict(kept.dask), kept.__dask_keys__(), self.names, self.lengths, self.has_names, self.runs)
 
+    def release(self) -> None:
+        # Workers forget a value when the last reference to it is gone.
+        self.graph = {}
+
 
 def _listed(part: Any, function: Callable[..., Any], *args: Any) -> list[Any]:
     return [function(part, *args)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from time import monotonic
 from typing import Any
@@ -67,7 +68,7 @@ def _result(client: Any, value: Delayed) -> Any:
     """Wait for a result; a cluster that stays without workers, or is gone, raises an error."""
     from concurrent.futures import CancelledError
 
-    from distributed import KilledWorker
+    from distributed import KilledWorker, wait
 
     with warnings.catch_warnings():
         # Graphs hold what the kernels of a pass need, once; that may be large where fillings are evaluated.
@@ -75,12 +76,10 @@ def _result(client: Any, value: Delayed) -> Any:
         future = client.compute(value)
     limit, last_seen = float(dask.config.get("ipub.wait-for-workers", WAIT_FOR_WORKERS)), monotonic()
     try:
-        while True:
-            try:
-                return future.result(timeout=LOOK_AGAIN)
-            except TimeoutError:
-                if future.done():
-                    raise
+        while not future.done():
+            with suppress(TimeoutError):
+                wait(future, timeout=LOOK_AGAIN)
+                break
             if client.nthreads():
                 last_seen = monotonic()
             elif monotonic() - last_seen > limit:
@@ -89,6 +88,7 @@ def _result(client: Any, value: Delayed) -> Any:
                     f"The cluster has had no workers for {limit:g} seconds: start some and call the method again. How "
                     "long to wait is the Dask setting 'ipub.wait-for-workers'."
                 )
+        return future.result()
     except KilledWorker as error:
         raise IpubError(
             "Workers died again and again while they computed with one partition, perhaps for lack of memory: make the "

@@ -58,6 +58,8 @@ class FoldedRows(PieceRows):
 
     def clear_cache(self) -> None:
         """Let go of the blocks that are kept; the next pass decodes them again."""
+        if getattr(self, "_blocks", None) is not None:
+            self._blocks.release()
         self._caches, self._blocks, self._tried = None, None, False
 
     def _fold(self, finish: Callable[[list[Any]], Any], join: Callable[..., Any], kernel: Kernel, *args: Any) -> Any:

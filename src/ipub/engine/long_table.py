@@ -94,6 +94,10 @@ class LongTable(ABC):
         """
         return None
 
+    def release(self) -> None:
+        """Let go of what `kept` has kept: such a table is of no use afterwards."""
+        return
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""

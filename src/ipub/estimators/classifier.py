@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ipub.certainty import possible_labels
 from ipub.estimators.fitted_state import fitted_parameter
+from ipub.estimators.lazy import lazy_on_dask
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
 from ipub.flips import flip_distance
 from ipub.losses import LOSSES, Loss
@@ -256,6 +257,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         """
         return self._fit(X, y, sample_weight, X_lower, X_upper)
 
+    @lazy_on_dask
     def decision_function(self, X: Any) -> Array:
         """Return the score of each row under the model trained at the center; holes take `fill_values_`.
 
@@ -265,6 +267,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
+    @lazy_on_dask
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row under the model trained at the center.
 
@@ -275,6 +278,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         return np.asarray(self.classes_[numbers])
 
     @available_if(_has_probability)
+    @lazy_on_dask
     def predict_proba(self, X: Any) -> Array:
         """Return (m, n_classes): the probability of each class under the model trained at the center.
 
@@ -288,6 +292,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         total = alone.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0.0, alone / np.where(total > 0.0, total, 1.0), 1.0 / len(self.classes_)))
 
+    @lazy_on_dask
     def decision_bounds(self, X: Any) -> Any:
         """Return (m, 2): bounds of the score of each row over all fillings of the holes.
 
@@ -302,6 +307,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         return self._output(self._score_bounds(X), X)
 
     @available_if(_has_probability)
+    @lazy_on_dask
     def predict_proba_bounds(self, X: Any) -> Any:
         """Return (m, 2): bounds of the probability of ``classes_[1]`` over all fillings of the holes.
 
@@ -309,6 +315,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         """
         return self._output(probability_bounds(self._loss, self._score_bounds(X)), X)
 
+    @lazy_on_dask
     def predict_set(self, X: Any) -> Any:
         """Return (m, n_classes): which labels are possible, as some filling of the holes may give them.
 
