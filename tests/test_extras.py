@@ -53,6 +53,15 @@ def test_the_program_without_its_packages_names_the_extra_in_one_sentence(missin
     assert 'pip install "ipub[cli]"' in sentence
 
 
+def test_files_without_pyarrow_name_the_extra():
+    code = "from ipub import BoundedClassifier\nBoundedClassifier().fit('a.parquet', 'y')"
+    done = run_without({"pyarrow"}, code)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(
+        'ImportError: Parquet files are read with pyarrow: pip install "ipub['
+    )
+
+
 def test_a_fault_of_the_program_itself_is_not_taken_for_a_missing_extra():
     done = run_without({"sklearn"}, "from ipub.app.__main__ import main\nmain()")
     assert done.returncode == 1

@@ -36,6 +36,18 @@ def test_nothing_to_do_is_no_error_without_rich(total, capsys, monkeypatch):
     assert capsys.readouterr().err == "Working: 100%\n"
 
 
+def test_a_progress_inside_another_is_not_shown(capsys):
+    with progress("Outside", 2, True) as report:
+        with progress("Inside", 1, True) as inside:
+            inside(1)
+        report(2)
+    shown = capsys.readouterr().out
+    assert "Outside" in shown
+    assert "Inside" not in shown
+    run(True)
+    assert "Working" in capsys.readouterr().out
+
+
 def test_nothing_is_shown_unless_asked_for(capsys):
     run(False)
     assert capsys.readouterr() == ("", "")

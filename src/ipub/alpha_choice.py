@@ -18,7 +18,8 @@ from ipub.errors import IpubError
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, parameters_of
 from ipub.losses import Loss
 from ipub.progress import progress
-from ipub.reading import Parameters, read_training_data
+from ipub.reading import Parameters
+from ipub.reading.sources import read_source
 from ipub.rounding import Array
 from ipub.training import problem_of, train
 
@@ -140,7 +141,7 @@ def _rows_to_compare(
     parameters: Parameters, X: Any, y: Any, fit_arguments: dict[str, Any]
 ) -> tuple[tuple[Rows, ...], int]:
     """Return the rows of each model, all that count or a sample of them, in memory; and how many there are in all."""
-    data = read_training_data(parameters, X, y, **fit_arguments)
+    data, _ = read_source(parameters, X, y, **fit_arguments)
     whole = engine_of(data.rows[0])
     if data.rows[0].uncertain_labels:
         raise IpubError("Cross-validation needs labels that are certain: leave the rows of unknown labels out.")

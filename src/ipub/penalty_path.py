@@ -22,7 +22,8 @@ from ipub.engine import Block, Rows
 from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
 from ipub.progress import progress
-from ipub.reading import Parameters, TrainingData, as_numbers, center_sums, labels_of, read_training_data
+from ipub.reading import Parameters, TrainingData, as_numbers, center_sums, labels_of
+from ipub.reading.sources import read_source
 from ipub.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
 from ipub.training import Training, certify_as_promised, train
 
@@ -169,7 +170,7 @@ def penalty_path(
     if isinstance(alphas, Integral) and (alphas < 1 or alphas is True):
         raise IpubError(f"alphas is {alphas}: give how many values to try, at least 1, or the values.")
     parameters = replace(parameters_of(template), verbose=0)
-    data = read_training_data(parameters, X, y, **fit_arguments)
+    data, X = read_source(parameters, X, y, **fit_arguments)
     if chosen is None:
         chosen = _spaced_alphas(data.rows[0], int(alphas), parameters.fit_intercept)
     truth = None if y_test is None else _read_truth(data.classes, y_test, _num_samples(X_test))

@@ -20,24 +20,35 @@ def progress(description: str, total: float, is_shown: bool) -> Iterator[Callabl
     total : float
         What the last call reports.
     is_shown : bool
-        If false, nothing is shown, and rich is not imported.
+        If false, nothing is shown, and rich is not imported. Nor is anything shown inside another progress: a part of
+        what is shown already.
 
     Yields
     ------
     callable
         Takes how much of `total` is done.
     """
-    if not is_shown:
+    if not is_shown or _Shown.is_one:
         yield lambda done: None  # noqa: ARG005 (nothing to show)
         return
+    _Shown.is_one = True
     try:
-        from rich.progress import Progress
-    except ImportError:
-        yield _in_lines(description, total)
-        return
-    with Progress() as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        try:
+            from rich.progress import Progress
+        except ImportError:
+            yield _in_lines(description, total)
+            return
+        with Progress() as bar:
+            task = bar.add_task(description, total=total)
+            yield lambda done: bar.update(task, completed=done)
+    finally:
+        _Shown.is_one = False
+
+
+class _Shown:
+    """Whether a progress is shown."""
+
+    is_one = False
 
 
 def _in_lines(description: str, total: float) -> Callable[[float], None]:

@@ -7,6 +7,7 @@ from mutants import (
     draws,
     fillings,
     labels_and_rows,
+    pieces,
     promises,
     regions,
     row_sums,
@@ -27,4 +28,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *fillings.MUTANTS,
     *draws.MUTANTS,
     *promises.MUTANTS,
+    *pieces.MUTANTS,
 )

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ipub.alpha_choice import ALPHAS, AlphaChoice
 from ipub.app.predictions import median_width, sampled_predictions, share_certain
 from ipub.app.screen import err, say
+from ipub.app.training_tables import TrainingTable
 from ipub.column_effects import first_order_widths
 from ipub.io import tables
 from ipub.uncertainty import Budget
@@ -57,8 +57,7 @@ class Fit(NamedTuple):
     """A fitted BoundedClassifier or BoundedRegressor, its training table, and how long training and certifying took."""
 
     estimator: Any
-    X: pa.Table
-    y: NDArray[Any]
+    table: TrainingTable
     seconds: float
 
 
@@ -66,7 +65,8 @@ class Trials:
     """Fits with one setting changed, to say what it would give; none where a fit takes long."""
 
     def __init__(self, fit: Fit) -> None:
-        self.estimator, self.X, self.y, seconds = fit
+        self.estimator, self.table, seconds = fit
+        self.X, self.y = self.table.X, self.table.y
         self.rows = self.X.take(np.random.default_rng(0).permutation(self.X.num_rows)[:TRIED_ROWS])
         self.end = time.perf_counter() + (PATIENCE if seconds < QUICK else 0.0)
 
@@ -113,7 +113,7 @@ class Trials:
 def advise(trials: Trials, choice: AlphaChoice | None, command: SameCommand) -> None:
     """Name the columns that cause most of the width, and what can be done, with the command for each."""
     estimator, X = trials.estimator, trials.X
-    holes = dict(zip(X.column_names, tables.holes_of(X).sum(axis=0).tolist(), strict=True))
+    holes = trials.table.holes
     shares = column_shares(estimator, X)
     if shares:
         listed = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())

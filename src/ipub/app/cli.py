@@ -12,10 +12,9 @@ from typing import Annotated, Any, NoReturn
 import pyarrow as pa
 import typer
 import typer.core
-from numpy.typing import NDArray
 
 import ipub
-from ipub.alpha_choice import pick_alpha
+from ipub.alpha_choice import AlphaChoice, pick_alpha
 from ipub.app.advice import Fit, SameCommand
 from ipub.app.choices import check_choice, choose_loss, choose_uncertainty
 from ipub.app.demo import show_demo
@@ -29,14 +28,16 @@ from ipub.app.options import (
     WrongBy,
     WrongCells,
 )
-from ipub.app.predictions import cell_of, predictions_of, say_promise, summary_of
+from ipub.app.predictions import PredictedTable, cell_of, say_promise
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
+from ipub.app.training_tables import TrainingTable, feature_names, in_memory, open_training_table
 from ipub.certificates import CERTIFICATES, keeps_training_rows
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.experiments import SOURCES, reproduce
 from ipub.imputation_check import ImputationReport, imputation_report
 from ipub.io import tables
 from ipub.io.atomic import check_folder
+from ipub.io.long_tables import open_table
 from ipub.io.modelfile import load_with_metadata, save
 from ipub.io.tables import TableError
 from ipub.losses import LOSSES, loss_parameters
@@ -97,7 +98,9 @@ def main(
 @app.command()
 def fit(
     context: typer.Context,
-    train: Annotated[Path, typer.Argument(help="Training table: .csv, .tsv (or with .gz) or .parquet.")],
+    train: Annotated[
+        Path, typer.Argument(help="Training table: .csv, .tsv (or with .gz), .parquet, or a folder of .parquet.")
+    ],
     target: Annotated[str, typer.Option(help="Column to predict.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path("model.ipub"),
     loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSSES)}.")] = "auto",
@@ -142,50 +145,42 @@ def fit(
     check_choice("--scale", scale, ["none", "standard", "minmax"])
     check_folder(output)
     tables.check_not_overwritten(output, train, ranges)
-    X, y = _read_training_table(train, target, drop or [])
-    loss, reason = choose_loss(loss, y, target)
-    where = _intervals(X, intervals, ranges)
-    task = LOSSES[loss].task
-    kind = BoundedClassifier if task == "classification" else BoundedRegressor
-    estimator = kind(
-        loss,
-        l1_ratio=l1_ratio,
-        fit_intercept=not no_intercept,
-        certificate=None if certificate == "none" else certificate,
-        intervals=where,
-        interval_level=interval_level,
-        scale=None if scale == "none" else scale,
-        uncertainty=uncertainty,
-        verbose=int(draws > 0 and err.is_terminal),
-    )
-    of_losses = {"hinge_width": hinge_width, "huber_delta": huber_delta}
-    estimator.set_params(**{name: of_losses[name] for name in loss_parameters(task)})
-    choice = pick_alpha(estimator, X, y) if alpha is None else None
-    estimator.set_params(alpha=alpha if choice is None else choice.alpha)
-    start = time.perf_counter()
-    estimator.fit(X, y)
-    seconds = time.perf_counter() - start
-    save(estimator, output, {"target": target}, training_rows=keep_training_rows)
-    say(f"{train}: {len(y)} rows, {X.num_columns} features, target {target!r}")
-    say(f"Loss: {loss} ({reason})")
-    show_holes(X, where, interval_level)
-    show_training(Fit(estimator, X, y, seconds), choice, SameCommand(context))
-    say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
-    say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
+    with open_training_table(train, target, drop or []) as table:
+        loss, reason = choose_loss(loss, table.values, target)
+        task = LOSSES[loss].task
+        kind = BoundedClassifier if task == "classification" else BoundedRegressor
+        estimator = kind(
+            loss,
+            l1_ratio=l1_ratio,
+            fit_intercept=not no_intercept,
+            certificate=None if certificate == "none" else certificate,
+            intervals=_intervals(table.X, intervals, ranges),
+            interval_level=interval_level,
+            scale=None if scale == "none" else scale,
+            uncertainty=uncertainty,
+            verbose=int(draws > 0 and err.is_terminal),
+        )
+        of_losses = {"hinge_width": hinge_width, "huber_delta": huber_delta}
+        estimator.set_params(**{name: of_losses[name] for name in loss_parameters(task)})
+        choice = _pick_alpha(estimator, table) if alpha is None else None
+        estimator.set_params(alpha=alpha if choice is None else choice.alpha)
+        start = time.perf_counter()
+        estimator.fit(table.source, table.target)
+        seconds = time.perf_counter() - start
+        save(estimator, output, {"target": target}, training_rows=keep_training_rows)
+        say(f"{train}: {table.n_rows} rows, {table.X.num_columns} features, target {target!r}")
+        say(f"Loss: {loss} ({reason})")
+        show_holes(estimator, table)
+        show_training(Fit(estimator, table, seconds), choice, SameCommand(context))
+        say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
+        say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 
 
-def _read_training_table(train: Path, target: str, drop: list[str]) -> tuple[pa.Table, NDArray[Any]]:
-    """Return the features and the target of a training table."""
-    table = tables.read_table(train)
-    tables.check_names([target, *drop], table.column_names, str(train))
-    if target in drop:
-        raise TableError(f"--drop leaves out the target {target!r}: name another column to leave out.")
-    names = [name for name in table.column_names if name not in {target, *drop}]
-    if not names:
-        raise TableError(f"{train} has no column left to learn from beside the target {target!r}.")
-    y = tables.values_of(table, target, train)
-    X = tables.features_of(table, names, train, "Turn them into numbers or text, or leave them out with --drop.")
-    return X, y
+def _pick_alpha(estimator: Any, table: TrainingTable) -> AlphaChoice:
+    choice = pick_alpha(estimator, table.X, table.y)
+    if not table.is_streamed:
+        return choice
+    return replace(choice, reason=f"{choice.reason} on a sample of {table.X.num_rows} of {table.n_rows} rows")
 
 
 def _intervals(X: pa.Table, intervals: str, ranges: Path | None) -> Any:
@@ -199,7 +194,10 @@ def _intervals(X: pa.Table, intervals: str, ranges: Path | None) -> Any:
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file made by `ipub fit`.")],
-    test: Annotated[Path, typer.Argument(help="Table to predict: .csv, .tsv (or with .gz) or .parquet.")],
+    test: Annotated[
+        Path,
+        typer.Argument(help="Table to predict: .csv, .tsv (or with .gz), .parquet, or a folder of .parquet files."),
+    ],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write .csv, .tsv or .parquet.")] = None,
 ) -> None:
     """Predict the rows of a table, with bounds that hold for the training tables that the model was fitted for.
@@ -221,40 +219,41 @@ def predict(
         raise TableError(f"{model} was fitted without column names: fit it with `ipub fit`, or on a DataFrame.")
     encoder = estimator.encoder_
     categories = [] if encoder is None else [name for name in names if name not in encoder.names_of_numbers]
-    table = tables.read_table(test, categories)
-    tables.check_names(list(names), table.column_names, str(test))
-    ignored = [name for name in table.column_names if name not in names]
-    X = tables.features_of(table, list(names), test, "The model was trained on numbers or text: turn them into that.")
-    columns, quantity = predictions_of(estimator, X)
-    n_holed = int(tables.holes_of(X).any(axis=1).sum())
-    if output is None:
-        _show_predictions(columns, quantity)
-    else:
-        tables.write_table(output, columns)
-        say(f"Written to {output}" + (f"; lower and upper bound {quantity}" if quantity else ""))
+    with open_table(test, categories, verbose=int(err.is_terminal)) as table:
+        known = list(table.column_names if isinstance(table, pa.Table) else table.names)
+        tables.check_names(list(names), known, str(test))
+        found = PredictedTable(estimator, table, [str(name) for name in names], test)
+        if output is None:
+            for _ in found.pieces():
+                pass
+            _show_predictions(found.first, found.quantity, found.n_rows)
+        else:
+            tables.write_pieces(output, found.pieces())
+            quantity = found.quantity
+            say(f"Written to {output}" + (f"; lower and upper bound {quantity}" if quantity else ""))
+    ignored = [name for name in known if name not in names]
     if ignored:
         target = metadata.get("target")
         listed = ", ".join(f"{name} (the target)" if name == target else name for name in ignored[:10])
         note(f"Columns not used by the model: {listed}{', ...' if len(ignored) > 10 else ''}.")
-    if n_holed:
+    if found.n_holed:
         note(
-            f"{n_holed} of {table.num_rows} rows have missing cells themselves: predicted with each hole at the middle "
-            "of its interval, and bounded over all of it."
+            f"{found.n_holed} of {found.n_rows} rows have missing cells themselves: predicted with each hole at the "
+            "middle of its interval, and bounded over all of it."
         )
     if has_rows:
         note(f"{model} holds training rows: anyone who has the file can read them.")
-    say(f"{table.num_rows} rows: {summary_of(columns)}")
+    say(f"{found.n_rows} rows: {found.summary()}")
     say_promise(estimator)
 
 
-def _show_predictions(columns: dict[str, Any], quantity: str) -> None:
-    n_rows = len(columns["prediction"])
+def _show_predictions(columns: dict[str, Any], quantity: str, n_rows: int) -> None:
     table = new_table("row", *columns)
-    for i in range(min(n_rows, SHOWN_ROWS)):
+    for i in range(min(len(columns["prediction"]), SHOWN_ROWS)):
         table.add_row(str(i + 1), *(cell_of(columns[name][i].as_py(), OUTWARD.get(name)) for name in columns))
     out.print(table)
     if n_rows > SHOWN_ROWS:
-        say(f"... and {n_rows - SHOWN_ROWS} more rows; -o bounds.csv writes them all")
+        say(f"... and {n_rows - min(len(columns['prediction']), SHOWN_ROWS)} more rows; -o bounds.csv writes them all")
     if quantity:
         say(f"lower and upper bound {quantity}")
 
@@ -278,7 +277,9 @@ def check(
     """Check whether predictions are safe with an imputation: under any filling, under budgets, under draws."""
     check_choice("--imputer", imputer, list(FILLINGS))
     check_choice("--scale", scale, ["none", "standard", "minmax"])
-    X, y = _read_training_table(train, target, drop or [])
+    whole = tables.read_table(train)
+    read = in_memory(whole, feature_names(whole.column_names, train, target, drop or []), train, target)
+    X, y = read.X, read.y
     loss, reason = choose_loss("auto", y, target)
     kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
     estimator = kind(loss, scale=None if scale == "none" else scale)

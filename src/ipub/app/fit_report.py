@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,30 +13,31 @@ from ipub.alpha_choice import AlphaChoice
 from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, advise
 from ipub.app.predictions import median_width, sampled_predictions, say_promise, share_certain, summary_of
 from ipub.app.screen import new_table, note, out, say
-from ipub.data.holes import column_ranges
+from ipub.app.training_tables import TrainingTable
 from ipub.io import tables
 
 LARGE_COLUMN = 10.0
 """Greatest size of an unscaled column that causes no advice to scale."""
 
 
-def show_holes(X: pa.Table, where: Any, level: float) -> None:
+def show_holes(estimator: Any, table: TrainingTable) -> None:
     """Show where the missing cells are, and in which intervals they are taken to lie."""
-    holes, numbers = tables.holes_of(X), tables.numbers_of(X)
-    if not holes.any():
+    total = sum(table.holes.values())
+    if not total:
         say("Holes: none, so the width of the bounds is the error of training alone")
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ranges = column_ranges(tables.floats_of(numbers), where, level, numbers.column_names)
-    found = dict(zip(numbers.column_names, ranges, strict=True))
-    say(f"Holes: {holes.sum()} cells in {holes.any(axis=1).sum()} rows, taken to lie in these intervals")
-    table = new_table("column", "holes", "from", "to", left=["column"])
-    for name, count in zip(X.column_names, holes.sum(axis=0), strict=True):
+    encoder, ranges = estimator.encoder_, estimator.hole_ranges_
+    names = table.X.column_names if encoder is None else encoder.names_of_numbers
+    found = dict(zip(names, ranges if encoder is None else ranges[encoder.numbers], strict=True))
+    say(f"Holes: {total} cells in {table.n_holed} rows, taken to lie in these intervals")
+    shown = new_table("column", "holes", "from", "to", left=["column"])
+    for name, count in table.holes.items():
         if count:
             ends = [f"{end:.6g}" for end in found[name]] if name in found else ["any", "category"]
-            table.add_row(Text(name), str(count), *ends)
-    out.print(table)
+            shown.add_row(Text(name), str(count), *ends)
+    out.print(shown)
+    if table.is_streamed and (estimator.intervals == "quantile" or isinstance(estimator.intervals, dict)):
+        say("Quantiles are exact: those of all rows, not of a sample")
 
 
 def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand) -> None:
@@ -45,7 +45,8 @@ def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand) ->
 
     That takes less time than training did. How alpha was picked is said if there was a `choice`.
     """
-    estimator, X, y, seconds = fit
+    estimator, table, seconds = fit
+    X, y = table.X, table.y
     intercept = "" if estimator.fit_intercept else ", without intercept"
     how = "as requested" if choice is None else f"{choice.reason}; --alpha sets it"
     say(f"Penalty: alpha {estimator.alpha:g}, {how}")
@@ -57,11 +58,12 @@ def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand) ->
         return
     columns = sampled_predictions(estimator, X, seconds)
     n = len(columns["prediction"])
-    which = "On the training rows" if n == X.num_rows else f"On {n} of the {X.num_rows} training rows, drawn at random"
+    n_rows = table.n_rows
+    which = "On the training rows" if n == n_rows else f"On {n} of the {n_rows} training rows, drawn at random"
     say(f"{which}: {summary_of(columns)}")
     say_promise(estimator)
     _warn_of_one_class(columns, y)
-    if _is_wide(columns, y) and tables.holes_of(X).any():
+    if _is_wide(columns, y) and table.n_holed:
         advise(Trials(fit), choice, command)
 
 

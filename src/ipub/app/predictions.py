@@ -5,7 +5,8 @@ from __future__ import annotations
 import decimal
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from sklearn.base import is_classifier
 
 from ipub.app.screen import err, note, say
 from ipub.certainty import is_certain, possible_labels
+from ipub.engine.parquet import ParquetTable
 from ipub.estimators import probability_bounds
+from ipub.io import tables
 
 ROWS_AT_ONCE = 200
 """Rows bounded between two steps of the progress bar."""
@@ -81,17 +84,70 @@ def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray
     return np.concatenate([bound(X.take(part)) for part in bar])
 
 
+class PredictedTable:
+    """Predictions of a table, some rows at a time, and what is said of all of them.
+
+    Parameters
+    ----------
+    estimator : BoundedClassifier or BoundedRegressor
+    table : pyarrow.Table or ParquetTable
+    names : list of str
+        The features.
+    path : path
+        Named in errors.
+
+    Attributes
+    ----------
+    first : dict
+        Columns of the first rows, once they are predicted.
+    quantity : str
+        What is bounded.
+    n_rows, n_holed : int
+        Rows predicted so far, and those with missing cells among them.
+    """
+
+    def __init__(self, estimator: Any, table: pa.Table | ParquetTable, names: list[str], path: Path) -> None:
+        self.estimator, self.table, self.names, self.path = estimator, table, names, path
+        self.first: dict[str, Any] = {}
+        self.quantity = ""
+        self.n_rows = self.n_holed = 0
+        self._n_certain: int | None = None
+        self._widths: list[NDArray[Any]] = []
+
+    def pieces(self) -> Iterator[dict[str, Any]]:
+        """Predict, and yield the columns piece by piece."""
+        remedy = "The model was trained on numbers or text: turn them into that."
+        for frame in [self.table] if isinstance(self.table, pa.Table) else self.table.frames(self.names):
+            X = tables.features_of(frame, self.names, self.path, remedy)
+            columns, self.quantity = predictions_of(self.estimator, X)
+            self.first = self.first or columns
+            self.n_rows += X.num_rows
+            self.n_holed += int(tables.holes_of(X).any(axis=1).sum())
+            if "certain" in columns:
+                self._n_certain = (self._n_certain or 0) + columns["certain"].true_count
+            elif "lower" in columns:
+                self._widths.append(widths_of(columns))
+            yield columns
+
+    def summary(self) -> str:
+        """Say in one sentence how many predictions are certain, or how wide the bounds are."""
+        return _summary(self.n_rows, self._n_certain, np.concatenate(self._widths) if self._widths else None)
+
+
 def summary_of(columns: dict[str, Any]) -> str:
     """Say in one sentence how many predictions are certain, or how wide the bounds are."""
-    n = len(columns["prediction"])
-    if "certain" in columns:
-        n_certain = columns["certain"].true_count
+    n_certain = columns["certain"].true_count if "certain" in columns else None
+    return _summary(len(columns["prediction"]), n_certain, widths_of(columns) if "lower" in columns else None)
+
+
+def _summary(n: int, n_certain: int | None, widths: NDArray[Any] | None) -> str:
+    if n_certain is not None:
         if n_certain == 0:
             return "No prediction is certain"
         return f"{n_certain} of {n} predictions ({100 * n_certain / n:.0f} %) are certain"
-    if "lower" not in columns:
+    if widths is None:
         return "predicted without bounds, since the model was fitted without a certificate"
-    return f"the bounds of {n} predictions have a median width of {median_width(columns):.4g}"
+    return f"the bounds of {n} predictions have a median width of {np.median(widths):.4g}"
 
 
 def share_certain(columns: dict[str, Any]) -> float | None:
@@ -101,7 +157,13 @@ def share_certain(columns: dict[str, Any]) -> float | None:
 
 def median_width(columns: dict[str, Any]) -> float:
     """Return the median width of the bounds."""
-    return float(np.median(np.asarray(columns["upper"]) - np.asarray(columns["lower"])))
+    return float(np.median(widths_of(columns)))
+
+
+def widths_of(columns: dict[str, Any]) -> NDArray[Any]:
+    """Return the widths of the bounds."""
+    widths: NDArray[Any] = np.asarray(columns["upper"]) - np.asarray(columns["lower"])
+    return widths
 
 
 def say_promise(estimator: Any) -> None:

@@ -44,6 +44,8 @@ class DaskTable(LongTable):
         How many graphs have been run, and how many bytes this process has received.
     """
 
+    joins_elsewhere = True
+
     def __init__(
         self,
         graph: Graph,

@@ -24,12 +24,14 @@ BYTES_PER_CELL = 10
 
 
 class FoldedRows(PieceRows):
-    """Rows of a `LongTable` that is not local.
+    """Rows of a `LongTable` that joins results where its pieces are.
 
     The results of a kernel are added up piece by piece, then along the tree of `LongTable.fold`; only the total reaches
     this process. Blocks are kept where they are between passes if the table can keep them (`LongTable.kept`), and are
     decoded again in each pass if not.
     """
+
+    keeps_elsewhere = True
 
     _blocks: LongTable | None
     """Of which each piece is a list of blocks."""
@@ -58,8 +60,9 @@ class FoldedRows(PieceRows):
 
     def clear_cache(self) -> None:
         """Let go of the blocks that are kept; the next pass decodes them again."""
-        if getattr(self, "_blocks", None) is not None:
-            self._blocks.release()
+        blocks: LongTable | None = getattr(self, "_blocks", None)
+        if blocks is not None:
+            blocks.release()
         self._caches, self._blocks, self._tried = None, None, False
 
     def _fold(self, finish: Callable[[list[Any]], Any], join: Callable[..., Any], kernel: Kernel, *args: Any) -> Any:

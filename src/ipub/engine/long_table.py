@@ -34,6 +34,8 @@ class LongTable(ABC):
         Number of rows of each piece, in order; pieces without rows are allowed.
     is_local : bool
         Whether functions run in this process, so that values may be kept between passes without copies.
+    joins_elsewhere : bool
+        Whether `fold` joins results where the pieces are.
     has_names : bool
         Whether the names are the user's, and not made up for columns without names.
     """
@@ -41,6 +43,7 @@ class LongTable(ABC):
     names: tuple[str, ...]
     lengths: tuple[int, ...]
     is_local: bool = False
+    joins_elsewhere: bool = False
     has_names: bool = True
 
     @abstractmethod

@@ -82,25 +82,32 @@ class ParquetTable(LongTable):
                 yield result
 
     def frames(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield the pieces, one after the other."""
         wanted = self.names if columns is None else list(columns)
+        for name in wanted:
+            if isinstance(self.types[name], IpubError):
+                raise self.types[name]
+        return self._frames(wanted)
+
+    def _frames(self, wanted: Sequence[str]) -> Iterator[pa.Table]:
         waiting: list[pa.Table] = []
-        n_waiting, lengths = 0, iter(self.lengths)
-        length = next(lengths, 0)
+        n_waiting, number = 0, 0
         for file in self.files:
             for batch in file.batches(wanted) if file.n_rows else ():
                 part = as_types(batch.select(wanted), self.types)
                 waiting.append(part)
                 n_waiting += part.num_rows
-                while length and n_waiting >= length:
+                while number < len(self.lengths) and n_waiting >= self.lengths[number]:
                     joined = pa.concat_tables(waiting)
-                    yield joined.slice(0, length)
-                    waiting = [joined.slice(length)]
-                    n_waiting -= length
-                    length = next(lengths, 0)
+                    yield joined.slice(0, self.lengths[number])
+                    waiting = [joined.slice(self.lengths[number])]
+                    n_waiting -= self.lengths[number]
+                    number += 1
+        if number < len(self.lengths) or n_waiting:
+            raise IpubError(f"The files do not have the {self.n_rows:,} rows that they declare: write them again.")
 
     def whole(self, columns: Sequence[str]) -> pa.Table:
-        frames = list(self.frames(columns))
+        """Return columns of the whole table as they are, those among them that cannot be used too."""
+        frames = list(self._frames(columns))
         return pa.concat_tables(frames) if frames else pa.table({name: [] for name in columns})
 
     def _placed(self, error: IpubError, number: int) -> IpubError:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ipub.errors import DropColumn, IpubError, IpubWarning
@@ -109,18 +110,30 @@ def paths_of(source: Any) -> list[str]:
         path = Path(source)
         return _files_in(path) if path.is_dir() else [str(path)]
     if isinstance(source, pq.ParquetFile):
-        name = getattr(source.reader, "path", None) or getattr(getattr(source, "_source", None), "path", None)
-        raise IpubError(f"An open ParquetFile{f' ({name})' if name else ''} cannot be read again: give its path.")
-    files = getattr(source, "files", None)
-    if files is not None:
-        kind = getattr(getattr(source, "filesystem", None), "type_name", "local")
-        form = getattr(getattr(source, "format", None), "default_extname", "parquet")
-        if kind != "local" or form != "parquet":
-            raise IpubError(
-                f"The dataset is of {form} files on a {kind} file system: only local Parquet files are streamed."
-            )
-        return list(files)
-    return [str(path) for path in source]
+        raise IpubError("An open ParquetFile cannot be read again from its beginning: give its path.")
+    return _files_of(source) if isinstance(source, ds.Dataset) else [str(path) for path in source]
+
+
+def _files_of(dataset: Any) -> list[str]:
+    """Return the files of a dataset that holds nothing beside them."""
+    if not isinstance(dataset, ds.FileSystemDataset):
+        raise IpubError(f"A {type(dataset).__name__} is no dataset of files: give the path of Parquet files.")
+    where, kind = dataset.filesystem.type_name, dataset.format.default_extname
+    if where != "local" or kind != "parquet":
+        raise IpubError(
+            f"The dataset is of {kind} files in a {where} file system: only local Parquet files are streamed."
+        )
+    if getattr(dataset, "_scan_options", None):
+        raise IpubError("The dataset has a filter, which would not be used: write what it selects to Parquet files.")
+    files = list(dataset.files)
+    extra = set(dataset.schema.names) - set(pq.read_schema(files[0]).names) if files else set()
+    if extra:
+        raise IpubError(
+            "The dataset has the column {column}, which is not in its files but in the names of their folders: write "
+            "it into the files.",
+            column=sorted(extra)[0],
+        )
+    return files
 
 
 def _files_in(folder: Path) -> list[str]:
@@ -148,20 +161,26 @@ def _files_in(folder: Path) -> list[str]:
 def common_types(files: Sequence[ParquetFile], columns: Sequence[str] | None) -> dict[str, Any]:
     """Return the names of the columns, and the type in which each of them is read from every file.
 
-    Numbers of different types are read as float64, text of different types with dictionaries.
+    Numbers of different types are read as float64, text of different types with dictionaries. A column that cannot be
+    used has the error in place of its type: it is raised if the column is read.
 
     Raises
     ------
     IpubError
-        If a file lacks a column or has another one, a column holds numbers in one file and text in another, or a
-        column holds neither; the message names file and column.
+        If a file lacks a column or has another one; the message names file and column.
     """
     filled = [file for file in files if file.n_rows] or list(files[:1])
     first = filled[0]
     names = list(columns) if columns is not None else _names(first)
     for file in filled:
         _check_names(file, first, names, picked=columns is not None)
-    return {name: _common_type(name, filled) for name in names}
+    types: dict[str, Any] = {}
+    for name in names:
+        try:
+            types[name] = _common_type(name, filled)
+        except IpubError as error:
+            types[name] = error
+    return types
 
 
 def _names(file: ParquetFile) -> list[str]:
@@ -257,11 +276,11 @@ def _read_type(kind: Any) -> Any:
 
 
 def as_types(table: pa.Table, types: dict[str, Any]) -> pa.Table:
-    """Return the columns of a table in these types."""
+    """Return the columns of a table in these types; those that cannot be used as they are."""
     arrays = []
     for name in table.column_names:
         column, kind = table.column(name), types[name]
-        if column.type != kind:
+        if not isinstance(kind, IpubError) and column.type != kind:
             column = _cast(column, kind)
         arrays.append(column)
     return pa.table(arrays, names=table.column_names)

@@ -32,7 +32,7 @@ def lazy_on_dask(method: F) -> F:
 
 
 def _of_partitions(estimator: Any, X: Any, method: str) -> Any:
-    import dask
+    from dask.delayed import delayed
 
     training = estimator.training_
     if any(certificate.row_by_row for certificate in training.certificates if certificate is not None):
@@ -43,7 +43,7 @@ def _of_partitions(estimator: Any, X: Any, method: str) -> Any:
     without_rows = copy.deepcopy(estimator).set_output(transform="default")
     # All cells missing: any table of these columns has the same kind of result.
     none = _call(np.full((1, training.table.columns.n_features_in), np.nan), without_rows, method, training)[:0]
-    shared = dask.delayed(without_rows, traverse=False)
+    shared = delayed(without_rows, traverse=False)
     options = {"dtype": none.dtype, "meta": none}
     if not hasattr(X, "chunks"):
         return X.map_partitions(apply_method, shared, method, none, meta=none)

@@ -10,8 +10,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +67,15 @@ def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.T
     path = Path(path)
     if path.is_dir():
         raise TableError(f"{path} is a folder. Name a .csv, .tsv or .parquet file in it.")
-    suffix = _table_suffix(path)
+    suffix = table_suffix(path)
     path.open("rb").close()
     try:
-        table = pq.read_table(path, partitioning=None) if suffix == ".parquet" else _read_csv(path, suffix, text)
+        table = pq.read_table(path, partitioning=None) if suffix == ".parquet" else _read_csv(path, text)
     except (pa.ArrowException, UnicodeDecodeError, EOFError) as error:
         kind = "a Parquet" if suffix == ".parquet" else "a CSV"
-        raise TableError(f"{path} cannot be read as {kind} file: {_first_line(error)}") from error
-    table = _without_index(table, path)
-    _refuse_duplicate_names(table, path)
+        raise TableError(f"{path} cannot be read as {kind} file: {first_line(error)}") from error
+    table = without_index(table, path)
+    refuse_duplicate_names(table, path)
     if table.num_rows == 0:
         raise TableError(f"{path} has no rows below its header.")
     return table
@@ -83,22 +83,31 @@ def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.T
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
     """Write columns to a .csv, .tsv (also with .gz) or .parquet file, whole or not at all; None is an empty cell."""
+    write_pieces(path, [columns])
+
+
+def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as they come, with the same columns in all pieces, as `write_table` does."""
     path = Path(path)
-    suffix = _table_suffix(path)
-    table = pa.table(dict(columns))
-    with whole_file(path) as file:
-        if suffix == ".parquet":
-            pq.write_table(table, file)
-        elif path.suffix.lower() == ".gz":
-            with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as compressed:
-                _write_csv(table, compressed, SEPARATORS[suffix])
-        else:
-            _write_csv(table, file, SEPARATORS[suffix])
+    suffix = table_suffix(path)
+    with whole_file(path) as file, ExitStack() as stack:
+        goal: Any = file
+        writer: Any = None
+        if path.suffix.lower() == ".gz":
+            goal = stack.enter_context(gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0))
+        for piece in pieces:
+            table = pa.table(dict(piece))
+            if suffix != ".parquet":
+                _write_csv(table, goal, SEPARATORS[suffix], with_header=writer is None)
+                writer = goal
+                continue
+            writer = writer or stack.enter_context(pq.ParquetWriter(goal, table.schema))
+            writer.write_table(table)
 
 
 def check_table_path(path: str | os.PathLike[str]) -> None:
     """Raise an error, before any work is done, for a path that `write_table` could not write to."""
-    _table_suffix(Path(path))
+    table_suffix(Path(path))
     check_folder(path)
 
 
@@ -240,7 +249,8 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
-def _table_suffix(path: Path) -> str:
+def table_suffix(path: Path) -> str:
+    """Return the suffix that determines the format of a file."""
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     last = suffixes[-1] if suffixes else ""
     if last == ".gz" and len(suffixes) > 1 and suffixes[0] in SEPARATORS:
@@ -254,15 +264,21 @@ def _table_suffix(path: Path) -> str:
     )
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error, as a sentence."""
     return str(error).strip().split("\n", 1)[0].rstrip(".") + "."
 
 
-def _read_csv(path: Path, suffix: str, text: Collection[str]) -> pa.Table:
+def csv_options(path: Path) -> dict[str, Any]:
+    """Return how a CSV file is parsed; raise an error if it is empty."""
     if not _beginning(path).strip():
         raise TableError(f"{path} is empty: it needs a line with the names of the columns, and one for each row.")
+    return {"delimiter": _separator(path, table_suffix(path)), "newlines_in_values": True}
+
+
+def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
     kinds = dict.fromkeys(text, pa.string())
-    options = {"delimiter": _separator(path, suffix), "newlines_in_values": True}
+    options = csv_options(path)
     try:
         table = pa_csv.read_csv(
             path,
@@ -338,18 +354,21 @@ def _trimmed(column: pa.ChunkedArray, keeps_text: bool) -> pa.ChunkedArray:
     return trimmed
 
 
-def _without_index(table: pa.Table, path: Path) -> pa.Table:
+def without_index(table: pa.Table, path: Path, warns: bool = True) -> pa.Table:
+    """Leave out a column of row numbers, with a warning."""
     found = [j for j, name in enumerate(table.column_names) if name in INDEX_NAMES]
     if not found or len(found) == table.num_columns:
         return table
-    warn_user(
-        f"{path} has a column without a name (row numbers written by pandas?): left out.",
-        TableWarning,
-    )
+    if warns:
+        warn_user(
+            f"{path} has a column without a name (row numbers written by pandas?): left out.",
+            TableWarning,
+        )
     return table.select([j for j in range(table.num_columns) if j not in found])
 
 
-def _refuse_duplicate_names(table: pa.Table, path: Path) -> None:
+def refuse_duplicate_names(table: pa.Table, path: Path) -> None:
+    """Raise an error if two columns have the same name."""
     names = table.column_names
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
@@ -394,9 +413,10 @@ def _as_floats(column: pa.ChunkedArray) -> Array:
     return floats
 
 
-def _write_csv(table: pa.Table, file: Any, separator: str) -> None:
-    header = io.StringIO()
-    csv.writer(header, delimiter=separator, lineterminator="\n").writerow(table.column_names)
-    file.write(header.getvalue().encode())
+def _write_csv(table: pa.Table, file: Any, separator: str, with_header: bool) -> None:
+    if with_header:
+        header = io.StringIO()
+        csv.writer(header, delimiter=separator, lineterminator="\n").writerow(table.column_names)
+        file.write(header.getvalue().encode())
     options = pa_csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="needed")
     pa_csv.write_csv(table, file, options)

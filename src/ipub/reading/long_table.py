@@ -69,7 +69,6 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
             "one is read piece by piece: read it into a DataFrame first, or leave uncertainty at 'worst'."
         )
     summary = _Summary.of(parameters, table, features, y, sample_weight)
-    columns, learnt = _learn(parameters, table, features, summary, sample_weight)
     reader, total_weight = label_reader(
         parameters,
         summary.labels,
@@ -77,6 +76,7 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
         table.n_rows,
         lambda reader: _total_weight(table, reader),
     )
+    columns, learnt = _learn(parameters, table, features, summary, sample_weight)
     if parameters.scale is not None:
         learnt = _scaled(parameters, learnt, columns)
     holes = {column.name: column.n_holes for column in summary.columns}
@@ -89,7 +89,7 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
         [name for name, count in holes.items() if count],
         reader,
     )
-    kind = PieceRows if table.is_local else FoldedRows
+    kind = FoldedRows if table.joins_elsewhere else PieceRows
     rows = kind(table, row_reader, total_weight, holes, summary.drawn)
     nothing = np.zeros(0)
     models = rows_of_models(rows, Labels(nothing, nothing, reader.classes), parameters.max_label_errors)

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ipub.data.decoded_rows import TextColumn, decode_labels
 from ipub.engine.long_table import LongTable
 from ipub.engine.piece_reader import decode_weight
 from ipub.engine.slices import KEPT_CELLS
 from ipub.errors import IpubError
-from ipub.reading.long_table import check_names
+from ipub.reading.long_table import check_names, read_long_table
+from ipub.reading.parameters import Parameters
 from ipub.reading.table import Columns
+from ipub.reading.training_data import TrainingData, read_training_data
 
 
 def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
@@ -46,7 +49,7 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
 
 
-def dask_table_of(X: Any, y: Any, sample_weight: Any) -> tuple[LongTable, Any, Any]:
+def dask_table_of(X: Any, y: Any, sample_weight: Any) -> tuple[LongTable | None, Any, Any]:
     """Return a Dask collection with its labels and weights as one table, and the names of their columns.
 
     Raises
@@ -59,6 +62,39 @@ def dask_table_of(X: Any, y: Any, sample_weight: Any) -> tuple[LongTable, Any, A
     except ImportError as error:
         raise ImportError('Dask collections need dask and pandas: pip install "ipub[dask]".') from error
     return dask_table(X, y, sample_weight)
+
+
+def read_source(
+    parameters: Parameters,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    X_lower: ArrayLike | None = None,
+    X_upper: ArrayLike | None = None,
+    *target_bounds: ArrayLike | None,
+) -> tuple[TrainingData, Any]:
+    """Read the arguments of `fit`, from wherever the table is; nothing is changed.
+
+    Returns
+    -------
+    TrainingData
+    X
+        The table as it was given, or as a frame if it was a small one in files.
+    """
+    if is_dask(X):
+        table, y, sample_weight = dask_table_of(X, y, sample_weight)
+    else:
+        table = long_table_of(X, parameters.verbose)
+    if table is not None:
+        if any(bound is not None for bound in (X_lower, X_upper, *target_bounds)):
+            raise IpubError(
+                "X is a table in files or on a cluster, so X_lower, X_upper, y_lower and y_upper cannot be given: read "
+                "it into a DataFrame first."
+            )
+        if not is_kept(table):
+            return read_long_table(parameters, table, y, sample_weight), X
+        X, y, sample_weight = table_in_memory(table, y, sample_weight)
+    return read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds), X
 
 
 def is_kept(table: LongTable) -> bool:

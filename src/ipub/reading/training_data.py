@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ipub.data.scaling import Scaling
 from ipub.engine import Rows
+from ipub.engine.long_table import LongTable
+from ipub.errors import IpubError
 from ipub.reading.labels import read_classes, read_targets, rows_of_models, target_intervals
 from ipub.reading.parameters import Parameters
 from ipub.reading.table import Columns, LearntTable, learn_table, read_training_table
@@ -26,7 +29,7 @@ class TrainingData:
     rows : tuple of Rows
         The rows of each model: one, or, for more than two classes, one for each class against the others.
     weight : array of shape (n_rows,)
-        Weights of the rows of X, with the factors of the classes in them.
+        Weights of the rows of X, with the factors of the classes in them; empty if the rows are read piece by piece.
     classes : array or None
         The labels, sorted; None in a regression.
     """
@@ -67,6 +70,8 @@ def read_training_data(
     expected : Expected, optional
         Columns and scaling that are fixed; else they are learnt from X.
     """
+    if isinstance(X, (str, os.PathLike, LongTable)):
+        raise IpubError("A table in files is read by the estimators themselves alone: read it into a DataFrame first.")
     y, radius = target_intervals(y, y_lower, y_upper)
     read = read_training_table(parameters, X, X_lower, X_upper, None if expected is None else expected.columns)
     n_rows = read.data.shape[0]

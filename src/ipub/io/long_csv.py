@@ -1,0 +1,133 @@
+"""CSV files larger than memory: converted once to a Parquet file in a temporary folder."""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from ipub.io.tables import NULLS, TableError, csv_options, first_line, refuse_duplicate_names, without_index
+from ipub.progress import progress
+
+BLOCK_BYTES = 1 << 24
+"""Bytes of text that are read at a time: memory against calls."""
+DATES = (pa.date32(), pa.timestamp("ns"))
+KINDS = (pa.int64(), pa.bool_(), *DATES, pa.float64(), pa.string())
+"""Types of a column in the order in which they are tried, as PyArrow does for a whole file."""
+
+
+@contextmanager
+def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iterator[Path]:
+    """Convert a CSV file to Parquet for as long as the context is open.
+
+    The file is read twice: the first time to find the type of each column over all of its rows, so that it is that of
+    `read_table`. The temporary folder is removed in any case.
+
+    Parameters
+    ----------
+    path : Path
+        As for `read_table`.
+    text : collection of str
+        Columns that are text, whatever their cells look like.
+    verbose : int
+        Whether progress is shown.
+
+    Raises
+    ------
+    TableError
+        If the file is no table, or the disk is full.
+    """
+    with tempfile.TemporaryDirectory(prefix="ipub-") as folder:
+        goal = Path(folder) / "table.parquet"
+        try:
+            types: dict[str, pa.DataType] = {}
+            for batch in _batches(path, "Finding the types of columns", verbose):
+                for name in batch.column_names:
+                    types[name] = _type_of(batch.column(name), types.get(name), name in text)
+            if not types:
+                raise TableError(f"{path} has no rows below its header.")
+            schema = pa.schema([(name, _stored(kind)) for name, kind in types.items()])
+            with pq.ParquetWriter(goal, schema) as writer:
+                for batch in _batches(path, f"Converting {path.name} to Parquet", verbose):
+                    columns = [_cast(batch.column(name), kind) for name, kind in types.items()]
+                    writer.write_table(pa.table(columns, schema=schema))
+        except (pa.ArrowInvalid, UnicodeDecodeError, EOFError) as error:
+            raise TableError(f"{path} cannot be read as a CSV file: {first_line(error)}") from error
+        except OSError as error:
+            if error.errno != errno.ENOSPC and "No space left" not in str(error):
+                raise
+            raise TableError(
+                f"{path} is larger than memory, and there is no space to convert it in {tempfile.gettempdir()}: free "
+                "some, or set the environment variable TMPDIR to a folder with about as much space as the file takes."
+            ) from error
+        yield goal
+
+
+def _batches(path: Path, what: str, verbose: int) -> Iterator[pa.Table]:
+    """Yield the rows as text, without spaces around values and names; nulls where a cell is missing."""
+    options = csv_options(path)
+    with pa.input_stream(str(path), compression="detect") as stream:
+        header = pa_csv.open_csv(
+            stream, pa_csv.ReadOptions(block_size=BLOCK_BYTES), pa_csv.ParseOptions(**options)
+        ).schema.names
+    kinds = dict.fromkeys(header, pa.string())
+    with progress(what, path.stat().st_size, bool(verbose)) as report, path.open("rb") as file:
+        stream = pa.PythonFile(file)
+        source = pa.CompressedInputStream(stream, "gzip") if path.suffix.lower() == ".gz" else stream
+        reader = pa_csv.open_csv(
+            source,
+            pa_csv.ReadOptions(block_size=BLOCK_BYTES),
+            pa_csv.ParseOptions(**options),
+            pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True, column_types=kinds),
+        )
+        for number, batch in enumerate(reader):
+            table = pa.Table.from_batches([batch])
+            table = pa.table([_trimmed(column) for column in table.columns], names=[name.strip() for name in header])
+            refuse_duplicate_names(table, path)
+            report(file.tell())
+            if table.num_rows:
+                yield without_index(table, path, warns=number == 0 and what.startswith("Finding"))
+
+
+def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    trimmed = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.is_in(trimmed, value_set=pa.array(NULLS)), pa.scalar(None, pa.string()), trimmed)
+
+
+def _type_of(column: pa.ChunkedArray, before: Any, is_text: bool) -> Any:
+    """Return the first type that all values have, of these rows and of those before."""
+    if is_text:
+        return pa.string()
+    if before is None or pa.types.is_null(before):
+        before = KINDS[0] if column.null_count < len(column) else pa.null()
+    if column.null_count == len(column):
+        return before
+    for kind in KINDS[KINDS.index(before) :]:
+        with suppress(pa.ArrowInvalid):
+            column.cast(kind)
+            if kind == before or _contains(kind, before):
+                return kind
+    return pa.string()
+
+
+def _contains(kind: Any, before: Any) -> bool:
+    """Whether what was read before has the type too: whole numbers are floats, and everything is text."""
+    both_dates = kind in DATES and before in DATES
+    return bool(both_dates or (before == pa.int64() and kind == pa.float64()) or kind == pa.string())
+
+
+def _stored(kind: Any) -> Any:
+    """Return the type of a column in the file; without any value, that of numbers."""
+    return pa.float64() if pa.types.is_null(kind) else kind
+
+
+def _cast(column: pa.ChunkedArray, kind: Any) -> pa.ChunkedArray:
+    return column.cast(_stored(kind))
