@@ -2,7 +2,8 @@
 
 ``python -m benchmarks page`` runs all of them and writes ``docs/benchmarks.md``; interrupted, it continues where it
 stopped. ``python -m benchmarks page NAME...`` runs some of them and keeps the others on the page.
-What follows the name of a single benchmark and begins with ``--`` are its options; `useful` and `parquet` have some.
+What follows the name of a single benchmark and begins with ``--`` are its options; `useful`, `parquet` and
+`dask` have some.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ ALL = (
     "memory",
     "growth",
     "parquet",
+    "dask",
     "quantiles",
     "path",
     "cost",
@@ -52,8 +54,10 @@ def main() -> None:
     unknown = set(names) - set(ALL)
     if unknown:
         sys.exit(f"Unknown benchmark(s) {', '.join(sorted(unknown))}; there are {', '.join(ALL)}.")
-    if options and names not in (["useful"], ["parquet"]):
-        sys.exit(f"Unknown option(s) {' '.join(options)}: only useful and parquet have options, if they run alone.")
+    if options and names not in (["useful"], ["parquet"], ["dask"]):
+        sys.exit(
+            f"Unknown option(s) {' '.join(options)}: only useful, parquet and dask have options, if they run alone."
+        )
     screen = Screen(width=None if sys.stdout.isatty() else 120)
     screen.print(machine("threads as by default"))
     if has_page:

@@ -2,14 +2,15 @@
 
 import copy
 import operator
+import pickle
 
-import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 
+import dask
 from ipub import BoundedClassifier, BoundedRegressor, IpubError
 from ipub.engine import Reads, engine_of, reads
 from ipub.engine.dask import DaskTable, dask_table
@@ -76,6 +77,11 @@ def bounds_of(model, X):
     return model.predict_bounds(X) if isinstance(model, BoundedRegressor) else model.decision_bounds(X)
 
 
+def reloaded(model):
+    """Return a model without its training rows."""
+    return pickle.loads(pickle.dumps(model))
+
+
 def runs_of(model):
     rows = engine_of(model.training_.models[0].problem.rows)
     assert isinstance(rows, FoldedRows)
@@ -101,7 +107,7 @@ def test_bounds_are_those_of_the_table_in_memory(case):
     assert list(lazy.feature_names_in_) == features
     if label != "target":
         np.testing.assert_array_equal(lazy.classes_, memory.classes_)
-    assert_close(bounds_of(lazy, parts[features]).compute(), bounds_of(copy.deepcopy(memory), frame[features]))
+    assert_close(bounds_of(lazy, parts[features]).compute(), bounds_of(reloaded(memory), frame[features]))
 
 
 @pytest.fixture
@@ -158,7 +164,7 @@ def test_the_same_partitions_give_the_same_bits(numbers):
 
 def test_methods_for_rows_are_lazy_and_those_of_a_model_without_training_rows():
     frame = table()
-    memory = copy.deepcopy(BoundedClassifier().fit(frame[NUMBERS], frame["kind"]))
+    memory = reloaded(BoundedClassifier().fit(frame[NUMBERS], frame["kind"]))
     parts = dd.from_pandas(frame, npartitions=3)
     lazy = BoundedClassifier().fit(parts[NUMBERS], parts["kind"])
     with dask.config.set(scheduler=lambda *args, **options: pytest.fail("computed at once")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import pickle
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -40,7 +40,8 @@ def _of_partitions(estimator: Any, X: Any, method: str) -> Any:
             "These bounds hold with a probability for all rows of one call, so the rows must be in memory: give "
             "X.compute()."
         )
-    without_rows = copy.deepcopy(estimator).set_output(transform="default")
+    # As schedulers send it to workers: a pickle has no training rows.
+    without_rows = pickle.loads(pickle.dumps(estimator)).set_output(transform="default")
     # All cells missing: any table of these columns has the same kind of result.
     none = _call(np.full((1, training.table.columns.n_features_in), np.nan), without_rows, method, training)[:0]
     shared = delayed(without_rows, traverse=False)
