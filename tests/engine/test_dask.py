@@ -214,17 +214,18 @@ def addition_height(block):
 @reads(Reads.LABELS)
 def everything(block, parts):
     assert len(parts) == block.n_rows
+    assert (parts == block.y).all()
     return (block.y, parts)
 
 
 @reads(Reads.LABELS)
-def n_rows(block):
-    return np.arange(block.n_rows)
+def own_labels(block):
+    return block.y
 
 
 def rows_of(n_chunks, length=3):
     X = da.ones((n_chunks * length, 2), chunks=(length, 2)) * da.arange(n_chunks * length, chunks=length)[:, None]
-    y = da.arange(n_chunks * length, chunks=length) % 2
+    y = da.arange(n_chunks * length, chunks=length) % 7 % 2
     parsed, label, weight = dask_table(X, y)
     return read_long_table(parameters_of(BoundedClassifier()), parsed, label, weight).rows[0]
 
@@ -234,7 +235,9 @@ def test_the_depth_covers_the_tree_of_additions(n_chunks):
     rows = rows_of(n_chunks)
     (found,) = rows.reduce(addition_height)
     longest_block = 3
-    assert found.height + longest_block <= rows.depth <= longest_block + 2 + height(n_chunks)
+    # F2: the height is at most the depth less two.
+    assert longest_block - 1 + found.height <= rows.depth - 2
+    assert rows.depth == longest_block + 1 + height(n_chunks)
 
 
 @pytest.mark.parametrize("n_parts", [1, 7, 8, 9, 65])
@@ -249,7 +252,7 @@ def test_a_tree_joins_everything_once_in_order(n_parts):
 def test_what_is_too_much_is_not_gathered():
     rows = rows_of(10)
     received = rows.table.runs.bytes_received
-    per_block = rows.map(n_rows)
+    per_block = rows.map(own_labels)
     y, _ = rows.gather(everything, per_block)
     assert len(y) == 30
     assert rows.gather(everything, per_block, most=59) is None
