@@ -12,7 +12,8 @@ import pytest
 
 import dask
 from ipub import BoundedClassifier, BoundedRegressor, IpubError
-from ipub.engine import Reads, engine_of, reads
+from ipub.data.interval_matrix import IntervalMatrix
+from ipub.engine import MemoryRows, Reads, engine_of, reads, slices
 from ipub.engine.dask import DaskTable, dask_table
 from ipub.engine.dask_runs import FAN_IN, DaskRuns, folded, height
 from ipub.engine.folded_rows import FoldedRows
@@ -230,23 +231,28 @@ def rows_of(n_chunks, length=3):
     return read_long_table(parameters_of(BoundedClassifier()), parsed, label, weight).rows[0]
 
 
+def in_memory(n):
+    return MemoryRows(IntervalMatrix.from_bounds(np.ones((n, 2)), np.ones((n, 2))), np.ones(n))
+
+
 @pytest.mark.parametrize("n_chunks", [1, 2, FAN_IN, FAN_IN + 1, FAN_IN**2 + 1])
-def test_the_depth_covers_the_tree_of_additions(n_chunks):
+def test_the_depth_covers_the_tree_of_additions_and_is_not_less_than_in_memory(n_chunks, monkeypatch):
+    monkeypatch.setattr(slices, "BLOCK_ROWS", 3)
     rows = rows_of(n_chunks)
     (found,) = rows.reduce(addition_height)
     longest_block = 3
     # F2: the height is at most the depth less two.
     assert longest_block - 1 + found.height <= rows.depth - 2
-    assert rows.depth == longest_block + 1 + height(n_chunks)
+    assert rows.depth == max(longest_block + 1 + height(n_chunks), in_memory(3 * n_chunks).depth)
 
 
 @pytest.mark.parametrize("n_parts", [1, 7, 8, 9, 65])
 def test_a_tree_joins_everything_once_in_order(n_parts):
     graph, root = folded([("part", k) for k in range(n_parts)], operator.add)
-    parts = {("part", k): [k] for k in range(n_parts)}
-    assert DaskRuns().compute({**{key: (list, value) for key, value in parts.items()}, **graph}, root) == list(
-        range(n_parts)
-    )
+    parts = {("part", k): (list, [k]) for k in range(n_parts)}
+    assert DaskRuns().compute({**parts, **graph}, root) == list(range(n_parts))
+    heights = {("part", k): (Height,) for k in range(n_parts)}
+    assert DaskRuns().compute({**heights, **graph}, root).height <= height(n_parts)
 
 
 def test_what_is_too_much_is_not_gathered():
