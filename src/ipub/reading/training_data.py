@@ -70,8 +70,10 @@ def read_training_data(
     expected : Expected, optional
         Columns and scaling that are fixed; else they are learnt from X.
     """
-    if isinstance(X, (str, os.PathLike, LongTable)):
-        raise IpubError("A table in files is read by the estimators themselves alone: read it into a DataFrame first.")
+    if isinstance(X, (str, os.PathLike, LongTable)) or hasattr(X, "__dask_graph__"):
+        raise IpubError(
+            "A table in files or on a cluster is read by the estimators themselves alone: read it into a DataFrame first."
+        )
     y, radius = target_intervals(y, y_lower, y_upper)
     read = read_training_table(parameters, X, X_lower, X_upper, None if expected is None else expected.columns)
     n_rows = read.data.shape[0]
