@@ -72,7 +72,8 @@ def read_training_data(
     """
     if isinstance(X, (str, os.PathLike, LongTable)) or hasattr(X, "__dask_graph__"):
         raise IpubError(
-            "A table in files or on a cluster is read by the estimators themselves alone: read it into a DataFrame first."
+            "A table in files or on a cluster is read by the estimators themselves alone: read it into a DataFrame "
+            "first."
         )
     y, radius = target_intervals(y, y_lower, y_upper)
     read = read_training_table(parameters, X, X_lower, X_upper, None if expected is None else expected.columns)
