@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from ipub import IpubError
 from ipub.data.order_statistics import BIN_BITS, Bracket, ObservedColumn, QuantileSearch, count_in_brackets
 
 DRAW = {
@@ -75,3 +76,15 @@ def test_bins_cover_a_bracket_without_gaps():
         assert len(ends) <= 1 << BIN_BITS
         for (_, before), (after, _) in itertools.pairwise(ends):
             assert np.nextafter(before, np.inf) == after
+
+
+def test_a_column_that_changes_between_passes_is_no_endless_search():
+    column = ObservedColumn(100, 0.0, 1.0, np.zeros(0))
+    found = QuantileSearch({"a": column}, [0.05, 0.95])
+
+    def search_on():
+        while found.brackets():
+            found.update([count_in_brackets({"a": np.full(100, 2.0)}, found.brackets())])
+
+    with pytest.raises(IpubError, match="has changed"):
+        search_on()

@@ -18,6 +18,7 @@ import numpy as np
 
 from ipub.data.columns import bracket_of_sample, interpolated, ranks_of
 from ipub.data.interval_matrix import Indices
+from ipub.errors import IpubError
 from ipub.rounding import Array
 
 MOST_KEPT = 1 << 24
@@ -128,6 +129,10 @@ class _Target:
     value: float | None = None
 
 
+MOST_PASSES = 20
+"""More are never needed for a table that stays the same."""
+
+
 class QuantileSearch:
     """The search for quantiles of several columns: `brackets` for the next pass, then `update` with its counts.
 
@@ -154,6 +159,7 @@ class QuantileSearch:
     ) -> None:
         self.columns, self.probabilities, self.most_kept = columns, probabilities, most_kept
         self._targets: dict[tuple[str, int], _Target] = {}
+        self._passes = 0
         for name, column in columns.items():
             for probability in probabilities:
                 low, high, share = _guess(column, probability)
@@ -168,7 +174,16 @@ class QuantileSearch:
         return tuple(dict.fromkeys(found))
 
     def update(self, pieces: Iterable[Sequence[BracketCounts]]) -> None:
-        """Take the counts of all pieces, in the order of `brackets`."""
+        """Take the counts of all pieces, in the order of `brackets`.
+
+        Raises
+        ------
+        IpubError
+            If the counts of the passes do not belong together.
+        """
+        self._passes += 1
+        if self._passes > MOST_PASSES:
+            raise IpubError("The table has changed while it was read: leave it as it is, and call fit again.")
         brackets = self.brackets()
         below, inside = [0] * len(brackets), [0] * len(brackets)
         kept: list[list[Array]] = [[np.zeros(0)] for _ in brackets]

@@ -229,7 +229,8 @@ class RowReader:
     def _intervals(self, rows: DecodedRows) -> tuple[Array, tuple[Indices, Indices], Array, MissingCategories]:
         """Return the center, row and column of each interval, its radius, and the missing categories."""
         table, missing = self._encoded(rows)
-        i, j = np.nonzero(np.isnan(table))
+        # Faster than the places of a table of two dimensions, and in the same order.
+        i, j = np.divmod(np.flatnonzero(np.isnan(table)), self.n_features)
         if self.precision.any():
             return *self._blurred(table, i, j), missing
         center = table if self.scaling is None else self.scaling.rows(table)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from ipub.io.tables import NULLS, TableError, csv_options, first_line, refuse_duplicate_names, without_index
 from ipub.progress import progress
 
-BLOCK_BYTES = 1 << 24
+BLOCK_BYTES = 1 << 22
 """Bytes of text that are read at a time: memory against calls."""
 DATES = (pa.date32(), pa.timestamp("ns"))
 KINDS = (pa.int64(), pa.bool_(), *DATES, pa.float64(), pa.string())
