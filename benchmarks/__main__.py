@@ -23,6 +23,7 @@ ALL = (
     "memory",
     "growth",
     "parquet",
+    "dask",
     "quantiles",
     "path",
     "cost",
@@ -39,7 +40,7 @@ ALL = (
 )
 PAGE = "page"
 NOT_ON_PAGE = ("device",)
-WITH_OPTIONS = ("useful", "parquet", "device")
+WITH_OPTIONS = ("useful", "parquet", "dask", "device")
 
 
 def main() -> None:

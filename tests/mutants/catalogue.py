@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants import (
     arithmetic,
+    dask,
     draws,
     fillings,
     labels_and_rows,
@@ -31,4 +32,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *draws.MUTANTS,
     *promises.MUTANTS,
     *pieces.MUTANTS,
+    *dask.MUTANTS,
 )

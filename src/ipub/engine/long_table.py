@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,17 @@ class LongTable(ABC):
         Number of rows of each piece, in order; pieces without rows are allowed.
     is_local : bool
         Whether functions run in this process, so that values may be kept between passes without copies.
+    joins_elsewhere : bool
+        Whether `fold` joins results where the pieces are.
+    has_names : bool
+        Whether the names are the user's, and not made up for columns without names.
     """
 
     names: tuple[str, ...]
     lengths: tuple[int, ...]
     is_local: bool = False
+    joins_elsewhere: bool = False
+    has_names: bool = True
 
     @abstractmethod
     def map(self, function: Callable[..., Any], *args: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
@@ -53,6 +60,46 @@ class LongTable(ABC):
         columns : sequence of str, optional
             The columns that the frame must have; it may have others. All if left out.
         """
+
+    def fold(
+        self,
+        function: Callable[..., Any],
+        join: Callable[[Any, Any], Any],
+        *args: Any,
+        columns: Sequence[str] | None = None,
+    ) -> Any:
+        """Join what ``function(frame, *args)`` returns for the pieces, in one pass.
+
+        Parameters
+        ----------
+        function, *args, columns
+            As in `map`.
+        join : callable
+            Joins the results of consecutive pieces, ``join(first, second)``; it can be pickled. Results are joined in a
+            fixed tree of height `fold_depth`, where the pieces are.
+        """
+        return reduce(join, self.map(function, *args, columns=columns))
+
+    @property
+    def fold_depth(self) -> int:
+        """Greatest number of joins that a result goes through in `fold` (F2)."""
+        return len(self.lengths)
+
+    def kept(self, function: Callable[..., Any], *args: Any, n_bytes: int) -> LongTable | None:  # noqa: ARG002
+        """Return a table whose pieces are what `function` returns, kept where they are; None if they do not fit.
+
+        Parameters
+        ----------
+        function, *args
+            As in `map`.
+        n_bytes : int
+            About how much memory all results need.
+        """
+        return None
+
+    def release(self) -> None:
+        """Let go of what `kept` has kept: such a table is of no use afterwards."""
+        return
 
     @property
     def n_rows(self) -> int:

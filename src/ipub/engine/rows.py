@@ -57,6 +57,8 @@ class Rows(ABC):
         Whether any label is uncertain.
     max_wrong_labels : int
         At most so many labels of the whole table, in any rows, are wrong.
+    keeps_elsewhere : bool
+        Whether caches take memory of other machines, which is given back when training is over.
     """
 
     n_rows: int
@@ -65,6 +67,7 @@ class Rows(ABC):
     categories: tuple[Levels, ...] = ()
     uncertain_labels: bool = False
     max_wrong_labels: int = 0
+    keeps_elsewhere: bool = False
 
     @property
     @abstractmethod
@@ -193,7 +196,7 @@ class _Gathered:
         self._numbers, self._most = 0, most
 
     def add(self, part: Any) -> None:
-        self._numbers += _count_numbers(part)
+        self._numbers += count_numbers(part)
         if self._numbers <= self._most:
             self._parts.append(part)
         else:
@@ -204,8 +207,9 @@ class _Gathered:
         return _concatenated(self._parts) if self._numbers <= self._most else None
 
 
-def _count_numbers(part: Any) -> int:
-    return sum(map(_count_numbers, part)) if isinstance(part, tuple) else int(np.size(part))
+def count_numbers(part: Any) -> int:
+    """Return how many numbers a (named) tuple of arrays holds."""
+    return sum(map(count_numbers, part)) if isinstance(part, tuple) else int(np.size(part))
 
 
 def _concatenated(parts: list[Any]) -> Any:

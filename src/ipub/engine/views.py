@@ -12,7 +12,7 @@ import numpy as np
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import Levels
 from ipub.engine.block import Block, Reads, reads, reads_of, with_norms
-from ipub.engine.rows import Kernel, PerBlock, Rows
+from ipub.engine.rows import MOST_GATHERED, Kernel, PerBlock, Rows
 from ipub.errors import IpubError
 from ipub.rounding import Array
 
@@ -81,9 +81,22 @@ class View(Rows):
     def depth(self) -> int:
         return self.rows.depth
 
+    # Everything goes to the engine, which may add up and join where its blocks are.
+
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
-        through = _ThroughView(self.transform, len(self.args), kernel)
-        return self.rows.results(through, *self.args, *args)
+        return self.rows.results(self._through(kernel), *self.args, *args)
+
+    def reduce(self, kernel: Kernel, *args: Any) -> Any:
+        return self.rows.reduce(self._through(kernel), *self.args, *args)
+
+    def gather(self, kernel: Kernel, *args: Any, most: int = MOST_GATHERED) -> Any:
+        return self.rows.gather(self._through(kernel), *self.args, *args, most=most)
+
+    def reduce_and_gather(self, kernel: Kernel, *args: Any, most: int = MOST_GATHERED) -> tuple[Any, Any]:
+        return self.rows.reduce_and_gather(self._through(kernel), *self.args, *args, most=most)
+
+    def _through(self, kernel: Kernel) -> _ThroughView:
+        return _ThroughView(self.transform, len(self.args), kernel)
 
     def clear_cache(self) -> None:
         self.rows.clear_cache()

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ipub.certainty import possible_labels
 from ipub.estimators.fitted_state import fitted_parameter
+from ipub.estimators.lazy import lazy_on_dask
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
 from ipub.estimators.outputs import like_input
 from ipub.flips import flip_distance
@@ -241,9 +242,11 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
             NaN are the holes. A DataFrame may have columns of text or categories: each becomes one column of 0 and 1
             for each level, and where it is missing, it may be any level. A ``numpy.memmap`` is streamed from its file
             if neither `scale` nor `precision` is set. The path of a Parquet file, or of a folder of them, or a
-            ``pyarrow.dataset.Dataset``, may be larger than memory: it is streamed. No copy of the table is kept.
+            ``pyarrow.dataset.Dataset``, may be larger than memory: it is streamed. The rows of a Dask DataFrame or
+            array stay on its workers. No copy of the table is kept.
         y : array of shape (n_rows,), or str
-            Labels; if X is in files, the name of their column. With more than two classes, one model is trained for
+            Labels; if X is in files, the name of their column; if X is a Dask collection, another with the same
+            partitions, or the name of a column. With more than two classes, one model is trained for
             each class against the others. NaN or None raises an error unless `unknown_labels` is set.
         sample_weight : array of shape (n_rows,), or str, optional
             Weights of the rows; a row of weight 0 counts nowhere. If X is in files, the name of their column.
@@ -257,6 +260,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         """
         return self._fit(X, y, sample_weight, X_lower, X_upper)
 
+    @lazy_on_dask
     def decision_function(self, X: Any) -> Array:
         """Return the score of each row under the model trained at the center; holes take `fill_values_`.
 
@@ -270,6 +274,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
+    @lazy_on_dask
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row under the model trained at the center.
 
@@ -280,6 +285,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         return like_input(self.classes_[numbers], X)  # type: ignore[no-any-return]
 
     @available_if(_has_probability)
+    @lazy_on_dask
     def predict_proba(self, X: Any) -> Array:
         """Return (m, n_classes): the probability of each class under the model trained at the center.
 
@@ -294,6 +300,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         shares = np.where(total > 0.0, alone / np.where(total > 0.0, total, 1.0), 1.0 / len(self.classes_))
         return like_input(shares, X)  # type: ignore[no-any-return]
 
+    @lazy_on_dask
     def decision_bounds(self, X: Any) -> Any:
         """Return (m, 2): bounds of the score of each row over all fillings of the holes.
 
@@ -308,6 +315,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         return self._output(self._score_bounds(X), X)
 
     @available_if(_has_probability)
+    @lazy_on_dask
     def predict_proba_bounds(self, X: Any) -> Any:
         """Return (m, 2): bounds of the probability of ``classes_[1]`` over all fillings of the holes.
 
@@ -315,6 +323,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         """
         return self._output(probability_bounds(self._loss, self._score_bounds(X)), X)
 
+    @lazy_on_dask
     def predict_set(self, X: Any) -> Any:
         """Return (m, n_classes): which labels are possible, as some filling of the holes may give them.
 

@@ -33,7 +33,7 @@ from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.progress import progress
 from ipub.reading import Parameters
 from ipub.reading.on_device import filled_rows, uncertain_rows
-from ipub.reading.sources import is_kept, long_table_of, pieces_to_predict, whole_to_predict
+from ipub.reading.sources import is_dask, is_kept, long_table_of, pieces_to_predict, whole_to_predict
 from ipub.rounding import Array
 from ipub.training import Training, fit_training
 from ipub.uncertainty import Budget, Draws, RandomHoles
@@ -147,6 +147,10 @@ class BoundedLinearModel(FrameOutput):
 
     def _uncertain_rows(self, X: Any) -> IntervalMatrix:
         """Read rows to bound; those of a file into memory."""
+        if is_dask(X):
+            raise IpubError(
+                "This needs the rows in memory, and X is a Dask collection: choose some rows, and give X.compute()."
+            )
         training, table = self.training_, long_table_of(X)
         frame = X if table is None else whole_to_predict(table, training.table.columns)
         return training.table.uncertain_rows(frame, self.handle_unknown == "any")

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 
+from ipub.estimators.lazy import lazy_on_dask
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
 from ipub.estimators.outputs import like_input
 from ipub.rounding import Array
@@ -150,10 +151,12 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         """
         return self._fit(X, y, sample_weight, X_lower, X_upper, y_lower, y_upper)
 
+    @lazy_on_dask
     def predict(self, X: Any) -> Array:
         """Return the prediction of each row by the model trained at the center; holes take `fill_values_`."""
         return like_input(self._scores(X)[:, 0], X)  # type: ignore[no-any-return]
 
+    @lazy_on_dask
     def predict_bounds(self, X: Any) -> Any:
         """Return (m, 2): bounds of the prediction of each row over all fillings of the holes.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from ipub.data.scaling import Scaling
 from ipub.data.sentinels import SENTINELS, is_sentinel
 from ipub.data.table_summary import CATEGORY, ColumnSummary, joined_columns, summarize
 from ipub.data.validation import check_values
+from ipub.engine.folded_rows import FoldedRows
 from ipub.engine.long_table import LongTable, PerPiece
 from ipub.engine.piece_reader import LabelReader, PieceValues, RowReader, decode_weight, piece_values
 from ipub.engine.pieces import DrawnValues, PieceRows
@@ -89,7 +89,8 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
         [name for name, count in holes.items() if count],
         reader,
     )
-    rows = PieceRows(table, row_reader, total_weight, holes, summary.drawn)
+    kind = FoldedRows if table.joins_elsewhere else PieceRows
+    rows = kind(table, row_reader, total_weight, holes, summary.drawn)
     nothing = np.zeros(0)
     models = rows_of_models(rows, Labels(nothing, nothing, reader.classes), parameters.max_label_errors)
     return TrainingData(learnt, models, nothing, reader.classes)
@@ -129,8 +130,8 @@ class PieceSummary(NamedTuple):
 
     columns: tuple[ColumnSummary, ...]
     labels: LabelSummary
-    drawn: PieceValues
-    """The rows of the sample."""
+    drawn: list[PieceValues]
+    """The rows of the sample, piece by piece."""
 
 
 def summarize_piece(
@@ -146,13 +147,13 @@ def summarize_piece(
     values = piece_values(frame, features, label, weight)
     labels = LabelSummary.of(label, values.labels, values.weight, is_classified)
     is_counted = None if values.weight is None else values.weight > 0.0
-    return PieceSummary(summarize(values.rows, features, piece, is_counted), labels, values.take(drawn))
+    return PieceSummary(summarize(values.rows, features, piece, is_counted), labels, [values.take(drawn)])
 
 
 def joined_summaries(first: PieceSummary, second: PieceSummary) -> PieceSummary:
-    """Join the summaries of two pieces, the second of which follows; the rows drawn are those of the first."""
+    """Join the summaries of pieces, the second of which follow those of the first."""
     columns = joined_columns(first.columns, second.columns)
-    return PieceSummary(columns, first.labels.joined(second.labels), first.drawn)
+    return PieceSummary(columns, first.labels.joined(second.labels), first.drawn + second.drawn)
 
 
 class _Summary(NamedTuple):
@@ -172,15 +173,8 @@ class _Summary(NamedTuple):
         is_classified = parameters.loss.task == "classification"
         args = features, label, weight, is_classified, table.own_rows(places)
         numbers = PerPiece(tuple(range(len(table.lengths))))
-        drawn: list[PieceValues] = []
-
-        def found() -> Iterator[PieceSummary]:
-            for each in table.map(summarize_piece, numbers, *args):
-                drawn.append(each.drawn)
-                yield each
-
-        joined = reduce(joined_summaries, found())
-        return cls(joined.columns, joined.labels, DrawnValues(places, drawn))
+        joined = table.fold(summarize_piece, joined_summaries, numbers, *args)
+        return cls(joined.columns, joined.labels, DrawnValues(places, joined.drawn))
 
     def sample(self, name: str) -> Array:
         """Return the numbers of a column in the sample, in the rows that count, sorted."""
@@ -209,12 +203,13 @@ def _learn(
         return _columns(table, summary, chosen, {numbers[j].name for j in by_quantile}, level, weight)
 
     intervals, precision = parameters.intervals, parameters.precision
-    encoder, names = None, [column.name for column in numbers]
+    encoder, names = None, [column.name for column in numbers] if table.has_names else None
     if any(is_category):
         levels = [None if column.levels is None else column.levels.levels() for column in summary.columns]
         encoder = TableEncoder(features, tuple(levels))
         intervals, precision = encoder.by_name(intervals, "intervals"), encoder.by_name(precision, "precision")
-    columns = Columns(parameters.kind, len(features), np.array(features, dtype=object), encoder)
+    names_in = np.array(features, dtype=object) if table.has_names else None
+    columns = Columns(parameters.kind, len(features), names_in, encoder)
     ranges = ranges_of_columns(summaries, len(numbers), intervals, level, names)
     middle = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
     precisions = column_precision(precision, len(numbers), names)
@@ -354,13 +349,21 @@ def _scaled(parameters: Parameters, learnt: LearntTable, numbers: Sequence[Colum
 # --- weights ---------------------------------------------------------------------------------------
 
 
-def _total_weight(table: LongTable, reader: LabelReader) -> tuple[ExactSum, float, float]:
-    found = list(table.map(sum_weights, reader, columns=reader.columns))
-    total = reduce(ExactSum.joined, (each[0] for each in found))
-    return total, min(each[1] for each in found), max(each[2] for each in found)
+def _total_weight(table: LongTable, reader: LabelReader) -> WeightSums:
+    found: WeightSums = table.fold(sum_weights, joined_weights, reader, columns=reader.columns)
+    return found
 
 
-def sum_weights(frame: Any, reader: LabelReader) -> tuple[ExactSum, float, float]:
+WeightSums = tuple[ExactSum, float, float]
+"""The exact sum of weights, and the least and the greatest positive one."""
+
+
+def joined_weights(first: WeightSums, second: WeightSums) -> WeightSums:
+    """Join what two pieces have."""
+    return first[0].joined(second[0]), min(first[1], second[1]), max(first[2], second[2])
+
+
+def sum_weights(frame: Any, reader: LabelReader) -> WeightSums:
     """Return the exact sum of the weights of a piece, and the least and the greatest positive one."""
     values = piece_values(frame, (), reader.name, reader.weight)
     weight = reader.read(values.labels, values.weight)[1]

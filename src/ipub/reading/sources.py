@@ -44,6 +44,26 @@ def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
     return ParquetTable(X, verbose=verbose)
 
 
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask."""
+    return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
+
+
+def dask_table_of(X: Any, y: Any, sample_weight: Any) -> tuple[LongTable | None, Any, Any]:
+    """Return a Dask collection with its labels and weights as one table, and the names of their columns.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed; the message names the extra.
+    """
+    try:
+        from ipub.engine.dask import dask_table
+    except ImportError as error:
+        raise ImportError('Dask collections need dask and pandas: pip install "ipub[dask]".') from error
+    return dask_table(X, y, sample_weight)
+
+
 def read_source(
     parameters: Parameters,
     X: Any,
@@ -64,12 +84,15 @@ def read_source(
     X
         The table as it was given, or as a frame if it was a small one in files.
     """
-    table = long_table_of(X, parameters.verbose)
+    if is_dask(X):
+        table, y, sample_weight = dask_table_of(X, y, sample_weight)
+    else:
+        table = long_table_of(X, parameters.verbose)
     if table is not None:
         if any(bound is not None for bound in (X_lower, X_upper, *target_bounds)):
             raise IpubError(
-                "X is a table in files, so X_lower, X_upper, y_lower and y_upper cannot be given: read it into a "
-                "DataFrame first."
+                "X is a table in files or on a cluster, so X_lower, X_upper, y_lower and y_upper cannot be given: read "
+                "it into a DataFrame first."
             )
         if not is_kept(table):
             return read_long_table(parameters, table, y, sample_weight), X

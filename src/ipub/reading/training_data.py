@@ -74,8 +74,11 @@ def read_training_data(
     on_device : bool
         Whether a long table of CuPy, PyTorch or the array API may stay where it is; else it is read into memory.
     """
-    if isinstance(X, (str, os.PathLike, LongTable)):
-        raise IpubError("A table in files is read by the estimators themselves alone: read it into a DataFrame first.")
+    if isinstance(X, (str, os.PathLike, LongTable)) or hasattr(X, "__dask_graph__"):
+        raise IpubError(
+            "A table in files or on a cluster is read by the estimators themselves alone: read it into a DataFrame "
+            "first."
+        )
     bounds = X_lower, X_upper, y_lower, y_upper
     if on_device and expected is None and stays_on_device(parameters, X, *bounds):
         return TrainingData(*read_on_device(parameters, X, y, sample_weight))

@@ -27,7 +27,9 @@ def fit_training(
     if not isinstance(parameters.uncertainty, str):
         parameters.uncertainty.check()
     data, X = read_source(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds, on_device=True)
-    return certify_as_promised(parameters, data, X, X_lower, X_upper)
+    training = certify_as_promised(parameters, data, X, X_lower, X_upper)
+    training.release_caches()
+    return training
 
 
 def certify_as_promised(

@@ -31,7 +31,7 @@ from ipub.certificates.around_filling import BudgetMoves, MovableRows, RandomMov
 from ipub.certificates.row_levels import count_combinations
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
-from ipub.engine import Rows, with_intercept_column
+from ipub.engine import Rows, engine_of, with_intercept_column
 from ipub.engine.array import device_memory, longer
 from ipub.engine.device import to_device
 from ipub.errors import IpubError
@@ -396,6 +396,7 @@ class Training:
             self._attained(k, center, cells, missing_categories, keep_completions, verbose)
             for k in range(len(self.certificates))
         ]
+        self.release_caches()
         pairs: list[Any] = [part.completions for part in parts]
         if len(parts) > 1 and keep_completions:
             pairs = [[list(each) for each in zip(*pairs, strict=True)]]
@@ -461,6 +462,12 @@ class Training:
             )
         bounds = attained_within_budget(problem, solution, movable, moves, center, radius=radius, progress=report)
         return Attained(bounds, [], np.zeros((len(center), 2), dtype=bool))
+
+    def release_caches(self) -> None:
+        """Give back memory of other machines that engines use between passes."""
+        for model in self.models:
+            if engine_of(model.problem.rows).keeps_elsewhere:
+                model.problem.rows.clear_cache()
 
     def unchanged_models(self) -> tuple[TrainedModel, ...]:
         """Return the training problems and their solutions, if the training table is unchanged.
