@@ -52,6 +52,7 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
         X, scores = (client.persist(_collection(length, what)) for what in ("rows", "scores"))
         table, targets = X.compute(), scores.compute()
         test = np.random.default_rng(1).normal(size=(N_TEST, N_COLUMNS))
+        _fitted(BoundedClassifier(), X.blocks[0], scores.blocks[0] > 0.0)  # workers import what they need
         for loss in given.losses:
             is_regression = loss in ("squared_error", "huber")
             model = BoundedRegressor if is_regression else BoundedClassifier
