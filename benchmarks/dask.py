@@ -45,7 +45,7 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
     lines = Lines(console, title, *columns, "difference")
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0, silence_logs=50
         ) as cluster,
         Client(cluster) as client,
     ):
