@@ -45,13 +45,14 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
     lines = Lines(console, title, *columns, "difference")
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0, silence_logs=50
         ) as cluster,
         Client(cluster) as client,
     ):
         X, scores = (client.persist(_collection(length, what)) for what in ("rows", "scores"))
         table, targets = X.compute(), scores.compute()
         test = np.random.default_rng(1).normal(size=(N_TEST, N_COLUMNS))
+        _fitted(BoundedClassifier(), X.blocks[0], scores.blocks[0] > 0.0)  # workers import what they need
         for loss in given.losses:
             is_regression = loss in ("squared_error", "huber")
             model = BoundedRegressor if is_regression else BoundedClassifier

@@ -1,9 +1,11 @@
 """Dask on a cluster of processes: workers that are killed change nothing, and nobody holds more than a few blocks."""
 
+import gc
 import os
 import pickle
 import resource
 import signal
+import time
 import tracemalloc
 
 import dask.array as da
@@ -31,7 +33,7 @@ def client():
     with (
         dask.config.set(settings),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0, silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -123,16 +125,20 @@ def test_bounds_are_computed_on_workers(client, small, expected):
     np.testing.assert_array_equal(found.compute(), without_rows.decision_bounds(small[0].compute()))
 
 
+def kept_blocks(dask_scheduler):
+    """Return the keys of blocks that the scheduler knows."""
+    return [key for key in map(str, dask_scheduler.tasks) if "blocks_of_piece" in key]
+
+
 def test_blocks_are_given_back_after_fit(client, small):
     model = BoundedClassifier(certificate="sphere").fit(*small)
-    client.sync(_nothing)
-    kept = client.run_on_scheduler(lambda dask_scheduler: [k for k in map(str, dask_scheduler.tasks) if "blocks_" in k])
+    end = time.monotonic() + 20.0
+    # A client tells the scheduler a little later; models of other tests may wait for the garbage collector.
+    while client.run_on_scheduler(kept_blocks) and time.monotonic() < end:
+        gc.collect()
+        time.sleep(0.1)
+    assert not client.run_on_scheduler(kept_blocks)
     assert runs_of(model).count
-    assert not kept
-
-
-async def _nothing():
-    """Let the client send what it has to say."""
 
 
 def wide_chunk(seed, n, d, label):
