@@ -11,6 +11,7 @@ from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
 from ipub.certificates.row_sums.prove import (
     MOST_NARROWED,
     MOST_NARROWED_OF_JUMPS,
+    MOST_NARROWED_REFINED,
     can_be_narrowed,
     narrowed,
     prove_ranges,
@@ -108,7 +109,7 @@ def _proved_bounds(at_w: Ranges, widths: Array | None) -> RowSumBounds | None:
         return None
     if proved is None:
         return None
-    most = MOST_NARROWED if widths is None else 1
+    most = 1 if widths is not None else MOST_NARROWED_REFINED if proved.n_refined else MOST_NARROWED
     path = narrowed(proved.ranges, most, proved.n_refined)
     ranges = path
     if at_w.table.missing:

@@ -22,23 +22,20 @@ are narrower than that, ranges may close as they are, and else perhaps with refi
 N_SAMPLED = 64
 """Directions in that sample."""
 
-GROWTH = (0.015, 0.06)
+GROWTH = (0.03, 0.06)
 """A range that does not close is made wider than what was found by the share by which it did not: between these."""
 
-MOST_ROUNDS = 20
-"""How often they are made wider, at most."""
+MOST_ROUNDS, MOST_ROUNDS_REFINED = 9, 5
+"""How often they are made wider, at most; and how often with refined multipliers, from where that has ended."""
 
-MOST_ROUNDS_ALIKE = 10
-"""The same where a similar table has shown how wide to begin."""
-
-PATIENCE = 3
+PATIENCE = 2
 """Ranges are given up if neither the worst nor the median of their row sums has come closer in so many rounds."""
 
 MOST_WIDENED = 4.0
 """Ranges that have become wider than this many times the first (the median) are given up."""
 
-MOST_NARROWED = 4
-"""How often proved ranges are narrowed by their own row sums, at most."""
+MOST_NARROWED, MOST_NARROWED_REFINED = 4, 2
+"""How often proved ranges are narrowed by their own row sums, at most; and with refined multipliers."""
 
 MOST_NARROWED_OF_JUMPS = 16
 """The same where derivatives jump: nothing else narrows their ranges, and each round settles more rows."""
@@ -69,13 +66,13 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | No
     first = _first_order_changes(at_w, both)
     if widths is not None:
         start = np.maximum(_of_directions(table, widths), 1.0)  # what is narrower than that does not close
-        return _closed(at_w, both, first, start, MOST_ROUNDS_ALIKE, 0)
-    start = np.full(len(both), FIRST_WIDTHS[0])
+        return _closed(at_w, both, first, start, 0)[0]
+    proved, ended = None, np.full(len(both), FIRST_WIDTHS[0])
     for n_refined in _worth_trying(at_w, both, first):
-        proved = _closed(at_w, both, first, start, MOST_ROUNDS, n_refined)
+        proved, ended = _closed(at_w, both, first, ended, n_refined)
         if proved is not None:
-            return proved
-    return None
+            break
+    return proved
 
 
 def _of_directions(table: RowTable, widths: Array) -> Array:
@@ -89,11 +86,16 @@ def _of_directions(table: RowTable, widths: Array) -> Array:
     return result.ravel()
 
 
-def _closed(at_w: Ranges, both: Array, first: Array, widths: Array, rounds: int, n_refined: int) -> ProvedRanges | None:
-    """Widen ranges until their row sums lie strictly inside; None if they never do."""
+def _closed(
+    at_w: Ranges, both: Array, first: Array, widths: Array, n_refined: int
+) -> tuple[ProvedRanges | None, Array]:
+    """Widen ranges until their row sums lie strictly inside; None if they never do.
+
+    Returns also the widths at which they came nearest.
+    """
     low, high, n = at_w.lower, at_w.upper, len(at_w.lower)
-    change, least, patience = widths * first, np.full(2, np.inf), PATIENCE
-    for _ in range(rounds):
+    change, least, patience, nearest = widths * first, np.full(2, np.inf), PATIENCE, widths
+    for _ in range(MOST_ROUNDS_REFINED if n_refined else MOST_ROUNDS):
         lower, upper = _around(low, high, change)
         ranges = at_w.with_ends(lower, upper)
         bounds = largest_scores(ranges, both, n_refined)
@@ -101,17 +103,18 @@ def _closed(at_w: Ranges, both: Array, first: Array, widths: Array, rounds: int,
         if is_inside.all():
             proved = ranges.within(-bounds[n:], bounds[:n])
             of_rows = (change / first).reshape(2, n)[:, at_w.table.rows_and_weights_at]
-            return ProvedRanges(proved, of_rows, n_refined)
+            return ProvedRanges(proved, of_rows, n_refined), change / first
         found = bounds - np.concatenate([high, -low])
         # Wider ranges help less and less: once neither the worst nor the median comes closer, none will close.
         ratios = found / change
         excess = np.array([np.max(ratios), np.median(ratios)])
         patience = PATIENCE if (excess < least).any() else patience - 1
+        nearest = change / first if excess[1] < least[1] else nearest
         least = np.fmin(least, excess)
         change = np.maximum(change, (1.0 + np.clip(ratios - 1.0, *GROWTH)) * found)
         if not patience or not np.median(change / first) <= MOST_WIDENED * FIRST_WIDTHS[0]:
-            return None
-    return None
+            break
+    return None, nearest
 
 
 def _worth_trying(at_w: Ranges, both: Array, first: Array) -> tuple[int, ...]:
