@@ -192,9 +192,9 @@ MUTANTS = (
     # --- sums over blocks --------------------------------------------------------------------------------------------
     Mutant(
         "a sum that is not as deep as it is",
-        "engine",
-        "return longest + len(self._slices)",
-        "return len(self._slices)",
+        "engine/slices.py",
+        "return max(lengths) + len(lengths)",
+        "return len(lengths)",
         ROWS,
     ),
     Mutant(
@@ -228,7 +228,7 @@ MUTANTS = (
     Mutant(
         "the rounding of scores is not counted",
         "engine",
-        "float(sum_error(sum_upper(self._norms() @ np.abs(w), len(w) + 1), len(w) + 1))",
+        "float(sum_error(sum_upper(self.largest_cells @ np.abs(w), len(w) + 1), len(w) + 1))",
         "0.0 * len(w)",
         ("engine/test_rows.py::test_scores_of_a_block_are_off_by_no_more_than_its_bound",),
     ),

@@ -487,8 +487,8 @@ MUTANTS = (
     Mutant(
         "half the moves in an ellipsoid",
         "certificates/slope/move_sets.py",
-        "up(self.inverse.norm_upper(block.center, block.column_norms) * self.radius)",
-        "up(0.5 * self.inverse.norm_upper(block.center, block.column_norms) * self.radius)",
+        "up(self.inverse.norm_upper(block.center, block.largest_cells) * self.radius)",
+        "up(0.5 * self.inverse.norm_upper(block.center, block.largest_cells) * self.radius)",
         (*planted("half the way", "half the moves of scores"), *MODELS),
     ),
     Mutant(
@@ -665,12 +665,5 @@ MUTANTS = (
         "arg.parts[number]",
         "arg.parts[number - 1]",
         ("engine/test_rows.py::test_a_kernel_receives_its_own_part_of_what_is_given_per_block",),
-    ),
-    Mutant(
-        "a depth without the rows of a block",
-        "engine/slices.py",
-        "longest: int = max(rows.stop - rows.start for rows in self._slices)",
-        "longest: int = 0",
-        ("engine/test_rows.py::test_depth_bounds_the_height_of_the_summation_tree",),
     ),
 )
