@@ -212,3 +212,11 @@ def test_an_inner_region_would_be_noticed(monkeypatch):
     object.__setattr__(region, "radius", region.radius * (1.0 + 1e-8))
     with pytest.raises(AssertionError):
         assert_alike(model, other, as_strict)
+
+
+def test_labels_that_are_no_two_numbers_are_read_in_memory():
+    X, y = draw()
+    with pytest.raises(ValueError, match="infinity"):
+        BoundedClassifier().fit(as_strict(X), as_strict(np.where(np.arange(N) == 7, np.inf, y)))
+    model = BoundedClassifier(certificate=None).fit(as_strict(X), as_strict(y > 0.5))
+    assert model.classes_.tolist() == [False, True]

@@ -282,6 +282,36 @@ def test_folders_that_cannot_be_used(make, message, tmp_path, monkeypatch):
         BoundedClassifier().fit(tmp_path, "y")
 
 
+def test_folders_and_files_that_are_links_are_followed_and_those_that_lead_nowhere_named(tmp_path, monkeypatch):
+    stream_everything(monkeypatch, 50)
+    write_files(tmp_path / "elsewhere", table().drop(columns="w"), 1, 50)
+    folder = tmp_path / "table"
+    folder.mkdir()
+    (folder / "part").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "around").symlink_to(folder)
+    model = BoundedClassifier(certificate=None).fit(folder, "y")
+    assert model.training_.models[0].problem.rows.n_rows == N
+    (folder / "z.parquet").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(IpubError, match="link to a file that is not there"):
+        BoundedClassifier().fit(folder, "y")
+
+
+def test_targets_may_be_numbers_written_as_text(tmp_path, monkeypatch):
+    stream_everything(monkeypatch, 50)
+    frame = table(n_classes=0).drop(columns="w")
+    expected = BoundedRegressor(certificate=None).fit(write_files(tmp_path / "numbers", frame, 2, 30), "y")
+    frame["y"] = [repr(float(value)) for value in frame["y"]]
+    model = BoundedRegressor(certificate=None).fit(write_files(tmp_path / "text", frame, 2, 30), "y")
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+def test_many_classes_are_no_matter_of_a_warning(tmp_path, monkeypatch):
+    stream_everything(monkeypatch, 50)
+    frame = table().drop(columns="w")
+    frame["y"] = np.arange(N) % 24
+    BoundedClassifier(certificate=None).fit(write_files(tmp_path, frame, 2, 30), "y")
+
+
 def test_datasets_that_are_more_than_their_files(tmp_path):
     write_files(tmp_path / "year=2020", table(), 1, 50)
     with pytest.raises(IpubError, match="names of their folders"):

@@ -62,6 +62,17 @@ def test_types_and_values_are_those_of_the_whole_file(kind, tmp_path):
         np.testing.assert_array_equal(first[name].to_numpy(), second[name].to_numpy())
 
 
+@pytest.mark.parametrize("late", ["true,2020-01-03", "0,2020-01-03", "?,?", "2,2020-01-03 10:00:00", "0.5,x"])
+@pytest.mark.parametrize("first", ["true,2020-01-01", "1,2020-01-02", "?,?"])
+def test_types_of_truth_values_and_dates_are_those_of_the_whole_file(first, late, tmp_path):
+    path = wrote(tmp_path / "t.csv", ["a,b", *[first] * 99, late, first])
+    with as_parquet(path) as converted:
+        found = pq.read_schema(converted)
+    expected = read_table(path).schema
+    same = {"null": "double", "timestamp[s]": "timestamp[ms]"}  # what Parquet files have instead
+    assert [str(kind) for kind in found.types] == [same.get(str(kind), str(kind)) for kind in expected.types]
+
+
 def test_whole_numbers_stay_whole_and_a_column_without_values_is_one_of_numbers(tmp_path):
     path = wrote(tmp_path / "t.csv", ["y,n,t", *(f"{i % 2},,true" for i in range(99))])
     with as_parquet(path, text=("t",)) as converted:

@@ -136,9 +136,21 @@ def _files_of(dataset: Any) -> list[str]:
     return files
 
 
+def _paths_in(folder: Path, seen: set[Path]) -> Iterator[Path]:
+    """Yield what is in a folder and its sub-folders, also those that are links, each once."""
+    if folder.resolve() in seen:
+        return
+    seen.add(folder.resolve())
+    for path in folder.iterdir():
+        if path.is_dir():
+            yield from _paths_in(path, seen)
+        else:
+            yield path
+
+
 def _files_in(folder: Path) -> list[str]:
     found = []
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(_paths_in(folder, set())):
         inside = path.relative_to(folder).parts
         if any(part.startswith((".", "_")) for part in inside) or path.suffix.lower() not in SUFFIXES:
             continue
@@ -148,8 +160,9 @@ def _files_in(folder: Path) -> list[str]:
                 f"The folder {folder} has a column in the names of its folders ({named}), which is not read: write it "
                 "into the files, or name one of the folders."
             )
-        if path.is_file():
-            found.append(str(path))
+        if not path.exists():
+            raise IpubError(f"{path} is a link to a file that is not there: remove it, or bring the file back.")
+        found.append(str(path))
     if not found:
         raise IpubError(f"The folder {folder} has no file whose name ends with .parquet.")
     return found

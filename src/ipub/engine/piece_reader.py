@@ -84,15 +84,23 @@ class LabelReader:
         n = len(labels.codes) if isinstance(labels, TextColumn) else len(labels)
         weight = np.ones(n) if weight is None else weight
         if self.classes is None:
-            if isinstance(labels, TextColumn):
-                raise IpubError("{column} has changed since it was first read: it holds text now.", column=self.name)
-            y = np.asarray(labels, dtype=float)
+            y = _targets(labels, self.name)
         else:
             numbers = _class_numbers(labels, self.classes, self.name)
             if self.factors is not None:
                 weight = weight * self.factors[numbers]
             y = np.asarray(2 * numbers - 1 if len(self.classes) == 2 else numbers, dtype=float)
         return y, np.ldexp(weight, self.exponent) if self.exponent else weight
+
+
+def _targets(labels: LabelColumn, name: str) -> Array:
+    """Return targets; numbers may be written as text."""
+    if not isinstance(labels, TextColumn):
+        return np.asarray(labels, dtype=float)
+    try:
+        return np.array(labels.values, dtype=float)[labels.codes]
+    except ValueError as error:
+        raise IpubError("{column} has changed since it was first read: it holds text now.", column=name) from error
 
 
 def _class_numbers(labels: LabelColumn, classes: NDArray[Any], name: str) -> Indices:

@@ -19,8 +19,15 @@ from ipub.progress import progress
 
 BLOCK_BYTES = 1 << 22
 """Bytes of text that are read at a time: memory against calls."""
-DATES = (pa.date32(), pa.timestamp("ns"))
-KINDS = (pa.int64(), pa.bool_(), *DATES, pa.float64(), pa.string())
+KINDS = (
+    pa.int64(),
+    pa.bool_(),
+    pa.date32(),
+    pa.timestamp("s"),
+    pa.timestamp("ns"),
+    pa.float64(),
+    pa.string(),
+)
 """Types of a column in the order in which they are tried, as PyArrow does for a whole file."""
 
 
@@ -48,17 +55,20 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
     with tempfile.TemporaryDirectory(prefix="ipub-") as folder:
         goal = Path(folder) / "table.parquet"
         try:
-            types: dict[str, pa.DataType] = {}
+            possible: dict[str, tuple[Any, ...]] = {}
             for batch in _batches(path, "Finding the types of columns", verbose):
                 for name in batch.column_names:
-                    types[name] = _type_of(batch.column(name), types.get(name), name in text)
-            if not types:
+                    before = possible.get(name, (pa.string(),) if name in text else ())
+                    possible[name] = _possible_types(batch.column(name), before)
+            if not possible:
                 raise TableError(f"{path} has no rows below its header.")
-            schema = pa.schema([(name, _stored(kind)) for name, kind in types.items()])
+            # A column without any value is one of numbers.
+            schema = pa.schema([(name, kinds[0] if kinds else pa.float64()) for name, kinds in possible.items()])
             with pq.ParquetWriter(goal, schema) as writer:
                 for batch in _batches(path, f"Converting {path.name} to Parquet", verbose):
-                    columns = [_cast(batch.column(name), kind) for name, kind in types.items()]
-                    writer.write_table(pa.table(columns, schema=schema))
+                    writer.write_table(
+                        pa.table([batch.column(each.name).cast(each.type) for each in schema], schema=schema)
+                    )
         except (pa.ArrowInvalid, UnicodeDecodeError, EOFError) as error:
             raise TableError(f"{path} cannot be read as a CSV file: {first_line(error)}") from error
         except OSError as error:
@@ -102,32 +112,13 @@ def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.is_in(trimmed, value_set=pa.array(NULLS)), pa.scalar(None, pa.string()), trimmed)
 
 
-def _type_of(column: pa.ChunkedArray, before: Any, is_text: bool) -> Any:
-    """Return the first type that all values have, of these rows and of those before."""
-    if is_text:
-        return pa.string()
-    if before is None or pa.types.is_null(before):
-        before = KINDS[0] if column.null_count < len(column) else pa.null()
+def _possible_types(column: pa.ChunkedArray, before: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the types that all values have, of these rows and of those before; none if no row has a value."""
     if column.null_count == len(column):
         return before
-    for kind in KINDS[KINDS.index(before) :]:
+    possible = []
+    for kind in before or KINDS:
         with suppress(pa.ArrowInvalid):
             column.cast(kind)
-            if kind == before or _contains(kind, before):
-                return kind
-    return pa.string()
-
-
-def _contains(kind: Any, before: Any) -> bool:
-    """Whether what was read before has the type too: whole numbers are floats, and everything is text."""
-    both_dates = kind in DATES and before in DATES
-    return bool(both_dates or (before == pa.int64() and kind == pa.float64()) or kind == pa.string())
-
-
-def _stored(kind: Any) -> Any:
-    """Return the type of a column in the file; without any value, that of numbers."""
-    return pa.float64() if pa.types.is_null(kind) else kind
-
-
-def _cast(column: pa.ChunkedArray, kind: Any) -> pa.ChunkedArray:
-    return column.cast(_stored(kind))
+            possible.append(kind)
+    return tuple(possible)

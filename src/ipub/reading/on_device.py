@@ -97,8 +97,10 @@ def _labels(
 
 def _two_classes(y: DeviceArray) -> Labels | None:
     """Return the labels if they are two whole numbers, else None."""
+    if y.dtype.kind not in "iuf":
+        return None
     first, last = y.min().item(), y.max().item()
-    if not first < last or int(first) != first or int(last) != last:
+    if not -np.inf < first < last < np.inf or int(first) != first or int(last) != last:
         return None
     is_last = y == last
     if not (is_last | (y == first)).all():
