@@ -305,6 +305,19 @@ def test_targets_may_be_numbers_written_as_text(tmp_path, monkeypatch):
     np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
+@pytest.mark.parametrize("method", ["predict", "decision_bounds"])
+def test_errors_of_rows_to_predict_name_the_file_and_its_row(method, tmp_path, monkeypatch):
+    stream_everything(monkeypatch, 50)
+    frame = table().drop(columns="w")
+    model = BoundedClassifier(certificate="sphere").fit(frame.drop(columns="y"), frame["y"])
+    frame.loc[70, "a"] = np.inf
+    folder = write_files(tmp_path, frame, 2, 30)
+    with pytest.raises(IpubError, match="infinit") as caught:
+        getattr(model, method)(folder)
+    assert caught.value.row == 70 - len(frame) // 2
+    assert str(caught.value).startswith(str(sorted(tmp_path.rglob("*.parquet"))[1]))
+
+
 def test_many_classes_are_no_matter_of_a_warning(tmp_path, monkeypatch):
     stream_everything(monkeypatch, 50)
     frame = table().drop(columns="w")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ipub.data.interval_matrix import Indices
+from ipub.errors import IpubError
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,10 @@ class LongTable(ABC):
     def frames(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the pieces, with these columns in this order, one after the other, in this process."""
         raise NotImplementedError
+
+    def placed(self, error: IpubError, number: int) -> IpubError:  # noqa: ARG002 (not every table has files)
+        """Return the error of a piece with the row as who has the table counts it."""
+        return error
 
     def whole(self, columns: Sequence[str]) -> Any:
         """Return columns of the whole table as one frame, for tables that fit into memory."""

@@ -74,7 +74,7 @@ class ParquetTable(LongTable):
             try:
                 return function(frame, *own_part(args, number))
             except IpubError as error:
-                raise self._placed(error, number) from None
+                raise self.placed(error, number) from None
 
         with progress(f"Pass {self.passes} over the table", self.n_rows, bool(self.verbose)) as report:
             for number, result in enumerate(streamed_in_threads(apply, enumerate(self.frames(columns)))):
@@ -110,7 +110,7 @@ class ParquetTable(LongTable):
         frames = list(self._frames(columns))
         return pa.concat_tables(frames) if frames else pa.table({name: [] for name in columns})
 
-    def _placed(self, error: IpubError, number: int) -> IpubError:
+    def placed(self, error: IpubError, number: int) -> IpubError:
         """Return the error of a piece with the row counted from the first row of its file, which is named."""
         if error.row is None:
             return error

@@ -33,7 +33,7 @@ from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.progress import progress
 from ipub.reading import Parameters
 from ipub.reading.on_device import filled_rows, uncertain_rows
-from ipub.reading.sources import is_dask, is_kept, long_table_of, pieces_to_predict, whole_to_predict
+from ipub.reading.sources import is_dask, is_kept, long_table_of, of_each_piece, whole_to_predict
 from ipub.rounding import Array
 from ipub.training import Training, fit_training
 from ipub.uncertainty import Budget, Draws, RandomHoles
@@ -114,7 +114,7 @@ class BoundedLinearModel(FrameOutput):
 
         if table is None:
             return scores(X)
-        return np.concatenate(list(map(scores, pieces_to_predict(table, training.table.columns))))
+        return np.concatenate(list(of_each_piece(scores, table, training.table.columns)))
 
     def _filled_rows(self, X: Any) -> Array:
         """Read rows to predict that are in one place, in memory or on a device."""
@@ -137,11 +137,15 @@ class BoundedLinearModel(FrameOutput):
                 "These bounds hold with a probability for all rows of one call, so the rows must be in memory: read "
                 "them into a DataFrame."
             )
+
+        def bounds(frame: Any) -> Array:
+            rows = training.table.uncertain_rows(frame, any_level)
+            return training.score_bounds(rows, effort=self.effort, n_in_all=table.n_rows)
+
         parts = []
         with progress("Bounding rows", table.n_rows, bool(self.verbose)) as report:
-            for frame in pieces_to_predict(table, training.table.columns):
-                rows = training.table.uncertain_rows(frame, any_level)
-                parts.append(training.score_bounds(rows, effort=self.effort, n_in_all=table.n_rows))
+            for part in of_each_piece(bounds, table, training.table.columns):
+                parts.append(part)
                 report(sum(map(len, parts)))
         return np.concatenate(parts)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ipub.reading.long_table import check_names, read_long_table
 from ipub.reading.parameters import Parameters
 from ipub.reading.table import Columns
 from ipub.reading.training_data import TrainingData, read_training_data
+from ipub.rounding import Array
 
 
 def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
@@ -116,10 +117,14 @@ def table_in_memory(table: LongTable, y: Any, sample_weight: Any) -> tuple[Any, 
     return frame.select(list(features)), labels, decode_weight(frame, sample_weight)
 
 
-def pieces_to_predict(table: LongTable, columns: Columns) -> Iterator[Any]:
-    """Yield the rows of a table piece by piece, with the columns that a model was fitted on; a piece has rows."""
-    names = _names_to_predict(table, columns)
-    yield from (frame for frame in table.frames(names) if len(frame))
+def of_each_piece(function: Callable[[Any], Array], table: LongTable, columns: Columns) -> Iterator[Array]:
+    """Yield what a function returns of the rows of a table, piece by piece, with the columns of a model."""
+    for number, frame in enumerate(table.frames(_names_to_predict(table, columns))):
+        try:
+            if len(frame):
+                yield function(frame)
+        except IpubError as error:
+            raise table.placed(error, number) from None
 
 
 def whole_to_predict(table: LongTable, columns: Columns) -> Any:
