@@ -297,8 +297,13 @@ def test_proved_ranges_hold_w_and_only_shrink():
 
 def test_an_objective_without_a_minimiser_proves_nothing():
     case = simple_case()
-    one_class = replace(case, y=np.ones_like(case.y))
-    for b in (0.0, 50.0):  # far out there is next to no gradient either
+    for label, b in (
+        (1.0, 0.0),
+        (1.0, 50.0),
+        (-1.0, 0.0),
+        (-1.0, -50.0),
+    ):  # far out there is next to no gradient either
+        one_class = replace(case, y=np.full_like(case.y, label))
         solution = replace(train(case.problem), w=np.array([0.0, 0.0, 0.0, b]))
         assert not RowTable.of(one_class.problem, solution).is_coercive
     # A model so bad that the tilt outweighs the losses: the objective at the start of the way has no minimiser.
