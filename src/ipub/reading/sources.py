@@ -72,7 +72,9 @@ def read_source(
     sample_weight: Any = None,
     X_lower: ArrayLike | None = None,
     X_upper: ArrayLike | None = None,
-    *target_bounds: ArrayLike | None,
+    y_lower: ArrayLike | None = None,
+    y_upper: ArrayLike | None = None,
+    *,
     on_device: bool = False,
 ) -> tuple[TrainingData, Any]:
     """Read the arguments of `fit`, from wherever the table is; nothing is changed.
@@ -90,7 +92,7 @@ def read_source(
     else:
         table = long_table_of(X, parameters.verbose)
     if table is not None:
-        if any(bound is not None for bound in (X_lower, X_upper, *target_bounds)):
+        if any(bound is not None for bound in (X_lower, X_upper, y_lower, y_upper)):
             raise IpubError(
                 "X is a table in files or on a cluster, so X_lower, X_upper, y_lower and y_upper cannot be given: read "
                 "it into a DataFrame first."
@@ -98,7 +100,7 @@ def read_source(
         if not is_kept(table):
             return read_long_table(parameters, table, y, sample_weight), X
         X, y, sample_weight = table_in_memory(table, y, sample_weight)
-    data = read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds, on_device=on_device)
+    data = read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, y_lower, y_upper, on_device=on_device)
     return data, X
 
 

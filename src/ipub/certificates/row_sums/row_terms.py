@@ -16,6 +16,9 @@ from ipub.rounding import EPS, TINY, UNDERFLOW, Array
 SHARES = (1.5, 1.25, 1.0, 0.67, 0.33, 0.0)
 """How much of the multiplier of a center's score is for the completed score: the share that bounds best is used."""
 
+MARGIN = 1e-7
+"""A share must be better by this, relatively: so that rounding does not decide between two that are as good."""
+
 
 class RowMultipliers(NamedTuple):
     """Multipliers of the incomplete rows, for each of k directions; any floats serve."""
@@ -185,7 +188,7 @@ class _VariantTerms:
             slope = share * self.score
             moves = slope * score[piece], slope * score[piece + self.points.finer]
             on_chord = np.maximum(first + moves[0], last + moves[1])
-            is_better = on_chord < least
+            is_better = on_chord + MARGIN * np.abs(on_chord) < least
             for chosen, other in zip((least, *best[:3]), (on_chord, first, last, slope), strict=True):
                 np.copyto(chosen, other, where=is_better)
             np.fmin(best.in_rectangle, np.maximum(first, last) + np.maximum(*moves), out=best.in_rectangle)

@@ -10,12 +10,16 @@ import numpy as np
 from ipub.engine.device.array import DeviceArray
 from ipub.engine.device.libraries import Library
 from ipub.engine.device.sums import PIECE, counts, repeated
+from ipub.errors import IpubError
 
 FLOAT = np.dtype(np.float64)
 
 
-class NotKnown(Exception):
+class NotKnown(IpubError):
     """What was asked for is left to NumPy."""
+
+    def __init__(self) -> None:
+        super().__init__("NumPy computes this in memory.")
 
 
 def _array(library: Library, value: Any, dtype: np.dtype[Any] | None = None) -> DeviceArray:
