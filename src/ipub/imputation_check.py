@@ -168,8 +168,8 @@ def imputation_report(
     >>> from sklearn.preprocessing import StandardScaler
     >>> from ipub import Draws, imputation_report
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 3))
-    >>> y = X[:, 0] + X[:, 1] > rng.normal(size=200)
+    >>> X = rng.normal(size=(120, 3))
+    >>> y = X[:, 0] + X[:, 1] > rng.normal(size=120)
     >>> X[rng.random(X.shape) < 0.1] = np.nan
     >>> pipeline = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.1)).fit(X, y)
     >>> report = imputation_report(pipeline, X, y, draws=Draws(n_draws=19, random_state=0))

@@ -48,13 +48,13 @@ class Budget(Described):
     >>> import numpy as np
     >>> from ipub import BoundedClassifier, Budget
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(300, 3))
+    >>> X = rng.normal(size=(100, 3))
     >>> y = X[:, 0] + X[:, 1] > 0
     >>> X[rng.random(X.shape) < 0.1] = np.nan
     >>> any_filling = BoundedClassifier(alpha=0.05).fit(X, y)
     >>> budget = BoundedClassifier(alpha=0.05, uncertainty=Budget(share=0.05)).fit(X, y)
     >>> T = rng.normal(size=(200, 3))
-    >>> [int(clf.predict_set(T).sum(axis=1).tolist().count(1)) > 100 for clf in (any_filling, budget)]
+    >>> [int(clf.predict_set(T).sum(axis=1).tolist().count(1)) > 150 for clf in (any_filling, budget)]
     [False, True]
     """
 
