@@ -34,7 +34,7 @@ def X_test():
 
 @pytest.mark.parametrize("intervals", ["quantile", "observed"])
 @pytest.mark.parametrize("scale", SCALERS)
-@pytest.mark.parametrize(("alpha", "atol"), [(1.0, 0.0), (0.1, 1e-3)], ids=["slopes", "row sums"])
+@pytest.mark.parametrize(("alpha", "atol"), [(1.0, 0.0), (0.1, 1e-6)], ids=["slopes", "row sums"])
 def test_bounds_are_those_of_a_scaler_before_the_estimator(alpha, atol, scale, intervals, data, X_test):
     X_test[3, 1] = np.nan
     clf = BoundedClassifier(alpha=alpha, scale=scale, intervals=intervals).fit(*data)
@@ -42,12 +42,12 @@ def test_bounds_are_those_of_a_scaler_before_the_estimator(alpha, atol, scale, i
     scaled = pipe[:-1].transform(X_test)
     np.testing.assert_allclose(clf.decision_bounds(X_test), pipe[-1].decision_bounds(scaled), rtol=1e-6, atol=atol)
     np.testing.assert_allclose(clf.decision_function(X_test), pipe.decision_function(X_test), rtol=1e-6)
-    np.testing.assert_allclose(clf.coef_bounds_, pipe[-1].coef_bounds_, rtol=1e-6, atol=atol)
+    np.testing.assert_allclose(clf.coef_bounds_, pipe[-1].coef_bounds_, rtol=1e-6)
     bounds, scores = clf.decision_bounds(X_test), clf.decision_function(X_test)
     assert ((bounds[:, 0] < scores) & (scores < bounds[:, 1])).all()
 
 
-@pytest.mark.parametrize(("alpha", "rtol", "atol"), [(1.0, 1e-9, 0.0), (0.1, 1e-3, 1e-3)], ids=["slopes", "row sums"])
+@pytest.mark.parametrize(("alpha", "rtol", "atol"), [(1.0, 1e-9, 0.0), (0.1, 1e-4, 1e-6)], ids=["slopes", "row sums"])
 def test_a_column_transformer_before_the_estimator_leaves_the_holes(alpha, rtol, atol, data, X_test):
     X, y = data
     frame, rows = pd.DataFrame(X, columns=NAMES), pd.DataFrame(X_test, columns=NAMES)

@@ -105,11 +105,12 @@ def _points_and_envelopes(graph: Graph, lower: Array, upper: Array) -> tuple[Gra
 def _slopes(graph: Graph, lower: Array, upper: Array, convex: Envelope, concave: Envelope) -> Array:
     """Return the slopes of lines below a derivative, then of lines above it."""
     at = lower + (upper - lower) * np.linspace(0.0, 1.0, N_SLOPES)[:, None]
+    margin = 1e-9 * (upper - lower)  # a knee is often one of these scores: rounding is not to decide
     tangents = graph.slope(at)
     return np.concatenate(
         [
-            np.where(at <= convex.knee, tangents, convex.slope),
-            np.where(at >= concave.knee, tangents, concave.slope),
+            np.where(at <= convex.knee + margin, tangents, convex.slope),
+            np.where(at >= concave.knee - margin, tangents, concave.slope),
         ]
     )
 
