@@ -675,22 +675,22 @@ MUTANTS = (
     mutant(
         "weights at the better end",
         "row_terms",
-        "weights.append(middle + np.sign(meets) * radius)",
-        "weights.append(middle - np.sign(meets) * radius)",
+        "np.where(np.abs(meets) > MARGIN * size, np.sign(meets), 0.0) * radius)",
+        "np.where(np.abs(meets) > MARGIN * size, -np.sign(meets), 0.0) * radius)",
         WORST,
     ),
     mutant(
         "the first piece is the worst",
         "row_terms",
-        "places.use(piece, over.slope, largest > best)",
-        "places.use(piece, over.slope, largest < best)",
+        "places.use(piece, over.slope, largest - MARGIN * np.abs(largest) > best)",
+        "places.use(piece, over.slope, largest - MARGIN * np.abs(largest) < best)",
         WORST,
     ),
     mutant(
         "the best variant for the worst",
         "variants",
-        "which = values[:, self.of_row].argmax(axis=2)",
-        "which = values[:, self.of_row].argmin(axis=2)",
+        "(of_rows >= largest - 1e-7 * np.abs(largest)).argmax(axis=2)",
+        "of_rows.argmin(axis=2)",
         WORST,
     ),
     mutant(

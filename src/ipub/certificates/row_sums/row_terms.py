@@ -17,7 +17,7 @@ SHARES = (1.5, 1.25, 1.0, 0.67, 0.33, 0.0)
 """How much of the multiplier of a center's score is for the completed score: the share that bounds best is used."""
 
 MARGIN = 1e-7
-"""A share must be better by this, relatively: so that rounding does not decide between two that are as good."""
+"""A choice must be better by this, relatively: so that rounding does not decide between two that are as good."""
 
 
 class RowMultipliers(NamedTuple):
@@ -91,7 +91,7 @@ def largest_row_terms(
         over = terms.best_share(piece, [(at[number], at[number + 1]) for at in at_ends])
         largest = terms.largest_over(piece, over)
         if places is not None:
-            places.use(piece, over.slope, largest > best)
+            places.use(piece, over.slope, largest - MARGIN * np.abs(largest) > best)
         np.maximum(best, largest, out=best)
     largest = ranges.variants.largest_of_row(best + terms.rounding())
     return RowTerms(largest, None if places is None else terms.worst(best, places.piece, places.slope))
@@ -246,8 +246,9 @@ class _VariantTerms:
         for change in (variants.lower[places], variants.upper[places]):
             meets = self.multipliers.cells - turned * change
             ends.append(meets * middle + np.abs(meets) * radius - pull * change)
-            weights.append(middle + np.sign(meets) * radius)
-        is_upper = ends[1] > ends[0]
+            size = np.abs(self.multipliers.cells) + np.abs(turned * change)
+            weights.append(middle + np.where(np.abs(meets) > MARGIN * size, np.sign(meets), 0.0) * radius)
+        is_upper = ends[1] > ends[0] + MARGIN * np.abs(ends[0])
         chosen = np.where(is_upper, weights[1], weights[0])
         moved = np.where(is_upper, variants.upper[places], variants.lower[places]) * chosen
         center = score - table.sums_of_cells(moved)

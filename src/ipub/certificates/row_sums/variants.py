@@ -133,7 +133,9 @@ class Variants:
 
     def best_of_row(self, values: Array) -> Indices:
         """Return the variant of each incomplete row with the largest value; values have shape (k, n_variants)."""
-        which = values[:, self.of_row].argmax(axis=2)
+        of_rows = values[:, self.of_row]
+        largest = of_rows.max(axis=2, keepdims=True)
+        which = (of_rows >= largest - 1e-7 * np.abs(largest)).argmax(axis=2)  # the first of those that are as large
         return np.asarray(self.of_row[np.arange(len(self.of_row)), which], dtype=np.intp)
 
     def largest_of_row(self, values: Array) -> Array:
