@@ -65,7 +65,7 @@ CASES = {
     "three classes": (BoundedClassifier(certificate="ball"), "kind", None, NUMBERS),
     "wrong labels": (BoundedClassifier(max_label_errors=2, certificate="ball"), "answer", None, NUMBERS),
     "regression": (
-        BoundedRegressor(scale="minmax", intervals="observed", certificate="slope"),
+        BoundedRegressor(scale="minmax", intervals="observed"),
         "target",
         "weight",
         NUMBERS,
