@@ -8,7 +8,7 @@ retraining found no filling that changes it. *Width*: median of certified over a
 scores that are not within the certified bounds. *Inside*: share of the attained ends that values inside intervals, not
 at their ends, made better.
 
-Options: `--split SEED`, `--tables NAME,...`, `--certificate NAME`, `--test-rows N`.
+Options: `--split SEED`, `--tables NAME,...`, `--certificate NAME`, `--intervals NAME`, `--test-rows N`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
     for is_classes, words in ((True, "logistic regression"), (False, "ridge regression")):
         tables = [source for source in sources if bool(source.positive) == is_classes]
         if tables:
-            title = f"useful, {words}, certificate {given.certificate}, split {given.split}"
+            title = (
+                f"useful, {words}, certificate {given.certificate}, {given.intervals} intervals, split {given.split}"
+            )
             _print(Lines(console, title, *COLUMNS), tables, given)
 
 
@@ -84,6 +86,7 @@ def _options(options: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--split", type=int, default=0, metavar="SEED", help="which random split of each table")
     parser.add_argument("--tables", type=lambda text: text.split(","), default=[], metavar="NAME,...")
     parser.add_argument("--certificate", default="tight", metavar="NAME")
+    parser.add_argument("--intervals", default="quantile", metavar="NAME", help="quantile, observed or conditional")
     parser.add_argument("--test-rows", type=int, metavar="N", help="test rows of each table, at most")
     return parser.parse_args(options)
 
@@ -105,7 +108,7 @@ def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> Figures
     X, y, X_test = split(source, given.split, given.test_rows)
     kind = BoundedClassifier if source.positive else BoundedRegressor
     alpha = cross_validated(kind(scale="standard"), X, y)
-    estimator = kind(alpha=alpha, certificate=given.certificate, scale="standard")
+    estimator = kind(alpha=alpha, certificate=given.certificate, intervals=given.intervals, scale="standard")
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -128,7 +128,7 @@ def advise(trials: Trials, choice: AlphaChoice | None, command: SameCommand) -> 
         held_out = [choice.losses[choice.alphas == each][0] for each in (alpha, choice.alpha)]
         loss = f", with a held-out loss of {held_out[0]:.4g} instead of {held_out[1]:.4g}"
     _lever(f"a stronger penalty{loss}{words}", command.with_options(alpha=f"{alpha:g}"))
-    if known is not None and "quantile" in _rules(estimator.intervals):
+    if known is not None and {"quantile", "conditional"} & _rules(estimator.intervals):
         level = 0.5 if estimator.interval_level > 0.5 else 0.5 * estimator.interval_level
         result = trials.result(interval_level=level)
         _lever(

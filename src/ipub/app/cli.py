@@ -7,7 +7,7 @@ import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_args
 
 import pyarrow as pa
 import typer
@@ -32,6 +32,7 @@ from ipub.app.predictions import PredictedTable, cell_of, say_promise
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
 from ipub.app.training_tables import TrainingTable, feature_names, in_memory, open_training_table
 from ipub.certificates import CERTIFICATES, keeps_training_rows
+from ipub.data.holes import Rule
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.experiments import SOURCES, reproduce
 from ipub.imputation_check import ImputationReport, imputation_report
@@ -120,8 +121,13 @@ def fit(
     certificate: Annotated[
         str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}; none trains only.")
     ] = "tight",
-    intervals: Annotated[str, typer.Option(help="Where missing values lie: quantile or observed.")] = "quantile",
-    interval_level: Annotated[float, typer.Option(help="Fraction of observed values in a quantile interval.")] = 0.9,
+    intervals: Annotated[
+        str,
+        typer.Option(help="Where missing values lie: quantile, observed, or conditional (by the row's other values)."),
+    ] = "quantile",
+    interval_level: Annotated[
+        float, typer.Option(help="Fraction of observed values in a quantile or conditional interval.")
+    ] = 0.9,
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
     ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
@@ -141,7 +147,7 @@ def fit(
     uncertainty = choose_uncertainty(budget, wrong_cells, wrong_by, random_holes, draws, imputer, draw_radius)
     check_choice("--loss", loss, ["auto", *LOSSES])
     check_choice("--certificate", certificate, [*CERTIFICATES, "none"])
-    check_choice("--intervals", intervals, ["quantile", "observed"])
+    check_choice("--intervals", intervals, list(get_args(Rule)))
     check_choice("--scale", scale, ["none", "standard", "minmax"])
     check_folder(output)
     tables.check_not_overwritten(output, train, ranges)

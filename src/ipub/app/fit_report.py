@@ -14,6 +14,7 @@ from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, advise
 from ipub.app.predictions import median_width, sampled_predictions, say_promise, share_certain, summary_of
 from ipub.app.screen import new_table, note, out, say
 from ipub.app.training_tables import TrainingTable
+from ipub.data.conditional_intervals import IntervalReport
 from ipub.io import tables
 
 LARGE_COLUMN = 10.0
@@ -29,15 +30,33 @@ def show_holes(estimator: Any, table: TrainingTable) -> None:
     encoder, ranges = estimator.encoder_, estimator.hole_ranges_
     names = table.X.column_names if encoder is None else encoder.names_of_numbers
     found = dict(zip(names, ranges if encoder is None else ranges[encoder.numbers], strict=True))
+    report = estimator.interval_report_
+    rules = {} if report is None else dict(zip(report.columns, report.rules, strict=True))
     say(f"Holes: {total} cells in {table.n_holed} rows, taken to lie in these intervals")
     shown = new_table("column", "holes", "from", "to", left=["column"])
     for name, count in table.holes.items():
         if count:
-            ends = [f"{end:.6g}" for end in found[name]] if name in found else ["any", "category"]
+            if rules.get(name) == "conditional":
+                ends = ["by its", "row"]
+            else:
+                ends = [f"{end:.6g}" for end in found[name]] if name in found else ["any", "category"]
             shown.add_row(Text(name), str(count), *ends)
     out.print(shown)
+    if report is not None:
+        _show_coverage(report)
     if table.is_streamed and (estimator.intervals == "quantile" or isinstance(estimator.intervals, dict)):
         say("Quantiles are exact: those of all rows, not of a sample")
+
+
+def _show_coverage(report: IntervalReport) -> None:
+    """Show how intervals by the other values of a row did on observed cells that were held out."""
+    shown = new_table("column", "coverage", "width", "quantile width", left=["column"])
+    for name, _, rule, *cells in report.cells():
+        if rule == "conditional":
+            shown.add_row(Text(name), *cells)
+    if shown.row_count:
+        say(f"Intervals by the other values of each row. {report.sentence()}")
+        out.print(shown)
 
 
 def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand) -> None:

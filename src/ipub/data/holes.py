@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from ipub.errors import DropColumn, GiveRange, IpubError, IpubWarning, MakeMissi
 from ipub.rounding import LARGEST, Array
 from ipub.user_warnings import warn_user
 
-Rule = Literal["quantile", "observed"]
+Rule = Literal["quantile", "observed", "conditional"]
 Intervals = Rule | Mapping[Any, Any] | ArrayLike
 
 
@@ -37,13 +37,14 @@ def column_ranges(
     ----------
     table : array of shape (n_rows, n_columns)
         The values, NaN where missing. It is read a few columns, or a block of rows, at a time.
-    intervals : "quantile", "observed", mapping or array of shape (n_columns, 2)
+    intervals : "quantile", "observed", "conditional", mapping or array of shape (n_columns, 2)
         ``"quantile"``: from the (1 - level)/2 to the (1 + level)/2 quantile of the observed values, rounded outward
         to whole numbers in a column of whole numbers. A column of two values keeps both. Where the two ends are the
         same value though others were observed, the observed range is used instead, since an interval of one point
         would claim to know the missing values; a warning names the column if it has any.
-        ``"observed"``: least to greatest observed value. A mapping gives (lower, upper), or one of the two
-        words, for some columns, by name or number; the others take "quantile".
+        ``"observed"``: least to greatest observed value. ``"conditional"`` is like ``"quantile"`` here: these ranges
+        serve where rows have no intervals of their own (`ipub.data.quantile_regression`). A mapping gives (lower,
+        upper), or one of these words, for some columns, by name or number; the others take "quantile".
     level : float
         The fraction of observed values inside a quantile interval (the paper's a).
     names : sequence, optional
@@ -102,7 +103,7 @@ def ranges_of_columns(
     suspects: dict[int, float] = {}
     # A given range is checked only if it is a point, which may need a warning.
     numbers = [j for j, rule in enumerate(rules) if rule is not None or given[j, 0] == given[j, 1]]
-    by_quantile = [j for j in numbers if rules[j] == "quantile"]
+    by_quantile = [j for j in numbers if rules[j] in ("quantile", "conditional")]
     for j, column in zip(numbers, summarize(numbers, by_quantile), strict=True):
         has_holes[j] = column.has_holes
         if rules[j] is None:
@@ -112,7 +113,7 @@ def ranges_of_columns(
         ranges[j] = column.least, column.greatest
         if column.sentinel is not None:
             suspects[j] = column.sentinel
-        if rules[j] == "quantile":
+        if rules[j] != "observed":
             if column.quantiles[0] < column.quantiles[1]:
                 ranges[j] = column.quantiles
             elif column.has_holes and column.least < column.greatest:
@@ -120,6 +121,11 @@ def ranges_of_columns(
     _warn(ranges, has_holes, collapsed, level, names)
     _warn_of_sentinels(suspects, names)
     return ranges
+
+
+def conditional_columns(intervals: Intervals, n_columns: int, names: Sequence[Any] | None = None) -> list[int]:
+    """Return the numbers of the columns whose rule is "conditional"; arguments as in `column_ranges`."""
+    return [j for j, rule in enumerate(_rules(intervals, n_columns, names)[0]) if rule == "conditional"]
 
 
 def _nothing_observed(label: Any) -> IpubError:
@@ -183,13 +189,12 @@ def _rules(intervals: Intervals, n_columns: int, names: Sequence[Any] | None) ->
     """Return for each column its rule, or None and the range that was given."""
     given = np.full((n_columns, 2), np.nan)
     if isinstance(intervals, str):
-        if intervals not in ("quantile", "observed"):
+        if intervals not in get_args(Rule):
             raise IpubError(
-                f"intervals={intervals!r} is not known: use 'quantile', 'observed', a mapping "
+                f"intervals={intervals!r} is not known: use 'quantile', 'observed', 'conditional', a mapping "
                 "{column: (low, high)}, or an array of shape (n_features, 2)."
             )
-        rule: Rule = "quantile" if intervals == "quantile" else "observed"
-        return [rule for _ in range(n_columns)], given
+        return [cast(Rule, intervals)] * n_columns, given
     rules: list[Rule | None] = ["quantile"] * n_columns
     if isinstance(intervals, Mapping):
         seen: set[int] = set()

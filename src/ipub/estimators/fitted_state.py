@@ -43,6 +43,7 @@ def keep_training(estimator: Any, training: Training) -> None:
         "fill_values_": table.fill_values,
         "precision_": table.precision,
         "scaling_": table.scaling,
+        "conditional_intervals_": table.conditional,
         "n_iter_": training.n_iter,
         "dual_gap_": training.dual_gap,
         "certificate_": training.certificates if is_certified else None,
@@ -96,7 +97,12 @@ def training_from(estimator: Any, loss: Loss) -> Training:
         type(estimator), estimator.n_features_in_, getattr(estimator, "feature_names_in_", None), estimator.encoder_
     )
     table = LearntTable(
-        columns, estimator.hole_ranges_, estimator.fill_values_, estimator.precision_, estimator.scaling_
+        columns,
+        estimator.hole_ranges_,
+        estimator.fill_values_,
+        estimator.precision_,
+        estimator.scaling_,
+        estimator.conditional_intervals_,
     )
     certificates, d = certificates_of(estimator), len(estimator.fill_values_)
     n_certified, nothing = len(certificates), np.empty(0)
@@ -209,4 +215,4 @@ def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str
 
 def restore_fitted(estimator: Any, attributes: Mapping[str, Any]) -> None:
     """Make an estimator with its parameters the fitted one of which `fitted_attributes` were stored."""
-    _assign(estimator, {"encoder_": None, "scaling_": None, **attributes}, WITHOUT_ROWS)
+    _assign(estimator, {"encoder_": None, "scaling_": None, "conditional_intervals_": None, **attributes}, WITHOUT_ROWS)

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from ipub.certificates import CERTIFICATES, Certificate
+from ipub.data.conditional_intervals import ConditionalIntervals, IntervalReport
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine.device import is_foreign
 from ipub.errors import IpubError
@@ -76,6 +78,7 @@ class BoundedLinearModel(FrameOutput):
     verbose: int
 
     certificate_: Certificate | tuple[Certificate, ...] | None
+    conditional_intervals_: ConditionalIntervals | None
     coef_: Array
     intercept_: Any
 
@@ -104,6 +107,16 @@ class BoundedLinearModel(FrameOutput):
         check_unchanged(self)
         return training_from(self, self._loss)
 
+    @property
+    def interval_report_(self) -> IntervalReport | None:
+        """How ``intervals="conditional"`` did on held-out cells, column by column; None with other intervals.
+
+        ``print(estimator.interval_report_)`` shows a table. See `ipub.data.conditional_intervals.IntervalReport`.
+        """
+        check_is_fitted(self, "conditional_intervals_")
+        found = self.conditional_intervals_
+        return None if found is None else found.report
+
     def _scores(self, X: Any) -> Array:
         """Return the scores of rows under each model trained at the center, shape (m, K)."""
         training, table = self.training_, long_table_of(X)
@@ -119,7 +132,7 @@ class BoundedLinearModel(FrameOutput):
     def _filled_rows(self, X: Any) -> Array:
         """Read rows to predict that are in one place, in memory or on a device."""
         table = self.training_.table
-        if is_foreign(X) and table.scaling is None and table.columns.encoder is None:
+        if is_foreign(X) and table.is_plain:
             on_device: Any = filled_rows(table, X)
             return on_device  # type: ignore[no-any-return]
         return table.filled_rows(X, self.handle_unknown == "any")

@@ -23,6 +23,7 @@ import numpy as np
 import ipub
 from ipub.certificates import PARTS, Certificate, keeps_training_rows
 from ipub.data.categories import TableEncoder
+from ipub.data.conditional_intervals import ConditionalColumn, ConditionalIntervals, IntervalReport
 from ipub.data.scaling import Scaling
 from ipub.estimators import (
     BoundedClassifier,
@@ -47,7 +48,10 @@ OLDEST = 4
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
 RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (*PARTS, Scaling, TableEncoder, Budget, RandomHoles, Draws, *map(type, LOSSES.values()))
+    for kind in (
+        *(*PARTS, Scaling, TableEncoder, ConditionalIntervals, ConditionalColumn, IntervalReport),
+        *(Budget, RandomHoles, Draws, *map(type, LOSSES.values())),
+    )
 }
 """Dataclasses that a model file may hold."""
 
@@ -229,6 +233,8 @@ def _check_consistent(estimator: Any) -> None:
         raise ValueError("the intercept is not one number for each model")
     if estimator.scaling_ is not None and estimator.scaling_.rows(np.zeros((1, d))).shape != (1, d):
         raise ValueError("the scaling does not fit the number of features")
+    if estimator.conditional_intervals_ is not None:
+        estimator.conditional_intervals_.filled(np.full((1, d), np.nan))
     for certificate in certificates:
         certificate.score_bounds(np.zeros((1, d + estimator.fit_intercept)))
 

@@ -62,6 +62,7 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
         Its `weight` is empty: weights are read with the rows.
     """
     _ = parameters.penalty  # names an alpha that is too small or too large
+    parameters.refuse_conditional("read piece by piece", "read it into a DataFrame, or use intervals='quantile'")
     features = check_names(table, y, sample_weight)
     if not isinstance(parameters.uncertainty, str):
         raise IpubError(

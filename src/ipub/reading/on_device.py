@@ -49,6 +49,7 @@ def read_on_device(
 ) -> tuple[LearntTable, tuple[Any, ...], Array, NDArray[Any] | None]:
     """Read a table on a device and its labels: how later rows are read, the rows of each model, weights, classes."""
     _ = parameters.penalty  # names an alpha that is too small or too large
+    parameters.refuse_conditional("on a device", "give a NumPy array, or use intervals='quantile'")
     with device_memory():
         table = _checked(DeviceArray(X), isinstance(parameters.intervals, (str, Mapping)))
         labels, weight = _labels(parameters, y, len(table), sample_weight, table.library)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ipub.errors import IpubError
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet
 
@@ -46,3 +48,9 @@ class Parameters:
         """The penalty ``alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``; an intercept is free in it."""
         alpha, l1_ratio = float(self.alpha), float(self.l1_ratio)
         return ElasticNet(alpha * (1.0 - l1_ratio), alpha * l1_ratio, n_free=int(self.fit_intercept))
+
+    def refuse_conditional(self, where: str, remedy: str) -> None:
+        """Raise an error if intervals are to be learnt from other columns, which needs the table in memory."""
+        given = self.intervals.values() if isinstance(self.intervals, Mapping) else [self.intervals]
+        if any(isinstance(value, str) and value == "conditional" for value in given):
+            raise IpubError(f"intervals='conditional' needs the table in memory, and X is {where}: {remedy}.")

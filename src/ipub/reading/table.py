@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from ipub.data.categories import TableEncoder
+from ipub.data.conditional_intervals import ConditionalIntervals
 from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame
-from ipub.data.holes import column_precision, column_ranges
-from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.holes import column_precision, column_ranges, conditional_columns
+from ipub.data.interval_matrix import Indices, IntervalMatrix
+from ipub.data.quantile_regression import labels_of, learn_conditional
 from ipub.data.scaling import Scaling
 from ipub.data.validation import check_values
 from ipub.engine import Block, MemoryRows, Rows
@@ -25,6 +27,9 @@ from ipub.reading.parameters import Parameters
 from ipub.rounding import LARGEST, Array
 
 Table = NDArray[np.generic]
+
+SEEDS = 2**31 - 1
+"""A seed is a number below this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +266,10 @@ def _learn_intervals(
     if encoder is None:
         ranges = column_ranges(table, intervals, level, read.labels, counted)
         middle = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
-        return LearntTable(read.columns, ranges, middle, column_precision(precision, table.shape[1], read.labels))
+        precisions = column_precision(precision, table.shape[1], read.labels)
+        numbers = np.arange(table.shape[1])
+        conditional = _learn_conditional(parameters, table, ranges, numbers, read.labels, counted)
+        return LearntTable(read.columns, ranges, middle, precisions, conditional=conditional)
     intervals, precision = encoder.by_name(intervals, "intervals"), encoder.by_name(precision, "precision")
     numbers, names = encoder.numbers, encoder.names_of_numbers
     hole_ranges = np.tile([0.0, 1.0], (table.shape[1], 1))
@@ -273,7 +281,32 @@ def _learn_intervals(
         hole_ranges[numbers] = ranges
         fill_values[numbers] = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
         precisions[numbers] = column_precision(precision, len(numbers), names)
-    return LearntTable(read.columns, hole_ranges, fill_values, precisions)
+    parameters = replace(parameters, intervals=intervals)
+    conditional = _learn_conditional(parameters, table, hole_ranges, numbers, names, counted)
+    return LearntTable(read.columns, hole_ranges, fill_values, precisions, conditional=conditional)
+
+
+def _learn_conditional(
+    parameters: Parameters,
+    table: Table,
+    ranges: Array,
+    numbers: Indices,
+    names: Sequence[Any] | None,
+    counted: NDArray[np.bool_] | None,
+) -> ConditionalIntervals | None:
+    """Learn intervals from other columns where `intervals` asks for them; None if it does not.
+
+    `numbers` are the columns of the table that hold numbers, and `names` their labels.
+    """
+    chosen = conditional_columns(parameters.intervals, len(numbers), names)
+    if not chosen:
+        return None
+    if isinstance(table, np.memmap):
+        parameters.refuse_conditional("a memory-mapped file", "give np.array(X), or use intervals='quantile'")
+    state = parameters.random_state
+    seed = 0 if state is None else int(check_random_state(state).randint(SEEDS))
+    labels, level = labels_of(chosen, names), float(parameters.interval_level)
+    return learn_conditional(table, numbers[chosen].tolist(), ranges, level, labels, counted, seed)
 
 
 def center_sums(block: Block) -> tuple[Array]:
@@ -299,6 +332,8 @@ class LearntTable:
         By how much observed values may be off.
     scaling : Scaling or None
         How rows are scaled before the model sees them.
+    conditional : ConditionalIntervals or None
+        Intervals of holes that depend on the other values of their rows; columns without have those of `hole_ranges`.
     """
 
     columns: Columns
@@ -306,11 +341,17 @@ class LearntTable:
     fill_values: Array
     precision: Array
     scaling: Scaling | None = None
+    conditional: ConditionalIntervals | None = None
 
     @property
     def names(self) -> Sequence[str] | None:
         """Names of the columns, if the table of `fit` had names."""
         return self.columns.names
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows are used as they are: not scaled, without categories, and with one interval for each column."""
+        return self.scaling is None and self.columns.encoder is None and self.conditional is None
 
     @property
     def is_number(self) -> NDArray[np.bool_]:
@@ -322,15 +363,17 @@ class LearntTable:
         return is_number
 
     def filled_rows(self, X: Any, any_level: bool = False) -> Array:
-        """Read rows to predict, scaled; holes take the fill value of their column, intervals their middle."""
+        """Read rows to predict, scaled; holes take the fill value of their column or row, intervals their middle."""
         if isinstance(X, IntervalMatrix):
             self._check_intervals(X)
             return self._scaled(X.center_rows(slice(0, X.shape[0])))
         table = np.ascontiguousarray(self.columns.values(X, any_level=any_level), dtype=float)
+        if self.conditional is not None:
+            table = self.conditional.filled(table)
         return self._scaled(np.where(np.isnan(table), self.fill_values, table))
 
     def uncertain_rows(self, X: Any, any_level: bool = False) -> IntervalMatrix:
-        """Read rows to bound, scaled; holes lie in the interval of their column."""
+        """Read rows to bound, scaled; holes lie in the interval of their column, or in that of their row."""
         if isinstance(X, IntervalMatrix):
             self._check_intervals(X)
             rows = X
@@ -352,6 +395,8 @@ class LearntTable:
         else:
             table, missing = encoder.with_missing_categories(np.asarray(data, dtype=float))
             matrix = replace(IntervalMatrix.from_table(table, self.hole_ranges, self.names), missing_categories=missing)
+        if self.conditional is not None and not isinstance(data, IntervalMatrix):
+            matrix = self.conditional.applied(matrix, np.asarray(data, dtype=float))
         return matrix.blurred(self.precision) if self.precision.any() else matrix
 
     def _scaled(self, table: Array) -> Array:

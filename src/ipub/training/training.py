@@ -296,7 +296,7 @@ class Training:
         """Whether rows on a device are bounded there: by certificates whose size does not grow with the table."""
         needs = [certificate.needs for certificate in self.certificates]
         keeps_rows = any(each.training_rows or each.training for each in needs)
-        is_plain = self.table.scaling is None and self.table.columns.encoder is None and not self.table.precision.any()
+        is_plain = self.table.is_plain and not self.table.precision.any()
         return is_plain and not keeps_rows and not any(certificate.row_by_row for certificate in self.certificates)
 
     def _score_bounds_on_device(self, rows: DeviceIntervals) -> Array:
