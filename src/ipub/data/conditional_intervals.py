@@ -10,6 +10,9 @@ import numpy as np
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, up
 
+SHORTEST = 1e-9
+"""An interval that is shorter, as a fraction of the observed range, is taken for a point."""
+
 
 @dataclass(frozen=True, eq=False)
 class ConditionalColumn:
@@ -57,8 +60,8 @@ class ConditionalColumn:
     def intervals(self, table: Array) -> tuple[Array, Array]:
         """Return the lower and the upper ends for rows of an encoded table.
 
-        Whole numbers inside an interval stay inside. An interval is never empty or one point: then its ends are the
-        next whole numbers or, where numbers are not whole, the interval is extended to `otherwise`.
+        Whole numbers inside an interval stay inside. An interval that is empty, or a point, is extended: to the next
+        whole numbers or, where numbers are not whole, to `otherwise`.
         """
         least, greatest = self.observed
         with overflow_means_unbounded():
@@ -67,12 +70,12 @@ class ConditionalColumn:
         low, high = np.maximum(low, least), np.minimum(high, greatest)
         if self.is_whole:
             low, high = np.ceil(low), np.floor(high) + 0.0  # no -0.0
-            is_short = ~(low < high)
-            low = np.where(is_short, np.maximum(low - 1.0, least), low)
-            high = np.where(is_short, np.minimum(high + 1.0, greatest), high)
-        is_point, is_none = low == high, ~(low <= high)
-        low = np.where(is_point, np.minimum(low, self.otherwise[0]), np.where(is_none, self.otherwise[0], low))
-        high = np.where(is_point, np.maximum(high, self.otherwise[1]), np.where(is_none, self.otherwise[1], high))
+            is_one = ~(low < high)
+            low = np.where(is_one, np.maximum(low - 1.0, least), low)
+            high = np.where(is_one, np.minimum(high + 1.0, greatest), high)
+        is_there, is_long = low <= high, high - low > SHORTEST * (greatest - least)
+        low = np.where(is_there, np.where(is_long, low, np.minimum(low, self.otherwise[0])), self.otherwise[0])
+        high = np.where(is_there, np.where(is_long, high, np.maximum(high, self.otherwise[1])), self.otherwise[1])
         return low, high
 
 
