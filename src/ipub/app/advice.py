@@ -135,6 +135,12 @@ def advise(trials: Trials, choice: AlphaChoice | None, command: SameCommand) -> 
             f"narrower intervals, with {100 * level:.3g} % of the observed values in them{result}",
             command.with_options(interval_level=f"{level:g}"),
         )
+    if known is not None and not trials.table.is_streamed and "conditional" not in _rules(estimator.intervals):
+        result = trials.result(intervals="conditional") if estimator.intervals == "quantile" else ""
+        _lever(
+            f"intervals that follow from the other values of each row{result}",
+            command.with_options(intervals="conditional"),
+        )
     if known is not None:
         line = f"{tables.toml_key(known)} = [low, high]"
         _lever(f"what you know of a column, as lines {line} in a file", command.with_options(ranges="ranges.toml"))

@@ -1,13 +1,7 @@
 """Learning of conditional intervals: quantile regressions, and a correction from other cells (split conformal).
 
-The statement, for a missing value of a column of which n values are observed: if these n rows and the row of the
-missing value are exchangeable, as they are if values are missing completely at random, then the value lies in its
-interval with probability `level` or more. Proof. The lines are learnt from some of the n cells. Let E be by how much a
-value is outside of its two lines, negative inside. Given the lines, E is exchangeable over the m other cells and the
-missing one, so that the latter is at most the k-th smallest of the former with probability k / (m + 1) or more;
-k = ceil((m + 1) (level + 3 / (n + 1))), and without such a k there is no limit. The interval contains every value with
-such an E that is within the observed range and, if all n are, whole. A value is the least of n + 1, the greatest, or
-the only one that is not whole, with probability 1 / (n + 1) or less each.
+A value that is missing completely at random lies in its interval with probability `level` or more: Theorem 15, section
+18 of the theory. What is learnt here may be anything: it makes intervals longer or shorter, and the correction follows.
 """
 
 from __future__ import annotations
@@ -184,7 +178,7 @@ def held_out_coverage(rows: Array, j: int, level: float) -> float:
 
 
 def _conformal(rows: Array, j: int, otherwise: Array, level: float) -> ConditionalColumn:
-    """Learn the intervals of a column: lines from the first rows, and their correction from the others."""
+    """Learn the intervals of a column: lines from the first rows, and their correction from the others (Theorem 15)."""
     values, n, n_fitted = rows[:, j], len(rows), min(len(rows) // 2, MOST_FITTED)
     lines = _quantile_lines(rows[:n_fitted], j, level)
     observed = np.array([values.min(), values.max()])

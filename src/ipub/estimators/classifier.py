@@ -66,12 +66,16 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Seconds of processor time that ``"pointwise"`` bounds, and `predict_status`, may spend on a row beyond a few
         retrainings: more of them, narrower bounds. It may be changed after `fit`. Bounds that end when the time is up
         always hold, but may differ a little from run to run; ``effort=0`` gives the same ones every time.
-    intervals : {"quantile", "observed"}, mapping or array of shape (n_features, 2), default="quantile"
+    intervals : {"quantile", "observed", "conditional"}, mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie, in the units of X: between quantiles of the observed values of their column, between
         the least and the greatest of them, or as given, ``{column: (low, high)}`` for some columns or an array for
         all. Quantiles are of the rows with a positive weight, each counted once. See `ipub.data.holes.column_ranges`.
+        With ``"conditional"`` each hole has an interval of its own, which follows from the other values of its row by
+        conformal quantile regression; labels are not used. If values are missing completely at random, each lies in its
+        interval with probability `interval_level` or more; `interval_report_` has the coverage of held-out values.
     interval_level : float, default=0.9
-        Fraction of the observed values that lie inside a quantile interval.
+        Fraction of the observed values that lie inside a quantile interval, or least probability that a value lies
+        inside a conditional one.
     scale : {"standard", "minmax"} or None, default=None
         Whether to scale columns: to mean 0 and standard deviation 1, or to the range -1 to 1, of the observed values
         in rows with a positive weight. The scaling is learnt once from the observed values and is the same for every
@@ -104,7 +108,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     hinge_width : float, default=0.5
         Width of the rounded kink of ``loss="smoothed_hinge"``, in units of the score. Other losses do not use it.
     random_state : int, RandomState or None, default=None
-        Seed of `Draws` that have none of their own. Nothing else is drawn at random.
+        Seed of `Draws` that have none of their own, and of the choice of the values that conditional intervals are
+        learnt from, which with None is always the same. Nothing else is drawn at random.
     verbose : int, default=0
         If positive, show the progress of training and of long computations.
 
@@ -128,7 +133,11 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Values that `predict` uses for holes of a test row.
     hole_ranges_ : array of shape (n_features, 2)
         Where holes of training and test rows lie, in the units of X. If `fit` was given bounds of each cell, the whole
-        range of the column.
+        range of the column; with conditional intervals, where rows without one of their own have theirs.
+    interval_report_ : IntervalReport or None
+        How conditional intervals did on held-out values, column by column; ``print`` shows a table.
+    conditional_intervals_ : ConditionalIntervals or None
+        The quantile regressions.
     precision_ : array of shape (n_features,)
         By how much observed values may be off.
     scaling_ : Scaling or None
@@ -164,6 +173,14 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     >>> clf.predict_set([[2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     array([[False,  True],
            [ True,  True]])
+
+    Columns that are related say where missing values of each other lie.
+
+    >>> X[:, 2] = X[:, 0] + 0.1 * rng.normal(size=200)
+    >>> X[:5, 2] = np.nan
+    >>> report = BoundedClassifier(intervals="conditional").fit(X, y).interval_report_
+    >>> bool(report.coverage[2] >= 0.9), bool(report.width[2] < 0.2 * report.quantile_width[2])
+    (True, True)
 
     The class of the first row is certain even if any three (or fewer) of the 200 labels are wrong.
 

@@ -52,7 +52,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         What was certified, and how.
     fill_values_ : array of shape (n_features,)
         Values that `predict` uses for holes of a test row.
-    hole_ranges_, precision_, scaling_, encoder_, training_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+    hole_ranges_, interval_report_, conditional_intervals_, precision_, scaling_, encoder_, training_, dual_gap_,
+    n_iter_, n_features_in_, feature_names_in_
         As in `BoundedClassifier`.
 
     Notes
