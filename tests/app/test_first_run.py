@@ -74,6 +74,22 @@ def test_the_level_of_intervals_applies_to_whole_numbers(holed):
         assert re.search(rf"c +1 +{np.floor(low):.6g} +{np.ceil(high):.6g}", done.stdout)
 
 
+def test_conditional_intervals_are_shown_with_their_coverage(holed):
+    rng = np.random.default_rng(1)
+    holed["c"] = np.where(holed["c"].isna(), np.nan, holed["a"] + 0.1 * rng.normal(size=150))
+    holed.to_csv("t.csv", index=False)
+    done = run("fit", "t.csv", "--target", "y", "--alpha", "1", "--intervals", "conditional")
+    report = load("model.ipub").interval_report_
+    assert report.rules == ("conditional", "quantile", "conditional")
+    assert re.search(r"c +\d +by its +row", done.stdout)
+    assert "missing completely at random" in done.stdout
+    covered = f"{report.coverage[2]:.3f} of {report.observed[2]}"
+    assert re.search(rf"c +{covered} +{report.width[2]:.4g} +{report.quantile_width[2]:.4g}", done.stdout)
+    assert "'b' have fewer than 100 observed values" in " ".join(done.stderr.split())
+    assert "--intervals conditional" in done.stdout
+    run("predict", "model.ipub", "t.csv")
+
+
 # --- advice ----------------------------------------------------------------------------------------------------------
 
 
@@ -86,7 +102,8 @@ def test_no_certain_prediction_comes_with_columns_and_commands(holed):
     assert "No prediction is certain" in done.stdout
     shares = re.search(r"most of the width, to first order: b (\d+) %", done.stdout)
     assert int(shares[1]) > 90
-    stronger, narrower, known, weaker, drawn, again = commands_in(done)
+    stronger, narrower, by_row, known, weaker, drawn, again = commands_in(done)
+    assert by_row[-2:] == ["--intervals", "conditional"]
     for command, option in ((stronger, "--alpha"), (narrower, "--interval-level"), (weaker, "--budget")):
         assert option in command
     assert (known[-2:], drawn[-2:]) == (["--ranges", "ranges.toml"], ["--draws", "199"])
@@ -98,7 +115,7 @@ def test_no_certain_prediction_comes_with_columns_and_commands(holed):
 def test_the_commands_run_and_give_what_was_said(holed):
     done = run("fit", "t.csv", "--target", "y", "--alpha", "0.01", "--drop", "c")
     Path("ranges.toml").write_text("b = [-1, 1]\n")
-    for command in commands_in(done)[:4]:
+    for command in commands_in(done)[1:5]:
         assert "--drop" in command
         run(*command[1:])
     said = int(re.search(r"a stronger penalty.*\((\d+) % certain\)", done.stdout)[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants import (
     arithmetic,
+    conditional_intervals,
     dask,
     draws,
     fillings,
@@ -32,5 +33,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *draws.MUTANTS,
     *promises.MUTANTS,
     *pieces.MUTANTS,
+    *conditional_intervals.MUTANTS,
     *dask.MUTANTS,
 )
