@@ -8,6 +8,7 @@ UNITS, SOUND = "certificates/test_row_sums.py", "soundness/test_row_sums.py"
 CHORDS = (f"{UNITS}::test_no_derivative_is_farther_from_a_chord_than_said",)
 LINES = (f"{UNITS}::test_lines_are_above_and_below_the_derivative_everywhere",)
 TERMS = (f"{UNITS}::test_no_sampled_term_of_a_row_is_above_its_bound",)
+COMPILED = ("certificates/test_compiled_row_terms.py::test_compiled_terms_are_those_of_numpy_bit_for_bit",)
 SUMS = (f"{SOUND}::test_row_sums_hold_for_every_w_and_completion_whatever_is_chosen",)
 EXACT = (f"{SOUND}::test_row_sums_at_a_point_are_exact_but_for_rounding",)
 CANCEL = (f"{SOUND}::test_products_that_cancel_are_rounded_outward",)
@@ -279,16 +280,16 @@ MUTANTS = (
     mutant(
         "the center's score at the wrong end",
         "row_terms",
-        "fixed = np.maximum(left * ranges.row_lower[self.row], left * ranges.row_upper[self.row])",
-        "fixed = np.minimum(left * ranges.row_lower[self.row], left * ranges.row_upper[self.row])",
+        "fixed = np.maximum(left * self.ranges.row_lower",
+        "fixed = np.minimum(left * self.ranges.row_lower",
         TERMS,
         SUMS,
     ),
     mutant(
         "the center's share forgotten",
         "row_terms",
-        "left = (1.0 - share) * self.score",
-        "left = 0.0 * self.score",
+        "left = (1.0 - share) * self.multipliers.score",
+        "left = 0.0 * self.multipliers.score",
         TERMS,
         SUMS,
     ),
@@ -319,16 +320,16 @@ MUTANTS = (
     mutant(
         "a level that does not pull",
         "row_terms",
-        "of_level = of_levels - derivative[each.rows, None] * along",
-        "of_level = of_levels + 0.0 * derivative[each.rows, None] * along",
+        "own[:, each.places] - derivative[each.rows, None] * change[:, None]",
+        "own[:, each.places] + 0.0 * derivative[each.rows, None] * change[:, None]",
         TERMS,
         SUMS,
     ),
     mutant(
         "the least of the levels",
         "row_terms",
-        "np.add.at(part.T, each.rows, of_level.max(axis=2).T)",
-        "np.add.at(part.T, each.rows, of_level.min(axis=2).T)",
+        "part[:, each.rows] += of_level.max(axis=2)",
+        "part[:, each.rows] += of_level.min(axis=2)",
         TERMS,
     ),
     mutant(
@@ -342,24 +343,40 @@ MUTANTS = (
     mutant(
         "the chosen level's weight at its middle",
         "row_terms",
-        "(np.abs(apart - of_rows) - np.abs(apart)) * radius)",
-        "(0.0 - np.abs(apart)) * radius)",
+        "(np.abs(apart - slope) - np.abs(apart)) * radius",
+        "(0.0 - np.abs(apart)) * radius",
         TERMS,
         SUMS,
     ),
     mutant(
         "a center that is a level",
         "row_terms",
-        "of_rows = np.where(each.is_center, 0.0, slope[:, each.rows])[..., None]",
-        "of_rows = slope[:, each.rows][..., None]",
+        "np.where(each.is_center, levels[each.category].center[:, each.places], own)",
+        "own",
         TERMS,
         SUMS,
     ),
     mutant(
         "a center that pulls as a level",
         "row_terms",
-        "own = np.where(levels.is_center, 0.0, change[:, levels.level])[..., None]",
-        "own = change[:, levels.level][..., None]",
+        "self.along[:, levels.rows] += np.where(levels.is_center, 0.0, own)",
+        "self.along[:, levels.rows] += own",
+        TERMS,
+        SUMS,
+    ),
+    mutant(
+        "a settled level that does not pull",
+        "row_terms",
+        "self.along[:, levels.rows] += np.where(levels.is_center, 0.0, own)",
+        "self.along[:, levels.rows] += 0.0 * own",
+        TERMS,
+        SUMS,
+    ),
+    mutant(
+        "a settled level that adds nothing",
+        "row_terms",
+        "fixed[:, each.rows] += np.where(",
+        "fixed[:, each.rows] += 0.0 * np.where(",
         TERMS,
         SUMS,
     ),
@@ -382,8 +399,8 @@ MUTANTS = (
     mutant(
         "steepness without the levels",
         "row_terms",
-        "np.add.at(most.T, levels.rows, (own[..., 0] if levels.is_settled else change.max(axis=1)).T)",
-        "np.add.at(most.T, levels.rows, 0.0 * (own[..., 0] if levels.is_settled else change.max(axis=1)).T)",
+        "most[:, levels.rows] += change.max(axis=1, keepdims=True)",
+        "most[:, levels.rows] += 0.0 * change.max(axis=1, keepdims=True)",
         TERMS,
         SUMS,
     ),
@@ -398,9 +415,45 @@ MUTANTS = (
     mutant(
         "terms without rounding",
         "row_terms",
-        "largest_of_row(best + terms.rounding())",
-        "largest_of_row(best)",
+        "largest_of_row(found.best + terms.rounding())",
+        "largest_of_row(found.best)",
         CANCEL,
+    ),
+    # --- the same, compiled -------------------------------------------------------------------------------------------
+    mutant(
+        "a compiled cell at its lower end",
+        "variant_loops",
+        "part[i] += larger(f[i] - p[i] * lo[i], g[i] - p[i] * hi[i])",
+        "part[i] += f[i] - p[i] * lo[i]",
+        COMPILED,
+    ),
+    mutant(
+        "compiled levels without the last",
+        "variant_loops",
+        "for level in range(1, n_levels[i]):",
+        "for level in range(1, n_levels[i] - 1):",
+        COMPILED,
+    ),
+    mutant(
+        "a compiled rectangle's score at its first end",
+        "variant_loops",
+        "larger(first[v], last[v]) + larger(move0, move1)",
+        "larger(first[v], last[v]) + move0",
+        COMPILED,
+    ),
+    mutant(
+        "compiled chords on the wrong side",
+        "variant_loops",
+        "lift = rising[v] * above[v] if above[v] > 0.0 else 0.0",
+        "lift = rising[v] * below[v] if below[v] > 0.0 else 0.0",
+        COMPILED,
+    ),
+    mutant(
+        "compiled terms that pass over a NaN",
+        "variant_loops",
+        "return a if (a > b) | (a != a) else b",
+        "return a if a > b else b",
+        COMPILED,
     ),
     # --- row sums (Theorem 11) ----------------------------------------------------------------------------------------
     mutant(
@@ -682,8 +735,8 @@ MUTANTS = (
     mutant(
         "the first piece is the worst",
         "row_terms",
-        "places.use(piece, over.slope, largest - MARGIN * np.abs(largest) > best)",
-        "places.use(piece, over.slope, largest - MARGIN * np.abs(largest) < best)",
+        "is_larger = largest - MARGIN * np.abs(largest) > found.best",
+        "is_larger = largest - MARGIN * np.abs(largest) < found.best",
         WORST,
     ),
     mutant(

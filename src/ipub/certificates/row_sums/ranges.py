@@ -174,6 +174,12 @@ class Ranges:
         weighted = self.table.complete_weight * steepest * self.row_norms[0]
         return sum_upper(weighted @ np.abs(self.table.complete), len(weighted) + 4)
 
+    def compute_shared(self) -> None:
+        """Compute what the bounds of all directions need, once, before several threads ask for it."""
+        _ = self.complete_size, self.curvature_size, self.row_scores, self.second_points
+        _ = self.weight_middle, self.weight_radius, self.weight_size, self.table.complete_squares
+        _ = self.variants.order, self.variants.first_of_row
+
     def without_settled_rows(self) -> Ranges:
         """Leave out the rows whose derivative is settled, if they are many: for the models of completions alone."""
         table, at = self.table, self.table.complete_at

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.graphs import GraphPoints
+from ipub.certificates.row_sums.compiled import AnyLevels, VariantInputs, VariantMaxima, largest_variant_terms
+from ipub.certificates.row_sums.compiled import loops as compiled_loops
+from ipub.certificates.row_sums.graphs import Between, GraphPoints
 from ipub.certificates.row_sums.multipliers import Mixture, Shift, Worst, level_spread
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.rounding import EPS, TINY, UNDERFLOW, Array
@@ -18,6 +19,9 @@ SHARES = (1.5, 1.25, 1.0, 0.67, 0.33, 0.0)
 
 MARGIN = 1e-7
 """A choice must be better by this, relatively: so that rounding does not decide between two that are as good."""
+
+MANY_TERMS = 1 << 16
+"""Variants times directions, both ways, from which compiled loops are used: loading them takes half a second."""
 
 
 class RowMultipliers(NamedTuple):
@@ -81,32 +85,10 @@ def largest_row_terms(
         Those of psi: `Ranges.points`, or those of the rows' second labels.
     with_worst : bool
     """
-    points = ranges.points if points is None else points
-    terms = _VariantTerms(ranges, u, multipliers, points)
-    best = np.full(terms.along.shape, -np.inf)
-    places = _Places(best.shape) if with_worst else None
-    ends = range(0, len(points.score), points.finer)
-    at_ends = [terms.at_points(share, ends) for share in SHARES]
-    for number, piece in enumerate(ends[:-1]):
-        over = terms.best_share(piece, [(at[number], at[number + 1]) for at in at_ends])
-        largest = terms.largest_over(piece, over)
-        if places is not None:
-            places.use(piece, over.slope, largest - MARGIN * np.abs(largest) > best)
-        np.maximum(best, largest, out=best)
-    largest = ranges.variants.largest_of_row(best + terms.rounding())
-    return RowTerms(largest, None if places is None else terms.worst(best, places.piece, places.slope))
-
-
-class _Places:
-    """Where the term of each variant is largest: the piece of its scores, and the share that bounds it best there."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.piece, self.slope = np.zeros(shape, dtype=np.int8), np.zeros(shape)
-
-    def use(self, piece: int, slope: Array, is_larger: NDArray[np.bool_]) -> None:
-        """Take note of a piece where terms are larger than in those before."""
-        np.copyto(self.piece, piece, where=is_larger)
-        np.copyto(self.slope, slope, where=is_larger)
+    terms = _VariantTerms(ranges, u, multipliers, ranges.points if points is None else points)
+    found = terms.maxima()
+    largest = ranges.variants.largest_of_row(found.best + terms.rounding())
+    return RowTerms(largest, terms.worst(found) if with_worst else None)
 
 
 class _OverPiece(NamedTuple):
@@ -119,6 +101,15 @@ class _OverPiece(NamedTuple):
     """What multiplies the completed score."""
     in_rectangle: Array
     """The least bound that takes no chord: with the derivative at one end, and the score at any."""
+
+
+class _LevelTerms(NamedTuple):
+    """What a missing category adds to the terms of its rows, but for what its levels do to the derivative's part."""
+
+    own: Array
+    """With each level, shape (k, n_missing, n_levels)."""
+    center: Array
+    """With the center in place of a level, shape (k, n_missing)."""
 
 
 class _VariantTerms:
@@ -134,20 +125,98 @@ class _VariantTerms:
         self.along = (u @ table.incomplete.T)[:, self.row]
         self.u_cells = u[:, self.columns]
         self.weight, self.doubt = ranges.weight_middle[self.columns], ranges.weight_radius[self.columns]
+        self.settled = [levels for levels in variants.levels if levels.is_settled]
+        self.unsettled = [levels for levels in variants.levels if not levels.is_settled]
+        for levels in self.settled:  # a level that is settled moves the row, as if the row's center were elsewhere
+            own = self._level_changes(levels.category)[:, levels.level]
+            self.along[:, levels.rows] += np.where(levels.is_center, 0.0, own)
         ends = variants.lower * self.u_cells, variants.upper * self.u_cells
         least, most = self.along + variants.sums(np.minimum(*ends)), self.along + variants.sums(np.maximum(*ends))
-        self.change = []
-        for levels in variants.levels:
-            missing = table.missing[levels.category]
-            part = u[:, missing.columns]
-            change = part - missing.center * part.sum(axis=1, keepdims=True)
-            own = np.where(levels.is_center, 0.0, change[:, levels.level])[..., None]
-            self.change.append(own if levels.is_settled else change[:, None])
-            np.add.at(least.T, levels.rows, (own[..., 0] if levels.is_settled else change.min(axis=1)).T)
-            np.add.at(most.T, levels.rows, (own[..., 0] if levels.is_settled else change.max(axis=1)).T)
+        self.changes = [self._level_changes(levels.category) for levels in self.unsettled]
+        for levels, change in zip(self.unsettled, self.changes, strict=True):
+            least[:, levels.rows] += change.min(axis=1, keepdims=True)
+            most[:, levels.rows] += change.max(axis=1, keepdims=True)
         # By how much the term can grow with a smaller derivative, and with a larger one.
         self.falling, self.rising = np.maximum(most, 0.0), np.maximum(-least, 0.0)
         self.steepness = np.maximum(self.falling, self.rising)
+
+    def _level_changes(self, category: int) -> Array:
+        """Return ``d_l.u`` for each level of a category, shape (k, n_levels)."""
+        missing = self.ranges.table.missing[category]
+        part = self.u[:, missing.columns]
+        return np.asarray(part - missing.center * part.sum(axis=1, keepdims=True))
+
+    def maxima(self) -> VariantMaxima:
+        """Bound each variant's term from above: compiled, if there are enough of them and Numba is installed."""
+        loops = compiled_loops() if 2 * len(self.ranges.table.directions) * len(self.row) >= MANY_TERMS else None
+        return self.maxima_by_arrays() if loops is None else largest_variant_terms(loops, self._inputs())
+
+    def maxima_by_arrays(self) -> VariantMaxima:
+        """Bound each variant's term from above, by NumPy."""
+        points, shape = self.points, self.score.shape
+        found = VariantMaxima(np.full(shape, -np.inf), np.zeros(shape, dtype=np.int8), np.zeros(shape))
+        ends = range(0, len(points.score), points.finer)
+        at_ends = [self.at_points(share, ends) for share in SHARES]
+        for number, piece in enumerate(ends[:-1]):
+            over = self.best_share(piece, [(at[number], at[number + 1]) for at in at_ends])
+            largest = self.largest_over(piece, over)
+            is_larger = largest - MARGIN * np.abs(largest) > found.best
+            np.copyto(found.piece, piece, where=is_larger)
+            np.copyto(found.slope, over.slope, where=is_larger)
+            np.maximum(found.best, largest, out=found.best)
+        return found
+
+    def _inputs(self) -> VariantInputs:
+        """Gather what the compiled loops read."""
+        points, variants = self.points, self.ranges.variants
+        levels = [{each.category: self._levels(each.category, share) for each in variants.levels} for share in SHARES]
+        fixed = np.stack([self._fixed(share, each) for share, each in zip(SHARES, levels, strict=True)])
+        between = points.between or Between(*(np.empty((1, 1, len(self.row))) for _ in Between._fields))
+        return VariantInputs(
+            shares=np.array(SHARES),
+            margin=MARGIN,
+            score=self.score,
+            along=self.along,
+            falling=self.falling,
+            rising=self.rising,
+            steepness=self.steepness,
+            fixed=fixed,
+            cells=self.cells,
+            u_cells=self.u_cells,
+            cell_lower=variants.lower,
+            cell_upper=variants.upper,
+            weight=self.weight,
+            doubt=self.doubt,
+            ranks=np.array(variants.ranks, dtype=np.intp),
+            levels=self._any_levels(levels),
+            scores=points.score,
+            middle=points.middle,
+            radius=points.radius,
+            below_chord=points.below_chord,
+            above_chord=points.above_chord,
+            finer=points.finer,
+            between_share=between.share,
+            between_away=between.away,
+        )
+
+    def _any_levels(self, levels: list[dict[int, _LevelTerms]]) -> AnyLevels:
+        """Gather the categories that may have any level in a variant."""
+        k, parts, own, n_own, n_change = len(self.u), [np.empty((4, 0), dtype=np.intp)], [], 0, 0
+        for each, change in zip(self.unsettled, self.changes, strict=True):
+            n_levels = change.shape[1]
+            own.append(np.stack([of_share[each.category].own for of_share in levels]).reshape(len(SHARES), k, -1))
+            ones = np.ones_like(each.rows)
+            parts.append(np.stack([each.rows, n_own + each.places * n_levels, n_change * ones, n_levels * ones]))
+            n_own, n_change = n_own + own[-1].shape[2], n_change + n_levels
+        where = np.concatenate(parts, axis=1)
+        return AnyLevels(
+            variant=where[0],
+            own_at=where[1],
+            change_at=where[2],
+            n_levels=where[3],
+            own=np.concatenate([np.empty((len(SHARES), k, 0)), *own], axis=2),
+            change=np.concatenate([np.empty((k, 0)), *self.changes], axis=1),
+        )
 
     def at_points(self, share: float, ends: Iterable[int]) -> list[Array]:
         """Bound each variant's term at points of its graph, but for what the completed score itself adds (Lemma 26).
@@ -159,26 +228,33 @@ class _VariantTerms:
         ends : iterable of int
             The points.
         """
-        ranges, points, variants = self.ranges, self.points, self.ranges.variants
-        slope = share * self.score
-        turned, of_cells = slope[:, self.at], []
+        points, variants = self.points, self.ranges.variants
+        turned, of_cells = (share * self.score)[:, self.at], []
         for change in (variants.lower, variants.upper):
             meets = self.cells - turned * change
             of_cells.append(meets * self.weight + np.abs(meets) * self.doubt)
-        levels = self._levels(slope)
-        left = (1.0 - share) * self.score
-        fixed = np.maximum(left * ranges.row_lower[self.row], left * ranges.row_upper[self.row])
+        levels = {each.category: self._levels(each.category, share) for each in variants.levels}
+        fixed = self._fixed(share, levels)
         found = []
         for end in ends:
             derivative = points.middle[end]
             pull = derivative[self.at] * self.u_cells
             part = variants.sums(np.maximum(of_cells[0] - pull * variants.lower, of_cells[1] - pull * variants.upper))
             part += fixed + self.steepness * points.radius[end] - derivative * self.along
-            for each, of_levels, along in zip(variants.levels, levels, self.change, strict=True):
-                of_level = of_levels - derivative[each.rows, None] * along
-                np.add.at(part.T, each.rows, of_level.max(axis=2).T)
+            for each, change in zip(self.unsettled, self.changes, strict=True):
+                of_level = levels[each.category].own[:, each.places] - derivative[each.rows, None] * change[:, None]
+                part[:, each.rows] += of_level.max(axis=2)
             found.append(part)
         return found
+
+    def _fixed(self, share: float, levels: dict[int, _LevelTerms]) -> Array:
+        """Return what does not depend on the derivative: the score of the center, and levels that are settled."""
+        left = (1.0 - share) * self.multipliers.score
+        fixed = np.maximum(left * self.ranges.row_lower, left * self.ranges.row_upper)[:, self.row]
+        for each in self.settled:
+            own = levels[each.category].own[:, each.places, each.level]
+            fixed[:, each.rows] += np.where(each.is_center, levels[each.category].center[:, each.places], own)
+        return fixed
 
     def best_share(self, piece: int, at_ends: list[tuple[Array, Array]]) -> _OverPiece:
         """Choose for each variant the share with which its term is least along the chord of a piece."""
@@ -213,30 +289,23 @@ class _VariantTerms:
             before = after
         return np.asarray(np.fmin(result, over.in_rectangle))
 
-    def _levels(self, slope: Array) -> list[Array]:
-        """Return for each category what its levels add, weights at their worst: of all levels, or of the settled one.
+    def _levels(self, category: int, share: float) -> _LevelTerms:
+        """Return what each level of a category adds where it is missing, weights at their worst."""
+        missing = self.ranges.table.missing[category]
+        middle, radius = (each[missing.columns] for each in (self.ranges.weight_middle, self.ranges.weight_radius))
+        zeta = self.multipliers.levels[category]
+        slope = (share * self.multipliers.score[:, missing.rows])[..., None]
+        apart = zeta + slope * missing.center
+        total = (apart @ middle + np.abs(apart) @ radius)[..., None]
+        own = total - slope * middle + (np.abs(apart - slope) - np.abs(apart)) * radius
+        return _LevelTerms(own, zeta @ middle + np.abs(zeta) @ radius)
 
-        Shape (k, n, n_levels), or (k, n, 1) if each variant has one level.
-        """
-        ranges, terms = self.ranges, []
-        for each in ranges.variants.levels:
-            missing = ranges.table.missing[each.category]
-            middle, radius = ranges.weight_middle[missing.columns], ranges.weight_radius[missing.columns]
-            of_rows = np.where(each.is_center, 0.0, slope[:, each.rows])[..., None]
-            apart = self.multipliers.levels[each.category][:, each.places] + of_rows * missing.center
-            total = (apart @ middle + np.abs(apart) @ radius)[..., None]
-            if each.is_settled:
-                at = np.broadcast_to(each.level[:, None], (*total.shape[:2], 1))
-                apart = np.take_along_axis(apart, at, axis=2)
-                middle, radius = middle[each.level, None], radius[each.level, None]
-            terms.append(total - of_rows * middle + (np.abs(apart - of_rows) - np.abs(apart)) * radius)
-        return terms
-
-    def worst(self, best: Array, piece: NDArray[np.integer], slope: Array) -> Worst:
+    def worst(self, found: VariantMaxima) -> Worst:
         """Return about where each row's term is largest, given its variants' terms, and in which piece they are."""
         ranges, table, variants, points = self.ranges, self.ranges.table, self.ranges.variants, self.points
-        variant = variants.best_of_row(best)
-        piece, slope = np.take_along_axis(piece, variant, axis=1), np.take_along_axis(slope, variant, axis=1)
+        variant = variants.best_of_row(found.best)
+        piece = np.take_along_axis(found.piece, variant, axis=1)
+        slope = np.take_along_axis(found.slope, variant, axis=1)
         score, value = points.score[piece, variant], points.middle[piece, variant]
         at = table.cell_rows
         places = variants.places[variant[:, at], variants.rank_of_cell]
@@ -271,10 +340,10 @@ class _VariantTerms:
         for each in variants.levels:
             missing = ranges.table.missing[each.category]
             weight = ranges.weight_size[missing.columns]
-            of_levels = np.abs(self.multipliers.levels[each.category][:, each.places]) @ weight
+            of_levels = (np.abs(self.multipliers.levels[each.category]) @ weight)[:, each.places]
             of_levels = of_levels + slope[:, each.rows] * (weight.max() + weight.mean())
             part = np.abs(self.u[:, missing.columns])
             of_levels = of_levels + derivative[each.rows] * (part.max(axis=1) + part.mean(axis=1))[:, None]
-            np.add.at(size.T, each.rows, of_levels.T)
+            size[:, each.rows] += of_levels
         roundings = 4 * len(ranges.table.w) + 64
         return np.asarray(roundings * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY)

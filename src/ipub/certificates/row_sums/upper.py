@@ -10,7 +10,7 @@ from ipub.certificates.row_sums.lines import Lines
 from ipub.certificates.row_sums.multipliers import Choice, Worst, choose, refined
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.row_terms import RowMultipliers, RowTerms, largest_row_terms, row_multipliers
-from ipub.parallel import row_slices
+from ipub.parallel import in_threads, row_slices
 from ipub.rounding import EPS, UNDERFLOW, Array, overflow_means_unbounded
 
 NUMBERS = 1 << 20
@@ -31,15 +31,21 @@ def largest_scores(ranges: Ranges, Y: Array, n_refined: int = 0) -> Array:
     n_refined : int
         How often multipliers are refined, at most len(REFINEMENTS): each time costs as much as the first bound.
     """
-    table, result = ranges.table, np.full(len(Y), np.inf)
+    table = ranges.table
     n_numbers = len(table.complete) + len(table.incomplete) * (len(table.w) + 8)
     n_numbers += 8 * len(ranges.variants.cells) + 4 * len(ranges.variants.row)
-    for chunk in row_slices(len(Y), n_numbers + len(table.w) ** 2, NUMBERS):
-        try:
-            result[chunk] = _refined_bound(ranges, Y[chunk], n_refined)
-        except np.linalg.LinAlgError:
-            continue
-    return result
+
+    def of_chunk(chunk: slice) -> Array:
+        with overflow_means_unbounded():  # each thread has settings of its own
+            try:
+                return _refined_bound(ranges, Y[chunk], n_refined)
+            except np.linalg.LinAlgError:
+                return np.full(len(Y[chunk]), np.inf)
+
+    chunks = list(row_slices(len(Y), n_numbers + len(table.w) ** 2, NUMBERS))
+    if len(chunks) > 1:
+        ranges.compute_shared()
+    return np.concatenate([np.empty(0), *in_threads(of_chunk, chunks)])
 
 
 def _refined_bound(ranges: Ranges, Y: Array, n_refined: int) -> Array:
