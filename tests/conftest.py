@@ -1,4 +1,7 @@
-"""Exact models are computed once for all workers of a run; what its attacks did is added up and printed at the end."""
+"""Exact models are computed once for all workers of a run; what its attacks did is added up and printed at the end.
+
+Of tests marked `half`, one half is run every time and the other by `make test-long`.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,23 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node) -> None:
     node.workerinput["exact_models"] = node.config.stash[EXACT_MODELS].name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test marked `half`, leave every second combination of its parameters to the long run.
+
+    As on a chessboard: any values of all parameters but one still meet.
+    """
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("half"):
+            # Parameters of one decorator have one number.
+            names = {
+                mark.args[0] if isinstance(mark.args[0], str) else mark.args[0][0]
+                for mark in item.iter_markers("parametrize")
+            }
+            if sum(item.callspec.indices[name.split(",")[0]] for name in names) % 2:
+                item.add_marker(pytest.mark.long)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -15,6 +15,7 @@ from support.certificates_once import parts_computed_once
 LOSS_NAMES = tuple(LOSSES)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])

@@ -35,6 +35,7 @@ CERTIFIED = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)

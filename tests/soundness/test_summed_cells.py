@@ -72,6 +72,7 @@ def long_table(cells_in_a_block: int = 6) -> Iterator[None]:
         yield
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("size", [0.0, 1e-6, 0.02, 0.5])
 @each_penalty
 @pytest.mark.parametrize("loss", SMOOTH)
@@ -91,6 +92,7 @@ def test_hessians_and_norms_hold_whatever_was_chosen(loss, penalty, report_proof
         assert_proven([wrong_hessians(key, 0.5) for key in keys[::2]], report_proofs)
 
 
+@pytest.mark.half
 @each_intercept
 @each_penalty
 @pytest.mark.parametrize("loss", SMOOTH)
