@@ -23,8 +23,8 @@ lint: install
 
 # Coverage is measured in the tests outside tests/soundness, whose heavy loops it would slow down.
 test: lint
-	$(BIN)/pytest -n 2 tests/soundness
-	$(BIN)/pytest -n 2 --ignore tests/soundness --cov
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal tests/soundness
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal --ignore tests/soundness --cov
 
 test-long: install
 	$(BIN)/pytest -n 2 -m long -s

@@ -37,12 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         if isinstance(item, pytest.Function) and item.get_closest_marker("half"):
-            # Parameters of one decorator have one number.
-            names = {
-                mark.args[0] if isinstance(mark.args[0], str) else mark.args[0][0]
-                for mark in item.iter_markers("parametrize")
-            }
-            if sum(item.callspec.indices[name.split(",")[0]] for name in names) % 2:
+            numbers = dict(item.callspec.indices)
+            for mark in item.iter_markers("parametrize"):
+                names = mark.args[0]
+                for name in names.split(",")[1:] if isinstance(names, str) else names[1:]:
+                    del numbers[name.strip()]  # the parameters of one decorator have one number
+            if sum(numbers.values()) % 2:
                 item.add_marker(pytest.mark.long)
 
 

@@ -115,6 +115,7 @@ def test_many_claims_hold_for_summed_cells(loss, penalty, intercept, seed, repor
         assert_proven([wrong_forces(key, size) for key in keys for size in (1e-6, 0.02, 0.5)], report_proofs)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("factor", [0.01, 0.5, 1.0, 100.0])
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_a_bad_suggestion_does_no_harm(loss, factor, report_proofs):
