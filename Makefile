@@ -21,7 +21,7 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tests/mypy.ini
 
-# Coverage is measured in the tests outside tests/soundness, whose heavy loops it would slow down.
+# Coverage is measured in the tests outside tests/soundness that are not marked no_cover: heavy loops it would slow down.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal tests/soundness
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal --ignore tests/soundness --cov

@@ -33,17 +33,28 @@ def pytest_configure_node(node) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test marked `half`, leave every second combination of its parameters to the long run.
 
-    As on a chessboard: any values of all parameters but one still meet.
+    As on a chessboard: any values of all parameters but one still meet. Coverage, which would slow it down, is measured
+    in other tests.
     """
+    seen: dict[tuple[str, int], dict[str, int]] = {}
     for item in items:
         if isinstance(item, pytest.Function) and item.get_closest_marker("half"):
-            numbers = dict(item.callspec.indices)
-            for mark in item.iter_markers("parametrize"):
-                names = mark.args[0]
-                for name in names.split(",")[1:] if isinstance(names, str) else names[1:]:
-                    del numbers[name.strip()]  # the parameters of one decorator have one number
-            if sum(numbers.values()) % 2:
+            item.add_marker(pytest.mark.no_cover)
+            test, number = item.nodeid.partition("[")[0], 0
+            for place, values in enumerate(_values_by_decorator(item)):
+                known = seen.setdefault((test, place), {})
+                number += known.setdefault(values, len(known))
+            if number % 2:
                 item.add_marker(pytest.mark.long)
+
+
+def _values_by_decorator(item: pytest.Function) -> list[str]:
+    """Return the values of the parameters that each decorator, or parametrised fixture, gives a test."""
+    values, params = [], dict(item.callspec.params)
+    for mark in item.iter_markers("parametrize"):
+        names = mark.args[0].split(",") if isinstance(mark.args[0], str) else mark.args[0]
+        values.append(repr([params.pop(name.strip()) for name in names]))
+    return values + [repr(value) for value in params.values()]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -51,6 +51,7 @@ def run_commands(text: str) -> None:
             assert doctest.OutputChecker().check_output(shown, done.stdout, SHOWN), f"{line} prints\n{done.stdout}"
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_runs_and_shows_what_comes_out(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

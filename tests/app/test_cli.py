@@ -385,6 +385,7 @@ def shorter(quick, monkeypatch):
     monkeypatch.setattr(demo, "TEST_ROWS", 15)
 
 
+@pytest.mark.no_cover
 def test_demo_is_the_same_for_the_same_seed(shorter):
     first, again, other = (demo_rows(run("demo", "--seed", seed, "--alpha", 10)) for seed in (1, 1, 2))
     assert first == again
@@ -396,6 +397,7 @@ def test_demo_shows_rows_whatever_the_penalty(shorter, alpha):
     assert "of 15 test predictions" in run("demo", "--alpha", alpha).stdout
 
 
+@pytest.mark.no_cover
 def test_demo_without_matplotlib_names_the_extra(shorter, monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)

@@ -109,6 +109,7 @@ def distance(region, w):
     return np.linalg.norm(np.maximum(np.abs(w - region.center) - region.box, 0.0))
 
 
+@pytest.mark.no_cover
 @each_combination
 @pytest.mark.parametrize("model", ["trained", "other"])
 def test_every_region_by_itself_holds_the_models_of_all_vertices(loss, l1_ratio, model):
@@ -206,6 +207,7 @@ def test_shares_of_the_parts_sum_to_one(name, X_test):
     assert all(0.0 <= share <= 1.0 for share in shares.values())
 
 
+@pytest.mark.no_cover
 @each_combination
 @each_certificate
 def test_the_same_input_gives_the_same_bits(loss, l1_ratio, name, X_test):

@@ -39,6 +39,7 @@ def score_bounds(model, X):
     return model.predict_bounds(X) if isinstance(model, BoundedRegressor) else model.decision_bounds(X)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_attained_is_inside_certified_and_around_the_score(loss, l1_ratio):
     model = make(loss, l1_ratio, certificate="sphere")
@@ -92,6 +93,7 @@ def test_holes_lie_in_the_intervals_that_were_given():
     np.testing.assert_allclose(bounds, make(intervals=ranges).fit(X, y).attained_bounds(X_TEST))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("holes", [0.01, 0.04])
 @pytest.mark.parametrize(("loss", "l1_ratio"), [("log_loss", 0.0), ("hinge", 0.5), ("squared_error", 0.0)])
 def test_rows_with_holes_are_filled_as_well(loss, l1_ratio, holes):

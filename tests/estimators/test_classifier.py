@@ -149,6 +149,7 @@ def test_holes_of_a_test_row_take_the_middle_of_the_columns_interval(model, data
         np.testing.assert_array_equal(getattr(clf, method)(holed), getattr(clf, method)(filled))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("certificate", "named"), [("tight", False), ("tight", True), ("ball", False), ("pointwise", True)]
 )
@@ -195,6 +196,7 @@ def test_labels_may_come_in_any_container(data):
         assert np.array_equal(BoundedClassifier().fit(X, container(y)).coef_, expected)
 
 
+@pytest.mark.no_cover
 @each_model
 def test_every_container_of_the_table_gives_the_same_model_and_bounds(model, data, X_test):
     X, y = data
@@ -253,6 +255,7 @@ def test_what_the_user_gave_is_never_written(way, data, X_test):
     assert [part.tobytes() for part in given] == before
 
 
+@pytest.mark.no_cover
 @each_model
 def test_explicit_bounds_ranges_and_a_matrix_say_the_same(model, data, X_test):
     X, y = data

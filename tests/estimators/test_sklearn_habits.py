@@ -23,6 +23,7 @@ from ipub.certificates import without_training_rows
 NAMES = list("abcd")
 
 
+@pytest.mark.no_cover
 @parametrize_with_checks(
     [
         BoundedClassifier(),
@@ -300,6 +301,7 @@ def test_feature_names_are_remembered(frame, data):
     assert not hasattr(clf.fit(*data), "feature_names_in_")
 
 
+@pytest.mark.no_cover
 @each_frame
 @pytest.mark.parametrize("method", ["predict", "decision_function", "decision_bounds", "predict_set"])
 @pytest.mark.parametrize(
