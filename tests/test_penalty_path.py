@@ -83,6 +83,7 @@ def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_in
     assert (path.width[:3] < 1.4 * whole.width[:3]).all()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", ["log_loss", "smoothed_hinge", "squared_error"])
 def test_penalties_near_zero_hold_without_training_rows(loss, fit_intercept, monkeypatch):

@@ -97,6 +97,7 @@ def test_no_certain_prediction_comes_with_columns_and_commands(holed):
     assert f"fill in empty cells of b, which has {holed['b'].isna().sum()}" in done.stdout
 
 
+@pytest.mark.no_cover
 def test_the_commands_run_and_give_what_was_said(holed):
     done = run("fit", "t.csv", "--target", "y", "--alpha", "0.01", "--drop", "c")
     Path("ranges.toml").write_text("b = [-1, 1]\n")

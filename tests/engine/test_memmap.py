@@ -111,6 +111,7 @@ def test_the_file_is_never_written(path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "model",
     [BoundedClassifier(), BoundedClassifier("hinge", l1_ratio=0.3), BoundedRegressor(certificate="sphere")],

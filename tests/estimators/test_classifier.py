@@ -176,6 +176,7 @@ def test_bounds_of_a_row_with_holes_hold_for_every_filling_of_it(certificate, na
     np.testing.assert_allclose(bounds[complete], clf.decision_bounds(as_given(np.nan_to_num(X_test)))[complete])
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "labels", [(0, 1), (-1, 1), (True, False), ("a", "b"), (3.0, 7.0)], ids=lambda pair: str(pair[0])
 )
@@ -343,6 +344,7 @@ def test_only_the_ratios_of_weights_matter(factor, data):
     np.testing.assert_allclose(clf.coef_bounds_, expected.coef_bounds_, rtol=1e-12)
 
 
+@pytest.mark.no_cover
 @each_model
 def test_the_same_input_gives_the_same_bits(model, data, X_test):
     first, second = (clone(model).fit(*data) for _ in range(2))

@@ -114,6 +114,7 @@ def test_bounds_hold_where_rows_are_too_many_to_be_looked_at_one_by_one(loss_nam
     report_proofs(total)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
 def test_bounds_hold_with_missing_categories_too(loss_name, penalty, report_proofs):
