@@ -30,12 +30,13 @@ def pytest_configure_node(node) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test marked `half`, leave every second combination of its parameters to the long run.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test marked `half`, leave every second combination of its parameters to the long run, unless it is named.
 
     As on a chessboard: any values of all parameters but one still meet. Coverage, which would slow it down, is measured
     in other tests.
     """
+    named = {_without_folder(name) for name in config.args}
     seen: dict[tuple[str, int], dict[str, int]] = {}
     for item in items:
         if isinstance(item, pytest.Function) and item.get_closest_marker("half"):
@@ -44,8 +45,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for place, values in enumerate(_values_by_decorator(item)):
                 known = seen.setdefault((test, place), {})
                 number += known.setdefault(values, len(known))
-            if number % 2:
+            if number % 2 and _without_folder(item.nodeid) not in named:
                 item.add_marker(pytest.mark.long)
+
+
+def _without_folder(name: str) -> str:
+    path, _, test = name.partition("::")
+    return f"{Path(path).name}::{test}"
 
 
 def _values_by_decorator(item: pytest.Function) -> list[str]:
