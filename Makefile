@@ -21,10 +21,10 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tests/mypy.ini
 
-# Coverage is measured in the tests outside tests/soundness, whose heavy loops it would slow down.
+# Coverage is measured in the tests outside tests/soundness that are not marked no_cover: heavy loops it would slow down.
 test: lint
-	$(BIN)/pytest -n 2 tests/soundness
-	$(BIN)/pytest -n 2 --ignore tests/soundness --cov
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal tests/soundness
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal --ignore tests/soundness --cov
 
 test-long: install
 	$(BIN)/pytest -n 2 -m long -s

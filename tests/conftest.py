@@ -1,4 +1,7 @@
-"""Exact models are computed once for all workers of a run; what its attacks did is added up and printed at the end."""
+"""Exact models are computed once for all workers of a run; what its attacks did is added up and printed at the end.
+
+Of tests marked `half`, one half is run every time and the other by `make test-long`.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,40 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node) -> None:
     node.workerinput["exact_models"] = node.config.stash[EXACT_MODELS].name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test marked `half`, leave every second combination of its parameters to the long run, unless it is named.
+
+    As on a chessboard: any values of all parameters but one still meet. Coverage, which would slow it down, is measured
+    in other tests.
+    """
+    named = {_without_folder(name) for name in config.args}
+    seen: dict[tuple[str, int], dict[str, int]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("half"):
+            item.add_marker(pytest.mark.no_cover)
+            test, number = item.nodeid.partition("[")[0], 0
+            for place, values in enumerate(_values_by_decorator(item)):
+                known = seen.setdefault((test, place), {})
+                number += known.setdefault(values, len(known))
+            if number % 2 and _without_folder(item.nodeid) not in named:
+                item.add_marker(pytest.mark.long)
+
+
+def _without_folder(name: str) -> str:
+    path, _, test = name.partition("::")
+    return f"{Path(path).name}::{test}"
+
+
+def _values_by_decorator(item: pytest.Function) -> list[str]:
+    """Return the values of the parameters that each decorator, or parametrised fixture, gives a test."""
+    values, params = [], dict(item.callspec.params)
+    for mark in item.iter_markers("parametrize"):
+        names = mark.args[0].split(",") if isinstance(mark.args[0], str) else mark.args[0]
+        values.append(repr([params.pop(name.strip()) for name in names]))
+    return values + [repr(value) for value in params.values()]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

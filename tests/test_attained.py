@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ipub.attained import attained_bounds, search
-from ipub.certificates import CERTIFICATES
+from ipub.certificates import CERTIFICATES, with_effort
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, engine_of, with_intercept_column
 from ipub.engine.memmap import MemmapRows
@@ -56,6 +56,7 @@ def widths_of_all_vertices(problem: Problem, X: np.ndarray) -> np.ndarray:
     return np.ptp([X @ train(problem, matrix.completion(vertex)) for vertex in vertices], axis=0)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kappa", [0.0, 0.02])
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -65,6 +66,7 @@ def test_with_few_cells_the_range_is_that_of_all_vertices(loss, kappa, seed):
     assert (found >= 0.99 * widths_of_all_vertices(problem, X) - 1e-7).all()
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("few_cells", [0, 12])
 @pytest.mark.parametrize("kappa", [0.0, 0.02])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -95,6 +97,7 @@ def test_with_up_to_twelve_cells_the_range_is_that_of_all_vertices(loss, kappa, 
     assert (found >= 0.99 * widths_of_all_vertices(problem, X) - 1e-7).all()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("kappa", [0.0, 0.02])
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_moving_all_and_single_cells_finds_most_of_what_comparing_all_vertices_finds(loss, kappa, monkeypatch):
@@ -112,6 +115,7 @@ def test_moving_all_and_single_cells_finds_most_of_what_comparing_all_vertices_f
     assert np.min(ratios) >= 0.5
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_both_ends_are_inside_every_certificate(loss, l1_ratio):
     problem = problem_with_holes(loss, l1_ratio, holes=0.05)
@@ -120,11 +124,12 @@ def test_both_ends_are_inside_every_certificate(loss, l1_ratio):
     bounds = attained_bounds(problem, solution, X).bounds
     assert (bounds[:, 0] < bounds[:, 1]).all()
     for certify in CERTIFICATES.values():
-        certified = certify(problem, solution).score_bounds(X)
+        certified = with_effort(certify(problem, solution), 0.2).score_bounds(X)
         assert (certified[:, 0] <= bounds[:, 0]).all()
         assert (bounds[:, 1] <= certified[:, 1]).all()
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("holes", [0.01, 0.05])
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_a_model_trained_from_scratch_on_a_completion_gives_the_end(loss, l1_ratio, holes):

@@ -28,5 +28,5 @@ def test_the_frame_holds_the_same_values_with_names():
     assert isinstance(frame, pa.Table)
     np.testing.assert_array_equal(np.column_stack([column.to_numpy() for column in frame.columns]), X)
     assert (labels == y).all()
-    fitted = BoundedClassifier().fit(frame, labels)
+    fitted = BoundedClassifier(certificate="sphere").fit(frame, labels)
     assert fitted.feature_names_in_.tolist() == ["age", "shape", "margin", "density"]

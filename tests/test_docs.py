@@ -51,9 +51,13 @@ def run_commands(text: str) -> None:
             assert doctest.OutputChecker().check_output(shown, done.stdout, SHOWN), f"{line} prints\n{done.stdout}"
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_runs_and_shows_what_comes_out(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    X, y = demo.load_mammographic_masses()
+    monkeypatch.setattr(demo, "load_mammographic_masses", lambda: (X[:200], y[:200]))
+    monkeypatch.setattr(demo, "TEST_ROWS", 15)
     monkeypatch.setattr(demo, "REPEATS", 1)
     scope: dict[str, Any] = {"__name__": page.stem}
     for language, text in blocks_of(page):

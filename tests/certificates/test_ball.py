@@ -32,6 +32,7 @@ def retrain(problem, X):
     return solve(Problem(rows, problem.loss, problem.penalty), tol=1e-10)
 
 
+@pytest.mark.half
 @each_combination
 @pytest.mark.parametrize("alpha", [1e-2, 0.1, 1.0])
 @pytest.mark.parametrize("holes", [0.0, 0.02, 0.3])
@@ -49,6 +50,7 @@ def test_tight_is_never_wider_than_its_parts_and_always_finite(loss, l1_ratio, a
         assert (best[:, 1] <= bounds[:, 1] + rounding).all()
 
 
+@pytest.mark.half
 @each_combination
 @each_certificate
 @pytest.mark.parametrize("weighted", [False, True])
@@ -107,6 +109,7 @@ def distance(region, w):
     return np.linalg.norm(np.maximum(np.abs(w - region.center) - region.box, 0.0))
 
 
+@pytest.mark.no_cover
 @each_combination
 @pytest.mark.parametrize("model", ["trained", "other"])
 def test_every_region_by_itself_holds_the_models_of_all_vertices(loss, l1_ratio, model):
@@ -204,6 +207,7 @@ def test_shares_of_the_parts_sum_to_one(name, X_test):
     assert all(0.0 <= share <= 1.0 for share in shares.values())
 
 
+@pytest.mark.no_cover
 @each_combination
 @each_certificate
 def test_the_same_input_gives_the_same_bits(loss, l1_ratio, name, X_test):

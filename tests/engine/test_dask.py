@@ -95,6 +95,7 @@ def assert_close(found, expected):
     assert (error <= 1e-9 * np.maximum(np.abs(expected[np.isfinite(expected)]), 1.0)).all(), error.max()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("case", CASES)
 def test_bounds_are_those_of_the_table_in_memory(case):
     model, label, weight, features = CASES[case]

@@ -98,6 +98,7 @@ def assert_same_bits(model, expected):
     np.testing.assert_array_equal(model.decision_bounds(ROWS), expected[1])
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("during", "keep"), [("reading", True), ("training", True), ("tight", True), ("tight", False)])
 def test_a_worker_killed_during_fit_changes_nothing(during, keep, client, small, expected, monkeypatch):
     client.wait_for_workers(2, timeout=60)
@@ -108,6 +109,7 @@ def test_a_worker_killed_during_fit_changes_nothing(during, keep, client, small,
     assert_same_bits(model, expected)
 
 
+@pytest.mark.no_cover
 def test_a_worker_killed_during_the_search_of_attained_bounds_changes_nothing(client, small, expected, monkeypatch):
     client.wait_for_workers(2, timeout=60)
     model = BoundedClassifier(alpha=1.0).fit(*small)
@@ -154,6 +156,7 @@ def greatest_memory():
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
+@pytest.mark.no_cover
 def test_nobody_holds_more_than_a_few_blocks(client):
     block = 8 * BLOCK_CELLS
     options = {"certificate": "sphere", "fit_intercept": False}

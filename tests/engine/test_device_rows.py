@@ -74,6 +74,7 @@ EACH = [
 EACH += [("log_loss", name, 0.0, True) for name in NAMES]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("loss", "certificate", "l1_ratio", "fit_intercept"), EACH)
 def test_bounds_are_those_of_the_memory_engine(loss, certificate, l1_ratio, fit_intercept):
     kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor

@@ -73,6 +73,7 @@ def test_blocks_and_sums_are_the_same_bits(both):
     assert memory.depth == mapped.depth
 
 
+@pytest.mark.half
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_solutions_and_bounds_are_the_same_bits(both, loss, l1_ratio, monkeypatch):
     if loss != "log_loss":  # row sums gather the whole table, and take time: one loss is enough
@@ -110,6 +111,7 @@ def test_the_file_is_never_written(path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "model",
     [BoundedClassifier(), BoundedClassifier("hinge", l1_ratio=0.3), BoundedRegressor(certificate="sphere")],

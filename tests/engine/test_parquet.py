@@ -52,6 +52,7 @@ def assert_the_same_bounds(model, frame, folder, weight=False, rows=6):
     assert (np.abs(found - expected) <= 1e-9 * np.maximum(1.0, np.abs(expected))).all()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("certificate", CERTIFICATES)
 def test_every_certificate_has_the_bounds_of_memory(certificate, tmp_path, monkeypatch):
     stream_everything(monkeypatch, 50)
@@ -59,6 +60,7 @@ def test_every_certificate_has_the_bounds_of_memory(certificate, tmp_path, monke
     assert_the_same_bounds(BoundedClassifier(certificate=certificate, effort=0.0), table(), tmp_path, rows=rows)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_has_the_bounds_of_memory(loss, tmp_path, monkeypatch):
     stream_everything(monkeypatch, 50)
@@ -409,6 +411,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.no_cover
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="resident memory is read from /proc")
 def test_a_longer_table_takes_no_more_memory(tmp_path):
     rng = np.random.default_rng(0)

@@ -149,6 +149,7 @@ def test_holes_of_a_test_row_take_the_middle_of_the_columns_interval(model, data
         np.testing.assert_array_equal(getattr(clf, method)(holed), getattr(clf, method)(filled))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("certificate", "named"), [("tight", False), ("tight", True), ("ball", False), ("pointwise", True)]
 )
@@ -175,6 +176,7 @@ def test_bounds_of_a_row_with_holes_hold_for_every_filling_of_it(certificate, na
     np.testing.assert_allclose(bounds[complete], clf.decision_bounds(as_given(np.nan_to_num(X_test)))[complete])
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "labels", [(0, 1), (-1, 1), (True, False), ("a", "b"), (3.0, 7.0)], ids=lambda pair: str(pair[0])
 )
@@ -195,6 +197,7 @@ def test_labels_may_come_in_any_container(data):
         assert np.array_equal(BoundedClassifier().fit(X, container(y)).coef_, expected)
 
 
+@pytest.mark.no_cover
 @each_model
 def test_every_container_of_the_table_gives_the_same_model_and_bounds(model, data, X_test):
     X, y = data
@@ -253,6 +256,7 @@ def test_what_the_user_gave_is_never_written(way, data, X_test):
     assert [part.tobytes() for part in given] == before
 
 
+@pytest.mark.no_cover
 @each_model
 def test_explicit_bounds_ranges_and_a_matrix_say_the_same(model, data, X_test):
     X, y = data
@@ -340,6 +344,7 @@ def test_only_the_ratios_of_weights_matter(factor, data):
     np.testing.assert_allclose(clf.coef_bounds_, expected.coef_bounds_, rtol=1e-12)
 
 
+@pytest.mark.no_cover
 @each_model
 def test_the_same_input_gives_the_same_bits(model, data, X_test):
     first, second = (clone(model).fit(*data) for _ in range(2))

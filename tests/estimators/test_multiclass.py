@@ -61,6 +61,7 @@ def test_predictions_are_those_of_scikit_learn(data):
     np.testing.assert_array_equal(clf.predict(X_test), plain.predict(X_test))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("loss", CLASSIFIERS)
 def test_retrained_fillings_stay_inside(loss, data):
     X, y, X_test = data

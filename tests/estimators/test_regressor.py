@@ -117,6 +117,7 @@ def test_bounds_of_a_row_of_intervals_hold_for_every_row_inside(data, X_test):
         reg.predict_bounds(IntervalMatrix.from_bounds(X_test[:, :3], X_test[:, :3]))
 
 
+@pytest.mark.no_cover
 @each_model
 def test_every_container_gives_the_same_model_and_bounds(model, data, X_test):
     X, y = data

@@ -111,6 +111,7 @@ BAD_DATA = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("scale", [None, "standard"])
 @pytest.mark.parametrize("bad", BAD_DATA.values(), ids=BAD_DATA)
 @each_kind
@@ -290,6 +291,7 @@ def test_parameters_that_only_steer_later_calls_may_change(kind, name):
     np.testing.assert_array_equal(bounds_of(model, X_TEST), bounds)
 
 
+@pytest.mark.no_cover
 @each_change
 def test_fit_after_a_change_is_the_fit_of_a_new_model(kind, name):
     X, y = data_for(kind)

@@ -55,6 +55,7 @@ def scores_of_fillings(clf, X, y, rows, count=8, weight=None):
     return np.array(scores)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "parameters",
     [

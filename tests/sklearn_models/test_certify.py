@@ -187,6 +187,7 @@ def mean_filled(holes):
     return np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("certificate", ["tight", "ball", "sphere"])
 @each_model
 def test_bounds_contain_the_models_of_other_fillings(name, certificate):
@@ -199,6 +200,7 @@ def test_bounds_contain_the_models_of_other_fillings(name, certificate):
     assert_holds(bounded, model, holes, y, sample_weight, slack=1e-5 if "SVC" in name else 1e-6)
 
 
+@pytest.mark.no_cover
 @each_model
 def test_bounds_are_about_those_of_our_own_training(name):
     _, holes, labels, score = table(1)
@@ -264,6 +266,7 @@ SCALERS = {
 UNITS = np.array([1.0, 4.0, 0.3])
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("scaler", SCALERS)
 @pytest.mark.parametrize(
     "model",

@@ -88,6 +88,7 @@ def completions(n_random=6):
             yield full
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("model", "y"),
     [(LogisticRegression(C=0.2, tol=1e-12, max_iter=10_000), LABELS), (Ridge(alpha=20.0), SCORES)],

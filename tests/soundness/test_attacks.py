@@ -15,6 +15,7 @@ from support.certificates_once import parts_computed_once
 LOSS_NAMES = tuple(LOSSES)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
@@ -27,6 +28,7 @@ def test_no_completion_breaks_a_bound(loss_name, penalty, family, intercept, rep
     assert tally.violations == []
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
 def test_no_completion_breaks_a_bound_summed_over_many_blocks(loss_name, intercept, monkeypatch, report_attack):
@@ -36,6 +38,7 @@ def test_no_completion_breaks_a_bound_summed_over_many_blocks(loss_name, interce
     assert tally.violations == []
 
 
+@pytest.mark.half
 @pytest.mark.parametrize(
     "every", [3, pytest.param(1, marks=pytest.mark.long)], ids=["every third model", "every model"]
 )

@@ -34,6 +34,8 @@ def violations(certificate, cases: list[Case], solutions: list) -> list[str]:
     for seed, (case, solution) in enumerate(zip(cases, solutions, strict=True)):
         aimed = replace(case, X_test=np.vstack([case.X_test, np.eye(len(solution.w))]))
         attack(np.random.default_rng(seed), aimed, solution, tally, rounds=1, certificates={"attacked": certificate})
+        if tally.violations:
+            break
     return tally.violations
 
 

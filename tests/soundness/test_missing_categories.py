@@ -35,6 +35,7 @@ CERTIFIED = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
@@ -118,6 +119,7 @@ def larger(rng: np.random.Generator, loss_name: str, intercept: bool) -> Case:
     return with_intercept(case) if intercept else case
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
 def test_what_completions_attain_lies_inside(loss_name, intercept):

@@ -48,6 +48,7 @@ def suggestion(rng, problem, solution, size):
     return AnotherDraw(bounds, is_alone=bool(rng.random() < 0.5), row_sums_widths=widths)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSSES)
