@@ -34,6 +34,7 @@ from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, engine_of, with_intercept_column
 from ipub.engine.array import device_memory, longer
 from ipub.engine.device import to_device
+from ipub.engine.sparse_array import unit_rows
 from ipub.errors import IpubError
 from ipub.losses import Loss
 from ipub.parallel import longer_slices, row_slices, single_threaded_blas
@@ -195,7 +196,7 @@ class Training:
         weights = np.stack([model.solution.w for model in models])
         bounds = np.empty((len(certificates), n_columns, 2))
         for k, certificate in enumerate(certificates):
-            bounds[k] = certificate.score_bounds(np.eye(n_columns))
+            bounds[k] = certificate.score_bounds(unit_rows(n_columns))
         has_intercept = parameters.fit_intercept
         return cls(
             data.table,
@@ -333,7 +334,7 @@ class Training:
         certificates = tuple(certificate.for_rows(of_a_row, of_all) for certificate in self.certificates)
         if len(weights) == 0:
             return replace(self, certificates=certificates)
-        unit = np.eye(self.coef.shape[1] + self.fit_intercept)[: self.coef.shape[1]]
+        unit = unit_rows(self.coef.shape[1] + self.fit_intercept)[: self.coef.shape[1]]
         bounds = np.stack([certificate.score_bounds(unit) for certificate in certificates])
         return replace(self, certificates=certificates, coef_bounds=bounds)
 
