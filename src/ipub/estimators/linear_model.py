@@ -33,6 +33,7 @@ from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.progress import progress
 from ipub.reading import Parameters
 from ipub.reading.on_device import filled_rows, uncertain_rows
+from ipub.reading.sparse import as_dense, filled_sparse_rows, is_sparse, uncertain_sparse_rows
 from ipub.reading.sources import is_dask, is_kept, long_table_of, of_each_piece, whole_to_predict
 from ipub.rounding import Array
 from ipub.training import Training, fit_training
@@ -122,13 +123,17 @@ class BoundedLinearModel(FrameOutput):
         if is_foreign(X) and table.scaling is None and table.columns.encoder is None:
             on_device: Any = filled_rows(table, X)
             return on_device  # type: ignore[no-any-return]
-        return table.filled_rows(X, self.handle_unknown == "any")
+        if is_sparse(X) and table.scaling is None and table.columns.encoder is None:
+            return filled_sparse_rows(table, X)  # type: ignore[return-value]
+        return table.filled_rows(as_dense(X), self.handle_unknown == "any")
 
     def _score_bounds(self, X: Any) -> Array:
         """Bound the scores of rows, which may have holes of their own."""
         training, any_level = self.training_, self.handle_unknown == "any"
         if is_foreign(X) and training.certificates and training.bounds_on_device:
             return training.score_bounds(uncertain_rows(training.table, X))
+        if is_sparse(X) and training.certificates and training.bounds_on_device:
+            return training.score_bounds(uncertain_sparse_rows(training.table, X))
         table = long_table_of(X)
         if table is None or is_kept(table):
             return training.score_bounds(self._uncertain_rows(X), effort=self.effort, verbose=self.verbose)
@@ -151,6 +156,8 @@ class BoundedLinearModel(FrameOutput):
 
     def _uncertain_rows(self, X: Any) -> IntervalMatrix:
         """Read rows to bound; those of a file into memory."""
+        if is_sparse(X):
+            return self.training_.table.uncertain_rows(as_dense(X))
         if is_dask(X):
             raise IpubError(
                 "This needs the rows in memory, and X is a Dask collection: choose some rows, and give X.compute()."
@@ -244,6 +251,7 @@ class BoundedLinearModel(FrameOutput):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
 

@@ -82,16 +82,16 @@ class Columns:
         is_checked_later : bool
             Whether values that are infinite or too large are found by who takes the array.
         """
-        table = _values(self._stand_in(), self.encoder, X, reset=False, any_level=any_level, text=text)
+        table = _values(self.stand_in(), self.encoder, X, reset=False, any_level=any_level, text=text)
         if not is_checked_later:
             check_values(table, self.names)
         return table
 
     def check_intervals(self, X: IntervalMatrix) -> None:
         """Raise an error if an `IntervalMatrix` does not have as many columns."""
-        validate_data(self._stand_in(), X.table, reset=False, dtype="numeric", ensure_all_finite=False)
+        validate_data(self.stand_in(), X.table, reset=False, dtype="numeric", ensure_all_finite=False)
 
-    def _stand_in(self) -> Any:
+    def stand_in(self) -> Any:
         """Return an estimator for scikit-learn's checks: of the right class, and fitted to these columns."""
         stand_in = object.__new__(self.kind)
         stand_in.n_features_in_ = self.n_features_in

@@ -34,6 +34,7 @@ from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine import Rows, engine_of, with_intercept_column
 from ipub.engine.array import device_memory, longer
 from ipub.engine.device import to_device
+from ipub.engine.sparse import SparseIntervals
 from ipub.engine.sparse_array import unit_rows
 from ipub.errors import IpubError
 from ipub.losses import Loss
@@ -231,7 +232,7 @@ class Training:
 
     def score_bounds(
         self,
-        rows: IntervalMatrix | DeviceIntervals,
+        rows: IntervalMatrix | DeviceIntervals | SparseIntervals,
         *,
         effort: float = EFFORT,
         verbose: int = 0,
@@ -294,7 +295,7 @@ class Training:
 
     @property
     def bounds_on_device(self) -> bool:
-        """Whether rows on a device are bounded there: by certificates whose size does not grow with the table."""
+        """Whether rows on a device, or sparse ones, are bounded as they are: by sums over the training rows alone."""
         needs = [certificate.needs for certificate in self.certificates]
         keeps_rows = any(each.training_rows or each.training for each in needs)
         is_plain = self.table.scaling is None and self.table.columns.encoder is None and not self.table.precision.any()
@@ -372,7 +373,7 @@ class Training:
         with progress("Retraining for each row", len(table), bool(verbose)) as report:
             return certificate.score_bounds(table, model, lambda done, _: report(done))
 
-    def extended(self, rows: IntervalMatrix | DeviceIntervals) -> ExtendedRows:
+    def extended(self, rows: IntervalMatrix | DeviceIntervals | SparseIntervals) -> ExtendedRows:
         """Return the center of rows, with the column of the intercept, their uncertain cells and categories."""
         in_row, columns, _, radii = rows.cells(slice(0, rows.shape[0]))
         center: Any = rows.center_rows(slice(0, rows.shape[0]))
