@@ -114,8 +114,8 @@ def _too_wide(problem: Problem) -> SlopeAttempt | None:
     if not rows.allows_matrices:
         return SlopeAttempt(
             None,
-            f"Bounds by slopes need matrices of {d:,} x {d:,} ({8 * d * d / 2**30:,.1f} GiB each), which are not made of "
-            "so wide or sparse a table: the sphere and the half-ball are used alone, which are wider.",
+            f"Bounds by slopes need matrices of {d:,} x {d:,} ({8 * d * d / 2**30:,.1f} GiB each), which are not made "
+            "of so wide or sparse a table: the sphere and the half-ball are used alone, which are wider.",
         )
     n_columns = min(rows.count_uncertain(), d)
     if (n_columns + d / 4.0) * d * d <= MOST_SLOPE_WORK:

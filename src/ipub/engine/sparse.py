@@ -112,7 +112,7 @@ class SparseRows(SlicedRows):
     def __init__(self, matrix: SparseIntervals, y: Array, weight: Array | None = None) -> None:
         super().__init__(matrix.shape[1], y, weight)
         self.matrix = matrix
-        self._slices = _slices(matrix.center.indptr)
+        self._slices = _slices(matrix.center.indptr.astype(np.intp))
         self._is_long = len(self._slices) > 1
         keeps_rows = matrix.center.nnz <= KEPT_ENTRIES
         self._caches = [BlockCache(keeps_rows) for _ in self._slices]

@@ -33,8 +33,8 @@ from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
 from ipub.progress import progress
 from ipub.reading import Parameters
 from ipub.reading.on_device import filled_rows, uncertain_rows
-from ipub.reading.sparse import as_dense, filled_sparse_rows, is_sparse, uncertain_sparse_rows
 from ipub.reading.sources import is_dask, is_kept, long_table_of, of_each_piece, whole_to_predict
+from ipub.reading.sparse import as_dense, filled_sparse_rows, is_sparse, uncertain_sparse_rows
 from ipub.rounding import Array
 from ipub.training import Training, fit_training
 from ipub.uncertainty import Budget, Draws, RandomHoles
@@ -132,8 +132,6 @@ class BoundedLinearModel(FrameOutput):
         training, any_level = self.training_, self.handle_unknown == "any"
         if is_foreign(X) and training.certificates and training.bounds_on_device:
             return training.score_bounds(uncertain_rows(training.table, X))
-        if is_sparse(X) and training.certificates and training.bounds_on_device:
-            return training.score_bounds(uncertain_sparse_rows(training.table, X))
         table = long_table_of(X)
         if table is None or is_kept(table):
             return training.score_bounds(self._uncertain_rows(X), effort=self.effort, verbose=self.verbose)
@@ -157,6 +155,8 @@ class BoundedLinearModel(FrameOutput):
     def _uncertain_rows(self, X: Any) -> IntervalMatrix:
         """Read rows to bound; those of a file into memory."""
         if is_sparse(X):
+            if self.training_.bounds_sparse_rows:
+                return uncertain_sparse_rows(self.training_.table, X)  # type: ignore[return-value]
             return self.training_.table.uncertain_rows(as_dense(X))
         if is_dask(X):
             raise IpubError(

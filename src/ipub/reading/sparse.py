@@ -83,8 +83,8 @@ def check_columns(name: str | None, rows: Rows) -> None:
         return
     d = rows.n_features
     raise IpubError(
-        f"certificate={name!r} needs matrices of {d:,} x {d:,} ({gibibytes(d * d)} each), which is too large, or is not "
-        "made of a sparse table: set certificate='ball' or 'sphere', or leave out columns."
+        f"certificate={name!r} needs matrices of {d:,} x {d:,} ({gibibytes(d * d)} each), which are not made of so "
+        "wide or sparse a table: set certificate='ball' or 'sphere', or leave out columns."
     )
 
 
@@ -106,8 +106,8 @@ def as_dense(X: Any, what: str = "X") -> Any:
     cells = int(np.prod(X.shape, dtype=object))
     if cells > MOST_CELLS:
         raise IpubError(
-            f"{what} is sparse, and as a dense array, which is needed here, it would take {gibibytes(cells)}: give fewer "
-            "rows, or fit with certificate='ball' on a sparse table."
+            f"{what} is sparse, and as a dense array, which is needed here, it would take {gibibytes(cells)}: give "
+            "fewer rows, or fit with certificate='ball' on a sparse table."
         )
     if X.dtype.kind == "O" or X.dtype.kind == "c":
         return X.toarray()
@@ -152,7 +152,9 @@ def read_sparse(
 
 def read_sparse_rows(learnt: LearntTable, X: Any) -> csr_array:
     """Read rows to predict or to bound, NaN where missing."""
-    validate_data(learnt.columns.stand_in(), X, reset=False, accept_sparse=True, dtype="numeric", ensure_all_finite=False)
+    validate_data(
+        learnt.columns.stand_in(), X, reset=False, accept_sparse=True, dtype="numeric", ensure_all_finite=False
+    )
     return sparse_floats(X)
 
 

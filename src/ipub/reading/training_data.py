@@ -86,8 +86,8 @@ def read_training_data(
     if is_sparse(X):
         if X_lower is not None or X_upper is not None:
             raise IpubError(
-                "X is sparse, so X_lower and X_upper cannot be given: give ranges of columns with intervals, or a dense "
-                "array (X.toarray())."
+                "X is sparse, so X_lower and X_upper cannot be given: give ranges of columns with intervals, or a "
+                "dense array (X.toarray())."
             )
         if expected is None and stays_sparse(parameters, X):
             y, radius = target_intervals(in_memory(y), in_memory(y_lower), in_memory(y_upper))

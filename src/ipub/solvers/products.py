@@ -12,7 +12,7 @@ from ipub.problem import HessianProducts
 from ipub.rounding import Array
 
 TOLERANCE = 1e-5
-"""Norm of what is left of the gradient of the quadratic, relative to that at the start: a Newton step leaves as much."""
+"""Norm of the gradient of the quadratic that is left, relative to that at the start: a Newton step leaves as much."""
 MOST_PRODUCTS = 1000
 """Products of one solution of a linear system, at most: each is a pass over the rows."""
 MOST_ROUNDS = 30
@@ -64,8 +64,8 @@ def minimise_by_products(
     """Return p that about minimises ``gradient.p + p.(H + diag(damping)) p / 2`` plus the penalty of ``w + p``.
 
     The penalty is ``sum_j lam_j z_j^2 / 2 + kappa_j |z_j|``. Without its second part these are conjugate gradients,
-    preconditioned by the diagonal. With it, rounds of proximal gradient steps guess which weights are zero and the signs
-    of the others, for which a linear system is solved.
+    preconditioned by the diagonal. With it, rounds of proximal gradient steps guess which weights are zero, and the
+    signs of the others, for which a linear system is solved.
     """
     right = -(gradient + lam * w)
     if not (np.isfinite(right).all() and np.isfinite(hessian.diagonal).all()):

@@ -201,7 +201,7 @@ class _Member(NamedTuple):
     def hessian(self) -> Array:
         """Return the Hessian of the mean loss."""
         problem, solution = self.model
-        return problem.evaluate(solution.w, solution.dual_loss).hessian
+        return np.asarray(problem.evaluate(solution.w, solution.dual_loss).hessian)
 
 
 class _Weights(NamedTuple):

@@ -22,6 +22,7 @@ from ipub.certificates import (
     MOST_TRIED,
     Certificate,
     DrawBounds,
+    Region,
     TrainedModel,
     bounds_of_uncertain_rows,
     every_level,
@@ -230,6 +231,25 @@ class Training:
                 "certificate='tight' and call fit again."
             )
 
+    @property
+    def can_search(self) -> bool:
+        """Whether fillings of the training table can be searched for: it is there, and not too wide."""
+        return bool(self.models) and self.models[0].problem.rows.allows_matrices
+
+    def check_search(self) -> None:
+        """Raise an error if the training table is too wide, or sparse, to search for its fillings.
+
+        Raises
+        ------
+        IpubError
+            Says what to do.
+        """
+        if self.models and not self.can_search:
+            raise IpubError(
+                "attained_bounds and flip_distance need matrices of all pairs of columns, which are not made of so "
+                f"wide or sparse a table ({self.coef.shape[1]:,} columns): fit a dense array with fewer columns."
+            )
+
     def score_bounds(
         self,
         rows: IntervalMatrix | DeviceIntervals | SparseIntervals,
@@ -295,11 +315,18 @@ class Training:
 
     @property
     def bounds_on_device(self) -> bool:
-        """Whether rows on a device, or sparse ones, are bounded as they are: by sums over the training rows alone."""
+        """Whether rows on a device are bounded there: by certificates whose size does not grow with the table."""
         needs = [certificate.needs for certificate in self.certificates]
         keeps_rows = any(each.training_rows or each.training for each in needs)
         is_plain = self.table.scaling is None and self.table.columns.encoder is None and not self.table.precision.any()
         return is_plain and not keeps_rows and not any(certificate.row_by_row for certificate in self.certificates)
+
+    @property
+    def bounds_sparse_rows(self) -> bool:
+        """Whether sparse rows are bounded as they are: by balls and boxes alone, in a table that is read as it is."""
+        is_plain = self.table.scaling is None and self.table.columns.encoder is None and not self.table.precision.any()
+        parts = [part for certificate in self.certificates for part in certificate.parts]
+        return is_plain and all(isinstance(part, Region) for part in parts)
 
     def _score_bounds_on_device(self, rows: DeviceIntervals) -> Array:
         """Bound the scores of rows on a device, there."""
@@ -393,6 +420,7 @@ class Training:
             are m pairs, if `keep_completions`; of more than one model, lists of K pairs.
         """
         self.check_certified()
+        self.check_search()
         center, cells, missing_categories = self.extended(rows)
         parts = [
             self._attained(k, center, cells, missing_categories, keep_completions, verbose)
