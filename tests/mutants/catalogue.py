@@ -16,6 +16,7 @@ from mutants import (
     row_sums_of_labels,
     ruled_out_scores,
     slopes,
+    sparse,
 )
 from mutants.entry import Mutant
 
@@ -33,4 +34,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *promises.MUTANTS,
     *pieces.MUTANTS,
     *dask.MUTANTS,
+    *sparse.MUTANTS,
 )

@@ -15,15 +15,15 @@ from support import attacks, cases
 from support.attacks import attack_family
 from support.bounded_tables import corner_models, draw_table
 from support.oracles.rationals import holds
-from support.sparse_rows import SparseStandIn, keep_every_table_sparse
+from support.sparse_rows import keep_every_table_sparse, sparse_rows
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("number", "loss_name"), list(enumerate(LOSSES)))
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 def test_no_completion_breaks_a_bound(number, loss_name, intercept, monkeypatch, report_attack):
-    monkeypatch.setattr(cases, "MemoryRows", SparseStandIn)
-    monkeypatch.setattr(engine, "BLOCK_ENTRIES", 8)
+    monkeypatch.setattr(cases, "MemoryRows", sparse_rows)
+    monkeypatch.setattr(engine, "BLOCK_ENTRIES", 30)
     certificates = {name: make for name, make in attacks.ATTACKED.items() if name != "slope"}
     monkeypatch.setattr(attacks, "ATTACKED", certificates)
     families = list(cases.FAMILIES)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ipub import IntervalMatrix
+from ipub.engine import MemoryRows, Rows
 from ipub.engine.sparse import SparseIntervals, SparseRows
 from ipub.reading import sparse as reading
 
@@ -22,11 +23,10 @@ def sparse_intervals(matrix: IntervalMatrix) -> SparseIntervals:
     return SparseIntervals(table, matrix.row_starts, columns, radii)
 
 
-class SparseStandIn(SparseRows):
-    """Sparse rows where a test makes rows in memory."""
-
-    def __init__(self, matrix, y, weight=None):
-        super().__init__(sparse_intervals(matrix), y, weight)
+def sparse_rows(matrix: IntervalMatrix, y: np.ndarray, weight: np.ndarray | None = None) -> Rows:
+    """Return sparse rows where a test makes rows in memory; tables without uncertain cells, on which models are trained
+    to attack bounds, stay in memory."""
+    return SparseRows(sparse_intervals(matrix), y, weight) if matrix.n_uncertain else MemoryRows(matrix, y, weight)
 
 
 def keep_every_table_sparse(monkeypatch) -> None:
