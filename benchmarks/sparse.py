@@ -42,7 +42,15 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
     n_rows = min(given.rows, N_ROWS)
     title = f"{n_rows:,} x {N_COLUMNS:,}, about {PER_ROW} entries in a row, {SHARE:.2%} of them missing"
     lines = Lines(
-        console, title, "fit   ", "s", "plain fits", "GiB resident", f"s of {N_TEST:,} bounds", "width", "attained ratio"
+        console,
+        title,
+        "fit   ",
+        "s",
+        "plain fits",
+        "GiB resident",
+        f"s of {N_TEST:,} bounds",
+        "width",
+        "attained ratio",
     )
     plain = 0.0
     for what in ("plain", "sphere", "ball"):
@@ -115,9 +123,7 @@ def _attained(model: BoundedClassifier, X: csr_array, y: Array, x: Array) -> flo
     center = csr_array(X)
     center.data = np.where(np.isnan(X.data), model.fill_values_[X.indices], X.data)
     score = center @ w[:-1] + w[-1]
-    effect = -(
-        loss.derivative(y, score)[i] * u[j] + loss.curvature(y, score)[i] * (center @ u[:-1] + u[-1])[i] * w[j]
-    )
+    effect = -(loss.derivative(y, score)[i] * u[j] + loss.curvature(y, score)[i] * (center @ u[:-1] + u[-1])[i] * w[j])
     scores = []
     for side in (-1.0, 1.0):
         filled = center.copy()

@@ -6,7 +6,7 @@ function that changes none of its arguments, so a step that fails leaves everyth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from ipub.certificates.around_filling import BudgetMoves, MovableRows, RandomMov
 from ipub.certificates.row_levels import count_combinations
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
-from ipub.engine import Rows, engine_of, with_intercept_column
+from ipub.engine import engine_of
 from ipub.engine.array import device_memory, longer
 from ipub.engine.device import to_device
 from ipub.engine.sparse import SparseIntervals
@@ -40,11 +40,10 @@ from ipub.engine.sparse_array import unit_rows
 from ipub.errors import IpubError
 from ipub.losses import Loss
 from ipub.parallel import longer_slices, row_slices, single_threaded_blas
-from ipub.problem import Problem
 from ipub.progress import progress
 from ipub.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic
-from ipub.solvers import solve
+from ipub.training.models import train
 from ipub.user_warnings import warn_user
 
 MOST_ROW_TERMS = 1e9
@@ -61,46 +60,6 @@ ROWS_AT_ONCE = 2048
 """Rows that are bounded between two reports of progress."""
 RETRAINING_ERROR = 1e-7
 """Relative error of the score of a retrained model that is taken for rounding."""
-
-
-def problem_of(parameters: Parameters, rows: Rows) -> Problem:
-    """Return the training problem of one model."""
-    return Problem(
-        with_intercept_column(rows) if parameters.fit_intercept else rows, parameters.loss, parameters.penalty
-    )
-
-
-def train(
-    parameters: Parameters,
-    models: Sequence[Rows],
-    starts: Sequence[Array | None] | None = None,
-    hessians: Sequence[Array | None] | None = None,
-) -> tuple[TrainedModel, ...]:
-    """Train each model at the center of its rows.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    models : sequence of Rows
-        One for each model.
-    starts : sequence of arrays, optional
-        Weights to start from, for each model; None starts at zero.
-    hessians : sequence of arrays, optional
-        About the Hessian of the mean loss at each start, if these are near the optimum.
-    """
-    trained, unknown = [], [None] * len(models)
-    for rows, start, hessian in zip(models, starts or unknown, hessians or unknown, strict=True):
-        problem = problem_of(parameters, rows)
-        solution = solve(
-            problem,
-            tol=parameters.tol,
-            max_iter=parameters.max_iter,
-            start=start,
-            verbose=parameters.verbose,
-            hessian=hessian,
-        )
-        trained.append(TrainedModel(problem, solution))
-    return tuple(trained)
 
 
 def train_and_certify(parameters: Parameters, data: TrainingData) -> Training:
