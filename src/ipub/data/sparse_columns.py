@@ -7,13 +7,46 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from ipub.data.columns import Column, ranks_of
 from ipub.data.interval_matrix import Indices
 from ipub.data.sentinels import FEWEST_OTHERS, SENTINELS, sentinel_in
 from ipub.data.validation import check_values
+from ipub.errors import IpubError
 from ipub.rounding import LARGEST, Array
+
+MOST_CELLS = 1 << 27
+"""Cells up to which a sparse table is read as a dense one where that is needed (1 GiB)."""
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether a table is a sparse matrix or array of SciPy."""
+    return bool(issparse(X))
+
+
+def gibibytes(cells: int) -> str:
+    """Return how much memory so many float64 take, in words."""
+    return f"{8 * cells / 2**30:,.1f} GiB"
+
+
+def as_dense(X: Any) -> Any:
+    """Return a sparse table as an array, checked as `sparse_floats` does; anything else as it is.
+
+    Raises
+    ------
+    IpubError
+        If that would be too large.
+    """
+    if not is_sparse(X):
+        return X
+    cells = X.shape[0] * X.shape[1] if X.ndim == 2 else 0
+    if cells > MOST_CELLS:
+        raise IpubError(
+            f"X is sparse, and as a dense array, which is needed here, it would take {gibibytes(cells)}: give fewer "
+            "rows, or fit with certificate='ball' on a sparse table."
+        )
+    return X.toarray() if X.dtype.kind not in "fiub" or X.ndim != 2 else sparse_floats(X).toarray()
 
 
 def sparse_floats(X: Any) -> csr_array:

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ipub.certificates import CERTIFICATES, Certificate
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.sparse_columns import is_sparse
 from ipub.engine.device import is_foreign
 from ipub.errors import IpubError
 from ipub.estimators.fitted_state import (
@@ -34,7 +35,7 @@ from ipub.progress import progress
 from ipub.reading import Parameters
 from ipub.reading.on_device import filled_rows, uncertain_rows
 from ipub.reading.sources import is_dask, is_kept, long_table_of, of_each_piece, whole_to_predict
-from ipub.reading.sparse import as_dense, filled_sparse_rows, is_sparse, uncertain_sparse_rows
+from ipub.reading.sparse import filled_sparse_rows, uncertain_sparse_rows
 from ipub.rounding import Array
 from ipub.training import Training, fit_training
 from ipub.uncertainty import Budget, Draws, RandomHoles
@@ -125,7 +126,7 @@ class BoundedLinearModel(FrameOutput):
             return on_device  # type: ignore[no-any-return]
         if is_sparse(X) and table.scaling is None and table.columns.encoder is None:
             return filled_sparse_rows(table, X)  # type: ignore[return-value]
-        return table.filled_rows(as_dense(X), self.handle_unknown == "any")
+        return table.filled_rows(X, self.handle_unknown == "any")
 
     def _score_bounds(self, X: Any) -> Array:
         """Bound the scores of rows, which may have holes of their own."""
@@ -154,10 +155,8 @@ class BoundedLinearModel(FrameOutput):
 
     def _uncertain_rows(self, X: Any) -> IntervalMatrix:
         """Read rows to bound; those of a file into memory."""
-        if is_sparse(X):
-            if self.training_.bounds_sparse_rows:
-                return uncertain_sparse_rows(self.training_.table, X)  # type: ignore[return-value]
-            return self.training_.table.uncertain_rows(as_dense(X))
+        if is_sparse(X) and self.training_.bounds_sparse_rows:
+            return uncertain_sparse_rows(self.training_.table, X)  # type: ignore[return-value]
         if is_dask(X):
             raise IpubError(
                 "This needs the rows in memory, and X is a Dask collection: choose some rows, and give X.compute()."

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.utils.validation import validate_data
 
 from ipub.certificates import CERTIFICATES
 from ipub.data.holes import quantile_probabilities, ranges_of_columns
-from ipub.data.sparse_columns import sparse_floats, summarize_sparse_columns
+from ipub.data.sparse_columns import MOST_CELLS, gibibytes, sparse_floats, summarize_sparse_columns
 from ipub.engine.rows import MOST_MATRIX_COLUMNS, Rows
 from ipub.engine.slices import KEPT_CELLS
 from ipub.engine.sparse import SparseIntervals, SparseRows
@@ -21,16 +21,8 @@ from ipub.reading.parameters import Parameters
 from ipub.reading.table import Columns, LearntTable
 from ipub.rounding import Array
 
-MOST_CELLS = 1 << 27
-"""Cells up to which a sparse table is read as a dense one where that is needed (1 GiB)."""
-
 SLOPE_COLUMNS = 1000
 """Columns up to which "tight" bounds by slopes are tried, so that a sparse table is read as a dense one for them."""
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether a table is a sparse matrix or array of SciPy."""
-    return bool(issparse(X))
 
 
 def stays_sparse(parameters: Parameters, X: Any) -> bool:
@@ -86,38 +78,6 @@ def check_columns(name: str | None, rows: Rows) -> None:
         f"certificate={name!r} needs matrices of {d:,} x {d:,} ({gibibytes(d * d)} each), which are not made of so "
         "wide or sparse a table: set certificate='ball' or 'sphere', or leave out columns."
     )
-
-
-def gibibytes(cells: int) -> str:
-    """Return how much memory so many float64 take, in words."""
-    return f"{8 * cells / 2**30:,.1f} GiB"
-
-
-def as_dense(X: Any, what: str = "X") -> Any:
-    """Return a sparse table as an array; anything else as it is.
-
-    Raises
-    ------
-    IpubError
-        If that would be too large.
-    """
-    if not is_sparse(X):
-        return X
-    cells = int(np.prod(X.shape, dtype=object))
-    if cells > MOST_CELLS:
-        raise IpubError(
-            f"{what} is sparse, and as a dense array, which is needed here, it would take {gibibytes(cells)}: give "
-            "fewer rows, or fit with certificate='ball' on a sparse table."
-        )
-    if X.dtype.kind == "O" or X.dtype.kind == "c":
-        return X.toarray()
-    return sparse_to_array(X)
-
-
-def sparse_to_array(X: Any) -> Array:
-    """Return all entries of a sparse table as floats, checked as `sparse_floats` does."""
-    table = sparse_floats(X)
-    return np.asarray(table.toarray())
 
 
 def read_sparse(

@@ -16,6 +16,7 @@ from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_f
 from ipub.data.holes import column_precision, column_ranges
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.scaling import Scaling
+from ipub.data.sparse_columns import as_dense
 from ipub.data.validation import check_values
 from ipub.engine import Block, MemoryRows, Rows
 from ipub.engine.device import is_foreign, library_of
@@ -131,7 +132,7 @@ def _values(
         validate_data(stand_in, X, reset=reset, skip_check_array=True)
         check_array(table, ensure_all_finite=False)
     else:
-        X = array_to_table(library_of(X).numpy(X) if is_foreign(X) else X)
+        X = array_to_table(library_of(X).numpy(X) if is_foreign(X) else as_dense(X))
         table = validate_data(stand_in, X, reset=reset, dtype="numeric", ensure_all_finite=False)
         if isinstance(X, np.memmap) and table is not X:
             table = table.view(np.memmap)

@@ -9,13 +9,14 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from ipub.data.scaling import Scaling
+from ipub.data.sparse_columns import is_sparse
 from ipub.engine import Rows
 from ipub.engine.long_table import LongTable
 from ipub.errors import IpubError
 from ipub.reading.labels import read_classes, read_targets, rows_of_models, target_intervals
 from ipub.reading.on_device import in_memory, read_on_device, stays_on_device
 from ipub.reading.parameters import Parameters
-from ipub.reading.sparse import as_dense, check_columns, is_sparse, read_sparse, stays_sparse
+from ipub.reading.sparse import check_columns, read_sparse, stays_sparse
 from ipub.reading.table import Columns, LearntTable, learn_table, read_training_table
 from ipub.rounding import Array
 
@@ -94,7 +95,6 @@ def read_training_data(
             data = TrainingData(*read_sparse(parameters, X, y, in_memory(sample_weight), radius))
             check_columns(parameters.certificate, data.rows[0])
             return data
-        X = as_dense(X)
     X, y, sample_weight = in_memory(X), in_memory(y), in_memory(sample_weight)
     X_lower, X_upper, y_lower, y_upper = (in_memory(bound) for bound in bounds)
     y, radius = target_intervals(y, y_lower, y_upper)
