@@ -24,6 +24,7 @@ ALL = (
     "growth",
     "parquet",
     "dask",
+    "sparse",
     "quantiles",
     "path",
     "cost",
@@ -40,7 +41,7 @@ ALL = (
 )
 PAGE = "page"
 NOT_ON_PAGE = ("device",)
-WITH_OPTIONS = ("useful", "parquet", "dask", "device")
+WITH_OPTIONS = ("useful", "parquet", "dask", "sparse", "device")
 
 
 def main() -> None:

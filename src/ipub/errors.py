@@ -8,8 +8,12 @@ composed, so a column may have any name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+MOST_LISTED, SHOWN = 50, 20
+"""A message names up to so many columns one by one; of more, so many."""
 
 
 class Wording:
@@ -121,12 +125,20 @@ def _worded(name: str, value: Any, wording: Wording) -> Any:
     if name == "column":
         return wording.column(value)
     if name == "columns":
-        return ", ".join(wording.column(label) for label in value)
+        return _some(wording.column(label) for label in value)
     if isinstance(value, Composable):
         return value.text(wording)
     if isinstance(value, list) and all(isinstance(item, Composable) for item in value):
-        return ", ".join(item.text(wording) for item in value)
+        return _some(item.text(wording) for item in value)
     return value
+
+
+def _some(texts: Iterable[str]) -> str:
+    """Return texts joined by commas; of very many, the first and how many more there are."""
+    listed = list(texts)
+    if len(listed) <= MOST_LISTED:
+        return ", ".join(listed)
+    return f"{', '.join(listed[:SHOWN])} and {len(listed) - SHOWN:,} more"
 
 
 class WithMessage(Exception):

@@ -77,6 +77,7 @@ def flip_distance(
     if training.classes is None or len(training.classes) != 2:
         raise IpubError("flip_distance is for two classes: with more, or in a regression, look at the bounds.")
     training.check_certified()
+    training.check_search()
     model = training.unchanged_models()[0]
     if rows.n_uncertain or len(rows.missing_categories):
         raise IpubError("flip_distance is for rows without missing values: fill them in, or leave these rows out.")

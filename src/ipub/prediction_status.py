@@ -40,7 +40,7 @@ def prediction_status(training: Training, rows: IntervalMatrix, effort: float, v
     status = np.full(rows.shape[0], UNPROVED, dtype="<U8")
     status[is_certain(training.score_bounds(rows, effort=effort, verbose=verbose))] = CERTAIN
     left = np.flatnonzero(status == UNPROVED)
-    if len(training.classes) > 2 or not training.models or not len(left):
+    if len(training.classes) > 2 or not training.can_search or not len(left):
         return status
     is_open = _is_open(training, rows.take(left), verbose)
     status[left[is_open]] = OPEN

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ipub.engine import Block, Rows
-from ipub.engine.ops import weighted_gram
+from ipub.engine import Block, PerBlock, Rows
+from ipub.engine.ops import weighted_gram, weighted_squares
 from ipub.losses import Loss
 from ipub.penalties import ElasticNet
 from ipub.rounding import UNDERFLOW, Array
@@ -24,6 +25,45 @@ LEAST_SAMPLED_RATIO = 8
 
 Point = tuple[Array, Loss, Array | None]
 """A primal point, the loss of its dual point, and the weights of the dual point if they differ from it."""
+
+
+@dataclass(frozen=True)
+class HessianProducts:
+    """The Hessian of a mean loss at w where a matrix of all pairs of columns is too large: its products with vectors.
+
+    Each product is a pass over the rows.
+
+    Attributes
+    ----------
+    rows : Rows
+    loss : Loss
+        A smooth one.
+    w : array of shape (n_features,)
+    diagonal : array of shape (n_features,)
+    """
+
+    rows: Rows
+    loss: Loss
+    w: Array
+    diagonal: Array
+
+    def __matmul__(self, vector: Array) -> Array:
+        (total,) = self.rows.reduce(_product_sums, self._curvature, vector)
+        return np.asarray(total / self.rows.total_weight)
+
+    @cached_property
+    def _curvature(self) -> PerBlock:
+        """Weight times curvature of each row: one number each, kept for all products."""
+        return self.rows.map(_curvatures, self.loss, self.w)
+
+
+Hessian = Array | HessianProducts
+"""The Hessian of the mean loss: a matrix, or its products where that is too large."""
+
+
+def diagonal_of(hessian: Hessian) -> Array:
+    """Return the diagonal of a Hessian."""
+    return hessian.diagonal if isinstance(hessian, HessianProducts) else np.diag(hessian)
 
 
 def sample_size(n_rows: int, n_features: int) -> int | None:
@@ -68,7 +108,7 @@ class Problem:
         return WrongLabels(self.rows.max_wrong_labels)
 
     def evaluate(
-        self, w: Array, dual_loss: Loss, dual_w: Array | None = None, hessian: Array | None = None
+        self, w: Array, dual_loss: Loss, dual_w: Array | None = None, hessian: Hessian | None = None
     ) -> Evaluation:
         """Evaluate everything a Newton step and its stopping rule need, in one pass over the rows.
 
@@ -76,35 +116,52 @@ class Problem:
         out: a function of a score, so that no vector as long as the table is ever kept. A given `hessian` is used as
         it is, which saves most of the work.
         """
-        sums = self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w, hessian is None)
-        return self._evaluation(sums, w, hessian)
+        sums = self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w, self._wanted(hessian is None))
+        return self._evaluation(sums, w, dual_loss, hessian)
 
     def evaluate_several(self, points: Sequence[Point]) -> list[Evaluation]:
         """Evaluate several points in one pass.
 
         A point with a dual point of its own has no Hessian: no step starts there.
         """
-        calls = ((_evaluation_sums, self.loss, dual_loss, w, dual_w, dual_w is None) for w, dual_loss, dual_w in points)
-        sums, no_hessian = self.rows.reduce_several(*calls), np.zeros((self.rows.n_features,) * 2)
-        hessians = (None if dual_w is None else no_hessian for _, _, dual_w in points)
-        return [self._evaluation(*each) for each in zip(sums, (w for w, _, _ in points), hessians, strict=True)]
+        calls = (
+            (_evaluation_sums, self.loss, dual_loss, w, dual_w, self._wanted(dual_w is None))
+            for w, dual_loss, dual_w in points
+        )
+        evaluated = []
+        for sums, (w, dual_loss, dual_w) in zip(self.rows.reduce_several(*calls), points, strict=True):
+            evaluated.append(self._evaluation(sums, w, dual_loss, None if dual_w is None else self._no_hessian(w)))
+        return evaluated
 
     def evaluate_and_try(
         self, w: Array, dual_loss: Loss, start: Array, direction: Array, steps: Array
     ) -> tuple[Evaluation, Array]:
         """Evaluate w, and compute the slopes of `trial` along a direction from `start`, in one pass."""
         sums, (slopes,) = self.rows.reduce_several(
-            (_evaluation_sums, self.loss, dual_loss, w, None, True), (_trial_sums, dual_loss, start, direction, steps)
+            (_evaluation_sums, self.loss, dual_loss, w, None, self._wanted(True)),
+            (_trial_sums, dual_loss, start, direction, steps),
         )
-        return self._evaluation(sums, w, None), self._slopes(slopes, start, direction, steps)
+        return self._evaluation(sums, w, dual_loss, None), self._slopes(slopes, start, direction, steps)
 
-    def _evaluation(self, sums: _EvaluationSums, w: Array, hessian: Array | None) -> Evaluation:
+    def _wanted(self, with_hessian: bool) -> Wanted:
+        if not with_hessian:
+            return "nothing"
+        return "matrix" if self.rows.allows_matrices else "diagonal"
+
+    def _no_hessian(self, w: Array) -> Hessian:
+        zero = np.zeros(len(w))
+        return np.diag(zero) if self.rows.allows_matrices else HessianProducts(self.rows, self.loss, w, zero)
+
+    def _evaluation(self, sums: _EvaluationSums, w: Array, dual_loss: Loss, hessian: Hessian | None) -> Evaluation:
         mean = _EvaluationSums(*(np.asarray(total / self.rows.total_weight) for total in sums))
-        gradient, hessian = mean.gradient, np.asarray(mean.hessian) if hessian is None else hessian
+        gradient = mean.gradient
+        if hessian is None:
+            found = np.asarray(mean.hessian)
+            hessian = found if self.rows.allows_matrices else HessianProducts(self.rows, dual_loss, w, found)
         penalised = slice(0, len(w) - self.penalty.n_free)
         # A free coordinate b: its slope times a Newton step in b alone estimates how far the smoothed problem is from
         # its optimum; the dual point is outside the domain of the conjugate by the slope, which costs abs(b) times it.
-        slope, curvature = np.abs(gradient[penalised.stop :]), np.diag(hessian)[penalised.stop :]
+        slope, curvature = np.abs(gradient[penalised.stop :]), diagonal_of(hessian)[penalised.stop :]
         step = np.divide(slope, curvature, out=np.ones_like(slope), where=curvature > 0.0)
         imbalance = float(slope @ np.abs(w[penalised.stop :]))
         decrement = float(slope @ step)
@@ -158,7 +215,8 @@ class Evaluation:
     smooth_value: float
     gradient: Array
     """Gradient of the mean (smoothed) loss; its negative is the dual point of the penalty."""
-    hessian: Array
+    hessian: Any
+    """A `Hessian`: of a table with few columns, a matrix."""
     imbalance: float = 0.0
     """Slope in the free coordinates times their size."""
 
@@ -181,6 +239,9 @@ class Evaluation:
 Number = float | Array
 """A number, or an array of no dimension."""
 
+Wanted = Literal["nothing", "matrix", "diagonal"]
+"""What of the Hessian is computed."""
+
 
 class _EvaluationSums(NamedTuple):
     smoothed_value: Number
@@ -192,7 +253,7 @@ class _EvaluationSums(NamedTuple):
 
 
 def _evaluation_sums(
-    block: Block, loss: Loss, dual_loss: Loss, w: Array, dual_w: Array | None, with_hessian: bool
+    block: Block, loss: Loss, dual_loss: Loss, w: Array, dual_w: Array | None, wanted: Wanted
 ) -> _EvaluationSums:
     y, weight, score = block.y, block.weight, block.center @ w
     dual_score = score if dual_w is None else block.center @ dual_w
@@ -209,7 +270,10 @@ def _evaluation_sums(
         value = smooth if dual_loss is loss else weight @ loss.value(y, score)
         conjugate = weight @ loss.conjugate(y, -slope)
         residual = weight @ loss.residual_upper(y, score, -slope)
-    hessian = weighted_gram(block.center, weight * dual_loss.curvature(y, dual_score)) if with_hessian else 0.0
+    hessian: Number = 0.0
+    if wanted != "nothing":
+        summed = weighted_gram if wanted == "matrix" else weighted_squares
+        hessian = summed(block.center, weight * dual_loss.curvature(y, dual_score))
     return _EvaluationSums(smooth, value, conjugate, residual, gradient, hessian)
 
 
@@ -217,3 +281,11 @@ def _trial_sums(block: Block, loss: Loss, w: Array, direction: Array, steps: Arr
     score, change = block.center @ w, block.center @ direction
     slopes = loss.derivative(block.y[:, None], score[:, None] + change[:, None] * steps)
     return ((block.weight * change) @ slopes,)
+
+
+def _curvatures(block: Block, loss: Loss, w: Array) -> Array:
+    return block.weight * loss.curvature(block.y, block.center @ w)
+
+
+def _product_sums(block: Block, curvatures: Array, vector: Array) -> tuple[Array]:
+    return ((curvatures * (block.center @ vector)) @ block.center,)

@@ -17,6 +17,7 @@ from mutants import (
     row_sums_of_labels,
     ruled_out_scores,
     slopes,
+    sparse,
 )
 from mutants.entry import Mutant
 
@@ -35,4 +36,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *pieces.MUTANTS,
     *conditional_intervals.MUTANTS,
     *dask.MUTANTS,
+    *sparse.MUTANTS,
 )

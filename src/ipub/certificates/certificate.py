@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.engine.sparse_array import row_width
 from ipub.parallel import row_slices
 from ipub.problem import Problem
 from ipub.rounding import Array, floats, overflow_means_unbounded
@@ -226,7 +227,7 @@ class Certificate:
     def _intersect(self, X: Array) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
         """Take the best lower and upper end that any part gives, and say which one it was."""
         X = floats(X)  # integers would wrap around in a norm
-        slices = list(row_slices(len(X), X.shape[1] + len(self.parts))) or [slice(0, 0)]
+        slices = list(row_slices(len(X), row_width(X) + len(self.parts))) or [slice(0, 0)]
         ends = [self._ends(X[rows]) for rows in slices]
         low, high = (np.concatenate(part) for part in zip(*ends, strict=True))
         return low.max(axis=1), high.min(axis=1), low.argmax(axis=1), high.argmin(axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ipub.certificates.region import Certificate, Region
 from ipub.engine import Block
+from ipub.engine.sparse_array import unit_rows
 from ipub.losses import Loss
 from ipub.problem import Problem
 from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
@@ -70,7 +71,7 @@ def narrow(
     """
     inside = Certificate("inside", tuple(with_bracket(region, (0.0, 0.0)) for region in regions), solution.gap)
     n = len(solution.w)
-    largest_w = np.abs(inside.score_bounds(np.eye(n))).max(axis=1)
+    largest_w = np.abs(inside.score_bounds(unit_rows(n))).max(axis=1)
     scores = inside, largest_w, problem.uncertainty
     below, above = _first_trials(problem, solution, scores, start)
     lower, upper = start

@@ -74,7 +74,7 @@ def tight(
     by_rows, rows_note = None, ""
     if isinstance(hint, AnotherDraw) and hint.row_sums_widths is not None:
         by_rows, rows_note = attempt_row_sums(problem, solution, hint.row_sums_widths)
-    elif hint is None and not in_columns:
+    elif hint is None and not in_columns and problem.rows.allows_matrices:
         by_rows, rows_note = attempt_row_sums(problem, solution)
     if by_rows is not None and hint is None:
         attempt = _within_rows(problem, solution, by_rows, attempt)
@@ -92,7 +92,7 @@ def tight(
     if rows_note and attempt.bounds is not None:
         rows_note = f"{rows_note} Slopes serve instead, which are wider."
     certificate = Certificate("tight", parts, solution.gap, " ".join(filter(None, [attempt.note, rows_note])))
-    can_narrow = attempt.bounds is not None or not problem.loss.is_smooth
+    can_narrow = problem.rows.allows_matrices and (attempt.bounds is not None or not problem.loss.is_smooth)
     if by_rows is None and hint is None and not in_columns and can_narrow:
         by_rows = row_sum_bounds_within(problem, solution, certificate)
     return certificate if by_rows is None else replace(certificate, parts=(*parts, by_rows))
@@ -111,6 +111,12 @@ def _within_rows(problem: Problem, solution: Solution, by_rows: RowSumBounds, at
 def _too_wide(problem: Problem) -> SlopeAttempt | None:
     """Return why slopes are not tried, if a table has so many columns that they would take long."""
     rows, d = problem.rows, problem.rows.n_features
+    if not rows.allows_matrices:
+        return SlopeAttempt(
+            None,
+            f"Bounds by slopes need matrices of {d:,} x {d:,} ({8 * d * d / 2**30:,.1f} GiB each), which are not made "
+            "of so wide or sparse a table: the sphere and the half-ball are used alone, which are wider.",
+        )
     n_columns = min(rows.count_uncertain(), d)
     if (n_columns + d / 4.0) * d * d <= MOST_SLOPE_WORK:
         return None

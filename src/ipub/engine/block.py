@@ -15,6 +15,7 @@ from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine.cache import BlockCache
 from ipub.engine.device import DeviceArray
+from ipub.engine.sparse_array import SparseArray
 from ipub.rounding import Array, norm_upper, sum_error, sum_upper, up
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -72,11 +73,14 @@ class Block:
         incomplete[self.missing_categories.rows] = True
         return incomplete
 
-    def score_error(self, w: Array) -> float:
+    def score_error(self, w: Array) -> float | Array:
         """Bound the rounding error of ``center @ w`` for all rows that have a weight (F2).
 
-        ``sum_j |x_ij w_j|``, to which it is relative, is at most ``sum_j largest_j |w_j|``.
+        ``sum_j |x_ij w_j|``, to which it is relative, is at most ``sum_j largest_j |w_j|``. In a sparse table it is
+        computed for each row, and has no more terms than the row has entries (F19).
         """
+        if isinstance(self.center, SparseArray):
+            return sum_error(np.abs(self.center) @ np.abs(w), self.center.longest_row + 1)
         return float(sum_error(sum_upper(self.largest_cells @ np.abs(w), len(w) + 1), len(w) + 1))
 
     @property
@@ -85,7 +89,12 @@ class Block:
         return self._norms() if self.column_maxima is None else self.column_maxima
 
     def column_sizes(self, coefficients: Array) -> Array:
-        """Bound ``sum_i |coefficients_i x_ij|`` for each column (Cauchy and Schwarz), 0 for rows without weight."""
+        """Bound ``sum_i |coefficients_i x_ij|`` for each column (Cauchy and Schwarz), 0 for rows without weight.
+
+        In a sparse table it is computed (F19).
+        """
+        if isinstance(self.center, SparseArray):
+            return sum_upper(np.abs(coefficients) @ np.abs(self.center), self.n_rows + 1)
         return up(norm_upper(coefficients) * self._norms())
 
     def _norms(self) -> Array:
@@ -131,7 +140,7 @@ def reads_of(kernel: Callable[..., Any]) -> Reads:
 
 def with_norms(block: Block) -> Block:
     """Return the block with the norms of its columns, reused from an earlier pass if its engine keeps them."""
-    if block.column_norms is not None:
+    if block.column_norms is not None or isinstance(block.center, SparseArray):
         return block
 
     def sizes() -> tuple[Array, Array | None]:

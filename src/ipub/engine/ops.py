@@ -13,6 +13,7 @@ from scipy.sparse import csc_array
 from ipub.data.interval_matrix import Indices
 from ipub.engine.device import DeviceArray
 from ipub.engine.device.sums import sum_height as height_on_device
+from ipub.engine.sparse_array import SparseArray
 from ipub.parallel import row_slices
 from ipub.rounding import Array
 
@@ -34,6 +35,13 @@ def weighted_gram(rows: Array, values: Array) -> Array:
         pieces = rows[part].reshape(-1, GRAM_ROWS, d)
         gram += ((pieces * values[part].reshape(-1, GRAM_ROWS, 1)).transpose(0, 2, 1) @ pieces).sum(axis=0)
     return gram
+
+
+def weighted_squares(rows: Array, values: Array) -> Array:
+    """Return ``sum_i values_i x_ij^2`` for each column: the diagonal of `weighted_gram`."""
+    if isinstance(rows, SparseArray):
+        return rows.weighted_squares(values)
+    return np.asarray(values @ (rows * rows))
 
 
 def sum_height(terms: Array | Indices) -> int:

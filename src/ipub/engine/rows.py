@@ -51,6 +51,11 @@ class Labels(NamedTuple):
     weight: Array
 
 
+MOST_MATRIX_COLUMNS = 4096
+"""Columns up to which matrices of shape (n_features, n_features) are made: 128 MiB each, of which some certificates
+keep one for each column with uncertain cells."""
+
+
 class Rows(ABC):
     """The training rows of an engine.
 
@@ -92,6 +97,11 @@ class Rows(ABC):
 
         Of an argument that is `PerBlock` a kernel receives the part of its block.
         """
+
+    @property
+    def allows_matrices(self) -> bool:
+        """Whether algorithms may make matrices of shape (n_features, n_features), from the cells of the rows."""
+        return self.n_features <= MOST_MATRIX_COLUMNS
 
     def clear_cache(self) -> None:
         """Drop cached values of earlier passes, so that the table is read again."""

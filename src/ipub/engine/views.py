@@ -81,6 +81,10 @@ class View(Rows):
     def depth(self) -> int:
         return self.rows.depth
 
+    @property
+    def allows_matrices(self) -> bool:
+        return self.rows.allows_matrices
+
     # Everything goes to the engine, which may add up and join where its blocks are.
 
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
@@ -201,10 +205,7 @@ def _with_labels(block: Block, y: Array, weight: Array) -> Block:
 @reads(Reads.LABELS)
 def _append_ones(block: Block) -> Block:
     def extended() -> Array:
-        n, d = block.center.shape
-        center = np.empty((n, d + 1), like=block.center)
-        center[:, :d], center[:, d] = block.center, 1.0
-        return center
+        return np.column_stack([block.center, np.ones(len(block.center), like=block.center)])
 
     if block.cache is None or len(block.center) < block.n_rows:
         return replace(block, center=extended(), column_norms=None, column_maxima=None, cache=None)

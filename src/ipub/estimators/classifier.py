@@ -255,12 +255,13 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
         Parameters
         ----------
-        X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
+        X : array, sparse matrix, DataFrame or IntervalMatrix of shape (n_rows, n_features)
             NaN are the holes. A DataFrame may have columns of text or categories: each becomes one column of 0 and 1
             for each level, and where it is missing, it may be any level. A ``numpy.memmap`` is streamed from its file
             if neither `scale` nor `precision` is set. The path of a Parquet file, or of a folder of them, or a
             ``pyarrow.dataset.Dataset``, may be larger than memory: it is streamed. The rows of a Dask DataFrame or
-            array stay on its workers. No copy of the table is kept.
+            array stay on its workers. No copy of the table is kept. Of a sparse matrix or array of SciPy, the NaN that
+            are stored are the holes; what is not stored is zero.
         y : array of shape (n_rows,), or str
             Labels; if X is in files, the name of their column; if X is a Dask collection, another with the same
             partitions, or the name of a column. With more than two classes, one model is trained for

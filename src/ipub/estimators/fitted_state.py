@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ipub.certificates import Certificate, without_training_rows
+from ipub.engine.sparse_array import unit_rows
 from ipub.losses import Loss
 from ipub.reading import Columns, LearntTable
 from ipub.training import Training
@@ -204,7 +205,7 @@ def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str
         return dict(attributes)
     certificates, d = without_training_rows(attributes["certificate_"]), len(attributes["fill_values_"])
     several = certificates if isinstance(certificates, tuple) else (certificates,)
-    bounds = np.stack([certificate.score_bounds(np.eye(d + has_intercept)) for certificate in several])
+    bounds = np.stack([certificate.score_bounds(unit_rows(d + has_intercept)) for certificate in several])
     coef_bounds = bounds[:, :d]
     intercept_bounds = bounds[:, d] if has_intercept else np.zeros((len(several), 2))
     if not isinstance(certificates, tuple):

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ipub.certificates import CERTIFICATES, Certificate
 from ipub.data.conditional_intervals import ConditionalIntervals, IntervalReport
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.sparse_columns import is_sparse
 from ipub.engine.device import is_foreign
 from ipub.errors import IpubError
 from ipub.estimators.fitted_state import (
@@ -36,6 +37,7 @@ from ipub.progress import progress
 from ipub.reading import Parameters
 from ipub.reading.on_device import filled_rows, uncertain_rows
 from ipub.reading.sources import is_dask, is_kept, long_table_of, of_each_piece, whole_to_predict
+from ipub.reading.sparse import filled_sparse_rows, uncertain_sparse_rows
 from ipub.rounding import Array
 from ipub.training import Training, fit_training
 from ipub.uncertainty import Budget, Draws, RandomHoles
@@ -135,6 +137,8 @@ class BoundedLinearModel(FrameOutput):
         if is_foreign(X) and table.is_plain:
             on_device: Any = filled_rows(table, X)
             return on_device  # type: ignore[no-any-return]
+        if is_sparse(X) and table.scaling is None and table.columns.encoder is None:
+            return filled_sparse_rows(table, X)  # type: ignore[return-value]
         return table.filled_rows(X, self.handle_unknown == "any")
 
     def _score_bounds(self, X: Any) -> Array:
@@ -164,6 +168,8 @@ class BoundedLinearModel(FrameOutput):
 
     def _uncertain_rows(self, X: Any) -> IntervalMatrix:
         """Read rows to bound; those of a file into memory."""
+        if is_sparse(X) and self.training_.bounds_sparse_rows:
+            return uncertain_sparse_rows(self.training_.table, X)  # type: ignore[return-value]
         if is_dask(X):
             raise IpubError(
                 "This needs the rows in memory, and X is a Dask collection: choose some rows, and give X.compute()."
@@ -257,6 +263,7 @@ class BoundedLinearModel(FrameOutput):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
 

@@ -133,7 +133,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
 
         Parameters
         ----------
-        X : array, DataFrame or IntervalMatrix of shape (n_rows, n_features)
+        X : array, sparse matrix, DataFrame or IntervalMatrix of shape (n_rows, n_features)
             NaN are the holes; see `BoundedClassifier.fit`.
         y : array of shape (n_rows,)
             Targets.

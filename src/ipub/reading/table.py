@@ -18,6 +18,7 @@ from ipub.data.holes import column_precision, column_ranges, conditional_columns
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.quantile_regression import labels_of, learn_conditional
 from ipub.data.scaling import Scaling
+from ipub.data.sparse_columns import as_dense
 from ipub.data.validation import check_values
 from ipub.engine import Block, MemoryRows, Rows
 from ipub.engine.device import is_foreign, library_of
@@ -87,16 +88,16 @@ class Columns:
         is_checked_later : bool
             Whether values that are infinite or too large are found by who takes the array.
         """
-        table = _values(self._stand_in(), self.encoder, X, reset=False, any_level=any_level, text=text)
+        table = _values(self.stand_in(), self.encoder, X, reset=False, any_level=any_level, text=text)
         if not is_checked_later:
             check_values(table, self.names)
         return table
 
     def check_intervals(self, X: IntervalMatrix) -> None:
         """Raise an error if an `IntervalMatrix` does not have as many columns."""
-        validate_data(self._stand_in(), X.table, reset=False, dtype="numeric", ensure_all_finite=False)
+        validate_data(self.stand_in(), X.table, reset=False, dtype="numeric", ensure_all_finite=False)
 
-    def _stand_in(self) -> Any:
+    def stand_in(self) -> Any:
         """Return an estimator for scikit-learn's checks: of the right class, and fitted to these columns."""
         stand_in = object.__new__(self.kind)
         stand_in.n_features_in_ = self.n_features_in
@@ -136,7 +137,7 @@ def _values(
         validate_data(stand_in, X, reset=reset, skip_check_array=True)
         check_array(table, ensure_all_finite=False)
     else:
-        X = array_to_table(library_of(X).numpy(X) if is_foreign(X) else X)
+        X = array_to_table(library_of(X).numpy(X) if is_foreign(X) else as_dense(X))
         table = validate_data(stand_in, X, reset=reset, dtype="numeric", ensure_all_finite=False)
         if isinstance(X, np.memmap) and table is not X:
             table = table.view(np.memmap)

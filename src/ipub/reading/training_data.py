@@ -9,12 +9,14 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from ipub.data.scaling import Scaling
+from ipub.data.sparse_columns import is_sparse
 from ipub.engine import Rows
 from ipub.engine.long_table import LongTable
 from ipub.errors import IpubError
 from ipub.reading.labels import read_classes, read_targets, rows_of_models, target_intervals
 from ipub.reading.on_device import in_memory, read_on_device, stays_on_device
 from ipub.reading.parameters import Parameters
+from ipub.reading.sparse import check_columns, read_sparse, stays_sparse
 from ipub.reading.table import Columns, LearntTable, learn_table, read_training_table
 from ipub.rounding import Array
 
@@ -82,6 +84,17 @@ def read_training_data(
     bounds = X_lower, X_upper, y_lower, y_upper
     if on_device and expected is None and stays_on_device(parameters, X, *bounds):
         return TrainingData(*read_on_device(parameters, X, y, sample_weight))
+    if is_sparse(X):
+        if X_lower is not None or X_upper is not None:
+            raise IpubError(
+                "X is sparse, so X_lower and X_upper cannot be given: give ranges of columns with intervals, or a "
+                "dense array (X.toarray())."
+            )
+        if expected is None and stays_sparse(parameters, X):
+            y, radius = target_intervals(in_memory(y), in_memory(y_lower), in_memory(y_upper))
+            data = TrainingData(*read_sparse(parameters, X, y, in_memory(sample_weight), radius))
+            check_columns(parameters.certificate, data.rows[0])
+            return data
     X, y, sample_weight = in_memory(X), in_memory(y), in_memory(sample_weight)
     X_lower, X_upper, y_lower, y_upper = (in_memory(bound) for bound in bounds)
     y, radius = target_intervals(y, y_lower, y_upper)
@@ -93,5 +106,6 @@ def read_training_data(
         labels = read_targets(parameters, y, n_rows, sample_weight, radius)
     scaling = None if expected is None else expected.scaling
     learnt, rows = learn_table(parameters, read, labels.y, labels.weight, scaling)
+    check_columns(parameters.certificate, rows)
     models = rows_of_models(rows, labels, parameters.max_label_errors)
     return TrainingData(learnt, models, labels.weight, labels.classes)

@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub.engine import Block
 from ipub.losses import Loss
 from ipub.parallel import single_threaded_blas
-from ipub.problem import Evaluation, Point, Problem
+from ipub.problem import Evaluation, Hessian, HessianProducts, Point, Problem, diagonal_of
 from ipub.rounding import Array, overflow_means_unbounded
+from ipub.solvers.products import minimise_by_products
 from ipub.solvers.quadratic import minimise_quadratic
 from ipub.user_warnings import warn_user
 
@@ -77,7 +78,7 @@ def solve(
     max_iter: int = 1000,
     start: Array | None = None,
     verbose: int = 0,
-    hessian: Array | None = None,
+    hessian: Hessian | None = None,
 ) -> Solution:
     """Minimise the problem until ``gap / max(|primal|, |dual|) <= tol``.
 
@@ -105,7 +106,7 @@ def solve(
 
 
 def _solve(
-    problem: Problem, tol: float, max_iter: int, start: Array | None, verbose: int, hessian: Array | None
+    problem: Problem, tol: float, max_iter: int, start: Array | None, verbose: int, hessian: Hessian | None
 ) -> Solution:
     w, known_hessian = _start(problem, tol, max_iter) if start is None else (np.array(start, dtype=float), hessian)
     width, dual_loss = 1.0, problem.loss.smoothed(1.0)
@@ -187,7 +188,7 @@ def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
     return last + (last - earlier) * ((width - last_width) / (last_width - earlier_width))
 
 
-def _start(problem: Problem, tol: float, max_iter: int) -> tuple[Array, Array | None]:
+def _start(problem: Problem, tol: float, max_iter: int) -> tuple[Array, Hessian | None]:
     """Return a start: the model of a sample if there are many rows, with its Hessian if that is accurate enough."""
     zero = np.zeros(problem.rows.n_features)
     part = problem.sample() if problem.loss.is_smooth else None
@@ -210,16 +211,14 @@ class _Step(NamedTuple):
 
 
 def _step(
-    problem: Problem, loss: Loss, w: Array, here: Evaluation, known_hessian: Array | None, expect_full: bool
+    problem: Problem, loss: Loss, w: Array, here: Evaluation, known_hessian: Hessian | None, expect_full: bool
 ) -> _Step:
     """Take one Newton step, shortened where the full one goes too far; a `known_hessian` is reused, not computed.
 
     Where a full step is not to be expected, the pass that evaluates it also computes the slopes of shorter ones.
     """
     penalty, n = problem.penalty, len(w)
-    hessian = here.hessian + np.diag(_damping(penalty.is_free(n), w, here))
-    linear = hessian @ w - here.gradient
-    direction = minimise_quadratic(hessian, linear, penalty.lam_vector(n), penalty.kappa_vector(n), w) - w
+    direction = _direction(here, w, penalty.lam_vector(n), penalty.kappa_vector(n), penalty.is_free(n))
     slopes = None
     if expect_full or known_hessian is not None:
         there = problem.evaluate(w + direction, loss, hessian=known_hessian)
@@ -236,6 +235,15 @@ def _step(
         w = w + bracket.crossing * direction
         return _Step(w, problem.evaluate(w, loss, hessian=known_hessian), False)
     return _Step(*_search(problem, loss, w, here, direction, bracket, float(abs(slopes[0]))), False)
+
+
+def _direction(here: Evaluation, w: Array, lam: Array, kappa: Array, free: NDArray[np.bool_]) -> Array:
+    """Return the way from w to the minimum of the quadratic that stands for the loss, with the penalty."""
+    damping = _damping(free, w, here)
+    if isinstance(here.hessian, HessianProducts):
+        return minimise_by_products(here.hessian, here.gradient, lam, damping, kappa, w)
+    hessian = here.hessian + np.diag(damping)
+    return minimise_quadratic(hessian, hessian @ w - here.gradient, lam, kappa, w) - w
 
 
 class _Bracket(NamedTuple):
@@ -281,6 +289,6 @@ def _search(
 
 def _damping(free: NDArray[np.bool_], w: Array, here: Evaluation) -> Array:
     """Return the curvature used where there is none, so that a free coordinate takes a finite step."""
-    flat = free & (np.diag(here.hessian) == 0.0)
+    flat = free & (diagonal_of(here.hessian) == 0.0)
     wanted = np.abs(here.gradient) / (FREE_STEP * (1.0 + np.abs(w)))
     return np.where(flat, np.where(wanted > 0.0, wanted, 1.0), 0.0)

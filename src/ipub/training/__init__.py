@@ -2,14 +2,13 @@
 
 from ipub.training.filled import certify_filled
 from ipub.training.fit import certify_as_promised, fit_training
+from ipub.training.models import problem_of, train
 from ipub.training.movable import movable_holes
 from ipub.training.training import (
     RETRAINING_ERROR,
     Around,
     Training,
     certify_models,
-    problem_of,
-    train,
     train_and_certify,
 )
 

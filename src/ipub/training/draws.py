@@ -29,8 +29,9 @@ from ipub.parallel import single_threaded_blas
 from ipub.progress import progress
 from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic
+from ipub.training.models import train
 from ipub.training.movable import movable_holes, refuse_other_uncertainty
-from ipub.training.training import Training, train
+from ipub.training.training import Training
 from ipub.uncertainty import Draws
 
 SEEDS = np.iinfo(np.int32).max
@@ -201,7 +202,7 @@ class _Member(NamedTuple):
     def hessian(self) -> Array:
         """Return the Hessian of the mean loss."""
         problem, solution = self.model
-        return problem.evaluate(solution.w, solution.dual_loss).hessian
+        return np.asarray(problem.evaluate(solution.w, solution.dual_loss).hessian)
 
 
 class _Weights(NamedTuple):

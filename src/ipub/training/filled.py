@@ -20,8 +20,9 @@ from ipub.problem import Problem
 from ipub.reading import Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic, down, up
 from ipub.solvers import Solution
+from ipub.training.models import problem_of, train
 from ipub.training.movable import movable_cells, movable_holes, refuse_other_uncertainty
-from ipub.training.training import Around, Training, problem_of, train
+from ipub.training.training import Around, Training
 from ipub.uncertainty import Budget, RandomHoles
 
 Source = tuple[Any, ArrayLike | None, ArrayLike | None]

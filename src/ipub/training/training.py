@@ -6,7 +6,7 @@ function that changes none of its arguments, so a step that fails leaves everyth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from ipub.certificates import (
     MOST_TRIED,
     Certificate,
     DrawBounds,
+    Region,
     TrainedModel,
     bounds_of_uncertain_rows,
     every_level,
@@ -31,17 +32,18 @@ from ipub.certificates.around_filling import BudgetMoves, MovableRows, RandomMov
 from ipub.certificates.row_levels import count_combinations
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
-from ipub.engine import Rows, engine_of, with_intercept_column
+from ipub.engine import engine_of
 from ipub.engine.array import device_memory, longer
 from ipub.engine.device import to_device
+from ipub.engine.sparse import SparseIntervals
+from ipub.engine.sparse_array import unit_rows
 from ipub.errors import IpubError
 from ipub.losses import Loss
 from ipub.parallel import longer_slices, row_slices, single_threaded_blas
-from ipub.problem import Problem
 from ipub.progress import progress
 from ipub.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic
-from ipub.solvers import solve
+from ipub.training.models import train
 from ipub.user_warnings import warn_user
 
 MOST_ROW_TERMS = 1e9
@@ -58,46 +60,6 @@ ROWS_AT_ONCE = 2048
 """Rows that are bounded between two reports of progress."""
 RETRAINING_ERROR = 1e-7
 """Relative error of the score of a retrained model that is taken for rounding."""
-
-
-def problem_of(parameters: Parameters, rows: Rows) -> Problem:
-    """Return the training problem of one model."""
-    return Problem(
-        with_intercept_column(rows) if parameters.fit_intercept else rows, parameters.loss, parameters.penalty
-    )
-
-
-def train(
-    parameters: Parameters,
-    models: Sequence[Rows],
-    starts: Sequence[Array | None] | None = None,
-    hessians: Sequence[Array | None] | None = None,
-) -> tuple[TrainedModel, ...]:
-    """Train each model at the center of its rows.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    models : sequence of Rows
-        One for each model.
-    starts : sequence of arrays, optional
-        Weights to start from, for each model; None starts at zero.
-    hessians : sequence of arrays, optional
-        About the Hessian of the mean loss at each start, if these are near the optimum.
-    """
-    trained, unknown = [], [None] * len(models)
-    for rows, start, hessian in zip(models, starts or unknown, hessians or unknown, strict=True):
-        problem = problem_of(parameters, rows)
-        solution = solve(
-            problem,
-            tol=parameters.tol,
-            max_iter=parameters.max_iter,
-            start=start,
-            verbose=parameters.verbose,
-            hessian=hessian,
-        )
-        trained.append(TrainedModel(problem, solution))
-    return tuple(trained)
 
 
 def train_and_certify(parameters: Parameters, data: TrainingData) -> Training:
@@ -195,7 +157,7 @@ class Training:
         weights = np.stack([model.solution.w for model in models])
         bounds = np.empty((len(certificates), n_columns, 2))
         for k, certificate in enumerate(certificates):
-            bounds[k] = certificate.score_bounds(np.eye(n_columns))
+            bounds[k] = certificate.score_bounds(unit_rows(n_columns))
         has_intercept = parameters.fit_intercept
         return cls(
             data.table,
@@ -228,9 +190,28 @@ class Training:
                 "certificate='tight' and call fit again."
             )
 
+    @property
+    def can_search(self) -> bool:
+        """Whether fillings of the training table can be searched for: it is there, and not too wide."""
+        return bool(self.models) and self.models[0].problem.rows.allows_matrices
+
+    def check_search(self) -> None:
+        """Raise an error if the training table is too wide, or sparse, to search for its fillings.
+
+        Raises
+        ------
+        IpubError
+            Says what to do.
+        """
+        if self.models and not self.can_search:
+            raise IpubError(
+                "attained_bounds and flip_distance need matrices of all pairs of columns, which are not made of so "
+                f"wide or sparse a table ({self.coef.shape[1]:,} columns): fit a dense array with fewer columns."
+            )
+
     def score_bounds(
         self,
-        rows: IntervalMatrix | DeviceIntervals,
+        rows: IntervalMatrix | DeviceIntervals | SparseIntervals,
         *,
         effort: float = EFFORT,
         verbose: int = 0,
@@ -299,6 +280,13 @@ class Training:
         is_plain = self.table.is_plain and not self.table.precision.any()
         return is_plain and not keeps_rows and not any(certificate.row_by_row for certificate in self.certificates)
 
+    @property
+    def bounds_sparse_rows(self) -> bool:
+        """Whether sparse rows are bounded as they are: by balls and boxes alone, in a table that is read as it is."""
+        is_plain = self.table.scaling is None and self.table.columns.encoder is None and not self.table.precision.any()
+        parts = [part for certificate in self.certificates for part in certificate.parts]
+        return is_plain and all(isinstance(part, Region) for part in parts)
+
     def _score_bounds_on_device(self, rows: DeviceIntervals) -> Array:
         """Bound the scores of rows on a device, there."""
         with device_memory(), longer_slices(longer(rows.center.library)), single_threaded_blas(rows.shape[1]):
@@ -333,7 +321,7 @@ class Training:
         certificates = tuple(certificate.for_rows(of_a_row, of_all) for certificate in self.certificates)
         if len(weights) == 0:
             return replace(self, certificates=certificates)
-        unit = np.eye(self.coef.shape[1] + self.fit_intercept)[: self.coef.shape[1]]
+        unit = unit_rows(self.coef.shape[1] + self.fit_intercept)[: self.coef.shape[1]]
         bounds = np.stack([certificate.score_bounds(unit) for certificate in certificates])
         return replace(self, certificates=certificates, coef_bounds=bounds)
 
@@ -371,7 +359,7 @@ class Training:
         with progress("Retraining for each row", len(table), bool(verbose)) as report:
             return certificate.score_bounds(table, model, lambda done, _: report(done))
 
-    def extended(self, rows: IntervalMatrix | DeviceIntervals) -> ExtendedRows:
+    def extended(self, rows: IntervalMatrix | DeviceIntervals | SparseIntervals) -> ExtendedRows:
         """Return the center of rows, with the column of the intercept, their uncertain cells and categories."""
         in_row, columns, _, radii = rows.cells(slice(0, rows.shape[0]))
         center: Any = rows.center_rows(slice(0, rows.shape[0]))
@@ -391,6 +379,7 @@ class Training:
             are m pairs, if `keep_completions`; of more than one model, lists of K pairs.
         """
         self.check_certified()
+        self.check_search()
         center, cells, missing_categories = self.extended(rows)
         parts = [
             self._attained(k, center, cells, missing_categories, keep_completions, verbose)

@@ -1,0 +1,52 @@
+"""Training of each model at the center of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ipub.certificates import TrainedModel
+from ipub.engine import Rows, with_intercept_column
+from ipub.problem import Problem
+from ipub.reading import Parameters
+from ipub.rounding import Array
+from ipub.solvers import solve
+
+
+def problem_of(parameters: Parameters, rows: Rows) -> Problem:
+    """Return the training problem of one model."""
+    return Problem(
+        with_intercept_column(rows) if parameters.fit_intercept else rows, parameters.loss, parameters.penalty
+    )
+
+
+def train(
+    parameters: Parameters,
+    models: Sequence[Rows],
+    starts: Sequence[Array | None] | None = None,
+    hessians: Sequence[Array | None] | None = None,
+) -> tuple[TrainedModel, ...]:
+    """Train each model at the center of its rows.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    models : sequence of Rows
+        One for each model.
+    starts : sequence of arrays, optional
+        Weights to start from, for each model; None starts at zero.
+    hessians : sequence of arrays, optional
+        About the Hessian of the mean loss at each start, if these are near the optimum.
+    """
+    trained, unknown = [], [None] * len(models)
+    for rows, start, hessian in zip(models, starts or unknown, hessians or unknown, strict=True):
+        problem = problem_of(parameters, rows)
+        solution = solve(
+            problem,
+            tol=parameters.tol,
+            max_iter=parameters.max_iter,
+            start=start,
+            verbose=parameters.verbose,
+            hessian=hessian,
+        )
+        trained.append(TrainedModel(problem, solution))
+    return tuple(trained)
