@@ -18,8 +18,8 @@ MUTANTS = (
     Mutant(
         "an end that resists is ruled out",
         FACETS,
-        "            return int(k)\n    return None",
-        "            pass\n    return None",
+        "until - now, MOST_NARROWED):\n            return int(k)",
+        "until - now, MOST_NARROWED):\n            continue",
         (RESISTS,),
     ),
     Mutant(
@@ -30,7 +30,7 @@ MUTANTS = (
         (EVERY,),
     ),
     Mutant(
-        "ends are ruled out where w is",
+        "ends farther away are ruled out",
         FACETS,
         "level, start = np.concatenate([ranges.upper, -ranges.lower])",
         "level, start = sides.at_w + 2.0 * (np.concatenate([ranges.upper, -ranges.lower]) - sides.at_w)",
