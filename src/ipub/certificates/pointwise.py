@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.certificate import Certificate, Needs, Progress, RetrainingBounds, TrainedModel
-from ipub.certificates.row_sums.bounds import RowSumBounds
+from ipub.certificates.row_sums.bounds import NOT_CLOSED, RowSumBounds, row_sum_bounds_by_ends
 from ipub.certificates.row_sums.ruled_out_scores import narrow_by_ruling_out
 from ipub.certificates.slope.attempt import attempt_slope_bounds
 from ipub.certificates.slope.bounds import SlopeBounds
@@ -40,6 +40,14 @@ TOLERANCE = 1e-10
 
 EFFORT = 1.0
 """Seconds of processor time that ruling out scores may take for a row, if nothing else is said."""
+
+LEAST_FOR_ENDS = 30.0
+"""Seconds for the rows of a call, together, from which on half of them go into ranges that did not prove themselves."""
+
+MORE_EFFORT = (
+    "Where few cells are missing, pointwise bounds may still close them, if effort times the number of rows is some "
+    "minutes."
+)
 
 LEAST_FIXED = 0.02
 """A round that fixes less than this fraction of the remaining cells is the last: width against retrainings."""
@@ -198,15 +206,20 @@ class PointwiseBounds(RetrainingBounds):
     ) -> Array:
         bounds = bounds.copy()
         first, row_sums = None, certificate.part(RowSumBounds)
-        searched = None if row_sums is None else row_sums.searched
+        searched, effort = None if row_sums is None else row_sums.searched, self.effort
+        if searched is None and NOT_CLOSED in certificate.note and effort * len(X) >= LEAST_FOR_ENDS:
+            effort = 0.5 * effort
+            by_ends = row_sum_bounds_by_ends(training.problem, training.solution, effort * len(X))
+            if by_ends is not None:
+                bounds, searched = _within(bounds, by_ends.ends(X)), by_ends.path
         if not no_trends(training.problem):
             first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
         for k, x in enumerate(X):
             if first is not None and bounds[k, 0] < bounds[k, 1]:
                 bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
                 bounds[k, 1] = np.fmin(bounds[k, 1], _highest(first, x, 1.0))
-            if searched is not None and self.effort > 0.0:
-                bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), self.effort)
+            if searched is not None and effort > 0.0:
+                bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), effort)
             if progress is not None:
                 progress(k + 1, len(X))
         return bounds
@@ -219,8 +232,16 @@ def pointwise(problem: Problem, solution: Solution) -> Certificate:
     can_rule_out = row_sums is not None and row_sums.searched is not None
     reason = "" if can_rule_out else no_trends(problem)
     has_nothing_to_start_from = not can_rule_out and start.part(SlopeBounds) is None and bool(start.note)
-    parts = start.parts if reason or has_nothing_to_start_from else (*start.parts, PointwiseBounds())
-    return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [start.note, reason])))
+    may_close = not can_rule_out and NOT_CLOSED in start.note
+    is_tight = (bool(reason) or has_nothing_to_start_from) and not may_close
+    parts = start.parts if is_tight else (*start.parts, PointwiseBounds())
+    notes = filter(None, [start.note, reason, MORE_EFFORT if may_close else ""])
+    return replace(start, name="pointwise", parts=parts, note=" ".join(notes))
+
+
+def _within(bounds: Array, ends: tuple[Array, Array]) -> Array:
+    """Return bounds cut down to what is between other ends too; a NaN bounds nothing."""
+    return np.column_stack([np.fmax(bounds[:, 0], ends[0]), np.fmin(bounds[:, 1], ends[1])])
 
 
 def with_effort(certificate: Certificate, effort: float) -> Certificate:

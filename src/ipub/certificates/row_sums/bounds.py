@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
+from ipub.certificates.row_sums.exit_facets import ranges_that_no_path_leaves
 from ipub.certificates.row_sums.prove import (
     MOST_NARROWED,
     MOST_NARROWED_OF_JUMPS,
@@ -111,13 +112,36 @@ def _proved_bounds(at_w: Ranges, widths: Array | None) -> RowSumBounds | None:
         return None
     most = 1 if widths is not None else MOST_NARROWED_REFINED if proved.n_refined else MOST_NARROWED
     path = narrowed(proved.ranges, most, proved.n_refined)
-    ranges = path
-    if at_w.table.missing:
-        ranges = narrowed(Ranges.of(at_w.table, path.lower, path.upper, on_path=False), 1)
+    ranges = _of_completions(path)
     if widths is None:
         return RowSumBounds(ranges, proved.widths, path)
     # There may be hundreds of similar tables: what was computed on the way is not kept.
     return RowSumBounds(replace(ranges, table=replace(ranges.table)), proved.widths)
+
+
+def _of_completions(path: Ranges) -> Ranges:
+    """Return the ranges of the models of completions alone, which need no center of a missing category."""
+    if not path.table.missing:
+        return path
+    return narrowed(Ranges.of(path.table, path.lower, path.upper, on_path=False), 1)
+
+
+@overflow_means_unbounded()
+def row_sum_bounds_by_ends(problem: Problem, solution: Solution, seconds: float) -> RowSumBounds | None:
+    """Return bounds by row sums over ranges that no path of models leaves (Theorem 15); None if that is not proved.
+
+    It takes long: all ends of ranges beyond which row sums reach are ruled out, one by one, in so many seconds of
+    processor time, about.
+    """
+    at_w = _ranges_at_w(problem, solution, on_path=True)
+    try:
+        found = None if at_w is None else ranges_that_no_path_leaves(at_w, seconds)
+    except np.linalg.LinAlgError:
+        return None
+    if found is None:
+        return None
+    path = narrowed(found)
+    return RowSumBounds(_of_completions(path), path=path)
 
 
 @overflow_means_unbounded()
