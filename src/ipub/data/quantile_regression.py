@@ -1,6 +1,6 @@
 """Learning of conditional intervals: quantile regressions, and a correction from other cells (split conformal).
 
-A value that is missing completely at random lies in its interval with probability `level` or more: Theorem 15, section
+A value that is missing completely at random lies in its interval with probability `level` or more: Theorem 16, section
 18 of the theory. What is learnt here may be anything: it makes intervals longer or shorter, and the correction follows.
 """
 
@@ -178,7 +178,7 @@ def held_out_coverage(rows: Array, j: int, level: float) -> float:
 
 
 def _conformal(rows: Array, j: int, otherwise: Array, level: float) -> ConditionalColumn:
-    """Learn the intervals of a column: lines from the first rows, and their correction from the others (Theorem 15)."""
+    """Learn the intervals of a column: lines from the first rows, and their correction from the others (Theorem 16)."""
     values, n, n_fitted = rows[:, j], len(rows), min(len(rows) // 2, MOST_FITTED)
     lines = _quantile_lines(rows[:n_fitted], j, level)
     observed = np.array([values.min(), values.max()])

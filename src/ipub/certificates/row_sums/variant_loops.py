@@ -6,17 +6,19 @@ over the variants of one direction, along contiguous arrays, so that it runs in 
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-try:
-    from numba import njit
-except ImportError:  # as plain Python: slow, for tests alone
 
-    def njit(**_options: Any) -> Any:
-        """Return functions as they are."""
-        return lambda function: function
+def _as_they_are(**_options: Any) -> Any:
+    """Return functions as plain Python: slow, for tests alone."""
+    return lambda function: function
+
+
+njit: Any = _as_they_are if find_spec("numba") is None else import_module("numba").njit
 
 
 @njit(cache=True, nogil=True)
