@@ -9,7 +9,7 @@ EVERY = f"{SOUND}::test_every_end_that_row_sums_reach_is_ruled_out_in_the_same_r
 STRICT = f"{SOUND}::test_row_sums_that_end_where_a_range_does_are_not_inside"
 RESISTS = f"{SOUND}::test_an_end_that_resists_is_no_end"
 NOTHING = f"{SOUND}::test_nothing_is_proved_without_models_on_the_path_or_without_time"
-HALF = f"{SOUND}::test_pointwise_spends_half_of_its_time_on_ends_where_row_sums_did_not_close"
+CUT = f"{SOUND}::test_bounds_are_cut_down_to_what_both_leave"
 
 FACETS, POINTWISE = "certificates/row_sums/exit_facets.py", "certificates/pointwise.py"
 
@@ -49,6 +49,6 @@ MUTANTS = (
         POINTWISE,
         "np.fmax(bounds[:, 0], ends[0]), np.fmin(bounds[:, 1], ends[1])",
         "np.fmin(bounds[:, 0], ends[0]), np.fmax(bounds[:, 1], ends[1])",
-        (HALF,),
+        (CUT,),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 
 from ipub.certificates import pointwise, with_effort
 from ipub.certificates.certificate import TrainedModel
+from ipub.certificates.pointwise import _within as within
 from ipub.certificates.row_sums import bounds as bounds_module
 from ipub.certificates.row_sums import exit_facets as module
 from ipub.certificates.row_sums.bounds import NOT_CLOSED
@@ -150,8 +152,9 @@ def test_an_end_that_resists_is_no_end(monkeypatch):
 
 
 def test_nothing_is_proved_without_models_on_the_path_or_without_time(asked, monkeypatch):
-    monkeypatch.setattr(module, "FIRST_WIDTH", 1.05)
+    monkeypatch.setattr(module, "FIRST_WIDTH", 2.5)
     at_w = ranges_at_w(small_case())
+    assert ranges_that_no_path_leaves(at_w, 60.0) is not None
     assert ranges_that_no_path_leaves(replace(at_w, table=replace(at_w.table, is_coercive=False)), 60.0) is None
     assert ranges_that_no_path_leaves(at_w, 0.0) is None
 
@@ -160,12 +163,19 @@ def test_pointwise_spends_half_of_its_time_on_ends_where_row_sums_did_not_close(
     case = small_case()
     solution = train(case.problem)
     monkeypatch.setattr(bounds_module, "_proved_bounds", lambda *_: None)
+    monkeypatch.setattr(sys.modules["ipub.certificates.pointwise"], "LEAST_FOR_ENDS", 10.0)
     certificate = replace(pointwise(case.problem, solution), note=NOT_CLOSED)
     model, X = TrainedModel(case.problem, solution), case.X_test
     plain = certificate.score_bounds(X)
     hasty = with_effort(certificate, 1.0).score_bounds(X, model)
     assert not asked
-    patient = with_effort(certificate, 60.0).score_bounds(X, model)
+    patient = with_effort(certificate, 5.0).score_bounds(X, model)
+    assert asked
     assert (patient[:, 0] >= plain[:, 0]).all()
     assert (patient[:, 1] <= plain[:, 1]).all()
     assert np.ptp(patient, axis=1).sum() <= np.ptp(hasty, axis=1).sum()
+
+
+def test_bounds_are_cut_down_to_what_both_leave():
+    bounds, ends = np.array([[0.0, 1.0], [0.0, 1.0]]), (np.array([0.5, -1.0]), np.array([np.nan, 0.5]))
+    np.testing.assert_array_equal(within(bounds, ends), [[0.5, 1.0], [0.0, 0.5]])

@@ -41,12 +41,12 @@ TOLERANCE = 1e-10
 EFFORT = 1.0
 """Seconds of processor time that ruling out scores may take for a row, if nothing else is said."""
 
-LEAST_FOR_ENDS = 30.0
+LEAST_FOR_ENDS = 600.0
 """Seconds for the rows of a call, together, from which on half of them go into ranges that did not prove themselves."""
 
 MORE_EFFORT = (
-    "Where few cells are missing, pointwise bounds may still close them, if effort times the number of rows is some "
-    "minutes."
+    "Where few cells are missing, pointwise bounds may still close them, if effort times the number of rows is ten "
+    "minutes or more."
 )
 
 LEAST_FIXED = 0.02

@@ -44,8 +44,11 @@ MOST_NARROWED = 60
 N_SAMPLED = 48
 """Directions in the sample."""
 
-ENOUGH_TO_TELL = 5
-"""Ends whose time tells how long all will take."""
+N_WORST, ENOUGH_TO_TELL = 3, 5
+"""Ends that are looked at first, and others whose time then tells how long all will take."""
+
+NO_TIME = -1
+"""Stands for an end, if the time is up or would not be enough."""
 
 INSIDE = 0.999
 """The largest ratio of a range whose row sums are strictly inside."""
@@ -93,8 +96,8 @@ def ranges_that_no_path_leaves(at_w: Ranges, seconds: float) -> Ranges | None:
         n_rounds += 1
         if n_rounds > MOST_WIDENED or not too_narrow.any():
             resisting = _first_that_resists(ranges, sides, _sorted(is_open, ratios), until)
-            if resisting is None:
-                return ranges
+            if resisting is None or resisting == NO_TIME:
+                return ranges if resisting is None else None
             too_narrow[resisting], reach, n_rounds = True, LESS_REACH * reach, 0
         wider = np.where(is_main, np.maximum(ratios / (0.9 * reach), 1.0 + GROWTH), (1.0 + GROWTH) * ratios)
         change = np.where(too_narrow, wider * change, change)
@@ -102,21 +105,25 @@ def ranges_that_no_path_leaves(at_w: Ranges, seconds: float) -> Ranges | None:
 
 
 def _first_that_resists(ranges: Ranges, sides: _Sides, ends: NDArray[np.intp], until: float) -> int | None:
-    """Return the first of some ends of ranges that is not ruled out, or for which there is no time; None if all are."""
+    """Return the first of some ends of ranges that is not ruled out, or `NO_TIME`; None if all are ruled out."""
     level, start = np.concatenate([ranges.upper, -ranges.lower]), time.process_time()
-    for done, k in enumerate(ends):
+    for number, k in enumerate(ends):
         now = time.process_time()
-        if done >= ENOUGH_TO_TELL and (now - start) / done * len(ends) > until - start:
-            return int(k)
+        if number == N_WORST:
+            start = now
+        done = number - N_WORST
+        if now > until or (done >= ENOUGH_TO_TELL and start + (now - start) / done * len(ends) > until):
+            return NO_TIME
         if not no_model_at(ranges, SupposedScore(sides.directions[k], float(level[k])), until - now, MOST_NARROWED):
             return int(k)
     return None
 
 
 def _sorted(is_open: NDArray[np.bool_], ratios: Array) -> NDArray[np.intp]:
-    """Return the ends that are open, those first that are most likely to resist."""
+    """Return the ends that are open: those most likely to resist, then the others in random order."""
     ends = np.flatnonzero(is_open)
-    return np.asarray(ends[np.argsort(-ratios[ends])])
+    ends = ends[np.argsort(-ratios[ends])]
+    return np.concatenate([ends[:N_WORST], np.random.default_rng(0).permutation(ends[N_WORST:])])
 
 
 def _first_order_changes(at_w: Ranges, both: Array) -> Array:
