@@ -376,3 +376,24 @@ def test_steps_of_a_hinge_do_not_take_turns_on_both_sides_of_a_kink(seed):
     penalty = Penalty(alpha * (1.0 - l1_ratio), alpha * l1_ratio, seed % 2)
     problem = Problem(with_intercept_column(rows) if seed % 2 else rows, LOSSES["hinge"], penalty)
     assert solve(problem).converged
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_hinge_of_a_long_table_starts_from_a_sample_in_few_passes(intercept, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 4))
+    y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0.0, 1.0, -1.0)
+    rows = MemoryRows(IntervalMatrix.from_bounds(X, X), y)
+    problem = Problem(
+        with_intercept_column(rows) if intercept else rows, LOSSES["hinge"], Penalty(0.1, 0.0, int(intercept))
+    )
+    passes, results = [], MemoryRows.results
+
+    def counted(self, kernel, *args):
+        passes.append(self is rows)
+        return results(self, kernel, *args)
+
+    monkeypatch.setattr(MemoryRows, "results", counted)
+    solution = solve(problem)
+    assert solution.converged
+    assert sum(passes) < 40

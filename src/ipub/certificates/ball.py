@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.intercept import COARSE, FINE, bracket_of, distance_from, narrow, with_bracket
+from ipub.certificates.intercept import FINE, ONE_PASS, bracket_of, distance_from, narrow, with_bracket
 from ipub.certificates.label_noise import GradientMoves, gradient_moves
 from ipub.certificates.origin import origin
 from ipub.certificates.region import Certificate, Region
@@ -31,7 +31,7 @@ PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
 """Prices tried for ADAPT against KEEP, as multiples of abs(w'); at an infinite price every row keeps. Each
 costs a column in the sums of one pass."""
 
-ROUNDS = (COARSE, FINE)
+ROUNDS = (ONE_PASS, FINE)
 """Ball and bracket of the intercept narrow each other twice, to these precisions of the bracket."""
 
 NEGLIGIBLE_CHANGE = 1e-8

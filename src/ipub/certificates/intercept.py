@@ -24,6 +24,8 @@ DISTANCES = 8
 """Trial intercepts of the first pass, for each side of the bracket: more cost time and save later passes."""
 RATIO = 8.0
 """Ratio of successive distances in the first pass: eight of them span seven orders of magnitude."""
+INWARD = np.array([0.88, 0.75, 0.62, 0.5, 0.38, 0.27, 0.18, 0.1, 0.04, 0.01, 0.001])
+"""Distances of the first pass inside a known bracket: most narrow it by a factor, not by orders of magnitude."""
 TRIALS = 6
 """Trials of a later pass, for each side."""
 LARGEST_DISTANCE = 1024.0
@@ -32,8 +34,9 @@ AROUND = np.array([-0.3, -0.05, -0.006, 0.006, 0.05, 0.3])
 """Offsets of these trials from the estimated root, relative to the open interval, if its ends have slopes."""
 MOST_PASSES = 6
 """Passes over the rows that narrow one bracket, at most."""
-FINE, COARSE = 0.01, 0.25
-"""Precision of an end of a bracket, relative to its width: of the final bracket, and of intermediate ones."""
+FINE, ONE_PASS = 0.01, 1.0
+"""Precision of an end of a bracket, relative to its width: of the final bracket, and of others, for which the
+trials of one pass do."""
 
 
 def bracket_of(certificate: Certificate) -> Bracket:
@@ -121,7 +124,9 @@ def _first_trials(problem: Problem, solution: Solution, scores: _Scores, start: 
         # A trained intercept far too large, or NaN, is not used as a start.
         here = here if abs(here) <= largest_distance else 0.0
         largest_distance += abs(here)
-    distances = largest_distance * RATIO ** -np.arange(float(DISTANCES))
+        distances = largest_distance * RATIO ** -np.arange(float(DISTANCES))
+    else:
+        distances = largest_distance * INWARD
     trials = np.concatenate([here - distances, [here], here + distances])
     trials = np.sort(trials[np.isfinite(trials)])
     return trials, trials

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.intercept import COARSE, EVERYTHING, narrow, with_bracket
+from ipub.certificates.intercept import EVERYTHING, ONE_PASS, narrow, with_bracket
 from ipub.certificates.region import Certificate, Region
 from ipub.engine import Block, Reads, reads
 from ipub.losses import Loss
@@ -23,7 +23,7 @@ def origin(problem: Problem, solution: Solution) -> Certificate:
     """
     region = around_zero(problem, solution)
     if problem.penalty.n_free:
-        region = with_bracket(region, narrow(problem, solution, [region], EVERYTHING, COARSE))
+        region = with_bracket(region, narrow(problem, solution, [region], EVERYTHING, ONE_PASS))
     return Certificate("origin", (region,), solution.gap)
 
 

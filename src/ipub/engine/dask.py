@@ -14,6 +14,7 @@ import dask
 from ipub.engine.dask_runs import DaskRuns, Graph, current_client, folded, height, mapped
 from ipub.engine.long_table import LongTable
 from ipub.errors import IpubError
+from ipub.progress import progress
 
 KEPT_SHARE = 0.4
 """Blocks are kept between passes if they need at most this share of the memory of all workers."""
@@ -76,7 +77,11 @@ class DaskTable(LongTable):
     ) -> Any:
         tasks, keys = mapped(self.parts, function, args)
         joins, root = folded(keys, join)
-        return self.runs.compute({**self.graph, **tasks, **joins}, root)
+        n_rows = sum(self.lengths) if hasattr(self, "lengths") else 0
+        with progress(f"Pass {self.runs.count + 1} over the table", n_rows, bool(self.runs.verbose)) as report:
+            result = self.runs.compute({**self.graph, **tasks, **joins}, root)
+            report(n_rows)
+        return result
 
     def kept(self, function: Callable[..., Any], *args: Any, n_bytes: int) -> LongTable | None:
         """Return the results of a function, kept on the workers of a cluster if they fit.
@@ -111,7 +116,7 @@ def _fits(client: Any, n_bytes: int) -> bool:
 # --- from collections to partitions ----------------------------------------------------------------
 
 
-def dask_table(X: Any, y: Any, sample_weight: Any = None) -> tuple[DaskTable, str, str | None]:
+def dask_table(X: Any, y: Any, sample_weight: Any = None, verbose: int = 0) -> tuple[DaskTable, str, str | None]:
     """Return a table with features, labels and weights, and the names of the columns of the last two.
 
     Parameters
@@ -120,6 +125,8 @@ def dask_table(X: Any, y: Any, sample_weight: Any = None) -> tuple[DaskTable, st
         An array of two dimensions is chunked by rows; chunks across the columns are joined.
     y, sample_weight : Dask Series or array of one dimension, or str
         With the partitions of X, or the name of a column of X.
+    verbose : int
+        Whether the progress of each pass is shown.
     """
     names, has_names = _names(X)
     chunks = X.chunks[0] if hasattr(X, "chunks") else None
@@ -144,7 +151,7 @@ def dask_table(X: Any, y: Any, sample_weight: Any = None) -> tuple[DaskTable, st
         tasks, pieces = mapped(pairs, _with_column, (name,))
         graph.update(tasks)
     is_known = chunks is not None and all(length == length for length in chunks)
-    table = DaskTable(graph, pieces, columns, chunks if is_known else None, has_names)
+    table = DaskTable(graph, pieces, columns, chunks if is_known else None, has_names, DaskRuns(verbose))
     label, weight = found
     return table, label, weight  # type: ignore[return-value]
 

@@ -32,6 +32,11 @@ LOOK_AGAIN = 1.0
 class DaskRuns:
     """Runs graphs on the scheduler that Dask uses, and counts them.
 
+    Parameters
+    ----------
+    verbose : int
+        Whether the progress of each run is shown.
+
     Attributes
     ----------
     count : int
@@ -40,8 +45,8 @@ class DaskRuns:
         Size of all results that reached this process.
     """
 
-    def __init__(self) -> None:
-        self.count = self.bytes_received = 0
+    def __init__(self, verbose: int = 0) -> None:
+        self.verbose, self.count, self.bytes_received = verbose, 0, 0
 
     def compute(self, graph: Graph, key: Any) -> Any:
         """Run a graph and return the value of one of its keys.

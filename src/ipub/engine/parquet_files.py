@@ -91,6 +91,11 @@ class ParquetFile:
 
 def unreadable(path: str, error: BaseException) -> IpubError:
     """Return the error for a file that is no whole Parquet file."""
+    if path.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".txt")):
+        return IpubError(
+            f"{path} is a CSV file, and paths are read as Parquet files: read it with pandas.read_csv and give the "
+            f"frame, write that as Parquet, or use the command line: ipub fit {path}."
+        )
     reason = str(error).strip().split("\n", 1)[0].rstrip(".")
     return IpubError(
         f"{path} cannot be read as a Parquet file: {reason}. If it was cut short, or is still being written, write it "
@@ -174,8 +179,9 @@ def _files_in(folder: Path) -> list[str]:
 def common_types(files: Sequence[ParquetFile], columns: Sequence[str] | None) -> dict[str, Any]:
     """Return the names of the columns, and the type in which each of them is read from every file.
 
-    Numbers of different types are read as float64, text of different types with dictionaries. A column that cannot be
-    used has the error in place of its type: it is raised if the column is read.
+    Integers of different types are read as int64, or as uint64 if none has a sign; other numbers as float64, text of
+    different types with dictionaries. A column that cannot be used has the error in place of its type: it is raised if
+    the column is read.
 
     Raises
     ------
@@ -256,7 +262,18 @@ def _common_type(name: str, files: Sequence[ParquetFile]) -> Any:
     different = list(dict.fromkeys(_read_type(kind) for kind in observed.values()))
     if len(different) == 1:
         return different[0]
-    return pa.float64() if numbers else pa.dictionary(pa.int32(), pa.string())
+    if not numbers:
+        return pa.dictionary(pa.int32(), pa.string())
+    return _common_integer(different) or pa.float64()
+
+
+def _common_integer(kinds: Sequence[Any]) -> Any:
+    """Return the integers that hold those of several types exactly; None if there are none, or others among them."""
+    if not all(map(pa.types.is_integer, kinds)):
+        return None
+    if all(map(pa.types.is_unsigned_integer, kinds)):
+        return pa.uint64()
+    return None if pa.uint64() in kinds else pa.int64()
 
 
 def _is_number(kind: Any) -> bool:

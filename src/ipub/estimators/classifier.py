@@ -20,6 +20,7 @@ from ipub.estimators.outputs import like_input
 from ipub.flips import flip_distance
 from ipub.losses import LOSSES, Loss
 from ipub.prediction_status import prediction_status
+from ipub.reading.sources import labels_to_score
 from ipub.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 
 
@@ -291,6 +292,14 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         """Return what `decision_function` does, for further computation."""
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of the model trained at the center.
+
+        If X is in files, y and `sample_weight` may be names of its columns.
+        """
+        y, sample_weight = labels_to_score(X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     @lazy_on_dask
     def predict(self, X: Any) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from ipub.estimators.lazy import lazy_on_dask
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
 from ipub.estimators.outputs import like_input
+from ipub.reading.sources import labels_to_score
 from ipub.rounding import Array
 
 
@@ -151,6 +152,14 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
             The estimator itself. If an error is raised, it is as it was before.
         """
         return self._fit(X, y, sample_weight, X_lower, X_upper, y_lower, y_upper)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 of the model trained at the center.
+
+        If X is in files, y and `sample_weight` may be names of its columns.
+        """
+        y, sample_weight = labels_to_score(X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     @lazy_on_dask
     def predict(self, X: Any) -> Array:

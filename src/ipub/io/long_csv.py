@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -70,7 +71,7 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
                         pa.table([batch.column(each.name).cast(each.type) for each in schema], schema=schema)
                     )
         except (pa.ArrowInvalid, UnicodeDecodeError, EOFError) as error:
-            raise TableError(f"{path} cannot be read as a CSV file: {first_line(error)}") from error
+            raise _unreadable(path, error) from error
         except OSError as error:
             if error.errno != errno.ENOSPC and "No space left" not in str(error):
                 raise
@@ -79,6 +80,25 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
                 "some, or set the environment variable TMPDIR to a folder with about as much space as the file takes."
             ) from error
         yield goal
+
+
+def _unreadable(path: Path, error: BaseException) -> TableError:
+    """Return the error for a file that is no table, in words that say what to do."""
+    reason = first_line(error)
+    ragged = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", reason)
+    if ragged:
+        row, expected, found = ragged.groups()
+        place = "has a row" if row is None else f", line {row}, is a row"
+        return TableError(
+            f"{path}{'' if row else ' '}{place} of {found} cells where the header has {expected}: correct it. A cell "
+            "with a separator in it must be in quotes."
+        )
+    if "UTF8" in reason or "UTF-8" in reason or isinstance(error, UnicodeDecodeError):
+        return TableError(
+            f"{path} is not in the encoding UTF-8, perhaps in Latin-1: convert it first, for instance with "
+            f"iconv -f LATIN1 -t UTF-8 {path.name}."
+        )
+    return TableError(f"{path} cannot be read as a CSV file: {reason}")
 
 
 def _batches(path: Path, what: str, verbose: int) -> Iterator[pa.Table]:

@@ -131,9 +131,10 @@ def _refuse_missing(name: str, labels: LabelColumn) -> None:
     missing = np.flatnonzero(labels.codes < 0) if isinstance(labels, TextColumn) else np.flatnonzero(labels != labels)
     if len(missing):
         raise IpubError(
-            "Input y contains NaN: {row} has no label in column {column}. Drop such rows.",
+            "Input y contains NaN: {row} has no label in column {column}. {remedy}",
             row=int(missing[0]),
             column=name,
+            remedy="Drop such rows. Bounds for either class (unknown_labels) need a table in memory: give a DataFrame.",
         )
 
 

@@ -24,7 +24,7 @@ from ipub.rounding import Array
 def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
     """Return the table that is read piece by piece; None for arrays, frames and everything else.
 
-    Paths, and datasets of PyArrow, are Parquet files.
+    Paths, lists of them, and datasets of PyArrow are Parquet files.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
     """
     if isinstance(X, LongTable):
         return X
-    is_path = isinstance(X, (str, os.PathLike))
+    is_path = isinstance(X, (str, os.PathLike)) or _are_paths(X)
     if not is_path and type(X).__module__.split(".")[0] == "pyarrow":
         is_path = any(kind.__name__ in ("Dataset", "ParquetFile") for kind in type(X).__mro__)
     if not is_path:
@@ -45,12 +45,21 @@ def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
     return ParquetTable(X, verbose=verbose)
 
 
+def _are_paths(X: Any) -> bool:
+    """Whether X is a list of paths: a path object, or text that ends like a Parquet file, in each place."""
+    return (
+        isinstance(X, (list, tuple))
+        and len(X) > 0
+        and all(isinstance(each, os.PathLike) or (isinstance(each, str) and each.endswith(".parquet")) for each in X)
+    )
+
+
 def is_dask(X: Any) -> bool:
     """Whether X is a collection of Dask."""
     return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
 
 
-def dask_table_of(X: Any, y: Any, sample_weight: Any) -> tuple[LongTable | None, Any, Any]:
+def dask_table_of(X: Any, y: Any, sample_weight: Any, verbose: int = 0) -> tuple[LongTable | None, Any, Any]:
     """Return a Dask collection with its labels and weights as one table, and the names of their columns.
 
     Raises
@@ -62,7 +71,7 @@ def dask_table_of(X: Any, y: Any, sample_weight: Any) -> tuple[LongTable | None,
         from ipub.engine.dask import dask_table
     except ImportError as error:
         raise ImportError('Dask collections need dask and pandas: pip install "ipub[dask]".') from error
-    return dask_table(X, y, sample_weight)
+    return dask_table(X, y, sample_weight, verbose)
 
 
 def read_source(
@@ -88,7 +97,7 @@ def read_source(
         The table as it was given, or as a frame if it was a small one in files.
     """
     if is_dask(X):
-        table, y, sample_weight = dask_table_of(X, y, sample_weight)
+        table, y, sample_weight = dask_table_of(X, y, sample_weight, parameters.verbose)
     else:
         table = long_table_of(X, parameters.verbose)
     if table is not None:
@@ -113,10 +122,28 @@ def table_in_memory(table: LongTable, y: Any, sample_weight: Any) -> tuple[Any, 
     """Return features, labels and weights of a small table, as `fit` takes them."""
     features = check_names(table, y, sample_weight)
     frame = table.whole(table.names)
+    return frame.select(list(features)), _labels_in(frame, y), decode_weight(frame, sample_weight)
+
+
+def _labels_in(frame: Any, y: str) -> Any:
     labels: Any = decode_labels(frame, y)
-    if isinstance(labels, TextColumn):
-        labels = np.array([*labels.values, None], dtype=object)[labels.codes]
-    return frame.select(list(features)), labels, decode_weight(frame, sample_weight)
+    return np.array([*labels.values, None], dtype=object)[labels.codes] if isinstance(labels, TextColumn) else labels
+
+
+def labels_to_score(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+    """Return labels and weights of rows to score: columns of X if it is in files and they are names, else as given."""
+    named = [each for each in (y, sample_weight) if isinstance(each, str)]
+    table = long_table_of(X) if named else None
+    if table is None:
+        return y, sample_weight
+    for name in named:
+        if name not in table.names:
+            raise IpubError("The table has no column {column}.", column=name)
+    frame = table.whole(named)
+    return (
+        _labels_in(frame, y) if isinstance(y, str) else y,
+        decode_weight(frame, sample_weight) if isinstance(sample_weight, str) else sample_weight,
+    )
 
 
 def of_each_piece(function: Callable[[Any], Array], table: LongTable, columns: Columns) -> Iterator[Array]:

@@ -25,12 +25,15 @@ first steps, which may be far too long where the loss has no curvature yet."""
 INNER_STEPS, SEARCH_PASSES, FLAT_SLOPE = 8, 3, 0.05
 """A later pass of the search computes so many slopes, there are at most so many, and this share of the slope at the
 start is flat enough."""
-SHRINK = 0.2
-"""Factor between the widths of successive smoothed losses."""
+SHRINK, SAMPLED_SHRINK = 0.2, 0.35
+"""Factor between the widths of successive smoothed losses, and where the model of a sample is the start: optima of long
+tables are smooth in the width, so that many small changes of it take fewer passes than few large ones."""
 LEAST_WIDTH = 1e-13
 """Least width of a smoothed loss: below it, the rounding of the scores dominates."""
-SETTLED = 1e-3
-"""A smoothed problem is solved when at most this fraction of the gap is not due to the smoothing."""
+FIRST_WIDTHS = (1.0, 0.2, 0.04, 0.008)
+"""Widths of the smoothed loss that are tried at the model of a sample."""
+SETTLED, SAMPLED_SETTLED = 1e-3, 0.1
+"""A smoothed problem is solved when at most this fraction of the gap is not due to the smoothing; likewise."""
 BALANCED = 1e-2
 """... and the slope in an intercept, times the intercept, is at most this fraction of the gap."""
 FREE_STEP = 10.0
@@ -109,9 +112,14 @@ def _solve(
     problem: Problem, tol: float, max_iter: int, start: Array | None, verbose: int, hessian: Hessian | None
 ) -> Solution:
     w, known_hessian = _start(problem, tol, max_iter) if start is None else (np.array(start, dtype=float), hessian)
-    width, dual_loss = 1.0, problem.loss.smoothed(1.0)
     path: list[tuple[float, Array]] = []
-    here = problem.evaluate(w, dual_loss, hessian=known_hessian)
+    shrink, settled = SHRINK, SETTLED
+    if problem.loss.is_smooth or start is not None or not w.any():
+        width, dual_loss = 1.0, problem.loss.smoothed(1.0)
+        here = problem.evaluate(w, dual_loss, hessian=known_hessian)
+    else:
+        width, dual_loss, here = _first_width(problem, w)
+        shrink, settled = SAMPLED_SHRINK, SAMPLED_SETTLED
     best, best_at_width = _Pair(w, dual_loss, None, here), here.penalty_gap
     lowest = problem.objective(w, here)
     stalled = n_iter = 0
@@ -122,9 +130,9 @@ def _solve(
             break
         polish -= best.at.relative_gap <= tol
         n_iter += 1
-        if not problem.loss.is_smooth and _is_settled(here, stalled) and width > LEAST_WIDTH:
+        if not problem.loss.is_smooth and _is_settled(here, stalled, settled) and width > LEAST_WIDTH:
             path = [*path[-1:], (width, w)]
-            width *= SHRINK
+            width *= shrink
             wider, dual_loss = dual_loss, problem.loss.smoothed(width)
             points: list[Point] = [(w, dual_loss, None)]
             if len(path) == 2:
@@ -176,10 +184,10 @@ class _Pair:
         return other if other.at.gap < self.at.gap or np.isnan(self.at.gap) else self
 
 
-def _is_settled(here: Evaluation, stalled: int) -> bool:
+def _is_settled(here: Evaluation, stalled: int, settled: float) -> bool:
     """Whether the gap is due to the smoothing; an imbalance may be rounding, which no step makes smaller."""
     balanced = here.imbalance <= BALANCED * here.loss_gap or stalled >= 2
-    return here.penalty_gap <= SETTLED * here.loss_gap and balanced
+    return here.penalty_gap <= settled * here.loss_gap and balanced
 
 
 def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
@@ -191,15 +199,26 @@ def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
 def _start(problem: Problem, tol: float, max_iter: int) -> tuple[Array, Hessian | None]:
     """Return a start: the model of a sample if there are many rows, with its Hessian if that is accurate enough."""
     zero = np.zeros(problem.rows.n_features)
-    part = problem.sample() if problem.loss.is_smooth else None
+    part = problem.sample()
     if part is None:
         return zero, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         w = solve(part, tol, max_iter, start=zero).w
-    if part.rows.n_rows < SAME_CURVATURE * len(zero):
+    if not problem.loss.is_smooth or part.rows.n_rows < SAME_CURVATURE * len(zero):
         return w, None
     return w, part.evaluate(w, problem.loss).hessian
+
+
+def _first_width(problem: Problem, w: Array) -> tuple[float, Loss, Evaluation]:
+    """Return the smoothing to begin with at the model of a sample: that of the least gap, of several in one pass.
+
+    A wide one is far from the hinge, and at a narrow one the sample's model is far from the optimum.
+    """
+    losses = [problem.loss.smoothed(width) for width in FIRST_WIDTHS]
+    found = problem.evaluate_several([(w, loss, None) for loss in losses])
+    best = int(np.nanargmin([1.0 if np.isnan(at.gap) else at.gap for at in found]))
+    return FIRST_WIDTHS[best], losses[best], found[best]
 
 
 class _Step(NamedTuple):
