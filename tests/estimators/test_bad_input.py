@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -94,12 +93,6 @@ def test_empty_tables_are_refused(estimator, table, word):
 def test_a_table_has_two_dimensions(estimator, table, y):
     with pytest.raises(ValueError, match=r"2D array|2-dimensional|dim 3"):
         estimator().fit(table, y)
-
-
-@each_estimator
-def test_sparse_tables_are_refused_with_the_remedy(estimator, y):
-    with pytest.raises(TypeError, match=r"Sparse data was passed.*toarray"):
-        estimator().fit(csr_array(np.eye(20)), y)
 
 
 @each_estimator

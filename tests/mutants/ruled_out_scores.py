@@ -176,7 +176,7 @@ MUTANTS = (
     Mutant(
         "of several classes the first one counts",
         STATES,
-        "if len(training.classes) > 2 or not training.models",
+        "if len(training.classes) > 2 or not training.can_search",
         "if not training.models",
         (f"{STATUS}::test_more_than_two_classes_are_certain_or_unproved",),
     ),
