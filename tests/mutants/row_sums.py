@@ -42,6 +42,10 @@ WORST = (
     f"{REFINED}::test_the_worst_score_of_a_row_is_where_its_term_is_largest",
     f"{REFINED}::test_the_worst_weights_of_cells_are_at_the_ends_that_their_multipliers_ask_for",
 )
+LEVELS = (
+    f"{REFINED}::test_the_worst_weights_of_levels_are_at_the_ends_that_their_multipliers_ask_for",
+    f"{REFINED}::test_shifted_multipliers_of_levels_narrow_bounds",
+)
 SLOPES = (
     "certificates/test_row_sums_and_slopes.py::test_rows_without_weight_do_not_widen_slopes",
     "certificates/test_row_sums_and_slopes.py::test_of_rows_with_weight_the_moves_are_those_that_are_known",
@@ -696,6 +700,27 @@ MUTANTS = (
         "old.cells - step * size[:, at]",
         "old.cells + step * size[:, at]",
         NARROWER,
+    ),
+    mutant(
+        "levels' multipliers are shifted to their worst",
+        "multipliers",
+        "of_old - LEVEL_STEP * step",
+        "of_old + LEVEL_STEP * step",
+        LEVELS,
+    ),
+    mutant(
+        "levels' shifts stay in the residual",
+        "multipliers",
+        "taken[:, missing.columns] += np.einsum(",
+        "taken[:, missing.columns] += 0.0 * np.einsum(",
+        LEVELS,
+    ),
+    mutant(
+        "levels' weights at the better end",
+        "row_terms",
+        "weights = middle + np.where(np.abs(meets) > MARGIN * size, np.sign(meets), 0.0) * radius",
+        "weights = middle - np.where(np.abs(meets) > MARGIN * size, np.sign(meets), 0.0) * radius",
+        LEVELS,
     ),
     mutant(
         "each step forgets those before",

@@ -11,8 +11,10 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from ipub.certificates.row_sums import bounds as bounds_module
+from ipub.certificates.row_sums import multipliers as multipliers_module
 from ipub.certificates.row_sums import prove as prove_module
 from ipub.certificates.row_sums import upper as upper_module
+from ipub.certificates.row_sums import variants as variants_module
 from ipub.certificates.row_sums.bounds import row_sum_bounds
 from ipub.certificates.row_sums.graphs import LossGraph
 from ipub.certificates.row_sums.multipliers import choose
@@ -22,6 +24,7 @@ from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import REFINEMENTS, bound_and_worst, largest_scores
 from ipub.data.holes import column_ranges
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.missing_category import Levels, MissingCategories
 from ipub.datasets import load_mammographic_masses
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
@@ -31,7 +34,7 @@ from support.cases import Case, draw_solution, intervals, train, with_intercept
 from support.exact_proofs import prove
 from support.planted import plant_function
 from support.row_sums import RowSums, ranges_over
-from support.tiny_cases import TABLES, tiny_case
+from support.tiny_cases import TABLES, tiny_case, tiny_choices
 
 MOST = len(REFINEMENTS)
 SMOOTH_NAMES = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
@@ -58,6 +61,17 @@ def masses() -> Case:
     matrix = IntervalMatrix.from_table(X, ranges)
     case = Case(matrix, y, None, LOSSES["log_loss"], ElasticNet(0.003), np.nan_to_num(X[:10]))
     return with_intercept(case)
+
+
+def many_choices(rng: np.random.Generator) -> Case:
+    """Sixty rows with two numbers and a category of four levels, which every fifth row misses."""
+    n, levels = 60, Levels(np.arange(2, 6))
+    table = np.concatenate([rng.normal(size=(n, 2)), np.eye(4)[rng.integers(0, 4, size=n)]], axis=1)
+    y = np.where(table @ [1.0, -1.0, 2.0, -1.0, 1.0, 0.0] + rng.normal(size=n) > 0.0, 1.0, -1.0)
+    missing = MissingCategories.of(np.arange(n)[:, None] % 5 == 0, [levels])
+    missing.put(table)
+    matrix = replace(IntervalMatrix.from_bounds(table, table), missing_categories=missing)
+    return Case(matrix, y, None, LOSSES["log_loss"], ElasticNet(0.01), rng.normal(size=(3, 6)))
 
 
 def wide_ranges(case: Case, width: float) -> Ranges:
@@ -222,3 +236,36 @@ def test_the_worst_weights_of_cells_are_at_the_ends_that_their_multipliers_ask_f
     ends = np.where(signs > 0.0, ranges.weight_upper[at], ranges.weight_lower[at])
     np.testing.assert_allclose(worst.weights, ends, rtol=1e-12)
     assert (ranges.weight_upper > ranges.weight_lower).all()
+
+
+@pytest.mark.parametrize("most_variants", [64, 1])
+def test_the_worst_weights_of_levels_are_at_the_ends_that_their_multipliers_ask_for(most_variants, monkeypatch):
+    """The level of a row that does not turn its score is free."""
+    monkeypatch.setattr(variants_module, "MOST_VARIANTS", most_variants)
+    rng = np.random.default_rng(4)
+    case = tiny_choices(rng, "log_loss", "l2", gentle=False)
+    solution = train(case.problem)
+    table = RowTable.of(case.problem, solution)
+    ranges = ranges_over(table, solution.w + 0.5 * rng.normal(size=(3, len(solution.w))))
+    signs = tuple(rng.choice([-1.0, 1.0], size=(5, len(each.rows), len(each.columns))) for each in table.missing)
+    multipliers = RowMultipliers(np.zeros((5, len(table.incomplete))), np.zeros((5, len(table.cell_rows))), signs)
+    worst = largest_row_terms(ranges, np.zeros((5, len(solution.w))), multipliers, with_worst=True).worst
+    assert table.missing
+    for missing, sign, found in zip(table.missing, signs, worst.levels, strict=True):
+        low, high = (each[missing.columns] for each in ranges.weight_ends)
+        np.testing.assert_allclose(found, np.where(sign > 0.0, high, low), rtol=1e-12)
+
+
+def test_shifted_multipliers_of_levels_narrow_bounds(monkeypatch):
+    """Many rows of which a category is missing, all of them in both their options."""
+    rng = np.random.default_rng(5)
+    ratios = []
+    for number in range(4):
+        case = many_choices(np.random.default_rng([5, number]))
+        ranges, Y = wide_ranges(case, 1.75), rng.normal(size=(20, case.matrix.shape[1]))
+        at_w, found = Y @ ranges.table.w, []
+        for step in (0.0, 0.5):
+            monkeypatch.setattr(multipliers_module, "LEVEL_STEP", step)
+            found.append((largest_scores(ranges, Y, MOST) - at_w).sum())
+        ratios.append(found[1] / found[0])
+    assert np.mean(ratios) < 0.995

@@ -133,7 +133,7 @@ def random_shift(rng: Generator, ranges: Ranges, choice: Choice) -> Shift | None
     def shift(values: np.ndarray) -> np.ndarray:
         return size * (np.abs(values).max(initial=0.0) + 1e-3) * rng.normal(size=values.shape)
 
-    return Shift(shift(multipliers.score), shift(multipliers.cells))
+    return Shift(shift(multipliers.score), shift(multipliers.cells), tuple(map(shift, multipliers.levels)))
 
 
 def completed_tables(rng: Generator, case: Case, count: int, *, with_centers: bool) -> Iterator[np.ndarray]:

@@ -22,6 +22,10 @@ NUMBERS = 1 << 15
 """Numbers of several lines that are looked at in one go; at least those of one line."""
 
 
+SHORT = 1e-250
+"""Scores that are nearer to each other count as one."""
+
+
 class Envelope(NamedTuple):
     """Where the derivative leaves its convex envelope (from below), or its concave one (from above), about.
 
@@ -133,9 +137,8 @@ def _largest(at_points: Array, off_chord: Array) -> Array:
 
 def envelopes(graph: Graph, score: Array, value: Array) -> tuple[Envelope, Envelope]:
     """Find the knees among rising points, along the first axis: the line to the far end is steepest from there."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        to_upper = np.nan_to_num((value[-1] - value[:-1]) / (score[-1] - score[:-1]), nan=0.0, posinf=0.0)
-        from_lower = np.nan_to_num((value[1:] - value[0]) / (score[1:] - score[0]), nan=0.0, posinf=0.0)
+    to_upper = _steepness(value[-1] - value[:-1], score[-1] - score[:-1])
+    from_lower = _steepness(value[1:] - value[0], score[1:] - score[0])
     first, last = to_upper.argmax(axis=0)[None], from_lower.argmax(axis=0)[None] + 1
     is_point = score[-1] - score[0] <= 1e-9 * (np.abs(value[0]) + np.abs(score[0]))
     tangent = graph.slope(score[0])
@@ -144,4 +147,13 @@ def envelopes(graph: Graph, score: Array, value: Array) -> tuple[Envelope, Envel
         there, height = (np.take_along_axis(each, knee, axis=0)[0] for each in (score, value))
         return Envelope(there, np.where(is_point, tangent, slope), height)
 
-    return at(first, to_upper.max(axis=0)), at(last, from_lower.max(axis=0))
+    steepest = np.take_along_axis(to_upper, first, axis=0)[0], np.take_along_axis(from_lower, last - 1, axis=0)[0]
+    return at(first, steepest[0]), at(last, steepest[1])
+
+
+def _steepness(rise: Array, length: Array) -> Array:
+    """Divide; nothing is steep where there is no length, or where numbers have overflowed."""
+    is_long = np.isfinite(length)
+    is_long &= length > SHORT
+    is_long &= np.isfinite(rise)
+    return np.divide(rise, length, out=np.zeros_like(rise), where=is_long)

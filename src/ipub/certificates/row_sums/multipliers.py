@@ -17,6 +17,7 @@ from ipub.certificates.row_sums.labels import SecondLabels
 from ipub.certificates.row_sums.lines import envelopes
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
+from ipub.data.interval_matrix import Indices
 from ipub.rounding import TINY, Array
 
 NEWTON_STEPS = 2
@@ -30,6 +31,10 @@ N_POINTS = 9
 
 SPREAD = 0.7
 """How far apart two levels' effects must be, in uncertainties of their weights, for one of them to be preferred."""
+
+
+LEVEL_STEP = 0.5
+"""How far multipliers of levels are shifted, relative to those of a cell of radius 1."""
 
 
 class Mixture(NamedTuple):
@@ -51,6 +56,8 @@ class Shift(NamedTuple):
     """Shape (k, n_incomplete)."""
     cells: Array
     """Shape (k, n_cells)."""
+    levels: tuple[Array, ...]
+    """Shape (k, n_missing, n_levels) for each category."""
 
 
 class Choice(NamedTuple):
@@ -77,6 +84,8 @@ class Worst(NamedTuple):
     """Scores of the centers, shape (k, n_incomplete)."""
     weights: Array
     """Weights that the cells meet, shape (k, n_cells)."""
+    levels: tuple[Array, ...]
+    """Weights of the levels of each missing category, shape (k, n_missing, n_levels) for each category."""
 
 
 def refined(ranges: Ranges, Y: Array, choice: Choice, worst: Worst, size: Array, step: float) -> Choice:
@@ -98,18 +107,33 @@ def refined(ranges: Ranges, Y: Array, choice: Choice, worst: Worst, size: Array,
     assert choice.w is not None
     assert choice.curvature is not None
     table, at, columns = ranges.table, ranges.table.cell_rows, ranges.table.cell_columns
-    old = choice.shift or Shift(np.zeros_like(worst.score), np.zeros_like(worst.weights))
+    old = choice.shift or Shift(
+        np.zeros_like(worst.score), np.zeros_like(worst.weights), tuple(np.zeros_like(each) for each in worst.levels)
+    )
     half = np.maximum(0.5 * (ranges.row_upper - ranges.row_lower), TINY)
     aim = np.clip(choice.w @ table.incomplete.T, ranges.row_lower, ranges.row_upper)
     score = old.score - step * size * np.clip((worst.score - aim) / half, -1.0, 1.0)
     doubt = np.maximum(ranges.weight_radius[columns], TINY)
     aim = np.clip(choice.w[:, columns], ranges.weight_lower[columns], ranges.weight_upper[columns])
     turn = np.clip((worst.weights - aim) / doubt, -1.0, 1.0)
-    shift = Shift(score, old.cells - step * size[:, at] * table.cell_radii * turn)
+    cells = old.cells - step * size[:, at] * table.cell_radii * turn
+    levels = tuple(
+        of_old - LEVEL_STEP * step * size[:, missing.rows, None] * _turns(ranges, choice.w, found, missing.columns)
+        for missing, found, of_old in zip(table.missing, worst.levels, old.levels, strict=True)
+    )
+    shift = Shift(score, cells, levels)
     taken = (shift.score * table.incomplete_weight) @ table.incomplete
     taken += table.columns_of_cells(shift.cells * table.incomplete_weight[at])
+    for missing, of_levels in zip(table.missing, shift.levels, strict=True):
+        taken[:, missing.columns] += np.einsum("i,kil->kl", table.incomplete_weight[missing.rows], of_levels)
     u = solved(choice.curvature, (Y - taken)[..., None])[..., 0]
     return choice._replace(u=np.asarray(u, dtype=float), shift=shift)
+
+
+def _turns(ranges: Ranges, W: Array, worst: Array, columns: Indices) -> Array:
+    """Return how far the worst weights of levels are from those of the one model, in uncertainties of them."""
+    aim = np.clip(W[:, columns], ranges.weight_lower[columns], ranges.weight_upper[columns])
+    return np.clip((worst - aim[:, None]) / np.maximum(ranges.weight_radius[columns], TINY), -1.0, 1.0)
 
 
 def choose(ranges: Ranges, Y: Array) -> Choice:
@@ -121,11 +145,10 @@ def choose(ranges: Ranges, Y: Array) -> Choice:
     W = table.w + first_force(ranges, U) @ inverse
     is_below = U @ X.T > 0.0
     graphs, labels = with_labels(table, U, W)
-    mixture = _mixture(ranges, graphs.incomplete, U, W, W @ table.incomplete.T)
+    mixture, mixed = _mixture(ranges, graphs.incomplete, U, W, W @ table.incomplete.T)
     for _ in range(steps):
         score = np.clip(W @ X.T, lines.lower, lines.upper)
         height, slope = lines.envelope_at(graphs.complete, score, is_below, labels and labels.complete)
-        mixed = mixed_rows(table, mixture)
         K = _curvature(table, slope, mixture, mixed)
         at = np.clip(np.einsum("kid,kd->ki", mixed, W), *ranges.row_scores)
         pull = table.incomplete_weight * graphs.incomplete.value(at)
@@ -135,11 +158,11 @@ def choose(ranges: Ranges, Y: Array) -> Choice:
         W, U = W - step[..., 0], step[..., 1]
         is_below = U @ X.T > 0.0
         graphs, labels = with_labels(table, U, W)
-        mixture = _mixture(ranges, graphs.incomplete, U, W, at)
+        mixture, mixed = _mixture(ranges, graphs.incomplete, U, W, at)
     score = np.clip(W @ X.T, lines.lower, lines.upper)
     chosen = lines.choose(score, is_below, labels and labels.complete)
     slope = np.take_along_axis(lines.slope.T, chosen.T, axis=1).T
-    K = _curvature(table, slope, mixture, mixed_rows(table, mixture))
+    K = _curvature(table, slope, mixture, mixed)
     u = np.asarray(solved(K, Y[..., None])[..., 0], dtype=float)
     return Choice(u, chosen, mixture, W, K, labels=labels)
 
@@ -184,9 +207,10 @@ def _curvature(table: RowTable, slope: Array, mixture: Mixture, mixed: Array) ->
     return K
 
 
-def _mixture(ranges: Ranges, graph: LossGraph, U: Array, W: Array, score: Array) -> Mixture:
+def _mixture(ranges: Ranges, graph: LossGraph, U: Array, W: Array, score: Array) -> tuple[Mixture, Array]:
     """Choose the mixture of each incomplete row, given about the multiplier, the model and the row's score.
 
+    Returns also the rows with its mean (`mixed_rows`).
     A cell is at the end where it does most; where the uncertainty of its weight leaves that open, between the ends.
     """
     table = ranges.table
@@ -207,13 +231,13 @@ def _mixture(ranges: Ranges, graph: LossGraph, U: Array, W: Array, score: Array)
         likely = np.exp(np.maximum(relative, -50.0))
         shares.append(likely / likely.sum(axis=2, keepdims=True))
     mixture = Mixture(along, mean, radius**2 - mean**2, tuple(shares))
-    return mixture._replace(slope=_row_slopes(ranges, graph, mixture, U, W))
+    mixed = mixed_rows(table, mixture)
+    return mixture._replace(slope=_row_slopes(ranges, graph, mixture, mixed, U, W)), mixed
 
 
-def _row_slopes(ranges: Ranges, graph: LossGraph, mixture: Mixture, U: Array, W: Array) -> Array:
+def _row_slopes(ranges: Ranges, graph: LossGraph, mixture: Mixture, mixed: Array, U: Array, W: Array) -> Array:
     """Return the slope of each incomplete row: that of the envelope over scores it may have with its mixture."""
     table = ranges.table
-    mixed = mixed_rows(table, mixture)
     low, high = ranges.row_scores
     middle = 0.5 * (ranges.row_lower + ranges.row_upper)
     half = 0.5 * (ranges.row_upper - ranges.row_lower)

@@ -12,6 +12,8 @@ from ipub.certificates.row_sums.compiled import loops as compiled_loops
 from ipub.certificates.row_sums.graphs import Between, GraphPoints
 from ipub.certificates.row_sums.multipliers import Mixture, Shift, Worst, level_spread
 from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.variants import CENTER, UNSETTLED
+from ipub.data.interval_matrix import Indices
 from ipub.rounding import EPS, TINY, UNDERFLOW, Array
 
 SHARES = (1.5, 1.25, 1.0, 0.67, 0.33, 0.0)
@@ -52,6 +54,7 @@ def row_multipliers(ranges: Ranges, u: Array, mixture: Mixture, shift: Shift | N
         levels.append(part + mixture.slope[:, missing.rows, None] * spread)
     if shift is not None:
         score, cells = score + shift.score, cells + shift.cells
+        levels = [each + more for each, more in zip(levels, shift.levels, strict=True)]
     return RowMultipliers(score, cells, tuple(levels))
 
 
@@ -321,7 +324,39 @@ class _VariantTerms:
         chosen = np.where(is_upper, weights[1], weights[0])
         moved = np.where(is_upper, variants.upper[places], variants.lower[places]) * chosen
         center = score - table.sums_of_cells(moved)
-        return Worst(np.clip(center, ranges.row_lower, ranges.row_upper), chosen)
+        of_levels: list[Array] = []
+        for category, missing in enumerate(table.missing):
+            rows = missing.rows
+            level = variants.level_of[category][variant[:, rows]]
+            met, move = self._worst_levels(category, level, slope[:, rows], value[:, rows])
+            of_levels.append(met)
+            center[:, rows] -= move
+        return Worst(np.clip(center, ranges.row_lower, ranges.row_upper), chosen, tuple(of_levels))
+
+    def _worst_levels(self, category: int, level: Indices, slope: Array, value: Array) -> tuple[Array, Array]:
+        """Return the worst weights of a category's levels, and what its level then does to the score, about.
+
+        Parameters
+        ----------
+        category : int
+        level : array of shape (k, n_missing)
+            Of the worst variant of each row: a level, `CENTER` or `UNSETTLED`.
+        slope, value : arrays of shape (k, n_missing)
+            What multiplies the completed score in it, and the derivative there.
+        """
+        missing = self.ranges.table.missing[category]
+        middle, radius = (each[missing.columns] for each in (self.ranges.weight_middle, self.ranges.weight_radius))
+        zeta, change = self.multipliers.levels[category], self._level_changes(category)
+        apart = zeta + slope[..., None] * missing.center
+        own = np.abs(apart - slope[..., None]) - np.abs(apart)
+        of_levels = own * radius - slope[..., None] * middle - value[..., None] * change[:, None]
+        chosen = np.where(level == UNSETTLED, of_levels.argmax(axis=2), level)
+        is_own = chosen[..., None] == np.arange(len(middle))
+        moved = np.where((chosen == CENTER)[..., None], 0.0, is_own - missing.center)
+        meets = zeta - slope[..., None] * moved
+        size = np.abs(zeta) + np.abs(slope)[..., None]
+        weights = middle + np.where(np.abs(meets) > MARGIN * size, np.sign(meets), 0.0) * radius
+        return weights, np.einsum("kil,kil->ki", moved, weights)
 
     def rounding(self) -> Array:
         """Bound the rounding of each term: so many units of the sum of the sizes of all it is made of (F2)."""

@@ -51,7 +51,7 @@ def largest_scores(ranges: Ranges, Y: Array, n_refined: int = 0) -> Array:
 def _refined_bound(ranges: Ranges, Y: Array, n_refined: int) -> Array:
     """Choose lines and mixtures, bound, and refine; the least of all bounds."""
     choice = choose(ranges, Y)
-    if not n_refined or not len(ranges.table.cell_rows):
+    if not n_refined or not len(ranges.table.incomplete):
         return _or_infinite(bound_with(ranges, Y, choice))
     bound, best = bound_and_worst(ranges, Y, choice), np.full(len(Y), np.inf)
     for step in REFINEMENTS[:n_refined]:
@@ -92,6 +92,10 @@ def bound_and_worst(ranges: Ranges, Y: Array, choice: Choice) -> BoundAndWorst:
         worst = Worst(
             np.where(is_second, second.score, worst.score),
             np.where(is_second[:, at], second.weights, worst.weights),
+            tuple(
+                np.where(is_second[:, missing.rows, None], theirs, own)
+                for missing, theirs, own in zip(ranges.table.missing, second.levels, worst.levels, strict=True)
+            ),
         )
     return BoundAndWorst(upper, worst, np.abs(multipliers.score))
 

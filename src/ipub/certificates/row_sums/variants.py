@@ -131,6 +131,15 @@ class Variants:
         place = np.arange(counts.max(initial=1))
         return self.order[self.first_of_row[:, None] + np.where(place < counts[:, None], place, 0)]
 
+    @cached_property
+    def level_of(self) -> dict[int, Indices]:
+        """The level of each category that a variant has, `CENTER` or `UNSETTLED`; shape (n_variants,)."""
+        found = {each.category: np.full(len(self.row), UNSETTLED, dtype=np.intp) for each in self.levels}
+        for each in self.levels:
+            if each.is_settled:
+                found[each.category][each.rows] = each.level
+        return found
+
     def best_of_row(self, values: Array) -> Indices:
         """Return the variant of each incomplete row with the largest value; values have shape (k, n_variants)."""
         of_rows = values[:, self.of_row]
