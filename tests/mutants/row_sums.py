@@ -458,6 +458,7 @@ MUTANTS = (
         "return a if (a > b) | (a != a) else b",
         "return a if a > b else b",
         COMPILED,
+        equivalent="Where a NaN arises some size has overflowed, and the rounding that is added is infinite or NaN.",
     ),
     # --- row sums (Theorem 11) ----------------------------------------------------------------------------------------
     mutant(
