@@ -44,6 +44,20 @@ def definiteness(matrix: Array) -> float | None:
     return None
 
 
+def rough_inverse(matrix: Array, *, pseudo: bool = False) -> Array:
+    """Return about the inverse of a symmetric M >= 0: nothing is proved of it.
+
+    The diagonal is scaled to about 1 first, or the rounding of columns with large numbers drowns those with small
+    ones. Raises ``numpy.linalg.LinAlgError`` if there is none, and with `pseudo` only if M is not finite.
+    """
+    diagonal = np.diag(matrix)
+    usable = (diagonal > UNDERFLOW) & (diagonal < np.inf)
+    scale = np.ldexp(1.0, -np.frexp(np.sqrt(np.where(usable, diagonal, 1.0)))[1])  # powers of two: exact
+    scaled = scale[:, None] * matrix * scale
+    inverse = np.linalg.pinv(scaled, hermitian=True) if pseudo else np.linalg.inv(scaled)
+    return np.asarray(scale[:, None] * inverse * scale, dtype=float)
+
+
 @dataclass(frozen=True)
 class Inverse:
     """A symmetric Z and e >= 0 with ``-diag(e) <= M^-1 - Z <= diag(e)`` in the order of matrices."""
@@ -60,7 +74,7 @@ class Inverse:
         if margin is None:
             return None
         try:
-            rough = np.linalg.inv(matrix)
+            rough = rough_inverse(matrix)
         except np.linalg.LinAlgError:
             return None
         center: Array = 0.5 * rough + 0.5 * rough.T

@@ -41,7 +41,8 @@ MODELS = ("trained", "one step", "noisy", "garbage")
 def random_tuning(rng: np.random.Generator, d: int) -> TuningChoices:
     """Return what nobody would choose: a positive definite matrix that has nothing to do with the problem."""
     factor = 10.0 ** rng.uniform(-2, 2) * rng.normal(size=(d, d))
-    return TuningChoices(factor @ factor.T + 1e-3 * np.eye(d), 10.0 ** rng.uniform(-5.0, 0.0, size=d))
+    shares, prices = 10.0 ** rng.uniform(-5.0, 0.0, size=d), 10.0 ** rng.uniform(-2.0, 2.0, size=d)
+    return TuningChoices(factor @ factor.T + 1e-3 * np.eye(d), shares, prices)
 
 
 @contextmanager

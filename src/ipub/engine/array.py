@@ -17,8 +17,8 @@ from ipub.engine.device import DeviceArray, Library, to_device, to_host
 from ipub.engine.device.libraries import is_out_of_memory
 from ipub.engine.device.sums import sum_height
 from ipub.engine.memory import MemoryRows
-from ipub.engine.rows import Kernel, Rows
-from ipub.engine.slices import SlicedRows, block_slices, depth_of, drawn_rows, own_parts
+from ipub.engine.rows import Kernel, Rows, common_depth
+from ipub.engine.slices import SlicedRows, drawn_rows, own_parts
 from ipub.errors import IpubError
 from ipub.linalg import CHUNK_NUMBERS
 from ipub.parallel import longer_slices, row_slices
@@ -86,8 +86,7 @@ class ArrayRows(SlicedRows):
     @property
     def depth(self) -> int:
         longest: int = max(rows.stop - rows.start for rows in self._slices)
-        # Any greater number is a bound too: with that of the same table in memory, bounds are alike.
-        return max(sum_height(longest) + len(self._slices) + 1, depth_of(block_slices(self.n_rows, self.n_features)))
+        return common_depth(sum_height(longest) + len(self._slices) + 1, self.n_rows)
 
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
         with device_memory():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,8 +15,8 @@ from ipub.engine.cache import BlockCache
 from ipub.engine.long_table import LongTable, PerPiece
 from ipub.engine.piece_reader import RowReader
 from ipub.engine.pieces import PieceRows, apply_to_piece
-from ipub.engine.rows import MOST_GATHERED, Kernel, PerBlock, added, count_numbers, joined
-from ipub.engine.slices import block_slices, own_parts
+from ipub.engine.rows import MOST_GATHERED, Kernel, PerBlock, added, common_depth, count_numbers, joined
+from ipub.engine.slices import own_parts
 from ipub.rounding import overflow_means_unbounded
 
 BYTES_PER_CELL = 10
@@ -38,11 +38,10 @@ class FoldedRows(PieceRows):
 
     @property
     def depth(self) -> int:
-        # Not less than that of the same table in memory, so that both round outward by as much and bounds agree.
         lengths = [rows.stop - rows.start for slices in self._slices for rows in slices]
         longest: int = max(lengths)
         own = longest + max(map(len, self._slices)) + self.table.fold_depth
-        return max(own, _depth_of_slices(block_slices(self.n_rows, self.n_features)))
+        return common_depth(own, self.n_rows)
 
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
         results: list[Any] = self._fold(list, operator.add, kernel, *args)
@@ -85,13 +84,6 @@ class FoldedRows(PieceRows):
             self._blocks = self.table.kept(blocks_of_piece, self.reader, PerPiece(self._slices), n_bytes=n_bytes)
             self._tried = True
         return self._blocks
-
-
-def _depth_of_slices(slices: Iterable[slice]) -> int:
-    """Return the depth of a sum over slices of one table in memory."""
-    lengths = [rows.stop - rows.start for rows in slices]
-    longest: int = max(lengths)
-    return longest + len(lengths)
 
 
 # --- what runs where the pieces are ----------------------------------------------------------------

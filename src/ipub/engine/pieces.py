@@ -15,7 +15,7 @@ from ipub.engine.cache import BlockCache
 from ipub.engine.long_table import LongTable, PerPiece
 from ipub.engine.memory import MemoryRows
 from ipub.engine.piece_reader import PieceValues, RowReader
-from ipub.engine.rows import Kernel, PerBlock, Rows
+from ipub.engine.rows import Kernel, PerBlock, Rows, common_depth
 from ipub.engine.slices import block_slices, drawn_places, most_rows, own_parts
 from ipub.rounding import overflow_means_unbounded
 
@@ -70,7 +70,7 @@ class PieceRows(Rows):
     def depth(self) -> int:
         lengths = [rows.stop - rows.start for slices in self._slices for rows in slices]
         longest: int = max(lengths)
-        return longest + len(lengths)
+        return common_depth(longest + len(lengths), self.n_rows)
 
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
         of_pieces = (self._cut(arg) if isinstance(arg, PerBlock) else arg for arg in args)

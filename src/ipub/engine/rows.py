@@ -21,6 +21,9 @@ can be pickled."""
 
 Sums = tuple[Any, ...]
 
+USUAL_BLOCK, USUAL_ROWS = 1 << 16, 1 << 10
+"""Rows of a block, at most, and on average, at least, up to which all engines have the same `common_depth`."""
+
 MOST_GATHERED = 1 << 27
 """Numbers that one pass may gather by default (1 GiB)."""
 
@@ -30,6 +33,15 @@ class PerBlock:
     """One value for each block: as an argument, a kernel receives the value of its own block."""
 
     parts: tuple[Any, ...]
+
+
+def common_depth(own: int, n_rows: int) -> int:
+    """Return a bound on the height of a sum over `n_rows` rows that is the same on every engine with usual blocks.
+
+    Bounds are rounded outward by it, and would else hang on where an engine cuts its blocks. Of at most 65,536 rows it
+    is a bound for all blocks: one of k rows and at most n - k others. `own` is that of the engine.
+    """
+    return max(own, min(n_rows + 1, USUAL_BLOCK + -(-n_rows // USUAL_ROWS)))
 
 
 class Labels(NamedTuple):
@@ -72,7 +84,7 @@ class Rows(ABC):
     @property
     @abstractmethod
     def depth(self) -> int:
-        """Bound on the height of the summation tree of `reduce`: rows in a block plus blocks (F2)."""
+        """Bound on the height of the summation tree of `reduce` (F2): `common_depth` of rows in a block plus blocks."""
 
     @abstractmethod
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:

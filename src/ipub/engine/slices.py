@@ -14,7 +14,7 @@ from ipub.data.interval_matrix import Indices
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.engine.block import Block, Reads, reads_of, with_norms
 from ipub.engine.cache import BlockCache
-from ipub.engine.rows import Kernel, PerBlock, Rows
+from ipub.engine.rows import Kernel, PerBlock, Rows, common_depth
 from ipub.errors import IpubError
 from ipub.parallel import in_threads, row_slices
 from ipub.rounding import LARGEST, Array, overflow_means_unbounded
@@ -59,7 +59,7 @@ class SlicedRows(Rows):
 
     @property
     def depth(self) -> int:
-        return depth_of(self._slices)
+        return common_depth(depth_of(self._slices), self.n_rows)
 
     @abstractmethod
     def read(self, rows: slice, what: Reads) -> Block:

@@ -70,6 +70,7 @@ def slope_bounds(
         choices=linear.cells.choices,
         flipped=FlippedRows(flips.rows, flips.count) if flips.count else None,
         moving_shares=linear.cells.moving_shares(inverse) if isinstance(linear.cells, SummedCells) else None,
+        prices=linear.cells.next_prices() if isinstance(linear.cells, SummedCells) else None,
     )
 
 

@@ -89,6 +89,8 @@ class SlopeBounds(ScoreBounds):
         The bounds of the round that the others started from.
     moving_shares : array of shape (n_features,) or None
         eps of Lemma 8 (a) for a similar problem, if its cells are to be summed.
+    prices : array of shape (n_features,) or None
+        tau of Lemma 4 for it.
     """
 
     w: Array
@@ -112,6 +114,7 @@ class SlopeBounds(ScoreBounds):
     excess: float = np.inf
     first: FirstRound | None = None
     moving_shares: Array | None = None
+    prices: Array | None = None
     name: str = "slope"
 
     @property

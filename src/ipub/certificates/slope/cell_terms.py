@@ -10,10 +10,11 @@ import numpy as np
 
 from ipub.certificates.slope.categories import ChoiceTerms, choice_terms
 from ipub.certificates.slope.force import form_norm_upper, zonotope_norm_upper
-from ipub.certificates.slope.hessian import HessianChange, hessian_loss, price_metric
+from ipub.certificates.slope.hessian import HessianChange, hessian_loss
 from ipub.certificates.slope.incomplete_rows import IncompleteRows, Leverages
+from ipub.certificates.slope.prices import choose_prices
 from ipub.data.interval_matrix import Indices
-from ipub.linalg import positive_weights, rounded_up
+from ipub.linalg import positive_weights, rough_inverse, rounded_up
 from ipub.losses import Loss
 from ipub.rounding import EPS, Array, down, sum_error, sum_upper, up
 
@@ -78,7 +79,7 @@ class CellTerms:
 
     def hessian_loss(self, curvature: Array) -> HessianChange:
         """Return what uncertain cells can take from the Hessian (Lemma 4)."""
-        return hessian_loss(self.incomplete, price_metric(self.incomplete, curvature))
+        return hessian_loss(self.incomplete, choose_prices(self.incomplete, curvature))
 
     def zonotope_upper(
         self, matrix: Array, box: Array, jump_rows: Array | None = None, jump_form: Array | None = None
@@ -87,7 +88,7 @@ class CellTerms:
 
         Plus what missing categories can add to their middle, and rows at a jump: one by one, or all in one form.
         """
-        inverse = np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=float)
+        inverse = rough_inverse(matrix, pseudo=True)
         others = sum(terms.norm_upper(matrix, inverse) for terms in self.choices) * (1.0 + 16.0 * EPS)
         if jump_form is not None:
             others = up(others + form_norm_upper(jump_form, matrix))

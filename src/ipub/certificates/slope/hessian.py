@@ -40,13 +40,6 @@ class CenterCurvature(NamedTuple):
         return self.gram + np.diag(self.lam)
 
 
-class PriceMetric(NamedTuple):
-    """What prices are chosen by: an inverse of (about) the Hessian, and ``x.inverse x`` of the incomplete rows."""
-
-    inverse: Array
-    leverages: Array
-
-
 def hessian_lower(center: CenterCurvature, lost: HessianChange, flipped: float) -> Array:
     """Return L below the mean Hessian of every completion (Lemma 4); wrong labels take `flipped` times A from it."""
     curvature, d = center.matrix, len(center.lam)
@@ -64,10 +57,9 @@ def hessian_upper(center: CenterCurvature, gained: HessianChange) -> Array:
     return np.asarray(0.5 * (upper + upper.T) + np.diag(center.lam + gained.diagonal + slack))
 
 
-def hessian_loss(incomplete: IncompleteRows, metric: PriceMetric | None) -> HessianChange:
-    """Return what uncertain cells can take from the Hessian of the center's lines (Lemma 4)."""
+def hessian_loss(incomplete: IncompleteRows, price: Array) -> HessianChange:
+    """Return what uncertain cells can take from the Hessian of the center's lines, at given prices (Lemma 4)."""
     m, least, greatest = incomplete.weight, incomplete.least_slope, incomplete.greatest_slope
-    price = choose_prices(incomplete, metric)
     paid_share = _paid_share(incomplete, price)
     is_kept = least > 2.0 * greatest * paid_share
     row_least = np.where(is_kept, down(least - up(greatest * paid_share)), 0.0)
@@ -75,10 +67,9 @@ def hessian_loss(incomplete: IncompleteRows, metric: PriceMetric | None) -> Hess
     return _change(incomplete, lost, np.where(is_kept, m * greatest, 0.0), price)
 
 
-def hessian_gain(incomplete: IncompleteRows, metric: PriceMetric | None) -> HessianChange:
-    """Return what uncertain cells can add to the Hessian of the center's lines (Lemma 4)."""
+def hessian_gain(incomplete: IncompleteRows, price: Array) -> HessianChange:
+    """Return what uncertain cells can add to the Hessian of the center's lines, at given prices (Lemma 4)."""
     m, greatest = incomplete.weight, incomplete.greatest_slope
-    price = choose_prices(incomplete, metric)
     paid_share = _paid_share(incomplete, price)
     highest_line = down(incomplete.slope + incomplete.slope_radius)
     gained = np.maximum(up(m * up(up(greatest * up(1.0 + paid_share)) - highest_line)), 0.0)
@@ -98,31 +89,3 @@ def _change(incomplete: IncompleteRows, along_rows: Array, paid: Array, price: A
     cells = incomplete.column_sums(paid[incomplete.cell_rows] * incomplete.cell_radii / price[j])
     form = incomplete.form(along_rows)
     return HessianChange(form, up(cells + sum_upper(levels, incomplete.roundings)), np.diag(form))
-
-
-def price_metric(incomplete: IncompleteRows, hessian: Array) -> PriceMetric | None:
-    """Return what prices are chosen by, if (about) the Hessian has an inverse."""
-    try:
-        inverse = np.asarray(np.linalg.pinv(hessian, hermitian=True), dtype=float)
-    except np.linalg.LinAlgError:
-        return None
-    return PriceMetric(inverse, incomplete.leverages(inverse).squares)
-
-
-def choose_prices(incomplete: IncompleteRows, metric: PriceMetric | None) -> Array:
-    """Choose tau_j of Lemma 4 for each column: any positive numbers are valid.
-
-    The best price balances what a cross term costs the row and the cell, in the metric of the Hessian: the square root
-    of (H^-1)_jj over the mean leverage of the rows with a hole in the column.
-    """
-    d = incomplete.center.shape[1]
-    if metric is None:
-        return np.ones(d)
-    choices, leverages = incomplete.choices, metric.leverages
-    cells, levels = incomplete.weight[incomplete.cell_rows] * incomplete.cell_radii, incomplete.weight[choices.rows]
-    weighted, plain = incomplete.column_sums(cells * leverages[incomplete.cell_rows]), incomplete.column_sums(cells)
-    weighted = weighted + choices.column_change(levels * leverages[choices.rows], d)
-    plain = plain + choices.column_change(levels, d)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        price = np.sqrt(np.diag(metric.inverse) * plain / weighted)
-    return np.clip(np.where(np.isfinite(price), price, 1.0), 1e-140, 1e140)

@@ -10,9 +10,10 @@ import numpy as np
 from ipub.certificates.label_noise import WrongLabelRows, WrongLabelSums, WrongLabelTerms, wrong_label_parts
 from ipub.certificates.score_ranges import ScoreRanges, score_ranges
 from ipub.certificates.slope.cell_terms import CellTerms, cell_terms
-from ipub.certificates.slope.hessian import CenterCurvature, hessian_gain, hessian_lower, hessian_upper, price_metric
+from ipub.certificates.slope.hessian import CenterCurvature, hessian_gain, hessian_lower, hessian_upper
 from ipub.certificates.slope.incomplete_rows import IncompleteRowArrays, IncompleteRows
 from ipub.certificates.slope.move_sets import MoveSet
+from ipub.certificates.slope.prices import choose_prices
 from ipub.certificates.slope.summed_cells import CellSums, SummedCells, TuningChoices, summed_cells, sums_of_cells
 from ipub.engine import Block, Reads, reads
 from ipub.engine.ops import weighted_gram
@@ -89,7 +90,7 @@ class Linearization:
     def hessian_upper(self) -> Array:
         """Bound it from above; only where the rows with uncertain cells are kept."""
         assert self.incomplete is not None
-        gained = hessian_gain(self.incomplete, price_metric(self.incomplete, self.curvature))
+        gained = hessian_gain(self.incomplete, choose_prices(self.incomplete, self.curvature))
         return hessian_upper(self.center, gained)
 
 

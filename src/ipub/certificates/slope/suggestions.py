@@ -13,9 +13,10 @@ from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.cell_terms import CellTerms
 from ipub.certificates.slope.move_sets import Ellipsoid
+from ipub.certificates.slope.prices import PriceSums, block_price_sums, price_sums
 from ipub.certificates.slope.prove_moves import GROWTH, Suggestion, box_of_moves, prove_move_set
 from ipub.certificates.slope.summed_cells import TuningChoices
-from ipub.linalg import Inverse
+from ipub.linalg import Inverse, rough_inverse
 from ipub.problem import Problem
 from ipub.rounding import Array, overflow_means_unbounded
 from ipub.solvers import Solution, solve
@@ -73,7 +74,7 @@ class Neighbour:
         larger = 1.0 + NEAR_MARGIN * first.excess
         size = larger / GROWTH * self.radius_growth
         limits = larger * self.growth * first.move_limits if penalty.kappa == 0.0 else None
-        tuning = None if bounds.moving_shares is None else TuningChoices(inverse.center, bounds.moving_shares)
+        tuning = _tuning_of(bounds, inverse.center)
         return Suggestion(Ellipsoid(matrix, inverse, size * first.radius), limits, tuning)
 
 
@@ -141,7 +142,7 @@ class AnotherDraw:
         inverse = Inverse.of(matrix)
         if inverse is None:
             return None
-        tuning = None if bounds.moving_shares is None else TuningChoices(bounds.inverse, bounds.moving_shares)
+        tuning = _tuning_of(bounds, bounds.inverse)
         return Suggestion(Ellipsoid(matrix, inverse, DRAW_MARGIN / GROWTH * bounds.radius), None, tuning)
 
 
@@ -164,7 +165,9 @@ def suggest_from_sample(problem: Problem, solution: Solution, is_summed: bool) -
     tuning = None
     if is_summed:
         assert isinstance(linear.cells, CellTerms)
-        tuning = TuningChoices(inverse, linear.cells.moving_shares(inverse))
+        leverages = linear.cells.incomplete.leverages(inverse)
+        prices = price_sums(linear.cells.incomplete, leverages.squares).prices(inverse)
+        tuning = TuningChoices(inverse, linear.cells.moving_shares(inverse, leverages), prices)
     return Suggestion(replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius), limits, tuning)
 
 
@@ -175,7 +178,15 @@ def choose_tuning(problem: Problem, solution: Solution, suggested: Suggestion | 
     d = len(solution.w)
     hessian = problem.evaluate(solution.w, problem.loss).hessian + np.diag(problem.penalty.lam_vector(d))
     try:
-        inverse = np.asarray(np.linalg.pinv(hessian, hermitian=True), dtype=float)
+        inverse = rough_inverse(hessian, pseudo=True)
     except np.linalg.LinAlgError:  # a model that is no number: nothing will close, and another certificate serves
         inverse = np.eye(d)
-    return TuningChoices(inverse, np.full(d, MOVING_SHARE))
+    prices: PriceSums = problem.rows.reduce(block_price_sums, inverse)
+    return TuningChoices(inverse, np.full(d, MOVING_SHARE), prices.prices(inverse))
+
+
+def _tuning_of(bounds: SlopeBounds, inverse: Array) -> TuningChoices | None:
+    """Return the choices that bounds of a similar problem suggest, if its cells are summed."""
+    if bounds.moving_shares is None or bounds.prices is None:
+        return None
+    return TuningChoices(inverse, bounds.moving_shares, bounds.prices)

@@ -20,7 +20,8 @@ from ipub.certificates.slope.column_bounds import (
     signed_columns,
 )
 from ipub.certificates.slope.force import form_norm_upper
-from ipub.certificates.slope.hessian import HessianChange, PriceMetric, hessian_loss
+from ipub.certificates.slope.hessian import HessianChange, hessian_loss
+from ipub.certificates.slope.prices import PriceSums, price_sums
 from ipub.linalg import positive_weights, rounded_up
 from ipub.rounding import Array, sum_error, sum_upper, up
 
@@ -35,10 +36,13 @@ class TuningChoices:
         About the inverse of the curvature.
     moving_shares : array of shape (n_features,)
         eps of Lemma 8 (a): of each column, how much of its form goes to what depends on the move.
+    prices : array of shape (n_features,)
+        tau of Lemma 4. One for the whole table: those that suit a block would make bounds hang on its boundaries.
     """
 
     inverse: Array
     moving_shares: Array
+    prices: Array
 
 
 class CellSums(NamedTuple):
@@ -57,6 +61,7 @@ class CellSums(NamedTuple):
     crossing_sum: float
     crossing_form: Array
     lost: HessianChange
+    prices: PriceSums
     product_sizes: Array
     forms: FormSums
     signed: SignedSums
@@ -82,7 +87,8 @@ def sums_of_cells(terms: CellTerms, tuning: TuningChoices) -> CellSums:
         force_slack=terms.force_slack,
         crossing_sum=terms.crossing_sum,
         crossing_form=terms.crossing_form,
-        lost=hessian_loss(incomplete, PriceMetric(tuning.inverse, leverages.squares)),
+        lost=hessian_loss(incomplete, tuning.prices),
+        prices=price_sums(incomplete, leverages.squares),
         product_sizes=terms.product_sizes,
         forms=forms,
         signed=signed,
@@ -103,6 +109,7 @@ class SummedCells:
     force_slack: Array
     crossing: Array
     lost: HessianChange
+    prices: PriceSums
     columns: ColumnForms
     signed: SignedColumns
 
@@ -147,6 +154,10 @@ class SummedCells:
         pairs = zip(moving / (2.0 * (1.0 + 1.0 / given)), fixed, strict=True)
         return np.array([best_moving_share(*pair) for pair in pairs])
 
+    def next_prices(self) -> Array:
+        """Choose prices for a similar problem."""
+        return self.prices.prices(self.tuning.inverse)
+
     def first_order_half_width(self, U: Array) -> Array:
         """Return about how much the cells move ``u.g`` to first order alone, for each row u."""
         forms = self.columns.weights[:, None, None] * self.columns.generator_forms
@@ -174,6 +185,7 @@ def summed_cells(tuning: TuningChoices, sums: CellSums) -> SummedCells:
         force_slack=up(sum_upper(force_slack, n_blocks + 1) + sum_error(sums.force_shift_size, n_blocks + 1)),
         crossing=rounded_up(crossing, roundings),
         lost=sums.lost._replace(diagonal=sum_upper(sums.lost.diagonal, n_blocks + 1)),
+        prices=sums.prices,
         columns=column_forms(columns, sums.forms),
         signed=signed_columns(columns, sums.signed, roundings),
     )
