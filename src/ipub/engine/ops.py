@@ -26,7 +26,7 @@ def weighted_gram(rows: Array, values: Array) -> Array:
         return (rows * values[:, None]).T @ rows
     used = np.flatnonzero(values)
     if 2 * len(used) <= len(values):
-        rows, values = rows[used], values[used]
+        rows, values = take_rows(rows, used), values[used]
     n, d = rows.shape
     whole = n - n % GRAM_ROWS
     gram = np.asarray((rows[whole:] * values[whole:, None]).T @ rows[whole:])
@@ -34,6 +34,11 @@ def weighted_gram(rows: Array, values: Array) -> Array:
         pieces = rows[part].reshape(-1, GRAM_ROWS, d)
         gram += ((pieces * values[part].reshape(-1, GRAM_ROWS, 1)).transpose(0, 2, 1) @ pieces).sum(axis=0)
     return gram
+
+
+def take_rows(rows: Array, which: Indices) -> Array:
+    """Return some of the rows: ``rows[which]``, which of a matrix in memory is slower."""
+    return rows[which] if isinstance(rows, DeviceArray) else rows.take(which, axis=0)
 
 
 def sum_height(terms: Array | Indices) -> int:

@@ -13,6 +13,7 @@ from ipub.certificates.slope.cell_groups import CellTable, ColumnGroups, SignedC
 from ipub.certificates.slope.cell_terms import CellTerms
 from ipub.certificates.slope.incomplete_rows import Leverages
 from ipub.data.interval_matrix import Indices
+from ipub.engine.ops import take_rows
 from ipub.linalg import rounded_up
 from ipub.rounding import Array, down, sum_upper, up
 
@@ -67,7 +68,7 @@ class _ByColumn:
     def forms(self, rows: Array) -> Array:
         """Return ``sum_k z_k z_k^T`` over the rows z of each column's cells, shape (n_columns, d, d)."""
         z = rows.reshape(-1, self.length, rows.shape[1])
-        # Of a copy: for the product of an array with itself NumPy takes another way, which is slower for so few columns.
+        # Of a copy: NumPy multiplies an array by itself in another way, slower for so few columns.
         return self._added(z.transpose(0, 2, 1) @ z.copy())
 
     def sums(self, rows: Array, *factors: Array) -> Array:
@@ -136,7 +137,8 @@ class _ColumnCells(NamedTuple):
         j = incomplete.cell_columns[which]
         group = j if has_all else np.searchsorted(columns, j)
         by_column = _ByColumn.of(group, n)
-        return cls(which, group, by_column, incomplete.center[by_column.sorted(incomplete.cell_rows[which])], n)
+        rows = take_rows(incomplete.center, by_column.sorted(incomplete.cell_rows[which]))
+        return cls(which, group, by_column, rows, n)
 
     def total(self, values: Array) -> Array:
         """Return the sum of values of the cells of each column."""
