@@ -55,8 +55,9 @@ class _ByColumn:
         pieces = -(-counts // length)
         shift = length * (np.cumsum(pieces) - pieces) - (np.cumsum(counts) - counts)
         places = np.arange(len(columns), like=columns) + np.repeat(shift, counts)
-        # Short integers are sorted by their digits, which is faster.
-        keys = columns.astype(np.uint16) if n_columns <= np.iinfo(np.uint16).max else columns
+        # NumPy sorts short integers by their digits, which is faster.
+        is_short = isinstance(columns, np.ndarray) and n_columns <= np.iinfo(np.uint16).max
+        keys = columns.astype(np.uint16) if is_short else columns
         return cls(np.argsort(keys, kind="stable"), places, length, pieces)
 
     def sorted(self, values: NDArray[T]) -> NDArray[T]:
@@ -69,7 +70,7 @@ class _ByColumn:
         """Return ``sum_k z_k z_k^T`` over the rows z of each column's cells, shape (n_columns, d, d)."""
         z = rows.reshape(-1, self.length, rows.shape[1])
         # Of a copy: NumPy multiplies an array by itself in another way, slower for so few columns.
-        return self._added(z.transpose(0, 2, 1) @ z.copy())
+        return self._added(z.transpose(0, 2, 1) @ (z.copy() if isinstance(z, np.ndarray) else z))
 
     def sums(self, rows: Array, *factors: Array) -> Array:
         """Return ``sum_k factors_k z_k`` over the rows z of each column's cells, shape (n_columns, n_factors, d)."""
