@@ -19,6 +19,7 @@ from ipub.linalg import (
     greatest_ratio_upper,
     root_form_upper,
     rounded_up,
+    rows_times,
 )
 from support.oracles.rationals import exact_dot, rational, rational_rows, rationals
 
@@ -240,3 +241,12 @@ def test_a_zonotope_is_bounded_by_at_least_its_farthest_vertex_and_little_more(s
             greatest = arb.max(greatest, (z.transpose() * inverse * z)[0, 0])
         assert greatest <= arb(bound) ** 2
         assert float(bound) <= 2.0 * float(greatest.sqrt()) + 1e-6
+
+
+@pytest.mark.parametrize("n", [3, 1024, 2500])
+@pytest.mark.parametrize("k", [1, 5, 70])
+def test_a_product_in_pieces_is_the_product(n, k):
+    rng = np.random.default_rng(0)
+    X, matrix = rng.normal(size=(n, 6)), rng.normal(size=(6, k))
+    np.testing.assert_allclose(rows_times(X, matrix), X @ matrix, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(rows_times(X[:, ::2], matrix[::2]), X[:, ::2] @ matrix[::2], rtol=1e-12, atol=1e-12)

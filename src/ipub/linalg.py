@@ -19,6 +19,9 @@ MARGINS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8)
 CHUNK_NUMBERS = 1 << 18
 """Numbers in one chunk of products of rows with several forms: fewer calls against memory."""
 
+PIECE_ROWS, PIECE_COLUMNS = 1024, 64
+"""A product of a long array with a matrix of few columns is faster in pieces of so many rows."""
+
 MANY_FORMS, MOST_PAIRED = 8, 64
 """At least so many forms, of at most so many columns, are evaluated by products of pairs, which is then faster."""
 
@@ -173,6 +176,18 @@ def forms_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
     return values
 
 
+def rows_times(X: Array, matrix: Array) -> Array:
+    """Return ``X @ matrix``, computed in pieces of the rows where that is faster."""
+    (n, d), k = X.shape, matrix.shape[1]
+    whole = n - n % PIECE_ROWS
+    if not isinstance(X, np.ndarray) or whole == 0 or k > PIECE_COLUMNS:
+        return X @ matrix
+    product = np.empty((n, k))
+    np.matmul(X[:whole].reshape(-1, PIECE_ROWS, d), matrix, out=product[:whole].reshape(-1, PIECE_ROWS, k))
+    np.matmul(X[whole:], matrix, out=product[whole:])
+    return product
+
+
 class FormEvaluation(NamedTuple):
     """A way to evaluate several forms for several rows."""
 
@@ -191,7 +206,8 @@ def _one_by_one(forms: Array) -> FormEvaluation:
     side_by_side = np.ascontiguousarray(forms.transpose(1, 0, 2)).reshape(d, -1)
 
     def evaluate(X: Array) -> Array:
-        values: Array = np.einsum("igj,ij->ig", (X @ side_by_side).reshape(len(X), -1, d), X)
+        products = rows_times(X, side_by_side).reshape(len(X), -1, d)
+        values: Array = np.einsum("igj,ij->ig", products, X)
         return values
 
     return FormEvaluation(evaluate, forms.size // d + 1, 2 * d + 4, np.zeros(len(forms)))

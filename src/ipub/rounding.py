@@ -57,7 +57,7 @@ def check_arithmetic(like: Any = None) -> None:
 
 def up(value: T) -> T:
     """Return at least the next float above: an upper bound after one correctly rounded operation (F1)."""
-    if hasattr(value, "rounded_up"):
+    if type(value) is not np.ndarray and hasattr(value, "rounded_up"):
         above: T = value.rounded_up()
         return above
     step = _step(value)
@@ -67,7 +67,7 @@ def up(value: T) -> T:
 
 def down(value: T) -> T:
     """Return at most the next float below: a lower bound after one correctly rounded operation (F1)."""
-    if hasattr(value, "rounded_down"):
+    if type(value) is not np.ndarray and hasattr(value, "rounded_down"):
         below: T = value.rounded_down()
         return below
     step = _step(value)
@@ -101,12 +101,12 @@ def sum_error(magnitude: T, roundings: int) -> T:
     roundings : int
         Height of the summation tree plus the multiplications inside a term, plus one.
     """
-    return up(up((roundings * EPS) * magnitude) + UNDERFLOW)
+    return (roundings * EPS * (1.0 + 4.0 * EPS)) * magnitude + 2.0 * UNDERFLOW
 
 
 def sum_upper(total: T, roundings: int) -> T:
     """Bound from above the exact value of a sum of non-negative products computed as `total` (F2)."""
-    return up(total + sum_error(total, roundings))
+    return total * (1.0 + (roundings + 4) * EPS) + 2.0 * UNDERFLOW
 
 
 def floats(values: Any) -> Array:
@@ -134,8 +134,13 @@ def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
 
 def sigmoid(t: Array) -> Array:
     """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by its own rounding alone (F4)."""
+    return falling_sigmoid(-t)
+
+
+def falling_sigmoid(t: Array) -> Array:
+    """Return 1 / (1 + exp(t)), as accurate as `sigmoid`."""
     with np.errstate(over="ignore"):
-        result = floats(np.exp(-t))
+        result = floats(np.exp(t))
         result += 1.0
         np.divide(1.0, result, out=result)
     return result

@@ -188,7 +188,7 @@ MUTANTS = (
     Mutant(
         "cells of one row that do not meet",
         "certificates/slope/cell_terms.py",
-        "crossing=up(m * np.where(several, up(change * row_change), 0.0))",
+        "crossing=np.where(several, up(m * up(change * row_change)), 0.0)",
         "crossing=0.0 * m",
         (*planted("no crossing"), *FORCES),
     ),

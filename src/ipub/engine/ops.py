@@ -27,7 +27,7 @@ def weighted_gram(rows: Array, values: Array) -> Array:
         return (rows * values[:, None]).T @ rows
     used = np.flatnonzero(values)
     if 2 * len(used) <= len(values):
-        rows, values = rows[used], values[used]
+        rows, values = take_rows(rows, used), values[used]
     n, d = rows.shape
     whole = n - n % GRAM_ROWS
     gram = np.asarray((rows[whole:] * values[whole:, None]).T @ rows[whole:])
@@ -37,11 +37,17 @@ def weighted_gram(rows: Array, values: Array) -> Array:
     return gram
 
 
+<<<<<<< HEAD
 def weighted_squares(rows: Array, values: Array) -> Array:
     """Return ``sum_i values_i x_ij^2`` for each column: the diagonal of `weighted_gram`."""
     if isinstance(rows, SparseArray):
         return rows.weighted_squares(values)
     return np.asarray(values @ (rows * rows))
+=======
+def take_rows(rows: Array, which: Indices) -> Array:
+    """Return some of the rows: ``rows[which]``, which of a matrix in memory is slower."""
+    return rows[which] if isinstance(rows, DeviceArray) else rows.take(which, axis=0)
+>>>>>>> cpu
 
 
 def sum_height(terms: Array | Indices) -> int:

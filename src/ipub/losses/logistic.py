@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, xlog1py, xlogy
 
 from ipub.losses.base import Loss
-from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, sigmoid, sigmoid_range, up
+from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, falling_sigmoid, sigmoid, sigmoid_range, up
 
 MIN_SECANT_LENGTH = 1e-3
 """Secants over a shorter way are hardly flatter than the curve itself, and their difference would cancel (F4)."""
@@ -38,7 +38,7 @@ class Logistic(Loss):
         return np.maximum(-m, 0.0) + np.log1p(np.exp(-np.abs(m)))
 
     def derivative(self, y: Array, t: Array) -> Array:
-        return -y * sigmoid(-y * t)
+        return -y * falling_sigmoid(y * t)
 
     def curvature(self, y: Array, t: Array) -> Array:
         s = sigmoid(-np.abs(y * t))
@@ -106,27 +106,25 @@ class Logistic(Loss):
 
     def derivative_midpoint_and_radius(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         # The slope of the sigmoid is at most 1/4.
-        p, slack = sigmoid(-y * lower), (ELEMENTARY_ULPS + 3) * EPS
+        p, slack = falling_sigmoid(y * lower), (ELEMENTARY_ULPS + 3) * EPS
         error = up(up(slack * p + 0.25 * up(upper - lower)) * (1.0 + 2.0 * EPS) + UNDERFLOW)
-        return -y * p, np.where(np.isnan(error), 1.0, np.minimum(error, 1.0))
+        return -y * p, np.fmin(error, 1.0)  # also for a NaN
 
     def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (even)
         # sigma(t) sigma(-t) is even and falls with |t|; a NaN gives the whole range
-        largest = np.maximum(np.abs(lower), np.abs(upper))
-        smallest = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)
+        largest, smallest = np.maximum(-lower, upper), np.maximum(np.maximum(lower, -upper), 0.0)
         slack = (2 * (ELEMENTARY_ULPS + 3) + 1) * EPS
         least = down(down(sigmoid(largest) * sigmoid(-largest) * (1.0 - slack)) - UNDERFLOW)
         most = up(up(sigmoid(smallest) * sigmoid(-smallest) * (1.0 + slack)) + UNDERFLOW)
-        return np.nan_to_num(np.maximum(0.0, least), nan=0.0), np.minimum(0.25, np.nan_to_num(most, nan=0.25))
+        return np.fmax(least, 0.0), np.fmin(most, 0.25)
 
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
         # The curvature is even and falls with |t|. The flattest secant starts at the score most distant from 0 and goes
         # away from 0, the steepest starts at the score nearest to 0 and goes towards 0 (F4).
         slack = (ELEMENTARY_ULPS + 3) * EPS
-        far = np.maximum(np.abs(lower), np.abs(upper))
-        near = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)
+        far, near = np.maximum(-lower, upper), np.maximum(np.maximum(lower, -upper), 0.0)
         outer, inner = up(far + move), down(near - move)
-        at_far, at_outer, at_near, at_inner = (sigmoid(-t) for t in (far, outer, near, inner))
+        at_far, at_outer, at_near, at_inner = (falling_sigmoid(t) for t in (far, outer, near, inner))
         # Each sigmoid is off by `slack` times itself, and by what underflowed; the difference is rounded once more.
         fall = down(at_far - at_outer) - up(slack * (at_far + at_outer) + 2.0 * UNDERFLOW)
         rise = up(at_inner - at_near) + up(slack * (at_inner + at_near) + 2.0 * UNDERFLOW)

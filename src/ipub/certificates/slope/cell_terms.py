@@ -212,7 +212,7 @@ def cell_curvatures(incomplete: IncompleteRows, loss: Loss, w: Array) -> Curvatu
     return Curvatures(
         row=up(weight * up(score_change * change[i])),
         cell=up(weight * up(up(score_change * R) * up(3.0 * steepest - flattest)[i])),
-        crossing=up(m * np.where(several, up(change * row_change), 0.0)),
+        crossing=np.where(several, up(m * up(change * row_change)), 0.0),
         crossing_cells=np.where(several[i], others, 0.0),
         crossing_choices=np.where(several, steepest * row_change, 0.0),
     )

@@ -13,6 +13,7 @@ from ipub.certificates.slope.cell_groups import CellTable, ColumnGroups, SignedC
 from ipub.certificates.slope.cell_terms import CellTerms
 from ipub.certificates.slope.incomplete_rows import Leverages
 from ipub.data.interval_matrix import Indices
+from ipub.engine.ops import take_rows
 from ipub.linalg import rounded_up
 from ipub.rounding import Array, down, sum_upper, up
 
@@ -54,7 +55,10 @@ class _ByColumn:
         pieces = -(-counts // length)
         shift = length * (np.cumsum(pieces) - pieces) - (np.cumsum(counts) - counts)
         places = np.arange(len(columns), like=columns) + np.repeat(shift, counts)
-        return cls(np.argsort(columns, kind="stable"), places, length, pieces)
+        # NumPy sorts short integers by their digits, which is faster.
+        is_short = isinstance(columns, np.ndarray) and n_columns <= np.iinfo(np.uint16).max
+        keys = columns.astype(np.uint16) if is_short else columns
+        return cls(np.argsort(keys, kind="stable"), places, length, pieces)
 
     def sorted(self, values: NDArray[T]) -> NDArray[T]:
         """Put values of the cells in place, 0 where there is none."""
@@ -65,7 +69,8 @@ class _ByColumn:
     def forms(self, rows: Array) -> Array:
         """Return ``sum_k z_k z_k^T`` over the rows z of each column's cells, shape (n_columns, d, d)."""
         z = rows.reshape(-1, self.length, rows.shape[1])
-        return self._added(z.transpose(0, 2, 1) @ z)
+        # Of a copy: NumPy multiplies an array by itself in another way, slower for so few columns.
+        return self._added(z.transpose(0, 2, 1) @ (z.copy() if isinstance(z, np.ndarray) else z))
 
     def sums(self, rows: Array, *factors: Array) -> Array:
         """Return ``sum_k factors_k z_k`` over the rows z of each column's cells, shape (n_columns, n_factors, d)."""
@@ -133,7 +138,8 @@ class _ColumnCells(NamedTuple):
         j = incomplete.cell_columns[which]
         group = j if has_all else np.searchsorted(columns, j)
         by_column = _ByColumn.of(group, n)
-        return cls(which, group, by_column, incomplete.center[by_column.sorted(incomplete.cell_rows[which])], n)
+        rows = take_rows(incomplete.center, by_column.sorted(incomplete.cell_rows[which]))
+        return cls(which, group, by_column, rows, n)
 
     def total(self, values: Array) -> Array:
         """Return the sum of values of the cells of each column."""

@@ -11,6 +11,7 @@ import numpy as np
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels, MissingCategories
 from ipub.engine.ops import sum_by_index, sum_height, weighted_gram
+from ipub.linalg import rows_times
 from ipub.rounding import Array, sum_upper, up
 from ipub.uncertainty import CellMoves
 
@@ -145,7 +146,7 @@ class IncompleteRows:
 
     def leverages(self, inverse: Array) -> Leverages:
         """Return ``inverse x`` and ``x.inverse x`` for each row."""
-        products = self.center @ inverse
+        products = rows_times(self.center, inverse)
         return Leverages(products, np.einsum("ij,ij->i", products, self.center))
 
     def signed_sums(self, rows: Array, cells: Array) -> Array:

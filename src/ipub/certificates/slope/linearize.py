@@ -16,7 +16,7 @@ from ipub.certificates.slope.move_sets import MoveSet
 from ipub.certificates.slope.prices import choose_prices
 from ipub.certificates.slope.summed_cells import CellSums, SummedCells, TuningChoices, summed_cells, sums_of_cells
 from ipub.engine import Block, Reads, reads
-from ipub.engine.ops import weighted_gram
+from ipub.engine.ops import take_rows, weighted_gram
 from ipub.linalg import rounded_up
 from ipub.losses import Loss
 from ipub.problem import Problem
@@ -326,7 +326,8 @@ def _line_sums(block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels) -> t
     X, weight = block.center, block.weight
     middle, half = loss.derivative_midpoint_and_radius(block.y, lines.at.score_lower, lines.at.score_upper)
     is_fixed = ~np.isnan(lines.fixed_derivative)
-    middle, half = np.where(is_fixed, lines.fixed_derivative, middle), np.where(is_fixed, 0.0, half)
+    if is_fixed.any():
+        middle, half = np.where(is_fixed, lines.fixed_derivative, middle), np.where(is_fixed, 0.0, half)
     slope, slope_radius = weight * lines.slope, weight * lines.slope_radius
     derivative_radius = weight * lines.derivative_radius
     at_jump = np.flatnonzero(derivative_radius)
@@ -396,7 +397,7 @@ def _incomplete_rows(block: Block, lines: _Lines, total: float) -> IncompleteRow
     order = np.argsort(block.cell_rows, kind="stable")
     which = np.flatnonzero(at.incomplete)
     return IncompleteRowArrays(
-        center=block.center[which],
+        center=take_rows(block.center, which),
         y=block.y[which],
         weight=block.weight[which] / total,
         score_lower=at.score_lower[which],
