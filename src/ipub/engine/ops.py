@@ -37,17 +37,16 @@ def weighted_gram(rows: Array, values: Array) -> Array:
     return gram
 
 
-<<<<<<< HEAD
 def weighted_squares(rows: Array, values: Array) -> Array:
     """Return ``sum_i values_i x_ij^2`` for each column: the diagonal of `weighted_gram`."""
     if isinstance(rows, SparseArray):
         return rows.weighted_squares(values)
     return np.asarray(values @ (rows * rows))
-=======
+
+
 def take_rows(rows: Array, which: Indices) -> Array:
     """Return some of the rows: ``rows[which]``, which of a matrix in memory is slower."""
-    return rows[which] if isinstance(rows, DeviceArray) else rows.take(which, axis=0)
->>>>>>> cpu
+    return rows.take(which, axis=0) if isinstance(rows, np.ndarray) else rows[which]
 
 
 def sum_height(terms: Array | Indices) -> int:
