@@ -101,12 +101,12 @@ def sum_error(magnitude: T, roundings: int) -> T:
     roundings : int
         Height of the summation tree plus the multiplications inside a term, plus one.
     """
-    return (roundings * EPS * (1.0 + 4.0 * EPS)) * magnitude + 2.0 * UNDERFLOW
+    return up(up((roundings * EPS) * magnitude) + UNDERFLOW)
 
 
 def sum_upper(total: T, roundings: int) -> T:
     """Bound from above the exact value of a sum of non-negative products computed as `total` (F2)."""
-    return total * (1.0 + (roundings + 4) * EPS) + 2.0 * UNDERFLOW
+    return up(total + sum_error(total, roundings))
 
 
 def floats(values: Any) -> Array:
