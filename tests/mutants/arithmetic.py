@@ -271,8 +271,8 @@ MUTANTS = (
     Mutant(
         "a steepest curvature away from zero",
         "losses",
-        "smallest = np.where((lower > 0.0) | (upper < 0.0), np.minimum(np.abs(lower), np.abs(upper)), 0.0)",
-        "smallest = np.minimum(np.abs(lower), np.abs(upper))",
+        "smallest = np.maximum(-lower, upper), np.maximum(np.maximum(lower, -upper), 0.0)",
+        "smallest = np.maximum(-lower, upper), np.minimum(np.abs(lower), np.abs(upper))",
         LOSSES,
     ),
     Mutant("the flattest secant half as far out", "losses", "up(far + move)", "up(far + 0.5 * move)", LOSSES),
