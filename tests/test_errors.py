@@ -245,6 +245,7 @@ def test_a_message_with_fields_is_no_formatted_string(path):
 
 PLAIN_ERRORS = {
     "engine/device/array.py": "Python asks for a TypeError of what is no index",
+    "engine/sparse_array.py": "a kernel would make a dense table of a sparse one: no user can cause it",
     "engine/block.py": "names a kernel that was written without its declaration: no user can cause it",
     "experiments/sources.py": "`read_source` says of each in which file it is, as a TableError",
     "io/modelfile.py": "`load_with_metadata` and `save` say of each in which file it is, as a ModelFileError",

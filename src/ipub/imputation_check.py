@@ -15,6 +15,7 @@ from ipub.certainty import is_certain, possible_labels
 from ipub.certificates.around_filling import HOLES
 from ipub.data.frames import is_frame
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.sparse_columns import as_dense
 from ipub.errors import IpubError
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.progress import progress
@@ -182,6 +183,7 @@ def imputation_report(
     draws.check()
     if not isinstance(shares, Sequence):
         raise IpubError(f"shares is {shares!r}: give a list of shares of the missing values, from 0 to 1.")
+    X = as_dense(X)
     rows, tested = _rows_to_look_at(X, X_test)
     with progress("Promises", len(shares) + 3, bool(verbose)) as report:
 

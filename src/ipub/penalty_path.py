@@ -19,6 +19,7 @@ from sklearn.utils.validation import _num_samples
 from ipub.certainty import is_certain, possible_labels
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, Neighbour, SlopeBounds, TrainedModel
 from ipub.engine import Block, Rows
+from ipub.engine.ops import squared_distances
 from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
 from ipub.progress import progress
@@ -379,8 +380,7 @@ def _spaced_alphas(rows: Rows, n: int, is_centered: bool) -> Array:
 
 
 def _squared_distances(block: Block, middle: Array) -> tuple[float]:
-    away = block.center - middle
-    return (block.weight @ np.einsum("ij,ij->i", away, away),)
+    return (squared_distances(block.center, block.weight, middle),)
 
 
 def _read_truth(classes: NDArray[Any] | None, y_test: Any, n_rows: int) -> NDArray[Any]:

@@ -5,13 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.sparse import coo_matrix, csc_array, csr_array, csr_matrix, random_array
+from scipy.sparse import coo_array, coo_matrix, csc_array, csr_array, csr_matrix, random_array
 
-from ipub import BoundedClassifier, BoundedRegressor, IntervalWarning, IpubError
+from ipub import BoundedClassifier, BoundedRegressor, IntervalWarning, IpubError, imputation_report, penalty_path
 from ipub.engine import engine_of
 from ipub.engine.sparse import SparseRows
 from ipub.io.modelfile import load, save
-from ipub.uncertainty import Budget
+from ipub.uncertainty import Budget, Draws, RandomHoles
 from support.sparse_rows import keep_every_table_sparse
 
 pytestmark = pytest.mark.filterwarnings("ignore::ipub.IntervalWarning")
@@ -86,8 +86,10 @@ def test_formats_and_types(kind, dtype):
     X, y = text_table(holes=0.0)
     table = X.astype(dtype)
     model = BoundedClassifier(certificate="ball").fit(kind(table), y)
+    usual = BoundedClassifier(certificate="ball").fit(csr_array(table, dtype=float), y)
     dense = BoundedClassifier(certificate="ball").fit(table.toarray(), y)
-    np.testing.assert_allclose(model.coef_bounds_, dense.coef_bounds_, rtol=0.0, atol=1e-9)
+    np.testing.assert_array_equal(model.coef_bounds_, usual.coef_bounds_)
+    np.testing.assert_allclose(model.coef_, dense.coef_, rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.usefixtures("sparse")
@@ -204,3 +206,57 @@ def test_a_warning_of_many_columns_names_a_few():
     texts = [str(each.message) for each in caught if issubclass(each.category, IntervalWarning)]
     assert texts
     assert all(len(text) < 1000 for text in texts)
+
+
+@pytest.mark.parametrize("certificate", ["ball", "tight"])
+def test_sparse_rows_have_the_conditional_intervals_of_dense_ones(certificate):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    X[:, 3] = 5.0 * X[:, 0] + 0.1 * rng.normal(size=200)
+    y = X[:, 1] + X[:, 3] > 0.0
+    X[::3, 3] = np.nan
+    model = BoundedClassifier(alpha=0.1, certificate=certificate, intervals="conditional").fit(X, y)
+    assert model.conditional_intervals_.columns
+    for method in ("decision_function", "decision_bounds"):
+        np.testing.assert_allclose(getattr(model, method)(csr_array(X[:30])), getattr(model, method)(X[:30]), atol=1e-9)
+
+
+@pytest.mark.usefixtures("sparse")
+def test_conditional_intervals_of_a_sparse_table_are_refused():
+    X, y = text_table()
+    with pytest.raises(IpubError, match=r"intervals='conditional' needs .* dense"):
+        BoundedClassifier(certificate="ball", intervals="conditional").fit(X, y)
+
+
+@pytest.mark.parametrize("uncertainty", [Budget(share=0.05), RandomHoles(0.1), Draws(n_draws=3)])
+def test_promises_with_matrices_say_how_large_they_would_be(uncertainty):
+    X = np.random.default_rng(0).normal(size=(30, 5_000))
+    X[0, 0] = np.nan
+    with pytest.raises(IpubError, match=r"5,000 x 5,000 .*GiB.*leave out columns"):
+        BoundedClassifier(certificate="ball", uncertainty=uncertainty).fit(X, np.arange(30) % 2)
+
+
+def test_reports_take_sparse_tables(monkeypatch):
+    X, y = text_table()
+    model = BoundedClassifier(alpha=1.0, certificate="ball").fit(X, y)
+    report = imputation_report(model, X, y, draws=Draws(n_draws=3, random_state=0))
+    assert len(str(report)) > 100
+    expected = penalty_path(BoundedClassifier(certificate="ball"), X.toarray(), y, X.toarray()[:3], alphas=2).alphas
+    keep_every_table_sparse(monkeypatch)
+    path = penalty_path(BoundedClassifier(certificate="ball"), X, y, X[:3], alphas=2)
+    np.testing.assert_allclose(path.alphas, expected, rtol=1e-9)
+
+
+def test_sparse_tables_that_are_none():
+    X, y = text_table()
+    with pytest.raises(IpubError, match="one dimension"):
+        BoundedClassifier().fit(coo_array(np.ones(60)), y)
+    X.indices[0] = 1000
+    with pytest.raises(IpubError, match="not a valid sparse table"):
+        BoundedClassifier().fit(X, y)
+
+
+def test_infinite_values_that_cancel_are_named():
+    X = coo_matrix(([np.inf, -np.inf, 1.0, 2.0], ([0, 0, 1, 2], [0, 0, 0, 1])), shape=(4, 2))
+    with pytest.raises(IpubError, match="infinity in row 0, column 0"):
+        BoundedClassifier(certificate="ball").fit(X, ["a", "b", "a", "b"])

@@ -619,8 +619,8 @@ MUTANTS = (
     mutant(
         "the way starts at no option of a row",
         "bounds",
-        "at_w = _ranges_at_w(problem, solution, on_path=True)",
-        "at_w = _ranges_at_w(problem, solution, on_path=False)",
+        "dot_bounds(table.directions, table.w), on_path=True)",
+        "dot_bounds(table.directions, table.w), on_path=False)",
         CENTERS,
     ),
     mutant(

@@ -98,8 +98,8 @@ MUTANTS = (
     Mutant(
         "scores ruled out over ranges of completions alone",
         "certificates/pointwise.py",
-        "searched = None if row_sums is None else row_sums.searched",
-        "searched = None if row_sums is None else row_sums.ranges",
+        "searched, effort = None if row_sums is None else row_sums.searched, self.effort",
+        "searched, effort = None if row_sums is None else row_sums.ranges, self.effort",
         (CENTERS, KNOWN),
     ),
     Mutant(
@@ -155,8 +155,8 @@ MUTANTS = (
     Mutant(
         "sides over ranges of completions alone",
         STATES,
-        "searched = None if row_sums is None else row_sums.searched",
-        "searched = None if row_sums is None else row_sums.ranges",
+        "searched, effort = None if row_sums is None else row_sums.searched, self.effort",
+        "searched, effort = None if row_sums is None else row_sums.ranges, self.effort",
         (CATEGORIES,),
     ),
     Mutant(

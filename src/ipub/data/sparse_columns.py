@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import coo_array, csr_array, issparse
 
 from ipub.data.columns import Column, ranks_of
 from ipub.data.interval_matrix import Indices
@@ -55,16 +55,26 @@ def sparse_floats(X: Any) -> csr_array:
     Entries that are given several times are added up, as SciPy does: NaN plus anything is NaN. Infinite and huge values
     raise an error that names the cell.
     """
-    table = csr_array(X, dtype=float, copy=True)
+    try:
+        given: Any = coo_array(X)
+    except ValueError as error:
+        raise IpubError(f"X is not a valid sparse table ({error}): build it anew.") from error
+    _check_sizes(given.data, given.row, given.col, given.shape[1])
+    table: csr_array = csr_array(given, dtype=float)
     table.sum_duplicates()
-    wrong = np.flatnonzero(np.abs(table.data) > LARGEST)
-    if len(wrong):
-        row = int(np.searchsorted(table.indptr, wrong[0], side="right")) - 1
-        one = np.zeros((1, table.shape[1]))
-        one[0, table.indices[wrong[0]]] = table.data[wrong[0]]
-        check_values(one, None, first_row=row)
+    rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    _check_sizes(table.data, rows, table.indices, table.shape[1])
     table.eliminate_zeros()
     return table
+
+
+def _check_sizes(values: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any], n_columns: int) -> None:
+    """Raise an error that names the first entry that is infinite or huge."""
+    wrong = np.flatnonzero(np.abs(np.asarray(values, dtype=float)) > LARGEST)
+    if len(wrong):
+        one = np.zeros((1, n_columns))
+        one[0, columns[wrong[0]]] = values[wrong[0]]
+        check_values(one, None, first_row=int(rows[wrong[0]]))
 
 
 def summarize_sparse_columns(

@@ -44,6 +44,14 @@ def weighted_squares(rows: Array, values: Array) -> Array:
     return np.asarray(values @ (rows * rows))
 
 
+def squared_distances(rows: Array, values: Array, middle: Array) -> float:
+    """Return ``sum_i values_i |x_i - middle|^2``, about."""
+    if isinstance(rows, SparseArray):
+        return float((weighted_squares(rows, values) - 2.0 * middle * (values @ rows) + values.sum() * middle**2).sum())
+    away = rows - middle
+    return float(values @ np.einsum("ij,ij->i", away, away))
+
+
 def take_rows(rows: Array, which: Indices) -> Array:
     """Return some of the rows: ``rows[which]``, which of a matrix in memory is slower."""
     return rows.take(which, axis=0) if isinstance(rows, np.ndarray) else rows[which]

@@ -137,7 +137,7 @@ class BoundedLinearModel(FrameOutput):
         if is_foreign(X) and table.is_plain:
             on_device: Any = filled_rows(table, X)
             return on_device  # type: ignore[no-any-return]
-        if is_sparse(X) and table.scaling is None and table.columns.encoder is None:
+        if is_sparse(X) and table.is_plain:
             return filled_sparse_rows(table, X)  # type: ignore[return-value]
         return table.filled_rows(X, self.handle_unknown == "any")
 

@@ -40,6 +40,8 @@ def stays_sparse(parameters: Parameters, X: Any) -> bool:
             f"scale={parameters.scale!r} would turn the zeros of a sparse table into other numbers: set scale=None, "
             "and scale before with MaxAbsScaler of scikit-learn, which keeps zeros."
         )
+    if X.ndim != 2:
+        raise IpubError("X is a sparse array of one dimension: give a table, one row for each label.")
     n_rows, d = X.shape
     if n_rows * d <= KEPT_CELLS:
         return False
@@ -56,28 +58,36 @@ def stays_sparse(parameters: Parameters, X: Any) -> bool:
     }
     for parameter, is_given in needed.items():
         if is_given:
+            needs_matrices = parameter == "uncertainty" and d > MOST_MATRIX_COLUMNS
+            dense = f"give a dense array (X.toarray(), {gibibytes(n_rows * d)})"
             raise IpubError(
-                f"{parameter} is not available for a sparse table of this size: leave it out, or give a dense array "
-                f"(X.toarray(), {gibibytes(n_rows * d)})."
+                f"{parameter} is not available for a sparse table of this size: leave it out, or "
+                f"{'leave out columns' if needs_matrices else dense}."
             )
+    parameters.refuse_conditional("sparse", "give a dense array, or use intervals='quantile'")
     return True
 
 
-def check_columns(name: str | None, rows: Rows) -> None:
-    """Raise an error if a certificate needs matrices that are too large; "tight" does without them.
+def check_columns(parameters: Parameters, rows: Rows) -> None:
+    """Raise an error if a certificate, or a promise, needs matrices that are too large; "tight" does without them.
 
     Raises
     ------
     IpubError
         Says how large they would be, and what to do.
     """
-    if name is None or name == "tight" or not CERTIFICATES[name].needs.matrices or rows.allows_matrices:
+    name, d = parameters.certificate, rows.n_features
+    if name is None or rows.allows_matrices:
         return
-    d = rows.n_features
-    raise IpubError(
-        f"certificate={name!r} needs matrices of {d:,} x {d:,} ({gibibytes(d * d)} each), which are not made of so "
-        "wide or sparse a table: set certificate='ball' or 'sphere', or leave out columns."
-    )
+    matrices = f"matrices of {d:,} x {d:,} ({gibibytes(d * d)} each), which are not made of so wide or sparse a table"
+    if not isinstance(parameters.uncertainty, str):
+        raise IpubError(
+            f"uncertainty={type(parameters.uncertainty).__name__} needs {matrices}: leave it out, or leave out columns."
+        )
+    if name != "tight" and CERTIFICATES[name].needs.matrices:
+        raise IpubError(
+            f"certificate={name!r} needs {matrices}: set certificate='ball' or 'sphere', or leave out columns."
+        )
 
 
 def read_sparse(

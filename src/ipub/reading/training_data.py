@@ -93,7 +93,7 @@ def read_training_data(
         if expected is None and stays_sparse(parameters, X):
             y, radius = target_intervals(in_memory(y), in_memory(y_lower), in_memory(y_upper))
             data = TrainingData(*read_sparse(parameters, X, y, in_memory(sample_weight), radius))
-            check_columns(parameters.certificate, data.rows[0])
+            check_columns(parameters, data.rows[0])
             return data
     X, y, sample_weight = in_memory(X), in_memory(y), in_memory(sample_weight)
     X_lower, X_upper, y_lower, y_upper = (in_memory(bound) for bound in bounds)
@@ -106,6 +106,6 @@ def read_training_data(
         labels = read_targets(parameters, y, n_rows, sample_weight, radius)
     scaling = None if expected is None else expected.scaling
     learnt, rows = learn_table(parameters, read, labels.y, labels.weight, scaling)
-    check_columns(parameters.certificate, rows)
+    check_columns(parameters, rows)
     models = rows_of_models(rows, labels, parameters.max_label_errors)
     return TrainingData(learnt, models, labels.weight, labels.classes)

@@ -283,7 +283,7 @@ class Training:
     @property
     def bounds_sparse_rows(self) -> bool:
         """Whether sparse rows are bounded as they are: by balls and boxes alone, in a table that is read as it is."""
-        is_plain = self.table.scaling is None and self.table.columns.encoder is None and not self.table.precision.any()
+        is_plain = self.table.is_plain and not self.table.precision.any()
         parts = [part for certificate in self.certificates for part in certificate.parts]
         return is_plain and all(isinstance(part, Region) for part in parts)
 
