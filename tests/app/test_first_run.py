@@ -31,12 +31,17 @@ def run(*arguments):
 @pytest.fixture
 def holed():
     """A table with so many missing values of b that no prediction is certain, and few of c."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(N, 3)), columns=["a", "b", "c"])
-    frame["y"] = np.where(frame["a"] + frame["b"] + 0.5 * rng.normal(size=N) > 0.0, "yes", "no")
-    frame.loc[rng.random(N) < 0.4, "b"] = np.nan
-    frame.loc[rng.random(N) < 0.02, "c"] = np.nan
+    frame = with_holes(N)
     frame.to_csv("t.csv", index=False)
+    return frame
+
+
+def with_holes(n):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    frame["y"] = np.where(frame["a"] + frame["b"] + 0.5 * rng.normal(size=n) > 0.0, "yes", "no")
+    frame.loc[rng.random(n) < 0.4, "b"] = np.nan
+    frame.loc[rng.random(n) < 0.02, "c"] = np.nan
     return frame
 
 
@@ -76,8 +81,8 @@ def test_the_level_of_intervals_applies_to_whole_numbers(holed):
         assert re.search(rf"c +1 +{np.floor(low):.6g} +{np.ceil(high):.6g}", done.stdout)
 
 
-def test_conditional_intervals_are_shown_with_their_coverage(holed):
-    rng = np.random.default_rng(1)
+def test_conditional_intervals_are_shown_with_their_coverage():
+    rng, holed = np.random.default_rng(1), with_holes(150)
     holed["c"] = np.where(holed["c"].isna(), np.nan, holed["a"] + 0.1 * rng.normal(size=150))
     holed.to_csv("t.csv", index=False)
     done = run("fit", "t.csv", "--target", "y", "--alpha", "1", "--intervals", "conditional")

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import ipub.reading.table as table_module
+import ipub.training.models as models_module
 import ipub.training.training as training_module
 from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, certify, penalty_path
 from ipub.io.modelfile import load, save
@@ -81,7 +82,7 @@ STAGES = {
     "the columns": (table_module, "column_ranges"),
     "the scaling": (table_module.Scaling, "learn"),
     "the rows": (table_module, "MemoryRows"),
-    "the solver": (training_module, "solve"),
+    "the solver": (models_module, "solve"),
     "the certificate": (training_module.CERTIFICATES, "tight"),
     "the bounds of the weights": (training_module.Certificate, "score_bounds"),
     "the last step of training": (training_module.Training, "of"),

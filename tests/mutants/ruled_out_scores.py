@@ -155,8 +155,8 @@ MUTANTS = (
     Mutant(
         "sides over ranges of completions alone",
         STATES,
-        "searched, effort = None if row_sums is None else row_sums.searched, self.effort",
-        "searched, effort = None if row_sums is None else row_sums.ranges, self.effort",
+        "searched = None if row_sums is None else row_sums.searched",
+        "searched = None if row_sums is None else row_sums.ranges",
         (CATEGORIES,),
     ),
     Mutant(

@@ -135,7 +135,8 @@ def advise(trials: Trials, choice: AlphaChoice | None, command: SameCommand) -> 
             f"narrower intervals, with {100 * level:.3g} % of the observed values in them{result}",
             command.with_options(interval_level=f"{level:g}"),
         )
-    if known is not None and not trials.table.is_streamed and "conditional" not in _rules(estimator.intervals):
+    is_possible = not trials.table.is_streamed and estimator.interval_level < 1.0
+    if known is not None and is_possible and "conditional" not in _rules(estimator.intervals):
         result = trials.result(intervals="conditional") if estimator.intervals == "quantile" else ""
         _lever(
             f"intervals that follow from the other values of each row{result}",
