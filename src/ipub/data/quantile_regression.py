@@ -69,7 +69,7 @@ def learn_conditional(
 ) -> ConditionalIntervals:
     """Learn intervals of missing values from the other values of their rows.
 
-    Every column is regressed on the others, 10 to 60 ms each, and those with holes once more in each of 5 folds, to
+    Every column is regressed on the others, and those with holes once more in each of 5 folds, to
     check their intervals.
 
     Parameters
