@@ -80,8 +80,8 @@ def wide_ranges(case: Case, width: float) -> Ranges:
     table = RowTable.of(case.problem, solution)
     at_w = Ranges.of(table, *dot_bounds(table.directions, solution.w), on_path=True)
     both = np.concatenate([table.directions, -table.directions])
-    change = width * prove_module._first_order_changes(at_w, both)
-    return at_w.with_ends(*prove_module._around(at_w.lower, at_w.upper, change))
+    change = width * prove_module.first_order_changes(at_w, both)
+    return at_w.with_ends(*prove_module.around(at_w.lower, at_w.upper, change))
 
 
 @pytest.mark.parametrize("name", ["log_loss", "smoothed_hinge", "huber", "masses"])

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.first_order import first_order_rise
+from ipub.certificates.row_sums.prove import around, first_order_changes
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.ruled_out_scores import SupposedScore, no_model_at
 from ipub.certificates.row_sums.upper import largest_scores
-from ipub.rounding import TINY, Array, up
+from ipub.rounding import Array
 
 FIRST_WIDTH = 1.75
 """Width of the first ranges, in first-order changes."""
@@ -82,14 +82,15 @@ def ranges_that_no_path_leaves(at_w: Ranges, seconds: float) -> Ranges | None:
     if not table.is_coercive:
         return None
     both = np.concatenate([table.directions, -table.directions])
-    sides = _Sides(both, np.concatenate([at_w.upper, -at_w.lower]), _first_order_changes(at_w, both))
+    sides = _Sides(both, np.concatenate([at_w.upper, -at_w.lower]), first_order_changes(at_w, both))
     change = FIRST_WIDTH * sides.first
     sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
-    if not np.median(_ratios(_around(at_w, sides, change), sides, change, sampled)) <= HOPELESS:
+    ranges = at_w.with_ends(*around(at_w.lower, at_w.upper, change))
+    if not np.median(_ratios(ranges, sides, change, sampled)) <= HOPELESS:
         return None
     is_main, everything, reach, n_rounds = _main_sides(at_w, sides), np.arange(len(both)), REACH, 0
     while time.process_time() < until and np.isfinite(change).all() and reach > 1.0:
-        ranges = _around(at_w, sides, change)
+        ranges = at_w.with_ends(*around(at_w.lower, at_w.upper, change))
         ratios = _ratios(ranges, sides, change, everything)
         is_open = ~(ratios < 1.0)
         too_narrow = is_open & ~(is_main & (ratios < reach))
@@ -124,18 +125,6 @@ def _sorted(is_open: NDArray[np.bool_], ratios: Array) -> NDArray[np.intp]:
     ends = np.flatnonzero(is_open)
     ends = ends[np.argsort(-ratios[ends])]
     return np.concatenate([ends[:N_WORST], np.random.default_rng(0).permutation(ends[N_WORST:])])
-
-
-def _first_order_changes(at_w: Ranges, both: Array) -> Array:
-    """Return how far ``y.w''`` rises above ``y.w'`` for every direction, to first order; never 0."""
-    rise, scale = first_order_rise(at_w, both), np.abs(np.concatenate([at_w.lower, at_w.upper]))
-    return np.asarray(np.maximum(rise, 1e-6 * scale + max(1e-9 * rise.max(), TINY)))
-
-
-def _around(at_w: Ranges, sides: _Sides, change: Array) -> Ranges:
-    """Return ranges that hold w strictly inside."""
-    ends = up(sides.at_w + change)
-    return at_w.with_ends(-ends[sides.n :], ends[: sides.n])
 
 
 def _ratios(ranges: Ranges, sides: _Sides, change: Array, which: NDArray[np.intp]) -> Array:

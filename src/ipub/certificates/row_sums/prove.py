@@ -63,7 +63,7 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | No
     if not table.is_coercive:
         return None
     both = np.concatenate([table.directions, -table.directions])
-    first = _first_order_changes(at_w, both)
+    first = first_order_changes(at_w, both)
     if widths is not None:
         start = np.maximum(_of_directions(table, widths), 1.0)  # what is narrower than that does not close
         return _closed(at_w, both, first, start, 0)[0]
@@ -96,7 +96,7 @@ def _closed(
     low, high, n = at_w.lower, at_w.upper, len(at_w.lower)
     change, least, patience, nearest = widths * first, np.full(2, np.inf), PATIENCE, widths
     for _ in range(MOST_ROUNDS_REFINED if n_refined else MOST_ROUNDS):
-        lower, upper = _around(low, high, change)
+        lower, upper = around(low, high, change)
         ranges = at_w.with_ends(lower, upper)
         bounds = largest_scores(ranges, both, n_refined)
         is_inside = (bounds[:n] < upper) & (-bounds[n:] > lower)
@@ -128,7 +128,7 @@ def _worth_trying(at_w: Ranges, both: Array, first: Array) -> tuple[int, ...]:
     def least_ratio(n_refined: int) -> float:
         ratios = []
         for width in FIRST_WIDTHS:
-            ranges = at_w.with_ends(*_around(low, high, width * first))
+            ranges = at_w.with_ends(*around(low, high, width * first))
             found = largest_scores(ranges, both[sampled], n_refined) - at
             ratios.append(float(np.median(found / (width * first[sampled]))))
         return min(ratios)
@@ -169,14 +169,14 @@ def narrowed(ranges: Ranges, most: int = MOST_NARROWED, n_refined: int = 0, *, s
     return ranges
 
 
-def _first_order_changes(at_w: Ranges, both: Array) -> Array:
+def first_order_changes(at_w: Ranges, both: Array) -> Array:
     """Return how far ``y.w''`` rises above ``y.w'`` for every direction, to first order; never 0."""
     scale = np.concatenate([np.abs(at_w.lower) + np.abs(at_w.upper)] * 2)
     rise = first_order_rise(at_w, both)
     return np.asarray(np.maximum(rise, np.maximum(1e-6 * scale, 1e-9 * max(scale.max(), rise.max(), TINY))))
 
 
-def _around(low: Array, high: Array, change: Array) -> tuple[Array, Array]:
+def around(low: Array, high: Array, change: Array) -> tuple[Array, Array]:
     """Return ranges that hold w strictly inside."""
     n = len(low)
     return down(low - change[n:]), up(high + change[:n])
