@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo lint test test-long mutants bench bench-page clean
+.PHONY: install demo lint test coverage test-long mutants bench bench-page clean
 
 install: .venv/installed
 
@@ -21,9 +21,11 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tests/mypy.ini
 
-# Coverage is measured in the tests outside tests/soundness that are not marked no_cover: heavy loops it would slow down.
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal tests/soundness
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
+
+# Measured in the tests outside tests/soundness that are not marked no_cover: heavy loops it would slow down.
+coverage: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal --ignore tests/soundness --cov
 
 test-long: install

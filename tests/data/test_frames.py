@@ -130,6 +130,12 @@ def test_a_column_of_mixed_things_is_refused_by_its_cells():
         frame_to_table(pd.DataFrame({"kind": [(1, 2), (3, 4)]}))
 
 
+def test_sparse_columns_of_pandas_are_refused_with_the_remedy():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "kind": pd.arrays.SparseArray([0.0, 1.0])})
+    with pytest.raises(ValueError, match=r"'kind' \(Sparse\[.*\]\) are sparse columns.*X\.sparse\.to_coo\(\)\.tocsr\(\)"):
+        frame_to_table(frame)
+
+
 def test_a_lazy_frame_is_refused_with_the_remedy():
     with pytest.raises(ValueError, match=r"lazy frame: call its collect\(\) first"):
         array_to_table(pl.LazyFrame({"a": [1.0]}))

@@ -48,7 +48,7 @@ def frame_to_table(X: Any, text: str = "text") -> Array:
 
 
 def kind_of_column(column: nw.Series[Any]) -> str:
-    """Return what a column holds: "number", "category", "mixed", "date" or "other"."""
+    """Return what a column holds: "number", "category", "mixed", "date", "sparse" or "other"."""
     kind = column.dtype
     if kind.is_numeric() or kind == nw.Boolean or _is_empty(column):
         return "number"
@@ -57,7 +57,7 @@ def kind_of_column(column: nw.Series[Any]) -> str:
     if str(kind).split("(")[0] in ("Date", "Datetime", "Duration", "Time"):
         return "date"
     if kind != nw.Object:
-        return "other"
+        return "sparse" if str(_native_type(column)).startswith("Sparse[") else "other"
     found = {_kind_of_value(value) for value in column.to_list() if not is_missing(value)}
     return found.pop() if len(found) == 1 else "mixed"
 
@@ -78,6 +78,11 @@ def declared_levels(column: nw.Series[Any]) -> list[Any]:
         arrow = column.to_native().array.__arrow_array__()
         levels = [level for chunk in arrow.chunks for level in chunk.dictionary.to_pylist()]
     return [level for level in levels if not is_missing(level)]
+
+
+def _native_type(column: nw.Series[Any]) -> Any:
+    """Return the type that a column has in its own library."""
+    return getattr(column.to_native(), "dtype", None)
 
 
 def _kind_of_value(value: Any) -> str:
@@ -105,6 +110,8 @@ REFUSED = {
     "date": "hold dates or times: turn them into numbers, days since a fixed day for example, or drop them.",
     "mixed": "mix text, numbers or other things. Make what stands for a missing value NaN or None, and the rest all "
     "numbers or all text.",
+    "sparse": "are sparse columns of pandas. Give the table as a sparse matrix of SciPy, X.sparse.to_coo().tocsr(), or "
+    "with ordinary columns, X.sparse.to_dense().",
     "other": "hold neither numbers nor text: turn them into one of these, or drop them.",
 }
 """Error messages for columns that cannot be used, by kind."""
@@ -130,6 +137,8 @@ def _what_it_holds(column: Any, kind: str) -> Any:
     """Say what is wrong with a column: its type, or cells of it."""
     if kind in ("text", "date", "other"):
         return str(column.dtype)
+    if kind == "sparse":
+        return str(_native_type(column))
     if kind == "mixed":
         return cells_of_kinds(column)
     cells = [(i, value) for i, value in enumerate(column.to_list()) if not is_missing(value)]
