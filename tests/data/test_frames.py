@@ -132,7 +132,9 @@ def test_a_column_of_mixed_things_is_refused_by_its_cells():
 
 def test_sparse_columns_of_pandas_are_refused_with_the_remedy():
     frame = pd.DataFrame({"a": [1.0, 2.0], "kind": pd.arrays.SparseArray([0.0, 1.0])})
-    with pytest.raises(ValueError, match=r"'kind' \(Sparse\[.*\]\) are sparse columns.*X\.sparse\.to_coo\(\)\.tocsr\(\)"):
+    with pytest.raises(
+        ValueError, match=r"'kind' \(Sparse\[.*\]\) are sparse columns.*X\.sparse\.to_coo\(\)\.tocsr\(\)"
+    ):
         frame_to_table(frame)
 
 
