@@ -16,7 +16,7 @@ PROBABILITIES = [0.05, 0.95]
 def test_summaries_are_those_of_the_dense_table(density, size):
     rng = np.random.default_rng([int(10 * density), int(size)])
     for trial in range(20):
-        table = random_array((int(rng.integers(1, 60)), 12), density=density, rng=rng).tocsr()
+        table = random_array((int(rng.integers(1, 60)), 12), density=density, random_state=rng).tocsr()
         table.data = np.round((table.data - 0.3) * size, trial % 3)
         table.data[rng.random(table.nnz) < 0.1] = np.nan
         table.data[rng.random(table.nnz) < 0.1] = rng.choice([0.0, 99.0, -1.0])

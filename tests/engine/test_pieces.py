@@ -49,7 +49,7 @@ def both(parameters, table, n_pieces, weight):
     used = table if weight else table.drop(columns="weight")
     X = used.drop(columns=["answer", *(["weight"] if weight else [])])
     memory = read_training_data(model, X, used["answer"].to_numpy(), used["weight"] if weight else None)
-    pieces = [*cut(used, n_pieces), used.iloc[:0]]
+    pieces = [*cut(used, n_pieces), used.iloc[:0], used.iloc[:0].astype({"answer": object})]
     return memory, read_long_table(model, FrameTable(pieces), "answer", "weight" if weight else None)
 
 

@@ -22,7 +22,7 @@ from ipub.solvers import solve
 
 def table_with_holes(n=80, d=30, density=0.2, seed=0):
     rng = np.random.default_rng(seed)
-    table = random_array((n, d), density=density, rng=rng).tocsr()
+    table = random_array((n, d), density=density, random_state=rng).tocsr()
     table.data = 2.0 * table.data - 0.5
     table.data[rng.random(table.nnz) < 0.03] = np.nan
     table.indices = table.indices.astype(np.int32)
@@ -82,7 +82,7 @@ def test_bounds_agree_with_those_of_the_table_in_memory(certificate, loss_name, 
 def test_the_error_of_scores_and_of_column_sums_is_bounded():
     rng = np.random.default_rng(0)
     for _ in range(20):
-        table = random_array((6, 9), density=0.6, rng=rng).tocsr()
+        table = random_array((6, 9), density=0.6, random_state=rng).tocsr()
         table.data = (table.data - 0.5) * 10.0 ** rng.uniform(-8, 8, table.nnz)
         nothing = np.zeros(0, dtype=np.intp)
         block = with_norms(Block(SparseArray(table), nothing, nothing, np.zeros(0), np.ones(6), np.ones(6)))
@@ -103,7 +103,7 @@ def test_the_error_of_scores_and_of_column_sums_is_bounded():
 
 def test_the_functions_of_numpy_that_kernels_call():
     rng = np.random.default_rng(1)
-    stored = random_array((7, 5), density=0.5, rng=rng).tocsr()
+    stored = random_array((7, 5), density=0.5, random_state=rng).tocsr()
     sparse, dense = SparseArray(stored), stored.toarray()
     v, u, W = rng.normal(size=5), rng.normal(size=7), rng.normal(size=(7, 3))
     np.testing.assert_allclose(sparse @ v, dense @ v)

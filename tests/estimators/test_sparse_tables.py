@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ipub.IntervalWarning")
 
 def text_table(n=60, d=25, density=0.2, holes=0.05, seed=0):
     rng = np.random.default_rng(seed)
-    table = random_array((n, d), density=density, rng=rng).tocsr()
+    table = random_array((n, d), density=density, random_state=rng).tocsr()
     table.data = np.ceil(3.0 * table.data)
     y = np.where(table @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0.0, "yes", "no")
     table.data[rng.random(table.nnz) < holes] = np.nan

@@ -162,7 +162,7 @@ def _codes_of_values(cells: list[Any]) -> tuple[Indices, list[Any]]:
 def decode_labels(frame: Any, name: str) -> NDArray[Any] | TextColumn:
     """Return a column of labels or targets: numbers and booleans as they are, floats where a number is missing."""
     column = nw.from_native(frame, eager_only=True)[name]
-    if column.null_count() == len(column) and len(column):
+    if column.null_count() == len(column):  # also a column of objects without rows, which may stand for anything
         return np.full(len(column), np.nan)
     if kind_of_column(column) == "category":
         return text_of_column(column)
