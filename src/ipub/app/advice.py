@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from ipub.alpha_choice import ALPHAS, AlphaChoice
 from ipub.app.predictions import median_width, sampled_predictions, share_certain
-from ipub.app.screen import err, say
+from ipub.app.screen import say, working
 from ipub.app.training_tables import TrainingTable
 from ipub.column_effects import first_order_widths
 from ipub.io import tables
@@ -74,7 +74,7 @@ class Trials:
         """Return the predictions of some training rows by an estimator with other parameters; None without time."""
         if time.perf_counter() > self.end:
             return None
-        with warnings.catch_warnings(), err.status("Trying what makes the bounds narrower"):
+        with warnings.catch_warnings(), working("Trying what makes the bounds narrower"):
             warnings.simplefilter("ignore")  # said once, of the model that is saved
             other = clone(self.estimator).set_params(verbose=0, **changes).fit(self.X, self.y)
             return sampled_predictions(other, self.rows, 0.0)

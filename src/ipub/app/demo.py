@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits
 
-from ipub.app.screen import OUTWARD, err, new_table, out, say
+from ipub.app.screen import OUTWARD, new_table, out, say, working
 from ipub.certainty import is_certain
 from ipub.datasets import load_mammographic_masses
 from ipub.datasets.mammographic_masses import FEATURES
@@ -93,7 +93,7 @@ def _picture_format(output: Path) -> str:
 
 def _show_attained(classifier: BoundedClassifier, test: Any) -> None:
     """Say which part of the certified bounds retrained fillings attain."""
-    with err.status("Retraining"):
+    with working("Retraining"):
         attained = classifier.attained_bounds(test)
     fraction = np.ptp(attained, axis=1) / np.ptp(classifier.decision_bounds(test), axis=1)
     changed = int(((attained[:, 0] < 0.0) & (attained[:, 1] > 0.0)).sum())

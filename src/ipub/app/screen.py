@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import shlex
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rich import box
@@ -67,6 +68,11 @@ def note(sentence: str) -> None:
 def complain(sentence: str) -> None:
     """Print an error on stderr."""
     _print(err, Text.assemble(("Error: ", "bold red"), sentence))
+
+
+def working(description: str) -> AbstractContextManager[Any]:
+    """Show on a terminal what is being done; nothing in a pipe, where older versions of Rich print empty lines."""
+    return err.status(description) if err.is_terminal else nullcontext()
 
 
 def new_table(*headers: str, left: Sequence[str] = ()) -> Table:
