@@ -80,8 +80,9 @@ def sampled_predictions(estimator: Any, X: pa.Table, seconds: float) -> dict[str
 def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray[Any]:
     """Bound a part of the rows at a time, and show progress."""
     parts = np.array_split(np.arange(X.num_rows), max(1, X.num_rows // ROWS_AT_ONCE))
-    bar = track(parts, "Bounding", console=err, transient=True, disable=len(parts) < 5 or not err.is_terminal)
-    return np.concatenate([bound(X.take(part)) for part in bar])
+    is_shown = len(parts) >= 5 and err.is_terminal
+    shown = track(parts, "Bounding", console=err, transient=True) if is_shown else parts
+    return np.concatenate([bound(X.take(part)) for part in shown])
 
 
 class PredictedTable:
