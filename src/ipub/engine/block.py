@@ -14,7 +14,6 @@ from ipub.data.interval_matrix import Indices
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine.cache import BlockCache
-from ipub.engine.device import DeviceArray
 from ipub.engine.sparse_array import SparseArray
 from ipub.rounding import Array, norm_upper, sum_error, sum_upper, up
 
@@ -47,7 +46,7 @@ class Block:
     Given to kernels that declare `Reads.NORMS`.
     """
     column_maxima: Array | None = None
-    """The largest absolute values of the same, where blocks are so long that these are much less than the norms."""
+    """The largest absolute values of the same, which hang on the length of a block much less than the norms."""
     cache: BlockCache | None = None
     """For the engine alone."""
 
@@ -143,10 +142,9 @@ def with_norms(block: Block) -> Block:
     if block.column_norms is not None or isinstance(block.center, SparseArray):
         return block
 
-    def sizes() -> tuple[Array, Array | None]:
+    def sizes() -> tuple[Array, Array]:
         counted = block.center if block.weight.all() else block.center[block.weight > 0.0]
-        is_long = isinstance(counted, DeviceArray)
-        return norm_upper(counted.T), np.abs(counted).max(axis=0, initial=0.0) if is_long else None
+        return norm_upper(counted.T), np.maximum(counted.max(axis=0, initial=0.0), -counted.min(axis=0, initial=0.0))
 
     norms, maxima = sizes() if block.cache is None else block.cache.kept("column norms", sizes)
     return replace(block, column_norms=norms, column_maxima=maxima)
