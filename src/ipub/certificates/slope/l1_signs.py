@@ -75,7 +75,6 @@ class L1Signs:
         rounding = 8.0 * EPS * (np.abs(kappa) + np.abs(slope * w) + slope * np.where(active, self.largest, 0.0))
         return L1Line(slope, middle, up(spread + np.where(active, rounding, 0.0)))
 
-
     def cases(self, known: L1Signs, penalty: ElasticNet, w: Array) -> SignCases | None:
         """Return the signs that these lines leave undecided, with what is `known` by now; None if there are none."""
         kappa, line = penalty.kappa_vector(len(w)), self.line(penalty, w)

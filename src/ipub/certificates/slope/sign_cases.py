@@ -1,8 +1,8 @@
 """Undecided signs of an l1 penalty, case by case (Theorem 19): a weight is positive, zero or negative.
 
-A line through the jump of a sign bounds all cases at once, and is wide. In each case by itself the sign is one number, or
-the weight is zero and its own equation is not needed. Every completion's model is in one of the cases, so the widest of
-their bounds holds.
+A line through the jump of a sign bounds all cases at once, and is wide. In each case by itself the sign is one number,
+or the weight is zero and its own equation is not needed. Every completion's model is in one of the cases, so the widest
+of their bounds holds.
 """
 
 from __future__ import annotations
