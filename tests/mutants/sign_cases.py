@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants.entry import Mutant
 
-CASES, BOUNDS = "certificates/slope/sign_cases.py", "certificates/slope/bounds.py"
+CASES = "certificates/slope/sign_cases.py"
 SOUND = "soundness/test_sign_cases.py"
 EXACT = (
     f"{SOUND}::test_bounds_by_cases_hold_exactly",
@@ -31,11 +31,4 @@ MUTANTS = (
     Mutant("the narrowest case below", CASES, "best.low.min(axis=1)", "best.low.max(axis=1)", EXACT),
     Mutant("the narrowest case above", CASES, "best.high.max(axis=1)", "best.high.min(axis=1)", EXACT),
     Mutant("no rounding of what a case adds", CASES, "parts.sum(axis=1), ", "0.0 * parts.sum(axis=1), ", ROUNDED),
-    Mutant(
-        "cases of a gradient that is hidden",
-        BOUNDS,
-        "mean_value=None, first=None, sign_cases=None)",
-        "mean_value=None, first=None)",
-        EXACT,
-    ),
 )

@@ -153,7 +153,7 @@ def _multipliers(split: _Split, U: Array, inverse: Array, is_zero: NDArray[np.bo
 
 
 def _by_case(split: _Split, u: Array, shift: Array, low: Array, high: Array) -> _Ends:
-    """Bound ``-x.v`` in each case by a direction u, of which ``-y.v`` is bounded with lines for all signs (F20)."""
+    """Bound ``-x.v`` in each case by a direction u, of which ``-y.v`` is bounded with lines for all signs (F9)."""
     size = np.abs(u)
     factor = (shift - split.slope * u)[:, :, None, None]
     terms = (split.kappa * u)[:, :, None, None] * split.signs + factor * split.moves
