@@ -96,7 +96,7 @@ SETTINGS: dict[str, list[Setting]] = {
         Setting("default23", 1.0 / N_TRAIN, 0.001, 0.5, 1.5, 1.05),
         Setting("default", 1.0 / N_TRAIN, 0.001, 0.5, INFORMATION, INFORMATION),
     ],
-    "elastic net": [Setting(data, 1.0, share, 0.5, 1.10, kappa=0.01) for data in DATA_SETS for share in (0.001, 0.01)],
+    "elastic net": [Setting(data, 1.0, share, 0.5, 1.05, kappa=0.01) for data in DATA_SETS for share in (0.001, 0.01)],
     "other losses": [
         Setting("default", 0.1, 0.01, 0.5, loss=loss)
         for loss in ("squared_hinge", "smoothed_hinge", "squared_error", "huber")

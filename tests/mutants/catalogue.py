@@ -17,6 +17,7 @@ from mutants import (
     row_sums_of_jumps,
     row_sums_of_labels,
     ruled_out_scores,
+    sign_cases,
     slopes,
     sparse,
 )
@@ -27,6 +28,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *regions.MUTANTS,
     *labels_and_rows.MUTANTS,
     *slopes.MUTANTS,
+    *sign_cases.MUTANTS,
     *row_sums.MUTANTS,
     *row_sums_of_jumps.MUTANTS,
     *row_sums_of_labels.MUTANTS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ipub.engine import Block
 from ipub.losses import Loss
@@ -12,6 +13,9 @@ from ipub.solvers.quadratic import solve_shifted
 
 KINK_WIDTH = 0.1
 """Width over which a loss with kinks is smoothed, in units of the score: it has no derivative of its own there."""
+
+NEARLY = 0.5
+"""Share of the l1 penalty from which a gradient is taken to be near it."""
 
 
 def center_hessian(problem: Problem, loss: Loss, w: Array, ahead: float = 0.0) -> Array:
@@ -26,6 +30,23 @@ def center_hessian(problem: Problem, loss: Loss, w: Array, ahead: float = 0.0) -
 def _hessian_sums(block: Block, loss: Loss, ahead: float, w: Array) -> tuple[Array]:
     curvature = block.weight * loss.curvature(block.y, block.center @ w - ahead * block.y)
     return ((block.center * curvature[:, None]).T @ block.center,)
+
+
+def nearly_entering(problem: Problem, w: Array) -> NDArray[np.bool_]:
+    """Return which weights are zero at the center but nearly enter its model, with an l1 penalty.
+
+    These are zeros at which the gradient of the loss is at least `NEARLY` as large as the penalty allows.
+    """
+    kappa = problem.penalty.kappa_vector(len(w))
+    if not kappa.any():
+        return np.zeros(len(w), dtype=bool)
+    (total,) = problem.rows.reduce(_gradient_sums, problem.loss, w)
+    gradient = np.abs(total / problem.rows.total_weight)
+    return np.asarray((w == 0.0) & (kappa > 0.0) & (gradient >= NEARLY * kappa))
+
+
+def _gradient_sums(block: Block, loss: Loss, w: Array) -> tuple[Array]:
+    return ((block.weight * loss.derivative(block.y, block.center @ w)) @ block.center,)
 
 
 def inverse_times(problem: Problem, hessian: Array, w: Array, X: Array) -> Array:

@@ -10,7 +10,9 @@ of the objective, row i of the table moves ``x.w`` by
 
 of which each cell takes the better end while all others stay where they are. The model is retrained there, and cells
 are moved again, until nothing is gained. The passes over the training rows are the same for several test rows and both
-sides. If the table is small, changes of single cells follow.
+sides. With an l1 penalty H is that of the weights that are not zero, so a weight that is zero is moved by no cell: a
+second search begins as if weights that nearly enter the model were in it. If the table is small, changes of single
+cells follow.
 
 The search inside intervals (`ipub.attained.inside`) starts from what is found here. Whatever suggests a completion, the
 score that counts is that of the model trained on it.
@@ -21,12 +23,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.attained.first_order import center_hessian, inverse_times
+from ipub.attained.first_order import center_hessian, inverse_times, nearly_entering
 from ipub.attained.retraining import TOLERANCE, Retraining, gathered
 from ipub.data.interval_matrix import Indices
 from ipub.engine import Block, Reads, reads
@@ -170,14 +173,22 @@ class Search:
                 self._vertices = vertices, self.retraining.approximate(vertices)
             self.retrain(best, best.promising(*self._vertices, RETRAINED))
         else:
-            rounds = _Rounds(self, best)
-            for number in range(MOST_ROUNDS):
-                rounds.advance(number)
-                yield (number + 1) / (MOST_ROUNDS + 1)
-                if len(rounds.active) == 0:
-                    break
+            entering = self.entering
+            starts = [np.zeros_like(entering), entering] if entering.any() else [entering]
+            for start, assumed in enumerate(starts):
+                rounds = _Rounds(self, best, assumed)
+                for number in range(MOST_ROUNDS):
+                    rounds.advance(number)
+                    yield (start + (number + 1) / (MOST_ROUNDS + 1)) / len(starts)
+                    if len(rounds.active) == 0:
+                        break
             self._change_single_cells(best)
         best.record(self.layout.center[None], self.w[None])
+
+    @cached_property
+    def entering(self) -> NDArray[np.bool_]:
+        """Weights that are zero at the center, and nearly enter its model."""
+        return nearly_entering(self.problem, self.w)
 
     def hessian(self, smooth: Loss, ahead: float, width: float) -> Array:
         """Return the Hessian of the (smoothed) loss at the center."""
@@ -217,11 +228,12 @@ class Search:
 class _Rounds:
     """Rounds in which all cells are moved and models retrained, for several test rows and both sides.
 
-    After rounds without gain, only a random part of the cells is moved, half as many after each.
+    After rounds without gain, only a random part of the cells is moved, half as many after each. In the first round the
+    weights that are `assumed` count as not zero.
     """
 
-    def __init__(self, search: Search, best: Best) -> None:
-        self.search, self.best = search, best
+    def __init__(self, search: Search, best: Best, assumed: NDArray[np.bool_]) -> None:
+        self.search, self.best, self.assumed = search, best, assumed
         self.sides = np.tile([-1.0, 1.0], len(best.X))
         self.middles = np.repeat(best.X, 2, axis=0)
         self.moves = self.sides[:, None] * np.repeat(best.radius, 2, axis=0)
@@ -267,7 +279,8 @@ class _Rounds:
         smooth, ahead = loss.smoothed(width), 0.0 if loss.is_smooth else 0.5 * width
         if number == 0 or not loss.is_smooth:
             self.hessians[:] = search.hessian(smooth, ahead, width)
-        u = np.array([search.inverse(self.hessians[k], self.models[k], self.aims[k]) for k in active])
+        supports = self.models if number else np.where(self.assumed, 1.0, self.models)
+        u = np.array([search.inverse(self.hessians[k], supports[k], self.aims[k]) for k in active])
         rows = side_by_side(search.problem.rows, search.layout, self.positions[active])
         ends = np.concatenate(
             gathered(rows, _better_ends, smooth, ahead, self.models[active].T, u.T, self.sides[active])

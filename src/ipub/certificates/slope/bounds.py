@@ -18,6 +18,7 @@ from ipub.certificates.slope.cell_groups import CellTable, ColumnGroups
 from ipub.certificates.slope.few_rows import has_few_rows, row_free_forms
 from ipub.certificates.slope.mean_value import MeanValueBounds
 from ipub.certificates.slope.move_sets import FlippedRows, InverseError, LinearizedMoves, ProvedMoves
+from ipub.certificates.slope.sign_cases import SignCases
 from ipub.data.interval_matrix import Indices
 from ipub.linalg import Inverse, forms_upper, joint_form, root_form_upper, roots_upper
 from ipub.parallel import in_threads, row_slices
@@ -91,6 +92,8 @@ class SlopeBounds(ScoreBounds):
         eps of Lemma 8 (a) for a similar problem, if its cells are to be summed.
     prices : array of shape (n_features,) or None
         tau of Lemma 4 for it.
+    sign_cases : SignCases or None
+        The undecided signs of an l1 penalty, if there are any.
     """
 
     w: Array
@@ -115,6 +118,7 @@ class SlopeBounds(ScoreBounds):
     first: FirstRound | None = None
     moving_shares: Array | None = None
     prices: Array | None = None
+    sign_cases: SignCases | None = None
     name: str = "slope"
 
     @property
@@ -125,10 +129,12 @@ class SlopeBounds(ScoreBounds):
     @property
     def terms_per_row(self) -> int:
         n_cells = 0 if self.cells is None else len(self.cells.rows)
-        return n_cells + sum(terms.generator_row.size for terms in self.choices)
+        n_terms = n_cells + sum(terms.generator_row.size for terms in self.choices)
+        return n_terms if self.sign_cases is None else n_terms * (1 + self.sign_cases.n_directions)
 
     def faster(self) -> SlopeBounds:
-        return replace(self, choices=tuple(replace(terms, is_fast=True) for terms in self.choices))
+        choices = tuple(replace(terms, is_fast=True) for terms in self.choices)
+        return replace(self, choices=choices, sign_cases=None)
 
     def in_columns(self) -> SlopeBounds:
         """Return the form that takes the cells of a column together (Lemma 8): wider by some per cent."""
@@ -157,7 +163,7 @@ class SlopeBounds(ScoreBounds):
         if not has_few_rows(np.array([self.n_incomplete]))[0]:
             return alone
         # What few rows do to the Hessian, and how far they move each weight, says as much as a sum over them.
-        alone = replace(alone, ellipsoid=None, radius=np.inf, mean_value=None, first=None)
+        alone = replace(alone, ellipsoid=None, radius=np.inf, mean_value=None, first=None, sign_cases=None)
         with overflow_means_unbounded():
             low, high = alone.forces(self.inverse)
             limits = up(np.maximum(np.abs(low), np.abs(high)) + alone.inverse_error.upper(np.eye(len(self.w))))
@@ -215,6 +221,11 @@ class SlopeBounds(ScoreBounds):
 
     @overflow_means_unbounded()
     def _ends(self, X: Array) -> tuple[Array, Array]:
+        if self.sign_cases is not None and isinstance(X, np.ndarray):
+            low, high = self._by_slopes(X)
+            case_low, case_high = self._by_cases(X, self.sign_cases)
+            # Each bounds by itself, so a NaN is passed over.
+            return np.fmax(low, case_low), np.fmin(high, case_high)
         if self.mean_value is None or not self.choices:
             return self.narrowed_by_mean_value(X, *self._by_slopes(X))
         low, high = self._scores(X, *self._by_mean_value(X, self.mean_value))
@@ -232,9 +243,17 @@ class SlopeBounds(ScoreBounds):
 
     def _by_slopes(self, X: Array) -> tuple[Array, Array]:
         """Bound the scores of rows by Theorem 6, without the mean value."""
-        low, high = self.forces(X @ self.inverse)
+        return self._scores(X, *self._by_directions(X, X @ self.inverse))
+
+    def _by_cases(self, X: Array, cases: SignCases) -> tuple[Array, Array]:
+        """Bound the scores of rows by the widest of the cases of undecided signs (Theorem 19)."""
+        return self._scores(X, *cases.ends(X, self.inverse, self.w, self.move_limits, self._by_directions))
+
+    def _by_directions(self, X: Array, U: Array) -> tuple[Array, Array]:
+        """Bound ``-x.v`` for rows x by Theorem 6 with the directions ``u = x inverse``."""
+        low, high = self.forces(U)
         error = self.inverse_error.upper(np.abs(X))
-        return self._scores(X, down(low - error), up(high + error))
+        return down(low - error), up(high + error)
 
     def narrowed_by_mean_value(self, X: Array, low: Array, high: Array) -> tuple[Array, Array]:
         """Intersect bounds of scores with those of the mean value, if there is one."""
