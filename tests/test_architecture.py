@@ -18,7 +18,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 
 LAYERS = [
-    {"rounding", "parallel", "progress", "errors", "user_warnings"},
+    {"rounding", "parallel", "progress", "errors", "user_warnings", "compiled"},
     {"certainty", "linalg", "losses", "penalties"},
     {"data"},
     {"engine"},
