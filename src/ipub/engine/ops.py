@@ -70,7 +70,7 @@ class GroupedRows:
     @classmethod
     def of(cls, rows: Array, which: Indices, counts: Indices) -> GroupedRows | None:
         """Take some rows, so many in each group; None without Numba, or if the rows are no array in memory."""
-        loops = loops_of("ipub.engine.gram_loops") if type(rows) is np.ndarray else None
+        loops = loops_of("ipub.compiled.row_sums") if type(rows) is np.ndarray else None
         if loops is None:
             return None
         # Arrays of one kind alone, or the loops would be compiled once more.

@@ -21,7 +21,16 @@ from ipub.engine.ops import take_rows, weighted_grams
 from ipub.linalg import rounded_up
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.rounding import (
+    Array,
+    down,
+    midpoint_and_radius,
+    overflow_means_unbounded,
+    round_in_loops,
+    sum_error,
+    sum_upper,
+    up,
+)
 from ipub.solvers import Solution
 from ipub.uncertainty import CellMoves, Uncertainty, WrongLabels
 
@@ -375,6 +384,8 @@ class _Task(NamedTuple):
 
     def lines(self, block: Block) -> _Lines:
         """Lay a line through the derivative of each row of a block."""
+        if self.in_loops:
+            round_in_loops()
         return row_lines(
             block, self.loss, self.solution, self.moves, self.move_limits, self.everywhere, self.uncertainty
         )

@@ -27,7 +27,7 @@ def loops_of(module: str) -> ModuleType | None:
 
     Examples
     --------
-    >>> loops = loops_of("ipub.engine.gram_loops")
+    >>> loops = loops_of("ipub.compiled.row_sums")
     >>> loops is None or callable(loops.weighted_grams)
     True
     """
