@@ -49,7 +49,7 @@ def tight(
     """Use slopes where they are nearly exact, else intersect all theorems that need no retraining; always finite.
 
     An intersection is at least as narrow as each of its parts (with an intercept, whose bracket is computed to 1 % of
-    its width: up to that).
+    its width, or is that of slopes: up to that).
 
     Parameters
     ----------
