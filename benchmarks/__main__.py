@@ -28,6 +28,7 @@ ALL = (
     "quantiles",
     "path",
     "cost",
+    "processor",
     "many_rows",
     "sphere_cost",
     "tightness",

@@ -18,6 +18,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 
 LAYERS = [
+    {"compiled"},
     {"rounding", "parallel", "progress", "errors", "user_warnings"},
     {"certainty", "linalg", "losses", "penalties"},
     {"data"},

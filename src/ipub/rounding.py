@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.compiled import loops_of
+
 Array = NDArray[np.float64]
 T = TypeVar("T", float, Array)
 
@@ -55,11 +57,41 @@ def check_arithmetic(like: Any = None) -> None:
         )
 
 
+class _InLoops:
+    """The loops that round arrays, once `round_in_loops` was called and if they exist."""
+
+    loops: Any = None
+
+
+def round_in_loops() -> None:
+    """Let the functions below run in compiled loops from now on, where these exist: the same bits in less time."""
+    if _InLoops.loops is None:
+        _InLoops.loops = loops_of("ipub.compiled.outward")
+
+
+def _in_one_loop(name: str, values: Any, *args: float) -> Any:
+    """Return what the loop of this name makes of an array; None where there is no loop, or none for such an array."""
+    # Arrays of one kind alone, or the loops would be compiled once more.
+    if (
+        _InLoops.loops is None
+        or type(values) is not np.ndarray
+        or values.dtype != np.float64
+        or not values.flags.carray
+    ):
+        return None
+    found = np.empty_like(values)
+    getattr(_InLoops.loops, name)(values.reshape(-1), EPS, TINY, *args, found.reshape(-1))
+    return found
+
+
 def up(value: T) -> T:
     """Return at least the next float above: an upper bound after one correctly rounded operation (F1)."""
     if type(value) is not np.ndarray and hasattr(value, "rounded_up"):
         above: T = value.rounded_up()
         return above
+    found: T | None = _in_one_loop("up", value)
+    if found is not None:
+        return found
     step = _step(value)
     step += value
     return step
@@ -70,6 +102,9 @@ def down(value: T) -> T:
     if type(value) is not np.ndarray and hasattr(value, "rounded_down"):
         below: T = value.rounded_down()
         return below
+    found: T | None = _in_one_loop("down", value)
+    if found is not None:
+        return found
     step = _step(value)
     return np.subtract(value, step, out=step) if isinstance(step, np.ndarray) else value - step
 
@@ -101,12 +136,14 @@ def sum_error(magnitude: T, roundings: int) -> T:
     roundings : int
         Height of the summation tree plus the multiplications inside a term, plus one.
     """
-    return up(up((roundings * EPS) * magnitude) + UNDERFLOW)
+    found = _in_one_loop("sum_error", magnitude, roundings * EPS, UNDERFLOW)
+    return up(up((roundings * EPS) * magnitude) + UNDERFLOW) if found is None else found
 
 
 def sum_upper(total: T, roundings: int) -> T:
     """Bound from above the exact value of a sum of non-negative products computed as `total` (F2)."""
-    return up(total + sum_error(total, roundings))
+    found = _in_one_loop("sum_upper", total, roundings * EPS, UNDERFLOW)
+    return up(total + sum_error(total, roundings)) if found is None else found
 
 
 def floats(values: Any) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants import (
     arithmetic,
+    compiled,
     conditional_intervals,
     dask,
     draws,
@@ -25,6 +26,7 @@ from mutants.entry import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *arithmetic.MUTANTS,
+    *compiled.MUTANTS,
     *regions.MUTANTS,
     *labels_and_rows.MUTANTS,
     *slopes.MUTANTS,

@@ -39,7 +39,9 @@ NEGLIGIBLE_CHANGE = 1e-8
 
 
 @overflow_means_unbounded()
-def ball(problem: Problem, solution: Solution, start: Certificate | None = None) -> Certificate:
+def ball(
+    problem: Problem, solution: Solution, start: Certificate | None = None, *, narrows: bool = True
+) -> Certificate:
     """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
 
     Each row either keeps the dual coordinate of the center and pays its Fenchel-Young residual in eps, or
@@ -47,18 +49,19 @@ def ball(problem: Problem, solution: Solution, start: Certificate | None = None)
     Any choice is valid. A row adapts where its residual exceeds a price times the norm of that change; the
     best price is the radius itself (Remark 2), so several are tried, and all that they give is used. One pass.
     Where there is an intercept, it must be bounded first, by the certificate `start` or by `origin`; the
-    ball then narrows the bracket of the intercept, and the bracket the ball.
+    ball then narrows the bracket of the intercept, and the bracket the ball, unless `narrows` is False.
     """
     if problem.penalty.n_free == 0:
         return Certificate("ball", tuple(_finite_regions(_regions(problem, solution, 0.0))), solution.gap)
     start = origin(problem, solution) if start is None else start
     bracket = bracket_of(start)
     regions: list[Region] = []
-    for precision in ROUNDS:
+    for precision in ROUNDS if narrows else (None,):
         regions = _finite_regions(_regions(problem, solution, distance_from(solution, bracket)))
-        # One of all these is enough to bound the scores of the training rows.
-        smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
-        bracket = narrow(problem, solution, [smallest, *start.parts_of(Region)], bracket, precision)
+        if precision is not None:
+            # One of all these is enough to bound the scores of the training rows.
+            smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
+            bracket = narrow(problem, solution, [smallest, *start.parts_of(Region)], bracket, precision)
     return Certificate("ball", tuple(with_bracket(region, bracket) for region in regions), solution.gap)
 
 

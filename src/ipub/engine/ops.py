@@ -5,11 +5,15 @@ Kernels use these and ordinary array arithmetic, so that a new array library nee
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
 
+from ipub.compiled import loops_of
 from ipub.data.interval_matrix import Indices
 from ipub.engine.device import DeviceArray
 from ipub.engine.device.sums import sum_height as height_on_device
@@ -35,6 +39,56 @@ def weighted_gram(rows: Array, values: Array) -> Array:
         pieces = rows[part].reshape(-1, GRAM_ROWS, d)
         gram += ((pieces * values[part].reshape(-1, GRAM_ROWS, 1)).transpose(0, 2, 1) @ pieces).sum(axis=0)
     return gram
+
+
+def weighted_grams(rows: Array, *values: Array, in_loops: bool) -> list[Array]:
+    """Return `weighted_gram` for each of several values of the rows: with `in_loops` in compiled loops, if these exist.
+
+    Loops add in another order than BLAS. So `in_loops` must depend on the table alone, or the same input would not
+    always have the same bits.
+    """
+    grouped = None
+    if in_loops:
+        used = np.flatnonzero(np.any([each != 0.0 for each in values], axis=0))
+        grouped = GroupedRows.of(rows, used, np.array([len(used)]))
+    if grouped is None:
+        return [weighted_gram(rows, each) for each in values]
+    return [grams[0] for grams in grouped.grams([each[used] for each in values])]
+
+
+@dataclass(frozen=True)
+class GroupedRows:
+    """Some rows of an array in memory, in groups, of which compiled loops make sums."""
+
+    loops: ModuleType
+    rows: Array
+    which: Indices
+    """Numbers of the rows, those of one group after the other."""
+    starts: Indices
+    """Where in `which` each group starts, and the end."""
+
+    @classmethod
+    def of(cls, rows: Array, which: Indices, counts: Indices) -> GroupedRows | None:
+        """Take some rows, so many in each group; None without Numba, or if the rows are no array in memory."""
+        loops = loops_of("ipub.compiled.row_sums") if type(rows) is np.ndarray else None
+        if loops is None:
+            return None
+        # Arrays of one kind alone, or the loops would be compiled once more.
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+        return cls(loops, np.require(rows, float, ["C", "W"]), np.require(which, np.intp, ["C", "W"]), starts)
+
+    def grams(self, values: Sequence[Array], *, squared: bool = False) -> list[Array]:
+        """Return ``sum_i v_i x_i x_i^T`` over each group, or ``v_i^2``, for each of several values v of the rows."""
+        d = self.rows.shape[1]
+        found = np.empty((len(self.starts) - 1, len(values), d, d))
+        self.loops.weighted_grams(self.rows, self.which, self.starts, np.stack(values), squared, found)
+        return list(found.swapaxes(0, 1))
+
+    def sums(self, first: Sequence[Array], last: Sequence[Array]) -> list[Array]:
+        """Return ``sum_i (x_i a_i) b_i`` over each group, for several pairs of values a and b of the rows."""
+        found = np.empty((len(self.starts) - 1, len(first), self.rows.shape[1]))
+        self.loops.weighted_sums(self.rows, self.which, self.starts, np.stack(first), np.stack(last), found)
+        return list(found.swapaxes(0, 1))
 
 
 def weighted_squares(rows: Array, values: Array) -> Array:

@@ -143,7 +143,8 @@ def _solve(
                 best = best.better(_Pair(points[2][0], wider, w, evaluated[2]))
             starts = [(point[0], at) for point, at in zip(points[:2], evaluated, strict=False)]
             w, here = min(starts, key=lambda pair: problem.objective(*pair))
-            best_at_width = lowest = np.inf
+            # The first step at a narrower width is often too long: its pass computes shorter ones too.
+            best_at_width, lowest, is_full = np.inf, np.inf, False
         else:
             last = here.penalty_gap
             # The curvature after the last step is not needed.

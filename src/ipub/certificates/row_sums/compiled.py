@@ -5,13 +5,12 @@ Numba compiles them once and keeps the result on disk. Without it (extra ``compi
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.compiled import loops_of
 from ipub.rounding import Array
 
 if TYPE_CHECKING:
@@ -72,15 +71,10 @@ class VariantMaxima(NamedTuple):
     slope: Array
 
 
-@cache
 def loops() -> Callable[..., None] | None:
     """Return the compiled loops; None without Numba, or where it can keep no files."""
-    try:
-        import_module("numba")
-        compiled: Callable[..., None] = import_module("ipub.certificates.row_sums.variant_loops").variant_maxima
-    except (ImportError, RuntimeError):
-        return None
-    return compiled
+    module = loops_of("ipub.certificates.row_sums.variant_loops")
+    return None if module is None else module.variant_maxima
 
 
 def largest_variant_terms(compiled: Callable[..., None], inputs: VariantInputs) -> VariantMaxima:

@@ -6,19 +6,11 @@ over the variants of one direction, along contiguous arrays, so that it runs in 
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-
-def _as_they_are(**_options: Any) -> Any:
-    """Return functions as plain Python: slow, for tests alone."""
-    return lambda function: function
-
-
-njit: Any = _as_they_are if find_spec("numba") is None else import_module("numba").njit
+from ipub.compiled import njit
 
 
 @njit(cache=True, nogil=True)

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ipub.certificates.slope.cell_groups import CellTable, ColumnGroups, SignedColumns
 from ipub.certificates.slope.cell_terms import CellTerms
+from ipub.certificates.slope.cells_by_column import ByColumn, by_column
 from ipub.certificates.slope.incomplete_rows import Leverages
 from ipub.data.interval_matrix import Indices
-from ipub.engine.ops import take_rows
 from ipub.linalg import rounded_up
 from ipub.rounding import Array, down, sum_upper, up
-
-T = TypeVar("T", bound=np.generic)
-
-PIECE = 128
-"""Cells of one product in sums by column, where columns have very different numbers of cells."""
-
-FILLED_UP = 1.5
-"""Columns are filled up to the longest if that makes no more than so many times as many cells."""
 
 LARGEST_WEIGHT = 1e100
 """Of the weights of all cells of a column together: they multiply last, and would enlarge what underflowed (F9)."""
@@ -33,61 +24,6 @@ MOST_SIGNED = 1 << 21
 
 LEAST_BETA = 1e-140
 """Of the numbers that Lemma 8 (b) divides by."""
-
-
-@dataclass(frozen=True)
-class _ByColumn:
-    """Cells sorted by column, in pieces of one column each; the last of a column is filled up with nothing."""
-
-    order: Indices
-    places: Indices
-    """Where each sorted cell stands."""
-    length: int
-    """Cells of a piece."""
-    pieces: Indices
-    """Number of pieces of each column."""
-
-    @classmethod
-    def of(cls, columns: Indices, n_columns: int) -> _ByColumn:
-        counts = np.bincount(columns, minlength=n_columns)
-        most = max(1, int(counts.max(initial=0)))
-        length = most if np.count_nonzero(counts) * most <= FILLED_UP * len(columns) else PIECE
-        pieces = -(-counts // length)
-        shift = length * (np.cumsum(pieces) - pieces) - (np.cumsum(counts) - counts)
-        places = np.arange(len(columns), like=columns) + np.repeat(shift, counts)
-        # NumPy sorts short integers by their digits, which is faster.
-        is_short = isinstance(columns, np.ndarray) and n_columns <= np.iinfo(np.uint16).max
-        keys = columns.astype(np.uint16) if is_short else columns
-        return cls(np.argsort(keys, kind="stable"), places, length, pieces)
-
-    def sorted(self, values: NDArray[T]) -> NDArray[T]:
-        """Put values of the cells in place, 0 where there is none."""
-        placed = np.zeros(self.length * int(self.pieces.sum()), dtype=values.dtype, like=values)
-        placed[self.places] = values[self.order]
-        return placed
-
-    def forms(self, rows: Array) -> Array:
-        """Return ``sum_k z_k z_k^T`` over the rows z of each column's cells, shape (n_columns, d, d)."""
-        z = rows.reshape(-1, self.length, rows.shape[1])
-        # Of a copy: NumPy multiplies an array by itself in another way, slower for so few columns.
-        return self._added(z.transpose(0, 2, 1) @ (z.copy() if isinstance(z, np.ndarray) else z))
-
-    def sums(self, rows: Array, *factors: Array) -> Array:
-        """Return ``sum_k factors_k z_k`` over the rows z of each column's cells, shape (n_columns, n_factors, d)."""
-        stacked = np.stack([self.sorted(factor).reshape(-1, self.length) for factor in factors], axis=1)
-        return self._added(stacked @ rows.reshape(-1, self.length, rows.shape[1]))
-
-    def _added(self, parts: Array) -> Array:
-        """Add up the pieces of each column."""
-        if (self.pieces == 1).all():
-            return parts
-        total = np.zeros((len(self.pieces), *parts.shape[1:]), like=parts)
-        filled = np.flatnonzero(self.pieces)
-        if self.pieces.max(initial=0) <= 1:
-            total[filled] = parts
-        else:
-            total[filled] = np.add.reduceat(parts, (np.cumsum(self.pieces) - self.pieces)[filled])
-        return total
 
 
 class FormSums(NamedTuple):
@@ -125,8 +61,7 @@ class _ColumnCells(NamedTuple):
 
     which: Any
     group: Indices
-    by_column: _ByColumn
-    rows: Array
+    by_column: ByColumn
     n_columns: int
 
     @classmethod
@@ -137,9 +72,8 @@ class _ColumnCells(NamedTuple):
         which: Any = slice(None) if has_all else np.flatnonzero(np.isin(incomplete.cell_columns, columns))
         j = incomplete.cell_columns[which]
         group = j if has_all else np.searchsorted(columns, j)
-        by_column = _ByColumn.of(group, n)
-        rows = take_rows(incomplete.center, by_column.sorted(incomplete.cell_rows[which]))
-        return cls(which, group, by_column, rows, n)
+        cell_rows = incomplete.cell_rows[which]
+        return cls(which, group, by_column(group, n, incomplete.center, cell_rows, incomplete.in_loops), n)
 
     def total(self, values: Array) -> Array:
         """Return the sum of values of the cells of each column."""
@@ -169,30 +103,31 @@ def column_sums(
 
 def form_sums(terms: CellTerms, cells: _ColumnCells, weights: Array, moving_shares: Array) -> FormSums:
     """Add up the form of each column (Lemma 8 (a))."""
-    which, by_column, rows = cells.which, cells.by_column, cells.rows
+    which = cells.which
     weights, j = weights[which], terms.incomplete.cell_columns[which]
     # Roots first and squares last, so that nothing underflows that a sum of weights then enlarges (F9).
     root = np.sqrt(weights)
     product, curvature = np.sqrt(2.0 * (1.0 + 1.0 / moving_shares[j])) / root, np.sqrt(0.5) / root
     along = np.hypot(product * terms.product_row[which], curvature * terms.curvature_row[which])
     across = (product * terms.product_cell[which]) ** 2 + (curvature * terms.curvature_cell[which]) ** 2
-    scaled_rows = rows * by_column.sorted(terms.generator_row[which] / root)[:, None]
-    scaled_cells = terms.generator_cell[which] / root
+    scaled_rows, scaled_cells = terms.generator_row[which] / root, terms.generator_cell[which] / root
+    generator_rows, other_rows = cells.by_column.forms(scaled_rows, along)
+    (generator_cross,) = cells.by_column.sums((scaled_rows, scaled_cells))
     row_parts = terms.generator_row, terms.product_row, terms.curvature_row
     return FormSums(
         row_counts=np.column_stack([cells.total(part[which] != 0.0) for part in row_parts]),
         weights=cells.total(weights),
-        generator_rows=by_column.forms(scaled_rows),
-        generator_cross=by_column.sums(scaled_rows, scaled_cells)[:, 0],
+        generator_rows=generator_rows,
+        generator_cross=generator_cross,
         generator_cells=cells.total(scaled_cells * scaled_cells),
-        other_rows=by_column.forms(rows * by_column.sorted(along)[:, None]),
+        other_rows=other_rows,
         other_cells=cells.total(across),
     )
 
 
 def signed_sums(terms: CellTerms, cells: _ColumnCells, inverse: Array, leverages: Leverages) -> SignedSums:
     """Add up what Lemma 8 (b) says of each column: how fast the sign of a cell is lost, how far it is from that."""
-    which, by_column, rows, incomplete = cells.which, cells.by_column, cells.rows, terms.incomplete
+    which, incomplete = cells.which, terms.incomplete
     i, j = incomplete.cell_rows[which], incomplete.cell_columns[which]
     row, cell = terms.generator_row[which], terms.generator_cell[which]
     steepness = up(up(terms.product_row[which] + terms.curvature_row[which]) + np.abs(row))
@@ -202,10 +137,12 @@ def signed_sums(terms: CellTerms, cells: _ColumnCells, inverse: Array, leverages
     beta = np.maximum(near, np.nan_to_num(0.5 * steepness * ratio, nan=0.0, posinf=0.0))
     beta = np.maximum(beta, LEAST_BETA)
     signs = np.copysign(1.0, cell)
+    slopes = signs * terms.weighted_slope[i] * incomplete.cell_radii[which]
+    (curvature_forms,) = cells.by_column.forms(steepness / np.sqrt(beta))
     return SignedSums(
-        vectors=by_column.sums(rows, signs * row, signs * terms.weighted_slope[i] * incomplete.cell_radii[which]),
+        vectors=np.stack(cells.by_column.sums((signs * row, None), (slopes, None)), axis=1),
         generator_cells=cells.total(np.abs(cell)),
-        curvature_forms=by_column.forms(rows * by_column.sorted(steepness / np.sqrt(beta))[:, None]),
+        curvature_forms=curvature_forms,
         sign_slack=cells.total(up(beta - near)),
     )
 

@@ -15,12 +15,22 @@ from ipub.certificates.slope.incomplete_rows import IncompleteRowArrays, Incompl
 from ipub.certificates.slope.move_sets import MoveSet
 from ipub.certificates.slope.prices import choose_prices
 from ipub.certificates.slope.summed_cells import CellSums, SummedCells, TuningChoices, summed_cells, sums_of_cells
+from ipub.compiled import MANY_CELLS
 from ipub.engine import Block, Reads, reads
-from ipub.engine.ops import take_rows, weighted_gram
+from ipub.engine.ops import take_rows, weighted_grams
 from ipub.linalg import rounded_up
 from ipub.losses import Loss
 from ipub.problem import Problem
-from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.rounding import (
+    Array,
+    down,
+    midpoint_and_radius,
+    overflow_means_unbounded,
+    round_in_loops,
+    sum_error,
+    sum_upper,
+    up,
+)
 from ipub.solvers import Solution
 from ipub.uncertainty import CellMoves, Uncertainty, WrongLabels
 
@@ -177,6 +187,7 @@ def linearize(
         problem.uncertainty,
         problem.wrong_labels,
         problem.cells,
+        in_loops=rows.n_rows * rows.n_features >= MANY_CELLS,
     )
     incomplete: IncompleteRows | None = None
     cells: CellTerms | SummedCells
@@ -321,7 +332,9 @@ def _lay_over_jumps(
     slope[jumps], slope_radius[jumps] = np.where(has_cells, 0.0, sloping), 0.0
 
 
-def _line_sums(block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels) -> tuple[LineSums, WrongLabelRows]:
+def _line_sums(
+    block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels, in_loops: bool
+) -> tuple[LineSums, WrongLabelRows]:
     """Return what a block adds to the sums over all rows, and its rows of wrong labels."""
     X, weight = block.center, block.weight
     middle, half = loss.derivative_midpoint_and_radius(block.y, lines.at.score_lower, lines.at.score_upper)
@@ -334,9 +347,10 @@ def _line_sums(block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels) -> t
     jump_rows = X[at_jump] * derivative_radius[at_jump, None]
     move, slopes = up(lines.row_move + lines.cell_move), (lines.least_slope, lines.greatest_slope)
     wrong_sums, wrong_rows = wrong_label_parts(block, loss, lines.at, move, slopes, wrong)
+    gram, slope_radius_form = weighted_grams(X, slope, slope_radius, in_loops=in_loops)
     sums = LineSums(
-        gram=weighted_gram(X, slope),
-        slope_radius_form=weighted_gram(X, slope_radius),
+        gram=gram,
+        slope_radius_form=slope_radius_form,
         gradient=(weight * middle) @ X,
         gradient_size=block.column_sizes(weight * middle),
         derivative_error=block.column_sizes(weight * half),
@@ -365,9 +379,13 @@ class _Task(NamedTuple):
     uncertainty: Uncertainty
     wrong_labels: WrongLabels
     cells: CellMoves
+    in_loops: bool
+    """Whether compiled loops are used, where these exist."""
 
     def lines(self, block: Block) -> _Lines:
         """Lay a line through the derivative of each row of a block."""
+        if self.in_loops:
+            round_in_loops()
         return row_lines(
             block, self.loss, self.solution, self.moves, self.move_limits, self.everywhere, self.uncertainty
         )
@@ -377,7 +395,7 @@ class _Task(NamedTuple):
 def _kept_cells_pass(block: Block, task: _Task) -> tuple[LineSums, KeptRows]:
     """Sum over the rows of a block, and gather those with uncertain cells."""
     lines = task.lines(block)
-    sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels)
+    sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels, task.in_loops)
     return sums, KeptRows(wrong_labels, _incomplete_rows(block, lines, task.total_weight))
 
 
@@ -385,8 +403,9 @@ def _kept_cells_pass(block: Block, task: _Task) -> tuple[LineSums, KeptRows]:
 def _summed_cells_pass(block: Block, task: _Task, tuning: TuningChoices) -> tuple[SummedPass, WrongLabelRows]:
     """Sum over the rows of a block and over its uncertain cells."""
     lines = task.lines(block)
-    sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels)
-    incomplete = IncompleteRows.of(_incomplete_rows(block, lines, task.total_weight), (), task.cells)
+    sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels, task.in_loops)
+    arrays = _incomplete_rows(block, lines, task.total_weight)
+    incomplete = IncompleteRows.of(arrays, (), task.cells, task.in_loops)
     terms = cell_terms(incomplete, task.loss, task.solution.w, task.move_limits)
     return SummedPass(sums, sums_of_cells(terms, tuning)), wrong_labels
 
