@@ -31,8 +31,9 @@ LEAST_ROWS = 20
 """Rows for each column that the chosen width must have near their jumps."""
 TRAINING_WIDTH = 0.05
 """Width of the smoothed loss of tilted models, over the width that curvature is measured with."""
-NEWTON_STEPS, HALVINGS = 8, 3
-"""Steps to a tilted model, and how often one is halved, at most: any model is valid."""
+NEWTON_STEPS, HALVINGS, FLAT = 12, 5, 0.5
+"""Steps to a tilted model, how often one is halved, at most, and the share of the slope at its start that is flat
+enough: any model is valid."""
 MOST_FOLLOWED = 4
 """Directions that the dual point may follow, at most: each costs the rows near their jump."""
 ANSWERS = (0.6, 1.0)
@@ -44,7 +45,7 @@ STEPS_BACK = (0.6, 0.85, 1.1)
 PRICE = 0.25
 """What freeing an incomplete row costs, over its norm times the spread of gradients over lambda."""
 SETTLED = 1e-3
-"""A tilted model is trained when its gradient is at most this fraction of the tilt."""
+"""A tilted model is trained when a step is about this fraction of the way there."""
 TILTS = np.array([0.7, 0.85, 1.0, 1.2, 1.4])
 """Multiples of the tilt at which a half-ball is evaluated: they cost nothing."""
 
@@ -155,15 +156,30 @@ class TiltedSearch:
         """Train a tilted model, and return the least bound of half-balls near it."""
         way = tilt * direction
         trained = self._tilted_model(tilt * x, self.w + way, way)
-        best = np.inf
+        best, chosen = np.inf, None
         for share in STEPS_BACK:
             ball = self._half_ball(trained.w - share * way, trained)
             found = np.inf if ball is None else self._least_upper(ball, x, tilt)
             if not found < best:
                 break
-            best = found
-            self.spread = ball.spread if ball is not None else self.spread
+            best, chosen = found, ball
+        if chosen is None:
+            return np.inf
+        kept, start = self.following, chosen
+        for following in self._followings(start):
+            self.following = following
+            ball = self._half_ball(start.c, trained)
+            found = np.inf if ball is None else self._least_upper(ball, x, tilt)
+            if ball is not None and found < best:
+                best, chosen, kept = found, ball, following
+        self.following, self.spread = kept, chosen.spread
         return best
+
+    def _followings(self, ball: TiltedHalfBall) -> list[_Following]:
+        """Return directions that the dual point may follow, given what gradients a half-ball has."""
+        changes = np.abs(self.axes) @ ball.box + np.abs(ball.vectors @ self.axes.T).sum(axis=0)
+        reach = changes / (self.problem.penalty.lam + np.maximum(self.curvatures, 0.0))
+        return [_Following(self.axes[:k], answer * reach[:k]) for k in range(1, len(reach) + 1) for answer in ANSWERS]
 
     def _least_upper(self, ball: TiltedHalfBall, x: Array, tilt: float) -> float:
         distance = 0.0
@@ -179,17 +195,13 @@ class TiltedSearch:
         ball = self._half_ball(self.w, model)
         if ball is None:
             return
-        changes = np.abs(self.axes) @ ball.box + np.abs(ball.vectors @ self.axes.T).sum(axis=0)
-        reach = changes / (lam + np.maximum(self.curvatures, 0.0))
-        chosen, self.spread = self.following, ball.spread
-        least = ball.eps + ball.spread**2 / (4.0 * lam)
-        for k in range(1, len(reach) + 1):
-            for answer in ANSWERS:
-                self.following = _Following(self.axes[:k], answer * reach[:k])
-                ball = self._half_ball(self.w, model)
-                size = np.inf if ball is None else ball.eps + ball.spread**2 / (4.0 * lam)
-                if ball is not None and size < least:
-                    chosen, self.spread, least = self.following, ball.spread, size
+        chosen, least, self.spread = self.following, ball.eps + ball.spread**2 / (4.0 * lam), ball.spread
+        for following in self._followings(ball):
+            self.following = following
+            ball = self._half_ball(self.w, model)
+            size = np.inf if ball is None else ball.eps + ball.spread**2 / (4.0 * lam)
+            if ball is not None and size < least:
+                chosen, least, self.spread = following, size, ball.spread
         self.following = chosen
 
     def _half_ball(self, c: Array, trained: _TiltedModel) -> TiltedHalfBall | None:
@@ -201,36 +213,32 @@ class TiltedSearch:
     def _tilted_model(self, linear: Array, start: Array, way: Array) -> _TiltedModel:
         """Minimise the objective of the center minus ``linear.w``, about, by Newton steps.
 
-        Incomplete rows have the middle of the derivatives that they may have at ``w - way``.
+        Incomplete rows have the middle of the derivatives that they may have at ``start - way``.
         """
-        problem, d = self.problem, len(start)
-        lam, kappa = problem.penalty.lam_vector(d), problem.penalty.kappa_vector(d)
-        w, best = start, self._tilted_gradient(start, linear, way)
+        penalty, d = self.problem.penalty, len(start)
+        lam, kappa = penalty.lam_vector(d), penalty.kappa_vector(d)
+        w, here = start, self._tilted_gradient(start, linear, start - way)
         for _ in range(NEWTON_STEPS):
-            damping = np.where(lam > 0.0, 0.0, 1e-9 + 1e-6 * np.diag(best.hessian))
-            hessian = best.hessian + np.diag(damping)
-            step = minimise_quadratic(hessian, hessian @ w - best.gradient, lam, kappa, w) - w
-            for _ in range(HALVINGS + 1):
-                there = self._tilted_gradient(w + step, linear, way)
-                if there.distance < best.distance:
+            damping = np.where(lam > 0.0, 0.0, 1e-9 + 1e-6 * np.diag(here.hessian))
+            hessian = here.hessian + np.diag(damping)
+            step = minimise_quadratic(hessian, hessian @ w - here.gradient, lam, kappa, w) - w
+            steepness = abs(here.slope(w, step, lam, kappa))
+            for _ in range(HALVINGS):
+                there = self._tilted_gradient(w + step, linear, start - way)
+                if there.slope(w + step, step, lam, kappa) <= FLAT * steepness:
                     break
                 step = 0.5 * step
-            else:
+            w, here = w + step, there
+            if steepness <= SETTLED**2 * float(linear @ (w - start + way)):
                 break
-            w, best = w + step, there
-            if best.distance <= SETTLED * float(np.linalg.norm(linear)):
-                break
-        pull = -(best.gradient + lam * w)
+        pull = -(here.gradient + lam * w)
         at_zero = np.clip(np.divide(pull, kappa, out=np.zeros(d), where=kappa > 0.0), -1.0, 1.0)
         return _TiltedModel(w, np.where(w == 0.0, at_zero, np.sign(w)))
 
-    def _tilted_gradient(self, w: Array, linear: Array, way: Array) -> _TiltedGradient:
-        problem = self.problem
-        sums = problem.rows.reduce(_training_sums, problem.loss, self.dual_loss, w, w - way, problem.cells)
-        gradient = sums[0] / problem.rows.total_weight - linear
-        low, high = problem.penalty.subdifferential(w)
-        distance = np.maximum(gradient + low, 0.0) + np.minimum(gradient + high, 0.0)
-        return _TiltedGradient(gradient, sums[1] / problem.rows.total_weight, float(np.linalg.norm(distance)))
+    def _tilted_gradient(self, w: Array, linear: Array, middles_at: Array) -> _TiltedGradient:
+        problem, total = self.problem, self.problem.rows.total_weight
+        sums = problem.rows.reduce(_training_sums, problem.loss, self.dual_loss, w, middles_at, problem.cells)
+        return _TiltedGradient(sums[0] / total - linear, sums[1] / total)
 
 
 class _TiltedModel(NamedTuple):
@@ -241,11 +249,14 @@ class _TiltedModel(NamedTuple):
 
 
 class _TiltedGradient(NamedTuple):
-    """Gradient and Hessian of the smoothed losses, tilted, and how far the former is from that of an optimum."""
+    """Gradient and Hessian of the smoothed losses at a model, the former tilted."""
 
     gradient: Array
     hessian: Array
-    distance: float
+
+    def slope(self, w: Array, step: Array, lam: Array, kappa: Array) -> float:
+        """Return the slope of the objective along a step that has led to w."""
+        return float((self.gradient + lam * w + kappa * np.where(w == 0.0, np.sign(step), np.sign(w))) @ step)
 
 
 def _is_near(tilt: float, found: dict[float, float], ratio: float) -> bool:
