@@ -27,11 +27,14 @@ from ipub.uncertainty import Uncertainty
 
 WIDTHS = tuple(4.0**-k for k in range(8))
 """Widths of the smoothed loss among which one is chosen to measure curvature near the jumps."""
-LEAST_ROWS = 20
+LEAST_ROWS = 5
 """Rows for each column that the chosen width must have near their jumps."""
-TRAINING_WIDTH = 0.05
-"""Width of the smoothed loss of tilted models, over the width that curvature is measured with."""
-NEWTON_STEPS, HALVINGS, FLAT = 12, 5, 0.5
+NARROW = 0.02
+"""Width of the smoothed loss at the trained model, over the width that curvature is measured with."""
+SMOOTHING = 0.03
+"""What smoothing may add to the residuals of a tilted model, about, over what a half-ball has anyway. A narrower loss
+is harder to train."""
+NEWTON_STEPS, HALVINGS, FLAT = 15, 8, 0.5
 """Steps to a tilted model, how often one is halved, at most, and the share of the slope at its start that is flat
 enough: any model is valid."""
 MOST_FOLLOWED = 4
@@ -42,6 +45,10 @@ FIRST_RATIO, LEAST_RATIO = 1.8, 1.15
 """Ratio of the tilts that are tried first, and the least one."""
 STEPS_BACK = (0.6, 0.85, 1.1)
 """How far the reference is taken back from the tilted model, in units of the way there."""
+USUAL_STEP_BACK = 0.85
+"""The step back that a tilted model is trained for."""
+LEAST_WIDTH = 1e-12
+"""Least width of a smoothed loss."""
 PRICE = 0.25
 """What freeing an incomplete row costs, over its norm times the spread of gradients over lambda."""
 SETTLED = 1e-3
@@ -84,6 +91,8 @@ class TiltedSearch:
         The trained model.
     intercepts : tuple of float
         Bounds of the intercepts of all completions; (0, 0) if there is none.
+    density : float
+        Fraction of the rows near their jump, for each unit of the score.
     dual_loss : Loss
         The smoothed loss of tilted models.
     inverse : array of shape (d, d)
@@ -95,6 +104,7 @@ class TiltedSearch:
     problem: Problem
     w: Array
     intercepts: tuple[float, float]
+    density: float
     dual_loss: Loss
     inverse: Array
     curvatures: Array
@@ -123,8 +133,9 @@ class TiltedSearch:
         if problem.penalty.n_free:
             low, high = certificate.score_bounds(np.eye(d)[-1:])[0]
             intercepts = float(low), float(high)
+        density = float(counts[WIDTHS.index(width)]) / (problem.rows.n_rows * width)
         return cls(
-            problem, w, intercepts, problem.loss.smoothed(TRAINING_WIDTH * width),
+            problem, w, intercepts, density, problem.loss.smoothed(NARROW * width),
             np.linalg.inv(hessian + np.diag(lam)), values[::-1][:MOST_FOLLOWED], vectors.T[::-1][:MOST_FOLLOWED],
         )  # fmt: skip
 
@@ -155,7 +166,7 @@ class TiltedSearch:
     def _at_tilt(self, x: Array, direction: Array, tilt: float) -> float:
         """Train a tilted model, and return the least bound of half-balls near it."""
         way = tilt * direction
-        trained = self._tilted_model(tilt * x, self.w + way, way)
+        trained = self._tilted_model(tilt * x, self.w + way, USUAL_STEP_BACK * way)
         best, chosen = np.inf, None
         for share in STEPS_BACK:
             ball = self._half_ball(trained.w - share * way, trained)
@@ -203,6 +214,8 @@ class TiltedSearch:
             if ball is not None and size < least:
                 chosen, least, self.spread = following, size, ball.spread
         self.following = chosen
+        width = float(np.sqrt(SMOOTHING * least / max(self.density, 1e-12)))
+        self.dual_loss = self.problem.loss.smoothed(min(max(width, LEAST_WIDTH), WIDTHS[0]))
 
     def _half_ball(self, c: Array, trained: _TiltedModel) -> TiltedHalfBall | None:
         directions, reach = self.following or _Following(self.axes[:0], np.zeros(0))
@@ -228,6 +241,8 @@ class TiltedSearch:
                 if there.slope(w + step, step, lam, kappa) <= FLAT * steepness:
                     break
                 step = 0.5 * step
+            else:
+                break
             w, here = w + step, there
             if steepness <= SETTLED**2 * float(linear @ (w - start + way)):
                 break
