@@ -34,8 +34,8 @@ NARROW = 0.02
 SMOOTHING = 0.03
 """What smoothing may add to the residuals of a tilted model, about, over what a half-ball has anyway. A narrower loss
 is harder to train."""
-NEWTON_STEPS, HALVINGS, FLAT = 15, 8, 0.5
-"""Steps to a tilted model, how often one is halved, at most, and the share of the slope at its start that is flat
+NEWTON_STEPS, HALVINGS, FLAT = 6, 5, 0.5
+"""Steps to the model of a smoothed loss, how often one is halved, at most, and the share of the slope at its start that is flat
 enough: any model is valid."""
 MOST_FOLLOWED = 4
 """Directions that the dual point may follow, at most: each costs the rows near their jump."""
@@ -51,6 +51,8 @@ LEAST_WIDTH = 1e-12
 """Least width of a smoothed loss."""
 PRICE = 0.25
 """What freeing an incomplete row costs, over its norm times the spread of gradients over lambda."""
+SHRINK = 4.0
+"""Ratio of the widths of successive smoothed losses."""
 SETTLED = 1e-3
 """A tilted model is trained when a step is about this fraction of the way there."""
 TILTS = np.array([0.7, 0.85, 1.0, 1.2, 1.4])
@@ -93,8 +95,8 @@ class TiltedSearch:
         Bounds of the intercepts of all completions; (0, 0) if there is none.
     density : float
         Fraction of the rows near their jump, for each unit of the score.
-    dual_loss : Loss
-        The smoothed loss of tilted models.
+    widths : tuple of float
+        Of the smoothed losses of tilted models, the widest first.
     inverse : array of shape (d, d)
         About that of the curvature near the jumps, with the penalty.
     curvatures, axes : arrays of shape (k,) and (k, d)
@@ -105,7 +107,7 @@ class TiltedSearch:
     w: Array
     intercepts: tuple[float, float]
     density: float
-    dual_loss: Loss
+    widths: tuple[float, ...]
     inverse: Array
     curvatures: Array
     axes: Array
@@ -135,7 +137,7 @@ class TiltedSearch:
             intercepts = float(low), float(high)
         density = float(counts[WIDTHS.index(width)]) / (problem.rows.n_rows * width)
         return cls(
-            problem, w, intercepts, density, problem.loss.smoothed(NARROW * width),
+            problem, w, intercepts, density, (width, NARROW * width),
             np.linalg.inv(hessian + np.diag(lam)), values[::-1][:MOST_FOLLOWED], vectors.T[::-1][:MOST_FOLLOWED],
         )  # fmt: skip
 
@@ -201,7 +203,7 @@ class TiltedSearch:
 
     def _choose_following(self) -> None:
         """Choose what the dual point follows: what makes the half-ball at the trained model smallest."""
-        lam, model = self.problem.penalty.lam, _TiltedModel(self.w, np.sign(self.w))
+        lam, model = self.problem.penalty.lam, _TiltedModel(self.w, np.sign(self.w), self.problem.loss.smoothed(self.widths[-1]))
         self.following = _Following(self.axes[:0], np.zeros(0))
         ball = self._half_ball(self.w, model)
         if ball is None:
@@ -215,52 +217,71 @@ class TiltedSearch:
                 chosen, least, self.spread = following, size, ball.spread
         self.following = chosen
         width = float(np.sqrt(SMOOTHING * least / max(self.density, 1e-12)))
-        self.dual_loss = self.problem.loss.smoothed(min(max(width, LEAST_WIDTH), WIDTHS[0]))
+        widest, narrowest = self.widths[0], max(width, LEAST_WIDTH)
+        n_widths = 1 + max(0, int(np.ceil(np.log(widest / narrowest) / np.log(SHRINK))))
+        self.widths = tuple(np.geomspace(max(widest, narrowest), narrowest, n_widths).tolist())
 
     def _half_ball(self, c: Array, trained: _TiltedModel) -> TiltedHalfBall | None:
         directions, reach = self.following or _Following(self.axes[:0], np.zeros(0))
         price = PRICE * self.spread / self.problem.penalty.lam
-        at = Reference(c, trained.w, self.dual_loss, trained.signs, directions, reach, price)
+        at = Reference(c, trained.w, trained.dual_loss, trained.signs, directions, reach, price)
         return TiltedHalfBall.of(self.problem, at)
 
     def _tilted_model(self, linear: Array, start: Array, way: Array) -> _TiltedModel:
-        """Minimise the objective of the center minus ``linear.w``, about, by Newton steps.
+        """Minimise the objective of the center minus ``linear.w``, about, by Newton steps with narrower and narrower
+        smoothed losses; the best of their models counts.
 
         Incomplete rows have the middle of the derivatives that they may have at ``start - way``.
         """
         penalty, d = self.problem.penalty, len(start)
         lam, kappa = penalty.lam_vector(d), penalty.kappa_vector(d)
-        w, here = start, self._tilted_gradient(start, linear, start - way)
+        w, best, least = start, None, np.inf
+        for width in self.widths:
+            loss = self.problem.loss.smoothed(width)
+            w, here = self._newton(loss, linear, w, start - way)
+            low, high = penalty.subdifferential(w)
+            left = np.maximum(here.gradient + low, 0.0) + np.minimum(here.gradient + high, 0.0)
+            cost = self.density * width**2 / 6.0 + float(left @ left) / (4.0 * penalty.lam)
+            if cost < least or best is None:
+                pull = np.divide(-(here.gradient + lam * w), kappa, out=np.zeros(d), where=kappa > 0.0)
+                signs = np.where(w == 0.0, np.clip(pull, -1.0, 1.0), np.sign(w))
+                best, least = _TiltedModel(w, signs, loss), cost
+        return best or _TiltedModel(start, np.sign(start), self.problem.loss)
+
+    def _newton(self, loss: Loss, linear: Array, w: Array, middles_at: Array) -> tuple[Array, _TiltedGradient]:
+        """Take a few Newton steps towards the model of a smoothed loss."""
+        penalty, d = self.problem.penalty, len(w)
+        lam, kappa = penalty.lam_vector(d), penalty.kappa_vector(d)
+        here = self._tilted_gradient(loss, w, linear, middles_at)
         for _ in range(NEWTON_STEPS):
             damping = np.where(lam > 0.0, 0.0, 1e-9 + 1e-6 * np.diag(here.hessian))
             hessian = here.hessian + np.diag(damping)
             step = minimise_quadratic(hessian, hessian @ w - here.gradient, lam, kappa, w) - w
             steepness = abs(here.slope(w, step, lam, kappa))
             for _ in range(HALVINGS):
-                there = self._tilted_gradient(w + step, linear, start - way)
+                there = self._tilted_gradient(loss, w + step, linear, middles_at)
                 if there.slope(w + step, step, lam, kappa) <= FLAT * steepness:
                     break
                 step = 0.5 * step
             else:
                 break
             w, here = w + step, there
-            if steepness <= SETTLED**2 * float(linear @ (w - start + way)):
+            if steepness <= SETTLED**2 * abs(float(linear @ (w - middles_at))):
                 break
-        pull = -(here.gradient + lam * w)
-        at_zero = np.clip(np.divide(pull, kappa, out=np.zeros(d), where=kappa > 0.0), -1.0, 1.0)
-        return _TiltedModel(w, np.where(w == 0.0, at_zero, np.sign(w)))
+        return w, here
 
-    def _tilted_gradient(self, w: Array, linear: Array, middles_at: Array) -> _TiltedGradient:
+    def _tilted_gradient(self, loss: Loss, w: Array, linear: Array, middles_at: Array) -> _TiltedGradient:
         problem, total = self.problem, self.problem.rows.total_weight
-        sums = problem.rows.reduce(_training_sums, problem.loss, self.dual_loss, w, middles_at, problem.cells)
+        sums = problem.rows.reduce(_training_sums, problem.loss, loss, w, middles_at, problem.cells)
         return _TiltedGradient(sums[0] / total - linear, sums[1] / total)
 
 
 class _TiltedModel(NamedTuple):
-    """A model, and a subgradient of the sum of its absolute weights."""
+    """A model, a subgradient of the sum of its absolute weights, and the loss that its dual point is from."""
 
     w: Array
     signs: Array
+    dual_loss: Loss
 
 
 class _TiltedGradient(NamedTuple):
