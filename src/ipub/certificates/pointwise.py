@@ -229,6 +229,8 @@ class PointwiseBounds(RetrainingBounds):
         tilted = None
         if searched is None and effort > 0.0 and has_tilts(training.problem):
             tilted = TiltedSearch.of(training.problem, training.solution, certificate)
+            if tilted is not None:
+                tilted.narrow_intercepts(effort)
         if not no_trends(training.problem):
             first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
         for k, x in enumerate(X):

@@ -41,7 +41,7 @@ MOST_FOLLOWED = 4
 """Directions that the dual point may follow, at most: each costs the rows near their jump."""
 ANSWERS = (0.6, 1.0)
 """How much of a change of the gradient along a followed direction is answered by the dual point."""
-FIRST_RATIO, LEAST_RATIO = 1.8, 1.15
+FIRST_RATIO, LEAST_RATIO = 1.8, 1.04
 """Ratio of the tilts that are tried first, and the least one."""
 STEPS_BACK = (0.6, 0.85, 1.1)
 """How far the reference is taken back from the tilted model, in units of the way there."""
@@ -51,6 +51,8 @@ LEAST_WIDTH = 1e-12
 """Least width of a smoothed loss."""
 PRICE = 0.25
 """What freeing an incomplete row costs, over its norm times the spread of gradients over lambda."""
+ROUNDS_OF_INTERCEPTS = 2
+"""How often bounds of the intercepts are narrowed by half-balls that use them."""
 SHRINK = 4.0
 """Ratio of the widths of successive smoothed losses."""
 SETTLED = 1e-3
@@ -164,6 +166,16 @@ class TiltedSearch:
                 break
             tilt = untried[0]
         return min(known, *found.values()) if found else known
+
+    def narrow_intercepts(self, seconds: float) -> None:
+        """Narrow the bounds of the intercepts: scores of the row that has an intercept alone."""
+        if not self.problem.penalty.n_free:
+            return
+        alone = np.eye(len(self.w))[-1]
+        for _ in range(ROUNDS_OF_INTERCEPTS):
+            low, high = self.intercepts
+            low = -self.score_upper(-alone, -low, 0.5 * seconds / ROUNDS_OF_INTERCEPTS)
+            self.intercepts = low, self.score_upper(alone, high, 0.5 * seconds / ROUNDS_OF_INTERCEPTS)
 
     def _at_tilt(self, x: Array, direction: Array, tilt: float) -> float:
         """Train a tilted model, and return the least bound of half-balls near it."""
