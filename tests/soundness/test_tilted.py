@@ -50,8 +50,8 @@ def draw_reference(rng: Generator, w: np.ndarray, lam: float) -> Reference:
     return Reference(
         dual_w + 10.0 ** rng.uniform(-3, 0) * rng.normal(size=d),
         dual_w,
-        LOSSES["hinge"].smoothed(10.0 ** rng.uniform(-4, 0)),
         rng.uniform(-1.0, 1.0, size=d),
+        LOSSES["hinge"].smoothed(10.0 ** rng.uniform(-4, 0)),
         rng.normal(size=(k, d)),
         10.0 ** rng.uniform(-2, 0, size=k),
         float(rng.choice([0.0, 0.0, 0.003, 0.1, np.inf]) / lam),
@@ -106,7 +106,9 @@ def brackets(case: Case, at: Reference, ball: TiltedHalfBall, table: np.ndarray,
 def extreme_positions(case: Case, at: Reference, direction: np.ndarray) -> np.ndarray:
     """Return ends of the cells that move the gradient along a direction, some of them by the row's derivative."""
     in_row, columns, _, _ = case.matrix.cells(slice(0, len(case.y)))
-    slope = np.where(case.y * (case.extended(case.matrix.center_rows(slice(0, len(case.y)))) @ at.c) < 1.0, -case.y, 0.0)
+    slope = np.where(
+        case.y * (case.extended(case.matrix.center_rows(slice(0, len(case.y)))) @ at.c) < 1.0, -case.y, 0.0
+    )
     along = np.where(slope[in_row] != 0.0, slope[in_row] * direction[columns], -case.y[in_row] * at.c[columns])
     return np.where(along >= 0.0, 1.0, -1.0)
 
@@ -133,7 +135,7 @@ def test_no_completion_has_a_larger_bracket_than_all_together(penalty, intercept
         assert found <= said * (1.0 + 1e-9) + 1e-12
         nearest.append(found / said)
     assert n_following > 10
-    assert n_free_rows > 10
+    assert n_free_rows > 5
     assert max(nearest) > 0.9
 
 
@@ -203,7 +205,7 @@ def test_searched_bounds_are_narrower_than_the_half_ball_and_hold(penalty, inter
     bounds = with_effort(certificate, 0.3).score_bounds(case.X_test, training)
     assert (bounds[:, 0] >= before[:, 0]).all()
     assert (bounds[:, 1] <= before[:, 1]).all()
-    assert np.ptp(bounds, axis=1).sum() < (0.9 if intercept else 0.7) * np.ptp(before, axis=1).sum()
+    assert np.ptp(bounds, axis=1).sum() < (0.6 if intercept else 0.8) * np.ptp(before, axis=1).sum()
     for _ in range(3):
         model = retrain(case, place(case.matrix, rng.choice([-1.0, 1.0], size=case.matrix.n_uncertain)))
         assert (bounds[:, 0] <= model.highest).all()

@@ -162,14 +162,16 @@ def _capacity(followed: Array, box: Array, vectors: Array, shifts: Array) -> Arr
     of_vectors = sum_upper(np.maximum(np.abs(low), np.abs(high)).sum(axis=0), len(vectors) + 1)
     least = up(sum_upper(np.abs(followed) @ box, len(box) + 1) + of_vectors)
     answered = -np.einsum("kj,kj->k", followed, shifts) / np.maximum(np.einsum("kj,kj->k", followed, followed), 1e-300)
-    return np.maximum(least, np.nan_to_num(answered, nan=0.0))
+    capacity: Array = np.maximum(least, np.nan_to_num(answered, nan=0.0))
+    return capacity
 
 
 def _sum_norm_upper(vectors: Array) -> float:
     """Bound ``abs(sum_i xi_i z_i)`` over all ``abs(xi_i) <= 1``.
 
-    By Cauchy and Schwarz its square is at most ``sum_i o_i`` times the greatest eigenvalue of ``sum_i z_i z_i^T / o_i``,
-    for any positive weights o; several are tried, and the norm of the vector of all absolute sums.
+    By Cauchy and Schwarz its square is at most ``sum_i o_i`` times the greatest eigenvalue of
+    ``sum_i z_i z_i^T / o_i``, for any positive weights o; several are tried, and the norm of the vector of all absolute
+    sums.
     """
     sizes = np.linalg.norm(vectors, axis=1)
     best = float(norm_upper(sum_upper(np.abs(vectors).sum(axis=0), len(vectors) + 1)))
@@ -195,4 +197,5 @@ def _better_weights(vectors: Array, weights: Array, form: Array) -> Array:
     shape = (np.maximum(values, 0.0) / values[-1]) ** 6
     along = np.sqrt(np.einsum("ij,j->i", (vectors @ axes) ** 2, shape))
     mixed = 0.5 * weights / weights.sum() + 0.5 * along / along.sum()
-    return np.maximum(mixed, 1e-12 * mixed.max())
+    better: Array = np.maximum(mixed, 1e-12 * mixed.max())
+    return better

@@ -28,10 +28,10 @@ class Reference(NamedTuple):
     c : array of shape (d,)
         The reference.
     dual_w : array of shape (d,)
-    dual_loss : Loss
-        The dual coordinate of a row is ``-dual_loss.derivative(y, x.dual_w)``.
     signs : array of shape (d,)
         Numbers in [-1, 1]: the dual point of the l1 penalty.
+    dual_loss : Loss
+        The dual coordinate of a row is ``-dual_loss.derivative(y, x.dual_w)``.
     followed : array of shape (k, d)
         Directions in which the dual point follows the completion.
     reach : array of shape (k,)
@@ -42,8 +42,8 @@ class Reference(NamedTuple):
 
     c: Array
     dual_w: Array
-    dual_loss: Loss
     signs: Array
+    dual_loss: Loss
     followed: Array
     reach: Array
     price: float
@@ -120,9 +120,7 @@ class _FollowingRows(NamedTuple):
     """The residual is at most ``paid + paid_change * sum_k shares_k eta_k``."""
 
 
-def _following_rows(
-    block: Block, loss: Loss, at: Reference, scores: ScoreRanges, dual_score: Array
-) -> _FollowingRows:
+def _following_rows(block: Block, loss: Loss, at: Reference, scores: ScoreRanges, dual_score: Array) -> _FollowingRows:
     """Choose the complete rows near their jump: the residual is convex in the dual coordinate, so below its chord."""
     jump = loss.jump_at(block.y)
     k = len(at.followed)
