@@ -19,6 +19,7 @@ from mutants import (
     ruled_out_scores,
     slopes,
     sparse,
+    tilted,
 )
 from mutants.entry import Mutant
 
@@ -39,4 +40,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *conditional_intervals.MUTANTS,
     *dask.MUTANTS,
     *sparse.MUTANTS,
+    *tilted.MUTANTS,
 )
