@@ -9,6 +9,7 @@ BRACKETS = f"{SOUND}::test_no_completion_has_a_larger_bracket_than_all_together"
 CERTAIN = f"{SOUND}::test_without_uncertain_cells_the_bracket_is_that_of_the_table"
 EXACT = f"{SOUND}::test_no_exact_model_has_a_higher_score_than_any_reference_allows"
 SEARCHED = f"{SOUND}::test_searched_bounds_are_narrower_than_the_half_ball_and_hold"
+SPREAD = f"{SOUND}::test_what_is_left_of_a_change_of_the_gradient_is_within_the_spread"
 NORM = f"{SOUND}::test_the_norm_of_sums_of_vectors_is_bounded"
 REFUSED = f"{SOUND}::test_missing_categories_and_uncertain_labels_are_refused"
 OVERFLOW = f"{SOUND}::test_what_overflows_bounds_nothing_and_too_many_free_rows_are_refused"
@@ -118,7 +119,7 @@ MUTANTS = (
         "half_ball",
         "moved = sources + ratios @ shifts",
         "moved = sources + 2.0 * ratios @ shifts",
-        BRACKETS,
+        SPREAD,
     ),
     mutant("free rows are no source", "half_ball", "np.vstack([np.diag(box), vectors])", "np.diag(box)", BRACKETS),
     mutant(

@@ -239,6 +239,24 @@ def test_the_norm_of_sums_of_vectors_is_bounded():
         assert largest * (1.0 - 1e-12) <= found <= 2.0 * largest
 
 
+def test_what_is_left_of_a_change_of_the_gradient_is_within_the_spread():
+    nearest = []
+    for number in range(30):
+        rng = np.random.default_rng([15, number])
+        case = draw(rng, d=1 if number % 2 else 3, intercept=number % 4 >= 2)
+        at = draw_reference(rng, train(case.problem, tol=1e-6).w, case.penalty.lam)
+        ball = TiltedHalfBall.of(case.problem, at._replace(price=0.0))
+        d = len(at.c) - case.penalty.n_free
+        ends = rng.choice([-1.0, 1.0], size=(200, len(ball.box))) * ball.box
+        e = ends + rng.choice([-1.0, 1.0], size=(200, len(ball.vectors))) @ ball.vectors
+        left = e + (e @ ball.followed.T / ball.capacity) @ ball.shifts
+        largest = np.linalg.norm(left[:, :d], axis=1).max()
+        assert largest <= ball.spread * (1.0 + 1e-12)
+        assert (np.abs(left[:, d:]).max(axis=0, initial=0.0) <= ball.free_spread * (1.0 + 1e-12)).all()
+        nearest.append(largest / ball.spread)
+    assert max(nearest) > 0.99
+
+
 def test_what_overflows_bounds_nothing_and_too_many_free_rows_are_refused(monkeypatch):
     rng = np.random.default_rng(9)
     case = draw(rng)
