@@ -301,8 +301,8 @@ def test_signs_beyond_one_count_as_one():
     assert bounds[0] == bounds[1]
 
 
-def test_a_bound_of_a_table_of_whole_numbers_is_not_below_the_exact_one():
-    """Without uncertain cells, and with the model and its dual point, the bound is nearly exact: rounding decides."""
+def test_a_bound_of_a_certain_table_is_not_below_the_exact_one():
+    """Without uncertain cells the bound is exact but for rounding."""
     for number in range(30):
         rng = np.random.default_rng([14, number])
         n, d = int(rng.integers(3, 30)), int(rng.integers(1, 4))
@@ -319,7 +319,8 @@ def test_a_bound_of_a_table_of_whole_numbers_is_not_below_the_exact_one():
         c = rng.normal(size=d)
         at = Reference(c, 10.0 * c, np.zeros(d), LOSSES["hinge"], np.zeros((0, d)), np.zeros(0), np.inf)
         x, t = case.X_test[0], 10.0 ** rng.uniform(-3, 3)
-        found = rational(TiltedHalfBall.of(case.problem, at).score_upper(x, t))
+        ball = TiltedHalfBall.of(case.problem, at)
+        found = rational(ball.score_upper(x, t))
         exact_c, exact_x, exact_t, exact_lam = rationals(c), rationals(x), rational(t), rational(lam)
         g = [exact_lam * each for each in exact_c]
         eps = fmpq(0)
@@ -329,6 +330,8 @@ def test_a_bound_of_a_table_of_whole_numbers_is_not_below_the_exact_one():
             eps += max(-z, fmpq(0)) / n if is_on else max(z, fmpq(0)) / n
             if is_on:
                 g = [each - rational(label) * value / n for each, value in zip(g, rationals(row), strict=True)]
+        for each, computed, error in zip(g, ball.gradient, ball.box, strict=True):
+            assert abs(each - rational(computed)) <= rational(error)
         off = [each - exact_t * value for each, value in zip(g, exact_x, strict=True)]
         exact = exact_dot(exact_x, exact_c) + (eps + exact_dot(off, off) / (4 * exact_lam)) / exact_t
         assert found >= exact
