@@ -42,7 +42,7 @@ ALL = (
 )
 PAGE = "page"
 NOT_ON_PAGE = ("device",)
-WITH_OPTIONS = ("useful", "parquet", "dask", "sparse", "device")
+WITH_OPTIONS = ("pointwise", "useful", "parquet", "dask", "sparse", "device")
 
 
 def main() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
+
 import numpy as np
 from rich.console import Console
 
@@ -15,13 +18,20 @@ N_TEST = 5
 """The first of the test rows of `benchmarks.tightness`."""
 
 
-def run(console: Console) -> None:
+def run(console: Console, options: Sequence[str] = ()) -> None:
+    """Measure all settings, or with ``--loss``, ``--data`` and ``--lambda`` those that have these values."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks pointwise")
+    parser.add_argument("--loss")
+    parser.add_argument("--data")
+    parser.add_argument("--lambda", type=float, dest="lam")
+    wanted = {name: value for name, value in vars(parser.parse_args(options)).items() if value is not None}
     title = f"pointwise: certified / attained width of the score over the same {N_TEST} test rows"
     measured = ("tight, median", "pointwise, median", "worst row", "target", "s / row", "trainings / row")
     lines = Lines(console, title, *COLUMNS, *measured)
     for settings in SETTINGS.values():
         for setting in settings:
-            if setting.pointwise_target is not None:
+            is_wanted = all(getattr(setting, name) == value for name, value in wanted.items())
+            if setting.pointwise_target is not None and is_wanted:
                 _measure(lines, setting, setting.pointwise_target)
 
 

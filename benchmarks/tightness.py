@@ -106,6 +106,10 @@ SETTINGS: dict[str, list[Setting]] = {
             Setting(data, 1.0, 0.001, 0.5, 1.10, target, HINGE_EFFORT, loss="hinge", n_test=6)
             for data, target in (("default", 1.5), ("higgs_51k", 1.1), ("drive_partial", 2.0))
         ),
+        *(
+            Setting(data, 0.1, 0.001, 0.5, INFORMATION, target, loss="hinge", n_test=6)
+            for data, target in (("default", 5.0), ("drive_partial", 8.0))
+        ),
         *(Setting(data, 1.0, 0.01, 0.5, 1.10, loss="hinge", n_test=6) for data in DATA_SETS),
     ],
 }

@@ -21,6 +21,7 @@ from mutants import (
     sign_cases,
     slopes,
     sparse,
+    tilted,
 )
 from mutants.entry import Mutant
 
@@ -43,4 +44,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *conditional_intervals.MUTANTS,
     *dask.MUTANTS,
     *sparse.MUTANTS,
+    *tilted.MUTANTS,
 )

@@ -4,7 +4,8 @@ Where the score of a row provably rises (or falls) with an uncertain cell, whate
 value is found with that cell at its upper (lower) end. So the cell is fixed there, the model is retrained, and the
 same is done with the cells that are left: their box is smaller, so more of them can be decided. What remains in the
 end is a value that a completion attains, and the width of a small certificate. Where there are row sums, scores that no
-model gives are cut off as well.
+model gives are cut off as well. Where the derivative jumps and there are none, half-balls are laid around references
+that are tilted towards the row (Theorem 18).
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.incomplete_rows import IncompleteRows
 from ipub.certificates.slope.linearize import Linearization, linearize
 from ipub.certificates.tight import tight
+from ipub.certificates.tilted.search import TiltedSearch
+from ipub.certificates.tilted.search import unsupported_reason as no_tilts
 from ipub.engine import Block, Rows, View
 from ipub.engine.completions import PositionLayout
 from ipub.linalg import EnclosedInverse, root_form_upper
@@ -43,6 +46,12 @@ EFFORT = 1.0
 
 LEAST_FOR_ENDS = 600.0
 """Seconds for the rows of a call, together, from which on half of them go into ranges that did not prove themselves."""
+
+TILTED = (
+    "Too many rows are near the kink of the loss for row sums: pointwise bounds are from tilted half-balls, which are "
+    "wider."
+)
+"""The note where row sums are missing, and tilted half-balls stand in for them."""
 
 MORE_EFFORT = (
     "Where few cells are missing, pointwise bounds may still close them, if effort times the number of rows is ten "
@@ -70,6 +79,11 @@ def no_trends(problem: Problem) -> str:
             "bounds: 'tight' is used instead."
         )
     return ""
+
+
+def has_tilts(problem: Problem) -> bool:
+    """Whether tilted half-balls stand in for row sums: where the derivative jumps, and some cell is uncertain."""
+    return not problem.loss.is_smooth and problem.rows.count_uncertain() > 0 and not no_tilts(problem)
 
 
 def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:
@@ -212,6 +226,11 @@ class PointwiseBounds(RetrainingBounds):
             by_ends = row_sum_bounds_by_ends(training.problem, training.solution, effort * len(X))
             if by_ends is not None:
                 bounds, searched = _within(bounds, by_ends.ends(X)), by_ends.path
+        tilted = None
+        if searched is None and effort > 0.0 and has_tilts(training.problem):
+            tilted = TiltedSearch.of(training.problem, training.solution, certificate)
+            if tilted is not None:
+                tilted.narrow_intercepts(effort)
         if not no_trends(training.problem):
             first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
         for k, x in enumerate(X):
@@ -220,6 +239,9 @@ class PointwiseBounds(RetrainingBounds):
                 bounds[k, 1] = np.fmin(bounds[k, 1], _highest(first, x, 1.0))
             if searched is not None and effort > 0.0:
                 bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), effort)
+            if tilted is not None and bounds[k, 0] < bounds[k, 1]:
+                bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * effort)
+                bounds[k, 1] = tilted.score_upper(x, bounds[k, 1], 0.5 * effort)
             if progress is not None:
                 progress(k + 1, len(X))
         return bounds
@@ -230,10 +252,11 @@ def pointwise(problem: Problem, solution: Solution) -> Certificate:
     start = tight(problem, solution)
     row_sums = start.part(RowSumBounds)
     can_rule_out = row_sums is not None and row_sums.searched is not None
-    reason = "" if can_rule_out else no_trends(problem)
+    can_tilt = not can_rule_out and has_tilts(problem)
+    reason = "" if can_rule_out else TILTED if can_tilt else no_trends(problem)
     has_nothing_to_start_from = not can_rule_out and start.part(SlopeBounds) is None and bool(start.note)
     may_close = not can_rule_out and NOT_CLOSED in start.note
-    is_tight = (bool(reason) or has_nothing_to_start_from) and not may_close
+    is_tight = (bool(reason) or has_nothing_to_start_from) and not (may_close or can_tilt)
     parts = start.parts if is_tight else (*start.parts, PointwiseBounds())
     notes = filter(None, [start.note, reason, MORE_EFFORT if may_close else ""])
     return replace(start, name="pointwise", parts=parts, note=" ".join(notes))

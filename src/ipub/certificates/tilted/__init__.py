@@ -1,0 +1,1 @@
+"""Half-balls around references that are tilted towards a row: an upper bound of its score (Theorem 18)."""
