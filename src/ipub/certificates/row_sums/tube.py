@@ -76,11 +76,14 @@ class Tube:
                 np.minimum(found.lower[knot], -bound[len(Y) :], out=found.lower[knot])
         return found
 
-    def no_model_at_end(self, k: int, side: int) -> bool:
-        """Whether no model of the tube whose weight is that of a knot can lie there, if the tube ends on that side."""
+    def no_model_at_end(self, k: int, side: int, reserve: float = 0.0) -> bool:
+        """Whether row sums over the ranges at a knot, where the tube ends on one side, leave no model there.
+
+        With a reserve they must not even come so near to it.
+        """
         t = np.zeros((1, len(self.ranges.table.w)))
         t[0, self.column] = side
-        return bool(largest_scores(self.at_knot(k), t, len(REFINEMENTS))[0] < side * self.knots[k])
+        return bool(largest_scores(self.at_knot(k), t, len(REFINEMENTS))[0] < side * self.knots[k] - reserve)
 
     def is_closed(self, found: Reached) -> bool:
         """Whether the tube holds the models of all completions, given what row sums reach of all its directions."""

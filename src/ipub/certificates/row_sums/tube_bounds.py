@@ -10,8 +10,8 @@ import numpy as np
 from ipub.certificates.certificate import Needs, ScoreBounds
 from ipub.certificates.row_sums.bounds import ranges_at_w
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.tube import Tube
-from ipub.certificates.row_sums.tube_shape import beside_weight, followed_weight, shaped_tube
+from ipub.certificates.row_sums.tube import Reached, Tube
+from ipub.certificates.row_sums.tube_shape import beside_weight, followed_weight, shaped_tube, with_better_ends
 from ipub.problem import Problem
 from ipub.rounding import Array, overflow_means_unbounded
 from ipub.solvers import Solution
@@ -22,11 +22,11 @@ MOST_WORK = 1 << 34
 MOST_SECONDS = 400.0
 """Processor time that the proof of a tube may take, about; a tube that would take longer is not proved."""
 
-MOST_PROOFS, LIKELY_PROOFS = 5, 2
-"""How often a tube is made wider where its row sums leave it, at most, and as a rule."""
+MOST_PROOFS = 8
+"""How often all row sums of a tube are made, at most: in between it is made wider where they leave it."""
 
-GROWTH = 0.015
-"""How much wider than its row sums it is then made."""
+FIRST_GROWTH, GROWTH = 0.01, 0.02
+"""How much farther than its row sums it then reaches to either side, in widths: the first time, and later."""
 
 
 @dataclass(frozen=True)
@@ -78,21 +78,27 @@ def tube_bounds(problem: Problem, solution: Solution, seconds: float = MOST_SECO
 
 def proved_tube(at_w: Ranges, seconds: float) -> Tube | None:
     """Prove a tube for the models of all completions, given ranges that hold w alone; None if that fails."""
+    until = time.process_time() + seconds
     weight = followed_weight(at_w) if at_w.table.is_coercive else None
     tube = None if weight is None else shaped_tube(at_w, weight)
-    until = time.process_time() + seconds
-    for left in range(MOST_PROOFS, 0, -1):
+    for number in range(MOST_PROOFS):
         start = time.process_time()
         if tube is None or start > until:
             return None
         found = tube.reached(at_w.table.directions, tube.factors)
         if tube.is_closed(found):
             return tube.within(found)
-        half = GROWTH * (found.upper - found.lower)
-        tube = replace(
-            tube, lower=np.minimum(tube.lower, found.lower - half), upper=np.maximum(tube.upper, found.upper + half)
-        )
-        now = time.process_time()
-        if left == 1 or not np.isfinite(half).all() or now + (now - start) > until:
+        taken = time.process_time() - start
+        if not np.isfinite(found.upper - found.lower).all() or start + 2.0 * taken > until:
             return None
+        tube = with_better_ends(_as_wide_as(tube, found, may_be_narrower=number == 0))
     return None
+
+
+def _as_wide_as(tube: Tube, found: Reached, *, may_be_narrower: bool) -> Tube:
+    """Return a tube that is a little wider than what row sums reach: at first also where that is narrower than it."""
+    margin = (FIRST_GROWTH if may_be_narrower else GROWTH) * (found.upper - found.lower)
+    lower, upper = found.lower - margin, found.upper + margin
+    if not may_be_narrower:
+        lower, upper = np.minimum(tube.lower, lower), np.maximum(tube.upper, upper)
+    return replace(tube, lower=lower, upper=upper)

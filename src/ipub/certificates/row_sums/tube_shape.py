@@ -26,9 +26,9 @@ MOST_LEFT = 0.8
 STEP = 1.0 / 3.0
 """Length of a piece, in first-order changes of the weight: width against time."""
 
-FIRST_LENGTH, STRETCH = 1.6, 0.3
-"""How far a tube reaches to both sides at first, in first-order changes; and how much longer its last piece is made
-each time a model may lie at its end."""
+FIRST_LENGTH, STRETCH, RESERVE = 1.6, 0.2, 0.15
+"""How far a tube reaches to both sides at first, in first-order changes; how much longer its last piece is made each
+time a model may lie at its end; and how near to it, in lengths of that piece, none should, as the tube gets wider."""
 
 FIRST_WIDTH, MOST_WIDENED = 2.2, 4.0
 """Half-width of the first tube, in first-order changes that are left; and that at which a tube is given up."""
@@ -136,7 +136,7 @@ def shaped_tube(at_w: Ranges, weight: FollowedWeight) -> Tube | None:
     sampled = _sample(at_w, weight.column)
     Y, factors, least, patience = at_w.table.directions[sampled], weight.factors[sampled], np.inf, PATIENCE
     for _ in range(MOST_ROUNDS):
-        tube = _with_better_ends(tube)
+        tube = with_better_ends(tube)
         found = tube.reached(Y, factors)
         middle, half = 0.5 * (tube.lower + tube.upper)[:, sampled], 0.5 * (tube.upper - tube.lower)[:, sampled]
         worst = float((np.maximum(found.upper - middle, middle - found.lower) / half).max())
@@ -157,17 +157,18 @@ def _sample(at_w: Ranges, column: int) -> Indices:
     return np.sort(order[order != at_w.table.weights_at[column]][:N_SAMPLED])
 
 
-def _with_better_ends(tube: Tube) -> Tube:
+def with_better_ends(tube: Tube) -> Tube:
     """Return the tube with an end farther out where a model may lie at it, or with one knot less where it need not."""
     at = tube.ranges.table.w[tube.column]
     for side, first, second in ((-1, 0, 1), (1, -1, -2)):
         knots, lower, upper = tube.knots, tube.lower, tube.upper
-        if not tube.no_model_at_end(first, side):
+        reserve = RESERVE * abs(knots[first] - knots[second])
+        if not tube.no_model_at_end(first, side, reserve):
             knots, lower, upper = (each.copy() for each in (knots, lower, upper))
             for each in (knots, lower, upper):
                 each[first] += STRETCH * (each[first] - each[second])
             lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-        elif side * (knots[second] - at) > 0.0 and tube.no_model_at_end(second, side):
+        elif side * (knots[second] - at) > 0.0 and tube.no_model_at_end(second, side, reserve):
             knots, lower, upper = (np.delete(each, first, axis=0) for each in (knots, lower, upper))
         tube = replace(tube, knots=knots, lower=lower, upper=upper)
     return tube
