@@ -19,6 +19,7 @@ from mutants import (
     ruled_out_scores,
     slopes,
     sparse,
+    tubes,
 )
 from mutants.entry import Mutant
 
@@ -32,6 +33,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *row_sums_of_labels.MUTANTS,
     *ruled_out_scores.MUTANTS,
     *exit_facets.MUTANTS,
+    *tubes.MUTANTS,
     *fillings.MUTANTS,
     *draws.MUTANTS,
     *promises.MUTANTS,

@@ -75,7 +75,7 @@ def followed_weight(at_w: Ranges) -> FollowedWeight | None:
     for candidate in columns[np.argsort(-counts)[:4]]:
         beside = beside_weight(at_w, sampled, int(candidate))
         found = float(np.median(beside.left / np.maximum(beside.total, TINY)))
-        if found < share:
+        if found < share and beside_weight(at_w, np.eye(len(table.w))[[candidate]], int(candidate)).total[0] > 0.0:
             column, share = int(candidate), found
     if column < 0:
         return None
@@ -109,12 +109,12 @@ def _least_absolute(effects: FirstOrderEffects, along: FirstOrderEffects) -> Arr
     """Return f with the least sum of ``|a + f b|`` over the cells: a weighted median of ``-a / b``."""
     weight = np.abs(along.cells[0])
     used = weight > 1e-12 * weight.max(initial=TINY)
+    if not used.any():
+        return np.zeros(len(effects.cells))
     points = -effects.cells[:, used] / along.cells[0, used]
-    order = np.argsort(points, axis=1)
-    half = np.cumsum(weight[used][order], axis=1) >= 0.5 * weight[used].sum()
-    return np.asarray(
-        np.take_along_axis(points, order[np.arange(len(order)), half.argmax(axis=1)][:, None], axis=1)[:, 0]
-    )
+    order, every = np.argsort(points, axis=1), np.arange(len(points))
+    is_half = np.cumsum(weight[used][order], axis=1) >= 0.5 * weight[used].sum()
+    return np.asarray(points[every, order[every, is_half.argmax(axis=1)]])
 
 
 def first_tube(at_w: Ranges, weight: FollowedWeight) -> Tube:
