@@ -104,7 +104,7 @@ MUTANTS = (
         "the common line is too low",
         LINE,
         "return cls(lower, upper, slope, *_heights(slope, points), convex, concave)\n\n    def choose",
-        "return cls(lower, upper, slope, *(0.5 * each for each in _heights(slope, points)), convex, concave)\n\n    def choose",
+        "return cls(lower, upper, slope, 0.5 * slope, 0.5 * slope, convex, concave)\n\n    def choose",
         (LINES,),
     ),
 )
