@@ -18,7 +18,7 @@ from ipub.certificates.row_sums.prove import (
     prove_ranges,
 )
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.table import MOST_WORK, RowTable
+from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.problem import Problem
 from ipub.rounding import Array, dot_bounds, overflow_means_unbounded
@@ -166,7 +166,7 @@ def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certifica
         return None
 
 
-def ranges_at_w(problem: Problem, solution: Solution, most_work: int = MOST_WORK) -> Ranges | None:
+def ranges_at_w(problem: Problem, solution: Solution, most_work: int | None = None) -> Ranges | None:
     """Return ranges that hold w alone; None if the table is long or certain, w not finite, or the loss has a jump."""
     is_usable = problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
     table = RowTable.of(problem, solution, most_work) if is_usable else None
