@@ -70,7 +70,7 @@ def ranges_at_w(case: Case) -> Ranges:
     return at_model(case.problem, train(case.problem))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tube() -> Tube:
     found = proved_tube(ranges_at_w(simple_case()), 20.0)
     assert found is not None
