@@ -22,6 +22,7 @@ from mutants import (
     slopes,
     sparse,
     tilted,
+    tubes,
 )
 from mutants.entry import Mutant
 
@@ -37,6 +38,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *row_sums_of_labels.MUTANTS,
     *ruled_out_scores.MUTANTS,
     *exit_facets.MUTANTS,
+    *tubes.MUTANTS,
     *fillings.MUTANTS,
     *draws.MUTANTS,
     *promises.MUTANTS,

@@ -90,7 +90,7 @@ def attempt_row_sums(problem: Problem, solution: Solution, widths: Array | None 
 
     The `widths` of the bounds of a similar table save most of the time.
     """
-    at_w = _ranges_at_w(problem, solution)
+    at_w = ranges_at_w(problem, solution)
     if at_w is None:
         return RowSumAttempt(None, "")
     bounds = _proved_bounds(at_w, widths)
@@ -133,7 +133,7 @@ def row_sum_bounds_by_ends(problem: Problem, solution: Solution, seconds: float)
     It takes long: all ends of ranges beyond which row sums reach are ruled out, one by one, in so many seconds of
     processor time, about.
     """
-    at_w = _ranges_at_w(problem, solution)
+    at_w = ranges_at_w(problem, solution)
     try:
         found = None if at_w is None else ranges_that_no_path_leaves(at_w, seconds)
     except np.linalg.LinAlgError:
@@ -166,10 +166,10 @@ def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certifica
         return None
 
 
-def _ranges_at_w(problem: Problem, solution: Solution) -> Ranges | None:
+def ranges_at_w(problem: Problem, solution: Solution, most_work: int | None = None) -> Ranges | None:
     """Return ranges that hold w alone; None if the table is long or certain, w not finite, or the loss has a jump."""
     is_usable = problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
-    table = RowTable.of(problem, solution) if is_usable else None
+    table = RowTable.of(problem, solution, most_work) if is_usable else None
     if table is None or not table.is_uncertain:
         return None
     return Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=True)
