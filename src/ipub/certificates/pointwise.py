@@ -59,7 +59,7 @@ MORE_EFFORT = (
     "minutes or more."
 )
 
-IN_PIECES = "Row sums did not close as a whole, but in pieces along one weight."
+IN_PIECES = "Row sums close in pieces along one weight, not as a whole."
 """The note where a tube was proved."""
 
 LEAST_FIXED = 0.02
@@ -278,8 +278,8 @@ def _with_tube(problem: Problem, solution: Solution, start: Certificate) -> Cert
     tube = tube_bounds(problem, solution)
     if tube is None:
         return start
-    note = start.note.replace(f"{NOT_CLOSED} {SLOPES_SERVE}", IN_PIECES).replace(NOT_CLOSED, IN_PIECES)
-    return replace(start, parts=(*start.parts, tube), note=note)
+    rest = start.note.replace(f"{NOT_CLOSED} {SLOPES_SERVE}", "").replace(NOT_CLOSED, "").strip()
+    return replace(start, parts=(*start.parts, tube), note=" ".join(filter(None, [IN_PIECES, rest])))
 
 
 def _within(bounds: Array, ends: tuple[Array, Array]) -> Array:

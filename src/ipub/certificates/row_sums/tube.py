@@ -99,11 +99,11 @@ class Tube:
         return bool(holds_w.all()) and self.no_model_at_end(0, -1) and self.no_model_at_end(-1, 1)
 
     def within(self, found: Reached) -> Tube:
-        """Return the tube cut down to what its row sums reach."""
-        own = self.ranges.table.weights_at[self.column]
-        lower, upper = np.fmax(self.lower, found.lower), np.fmin(self.upper, found.upper)
-        lower[:, own], upper[:, own] = self.lower[:, own], self.upper[:, own]
-        return replace(self, lower=lower, upper=upper)
+        """Return the tube that ends where the row sums of this one, which is closed, reach.
+
+        The ends must be theirs at all knots: between two knots, the smaller of two ends at each would bound nothing.
+        """
+        return replace(self, lower=found.lower, upper=found.upper)
 
 
 def _largest_at(piece: Ranges, Y: Array, column: int, factors: Array, values: Array) -> Array:
