@@ -47,13 +47,17 @@ def weighted_grams(rows: Array, *values: Array, in_loops: bool) -> list[Array]:
     Loops add in another order than BLAS. So `in_loops` must depend on the table alone, or the same input would not
     always have the same bits.
     """
-    grouped = None
-    if in_loops:
-        used = np.flatnonzero(np.any([each != 0.0 for each in values], axis=0))
-        grouped = GroupedRows.of(rows, used, np.array([len(used)]))
-    if grouped is None:
+    if not in_loops or _loops_for(rows) is None:
         return [weighted_gram(rows, each) for each in values]
+    used = np.flatnonzero(np.any([each != 0.0 for each in values], axis=0))
+    grouped = GroupedRows.of(rows, used, np.array([len(used)]))
+    assert grouped is not None
     return [grams[0] for grams in grouped.grams([each[used] for each in values])]
+
+
+def _loops_for(rows: Array) -> ModuleType | None:
+    """Return the loops that add up rows; None without Numba, or if the rows are no array in memory."""
+    return loops_of("ipub.compiled.row_sums") if type(rows) is np.ndarray else None
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class GroupedRows:
     @classmethod
     def of(cls, rows: Array, which: Indices, counts: Indices) -> GroupedRows | None:
         """Take some rows, so many in each group; None without Numba, or if the rows are no array in memory."""
-        loops = loops_of("ipub.compiled.row_sums") if type(rows) is np.ndarray else None
+        loops = _loops_for(rows)
         if loops is None:
             return None
         # Arrays of one kind alone, or the loops would be compiled once more.
