@@ -3,6 +3,10 @@
 import importlib
 from fractions import Fraction
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -109,3 +113,22 @@ def test_bounds_with_loops_are_those_without(is_summed, monkeypatch):
     assert np.ptp(found[0], axis=1).max() < 2.0
     assert (np.abs(found[0] - found[1]) <= 1e-9 * np.maximum(np.abs(found[0]), 1.0)).all()
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "import sys; sys.modules['numba'] = None",
+        "import numba; numba.config.DISABLE_JIT = 1",
+        "import numba.core.caching as c\ndef full(*_): raise OSError(28, 'full')\nc.IndexDataCacheFile.save = full",
+    ],
+    ids=["not installed", "switched off", "no space to keep what is compiled"],
+)
+def test_without_a_numba_that_works_there_are_no_loops(broken, tmp_path):
+    pytest.importorskip("numba")
+    code = f"{broken}\nfrom ipub.compiled import loops_of\n" + "".join(
+        f"assert loops_of('ipub.compiled.{name}') is None\n" for name in ("outward", "row_sums")
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

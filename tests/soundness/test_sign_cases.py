@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from ipub import BoundedRegressor
 from ipub.certificates import SlopeBounds, slope
 from ipub.certificates.slope.sign_cases import SignCases, _by_case, _Split
 from ipub.losses import LOSSES
@@ -171,3 +172,16 @@ def test_cases_narrow_bounds_and_never_widen_them():
             assert (high <= plain_high).all()
             ratios.append(np.median((high - low) / (plain_high - plain_low)))
     assert min(ratios) < 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_a_row_do_not_depend_on_the_other_rows_of_a_call(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 6))
+    y = X[:, 0] - X[:, 1] + 0.05 * rng.normal(size=60)
+    X[rng.random(X.shape) < 0.06] = np.nan
+    model = BoundedRegressor(alpha=0.3, l1_ratio=0.5, certificate="slope").fit(X, y)
+    rows = rng.normal(size=(40, 6))
+    together, apart = model.predict_bounds(rows), [model.predict_bounds(row[None])[0] for row in rows]
+    assert model.certificate_.part(SlopeBounds).sign_cases is not None
+    assert together == pytest.approx(np.array(apart), rel=1e-9, abs=1e-9)

@@ -23,7 +23,7 @@ def njit(**options: Any) -> Any:
 
 @cache
 def loops_of(module: str) -> ModuleType | None:
-    """Return a module of loops; None without Numba, or where it can keep no files.
+    """Return a module of loops; None without Numba, or where it does not work or can keep no files.
 
     Examples
     --------
@@ -32,7 +32,15 @@ def loops_of(module: str) -> ModuleType | None:
     True
     """
     try:
-        import_module("numba")
-        return import_module(module)
-    except (ImportError, RuntimeError):
+        return import_module(module) if _numba_works() else None
+    except Exception:  # an installation that is broken in any way: NumPy does the same
         return None
+
+
+@cache
+def _numba_works() -> bool:
+    """Whether Numba compiles and can keep what it compiled; asked once, as it compiles the probe only once."""
+    try:
+        return not import_module("numba").config.DISABLE_JIT and import_module("ipub.compiled.probe").following(1) == 2
+    except Exception:
+        return False

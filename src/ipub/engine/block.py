@@ -46,7 +46,7 @@ class Block:
     Given to kernels that declare `Reads.NORMS`.
     """
     column_maxima: Array | None = None
-    """The largest absolute values of the same, which hang on the length of a block much less than the norms."""
+    """The largest absolute values of the same, which depend on the length of a block much less than the norms."""
     cache: BlockCache | None = None
     """For the engine alone."""
 

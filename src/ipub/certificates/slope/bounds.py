@@ -27,6 +27,9 @@ from ipub.rounding import UNDERFLOW, Array, dot_bounds, down, floats, overflow_m
 NEGLIGIBLE = 1e-9
 """A coordinate below this share of the largest is no divisor."""
 
+NOISE = 1e-12
+"""What of a product with u counts as rounding alone, relative to the lengths of both in the metric of the curvature."""
+
 CHUNK_ROWS = 512
 """Test rows that are looked at in one go, so that what is computed for the cells of a group stays in the cache."""
 
@@ -319,7 +322,10 @@ class SlopeBounds(ScoreBounds):
         """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7), and rows at a jump."""
         groups = self.groups
         whole = U @ groups.generators.T
-        signs = np.where(whole >= 0.0, 1.0, -1.0)
+        # Any signs serve. Where u is zero but for rounding, they are not to depend on the other rows of a call.
+        length = np.sqrt(np.maximum(np.einsum("ij,ij->i", U @ self.curvature, U), 0.0))
+        noise = NOISE * length[:, None] * (np.sqrt(np.abs(np.diag(self.inverse))) @ np.abs(groups.generators).T)
+        signs = np.where(whole >= -noise, 1.0, -1.0)
         total: Array = np.abs(whole).sum(axis=1)
         total = up(total + sum_upper(self._uncertain_excess(U, cells, signs), len(cells.product_row) + 30))
         # What the signed products add up to, as a direction in which v may lie.
