@@ -1,11 +1,10 @@
 """Compiled loops have the bits of NumPy, or errors within the analysis; without Numba they are tested as Python."""
 
 import importlib
-from fractions import Fraction
-
 import os
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
