@@ -229,8 +229,8 @@ MUTANTS = (
     Mutant(
         "the lower end is an upper bound",
         "certificates/pointwise.py",
-        "bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * effort)",
-        "bounds[k, 0] = tilted.score_upper(-x, -bounds[k, 0], 0.5 * effort)",
+        "bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)",
+        "bounds[k, 0] = tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)",
         (SEARCHED,),
     ),
     # --- rounding -----------------------------------------------------------------------------------------------------

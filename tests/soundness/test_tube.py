@@ -15,9 +15,10 @@ from ipub.certificates.row_sums import tube_shape as shape_module
 from ipub.certificates.row_sums.bounds import NOT_CLOSED
 from ipub.certificates.row_sums.bounds import ranges_at_w as at_model
 from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.ruled_out_scores import narrow_by_ruling_out
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.tube import Reached, Tube
-from ipub.certificates.row_sums.tube_bounds import TubeBounds, proved_tube
+from ipub.certificates.row_sums.tube_bounds import TubeBounds, proved_tube, searched_bounds
 from ipub.certificates.row_sums.upper import bound_with
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.missing_category import Levels, MissingCategories
@@ -104,6 +105,11 @@ def test_models_are_in_the_tube_and_their_scores_in_its_bounds(loss_name, monkey
         if tube is None:
             continue
         low, high = TubeBounds(tube).ends(case.X_test)
+        searched = searched_bounds(case.problem, tube).searched
+        ends = zip(case.X_test, low.tolist(), high.tolist(), strict=True)
+        left = np.array([narrow_by_ruling_out(searched, x, of_tube, 0.05) for x, *of_tube in ends])
+        assert (left[:, 0] >= low).all()
+        assert (left[:, 1] <= high).all()
         Y, d = tube.ranges.table.directions, case.matrix.shape[1]
         every, missing = replace(case, X_test=np.vstack([case.X_test, Y])), case.matrix.missing_categories
         m = len(case.X_test)
@@ -112,12 +118,23 @@ def test_models_are_in_the_tube_and_their_scores_in_its_bounds(loss_name, monkey
             aimed = place(case.matrix, np.sign(derivatives(rng, case, table[:, :d], first, case.X_test[0])))
             missing.put(aimed, rng.integers(0, 2, size=len(missing)))
             for model in (first, retrain(every, aimed, start=first)):
-                assert (model.highest[:m] >= low).all()
-                assert (model.lowest[:m] <= high).all()
+                assert (model.highest[:m] >= left[:, 0]).all()
+                assert (model.lowest[:m] <= left[:, 1]).all()
+                assert (model.highest[m:] >= searched.lower).all()
+                assert (model.lowest[m:] <= searched.upper).all()
                 assert in_tube(tube, model.lowest[m:], model.highest[m:])
                 proofs += len(every.X_test)
     assert proofs
     report_proofs(proofs)
+
+
+def test_knots_that_do_not_rise_close_nothing(tube, monkeypatch):
+    monkeypatch.setattr(Tube, "no_model_at_end", lambda *_: True)
+    wide = replace(tube, lower=tube.lower - 1.0, upper=tube.upper + 1.0)
+    assert wide.is_closed(inside(wide))
+    knots, lower, upper = (np.insert(each, 1, each[0], axis=0) for each in (wide.knots, wide.lower, wide.upper))
+    twice = replace(wide, knots=knots, lower=lower, upper=upper)
+    assert not twice.is_closed(inside(twice))
 
 
 @pytest.mark.parametrize("loss_name", ["squared_error", "squared_hinge"])

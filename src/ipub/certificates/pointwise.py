@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub.certificates.certificate import Certificate, Needs, Progress, RetrainingBounds, TrainedModel
 from ipub.certificates.row_sums.bounds import NOT_CLOSED, RowSumBounds, row_sum_bounds_by_ends
 from ipub.certificates.row_sums.ruled_out_scores import narrow_by_ruling_out
-from ipub.certificates.row_sums.tube_bounds import tube_bounds
+from ipub.certificates.row_sums.tube_bounds import searched_bounds, tube_bounds
 from ipub.certificates.slope.attempt import attempt_slope_bounds
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.incomplete_rows import IncompleteRows
@@ -61,6 +61,9 @@ MORE_EFFORT = (
 
 IN_PIECES = "Row sums close in pieces along one weight, not as a whole."
 """The note where a tube was proved."""
+
+FOR_TILTS = 0.2
+"""The share of a row's time that tilted half-balls take where scores can be ruled out as well."""
 
 LEAST_FIXED = 0.02
 """A round that fixes less than this fraction of the remaining cells is the last: width against retrainings."""
@@ -231,21 +234,23 @@ class PointwiseBounds(RetrainingBounds):
             if by_ends is not None:
                 bounds, searched = _within(bounds, by_ends.ends(X)), by_ends.path
         tilted = None
-        if searched is None and effort > 0.0 and has_tilts(training.problem):
+        for_tilts = effort if searched is None else FOR_TILTS * effort
+        if effort > 0.0 and has_tilts(training.problem):
             tilted = TiltedSearch.of(training.problem, training.solution, certificate)
+            effort -= for_tilts
             if tilted is not None:
-                tilted.narrow_intercepts(effort)
+                tilted.narrow_intercepts(for_tilts)
         if not no_trends(training.problem):
             first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
         for k, x in enumerate(X):
             if first is not None and bounds[k, 0] < bounds[k, 1]:
                 bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
                 bounds[k, 1] = np.fmin(bounds[k, 1], _highest(first, x, 1.0))
+            if tilted is not None and bounds[k, 0] < bounds[k, 1]:
+                bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)
+                bounds[k, 1] = tilted.score_upper(x, bounds[k, 1], 0.5 * for_tilts)
             if searched is not None and effort > 0.0:
                 bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), effort)
-            if tilted is not None and bounds[k, 0] < bounds[k, 1]:
-                bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * effort)
-                bounds[k, 1] = tilted.score_upper(x, bounds[k, 1], 0.5 * effort)
             if progress is not None:
                 progress(k + 1, len(X))
         return bounds
@@ -279,7 +284,10 @@ def _with_tube(problem: Problem, solution: Solution, start: Certificate) -> Cert
     if tube is None:
         return start
     rest = start.note.replace(f"{NOT_CLOSED} {SLOPES_SERVE}", "").replace(NOT_CLOSED, "").strip()
-    return replace(start, parts=(*start.parts, tube), note=" ".join(filter(None, [IN_PIECES, rest])))
+    # Before other row sums, as the first ones are those in which scores are ruled out.
+    at = start.parts.index(row_sums) if row_sums is not None else len(start.parts)
+    parts = (*start.parts[:at], *filter(None, [searched_bounds(problem, tube.tube)]), *start.parts[at:], tube)
+    return replace(start, parts=parts, note=" ".join(filter(None, [IN_PIECES, rest])))
 
 
 def _within(bounds: Array, ends: tuple[Array, Array]) -> Array:

@@ -91,12 +91,17 @@ class Tube:
         is_inside = (found.upper < self.upper) & (found.lower > self.lower)
         is_inside[:, table.weights_at[self.column]] = True  # that of the weight itself: the two ends of the tube
         at_w = np.flatnonzero(self.knots[1:-1] == table.w[self.column]) + 1
-        if not (table.is_coercive and self.ranges.on_path and is_inside.all() and len(at_w)):
+        is_rising = bool((np.diff(self.knots) > 0.0).all())
+        if not (is_rising and table.is_coercive and self.ranges.on_path and is_inside.all() and len(at_w)):
             return False
         low, high = dot_bounds(table.directions, table.w)
         holds_w = (self.lower[at_w[0]] < low) & (high < self.upper[at_w[0]])
         holds_w[table.weights_at[self.column]] = True
         return bool(holds_w.all()) and self.no_model_at_end(0, -1) and self.no_model_at_end(-1, 1)
+
+    def hull(self) -> Ranges:
+        """Return the ranges of all models in the tube, wherever along it they are."""
+        return self._with_weight(self.lower.min(axis=0), self.upper.max(axis=0), self.knots[0], self.knots[-1])
 
     def within(self, found: Reached) -> Tube:
         """Return the tube that ends where the row sums of this one, which is closed, reach.

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ipub.certificates.certificate import Needs, ScoreBounds
-from ipub.certificates.row_sums.bounds import ranges_at_w
+from ipub.certificates.row_sums.bounds import RowSumBounds, ranges_at_w
+from ipub.certificates.row_sums.prove import narrowed
 from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.table import is_small
 from ipub.certificates.row_sums.tube import Reached, Tube
 from ipub.certificates.row_sums.tube_shape import beside_weight, followed_weight, shaped_tube, with_better_ends
 from ipub.problem import Problem
@@ -70,10 +72,23 @@ def tube_bounds(problem: Problem, solution: Solution, seconds: float = MOST_SECO
         return None
     at_w = ranges_at_w(problem, solution, MOST_WORK)
     try:
-        tube = None if at_w is None else proved_tube(at_w, seconds)
-    except np.linalg.LinAlgError:
+        # Where nothing moves, the shape of a tube divides by zero: then it is none that closes.
+        with np.errstate(divide="ignore"):
+            tube = None if at_w is None else proved_tube(at_w, seconds)
+    except (np.linalg.LinAlgError, RuntimeError):  # or the fit of the widths does not converge
         return None
     return None if tube is None else TubeBounds(tube)
+
+
+def searched_bounds(problem: Problem, tube: Tube) -> RowSumBounds | None:
+    """Return the ranges of a proved tube as a whole, in which scores are ruled out; None if there are too many rows.
+
+    All models of all paths are in them (Theorem 17), which is what Theorem 13 asks for.
+    """
+    if not is_small(problem.rows.n_rows, problem.rows.n_features):
+        return None
+    path = narrowed(replace(tube.hull(), has_common_lines=False))
+    return RowSumBounds(path, path=path, is_for_search_alone=True)
 
 
 def proved_tube(at_w: Ranges, seconds: float) -> Tube | None:

@@ -134,6 +134,8 @@ def shaped_tube(at_w: Ranges, weight: FollowedWeight) -> Tube | None:
     """Return a tube that closes as far as a sample of its directions shows; None if none does."""
     tube = first_tube(at_w, weight)
     sampled = _sample(at_w, weight.column)
+    if not len(sampled):
+        return None
     Y, factors, least, patience = at_w.table.directions[sampled], weight.factors[sampled], np.inf, PATIENCE
     for _ in range(MOST_ROUNDS):
         tube = with_better_ends(tube)

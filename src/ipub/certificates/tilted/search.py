@@ -25,6 +25,8 @@ from ipub.solvers import Solution
 SMOOTHING = 0.005
 """What smoothing may add to the residuals of a tilted model, about, over what a half-ball has anyway. A narrower loss
 is harder to train."""
+MOST_COLUMNS = 200
+"""Columns, at most: eigenvalues of matrices of this size are computed some dozen times for a half-ball."""
 MOST_FOLLOWED = 4
 """Directions that the dual point may follow, at most: each costs the rows near their jump."""
 ANSWERS = (0.6, 1.0)
@@ -49,7 +51,7 @@ def unsupported_reason(problem: Problem) -> str:
         return "labels are uncertain"
     if problem.rows.categories:
         return "categories are missing"
-    if not problem.rows.allows_matrices or not all(problem.rows.map(_is_in_memory).parts):
+    if problem.rows.n_features > MOST_COLUMNS or not all(problem.rows.map(_is_in_memory).parts):
         return "the table is sparse, wide or on a device"
     return ""
 
