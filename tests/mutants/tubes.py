@@ -11,6 +11,8 @@ EXACT = f"{SOUND}::test_bounds_at_both_values_of_the_weight_are_exact_but_for_ro
 STRICT = f"{SOUND}::test_row_sums_that_end_where_a_tube_does_are_not_inside"
 HOLDS_W = f"{SOUND}::test_a_tube_that_does_not_hold_w_or_has_no_path_is_not_closed"
 ENDS = f"{SOUND}::test_both_ends_of_a_tube_are_ruled_out"
+RISING = f"{SOUND}::test_knots_that_do_not_rise_close_nothing"
+HULL = f"{SOUND}::test_the_hull_of_a_tube_holds_the_ranges_at_all_knots"
 LINES = f"{SOUND}::test_row_sums_with_one_line_a_row_hold_for_every_w_and_completion"
 
 TUBE, LINE = "certificates/row_sums/tube.py", "certificates/row_sums/lines.py"
@@ -99,6 +101,24 @@ MUTANTS = (
         "[0] < side * self.knots[k] - reserve",
         "[0] <= side * self.knots[k] - reserve",
         (ENDS,),
+    ),
+    Mutant("knots need not rise", TUBE, "if not (is_rising and table", "if not (table", (RISING,)),
+    Mutant(
+        "the hull has the least upper ends",
+        TUBE,
+        "self.upper.max(axis=0), self.knots",
+        "self.upper.min(axis=0), self.knots",
+        (HULL,),
+    ),
+    Mutant(
+        "the hull has the largest lower ends",
+        TUBE,
+        "self.lower.min(axis=0), self.upper",
+        "self.lower.max(axis=0), self.upper",
+        (HULL,),
+    ),
+    Mutant(
+        "the hull ends in the middle", TUBE, "self.knots[0], self.knots[-1])", "self.knots[1], self.knots[-2])", (HULL,)
     ),
     Mutant(
         "the common line is too low",

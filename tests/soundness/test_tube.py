@@ -199,6 +199,15 @@ def test_a_piece_holds_the_ranges_at_both_of_its_knots(tube):
         assert (piece.lower[own], piece.upper[own]) == (tube.knots[k], tube.knots[k + 1])
 
 
+def test_the_hull_of_a_tube_holds_the_ranges_at_all_knots(tube):
+    hull, own = tube.hull(), tube.ranges.table.weights_at[tube.column]
+    for k, value in enumerate(tube.knots):
+        lower, upper = tube.lower[k].copy(), tube.upper[k].copy()
+        lower[own] = upper[own] = value
+        assert (hull.lower <= lower).all()
+        assert (hull.upper >= upper).all()
+
+
 def test_what_is_reached_at_a_knot_is_the_larger_of_what_both_pieces_reach(tube, monkeypatch):
     n = len(tube.knots) - 1
     for biggest in range(n):
