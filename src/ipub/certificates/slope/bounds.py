@@ -322,10 +322,7 @@ class SlopeBounds(ScoreBounds):
         """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7), and rows at a jump."""
         groups = self.groups
         whole = U @ groups.generators.T
-        # Any signs serve. Where u is zero but for rounding, they are not to depend on the other rows of a call.
-        length = np.sqrt(np.maximum(np.einsum("ij,ij->i", U @ self.curvature, U), 0.0))
-        noise = NOISE * length[:, None] * (np.sqrt(np.abs(np.diag(self.inverse))) @ np.abs(groups.generators).T)
-        signs = np.where(whole >= -noise, 1.0, -1.0)
+        signs = np.where(whole >= -self._noise(U), 1.0, -1.0)
         total: Array = np.abs(whole).sum(axis=1)
         total = up(total + sum_upper(self._uncertain_excess(U, cells, signs), len(cells.product_row) + 30))
         # What the signed products add up to, as a direction in which v may lie.
@@ -338,6 +335,18 @@ class SlopeBounds(ScoreBounds):
             rows = np.abs(U @ self.jump_rows.T).sum(axis=1)
             total = up(total + sum_upper(rows, len(self.jump_rows) + 2))
         return total
+
+    def _noise(self, U: Array) -> Array | float:
+        """Return what of products with the groups' generators is rounding alone, about: any signs serve there.
+
+        Directions of cases of signs are zero at some weights but for rounding, which depends on the other rows of a
+        call; bounds are not to.
+        """
+        if self.sign_cases is None:
+            return 0.0
+        length = np.sqrt(np.maximum(np.einsum("ij,ij->i", U @ self.curvature, U), 0.0))
+        sizes = np.sqrt(np.abs(np.diag(self.inverse))) @ np.abs(self.groups.generators).T
+        return np.asarray(NOISE * length[:, None] * sizes)
 
     def _uncertain_excess(self, U: Array, cells: CellTable, signs: Array) -> Array:
         """Sum up ``M(t - n) + n - t`` over the cells for each u, rounding apart (Lemma 7).
