@@ -65,6 +65,9 @@ IN_PIECES = "Row sums close in pieces along one weight, not as a whole."
 FOR_TILTS = 0.2
 """The share of a row's time that tilted half-balls take where scores can be ruled out as well."""
 
+TILTS_LEAVE = 0.9
+"""Where ruling out scores leaves less than this of what tilted half-balls leave of a row, the next do without them."""
+
 LEAST_FIXED = 0.02
 """A round that fixes less than this fraction of the remaining cells is the last: width against retrainings."""
 
@@ -249,8 +252,11 @@ class PointwiseBounds(RetrainingBounds):
             if tilted is not None and bounds[k, 0] < bounds[k, 1]:
                 bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)
                 bounds[k, 1] = tilted.score_upper(x, bounds[k, 1], 0.5 * for_tilts)
+            left = bounds[k, 1] - bounds[k, 0]
             if searched is not None and effort > 0.0:
                 bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), effort)
+            if tilted is not None and bounds[k, 1] - bounds[k, 0] < TILTS_LEAVE * left:
+                tilted, effort = None, effort + for_tilts
             if progress is not None:
                 progress(k + 1, len(X))
         return bounds
