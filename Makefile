@@ -6,7 +6,9 @@ BIN := .venv/bin
 
 install: .venv/installed
 
-.venv/installed: pyproject.toml
+LOOPS := $(wildcard src/ipub/compiled/*.[ch] src/ipub/compiled/*.pyx)
+
+.venv/installed: pyproject.toml setup.py $(LOOPS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ipub needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"

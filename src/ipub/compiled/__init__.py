@@ -22,6 +22,22 @@ def njit(**options: Any) -> Any:
 
 
 @cache
+def loops() -> ModuleType | None:
+    """Return the loops in C; None where the package was installed without them, and NumPy does the same.
+
+    Examples
+    --------
+    >>> kernels = loops()
+    >>> kernels is None or callable(kernels.up)
+    True
+    """
+    try:
+        return import_module("ipub.compiled.kernels")
+    except ImportError:
+        return None
+
+
+@cache
 def loops_of(module: str) -> ModuleType | None:
     """Return a module of loops; None without Numba, or where it does not work or can keep no files.
 

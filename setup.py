@@ -1,0 +1,43 @@
+"""Build the compiled loops; where there is no compiler the package is installed without them, and NumPy does the same.
+
+All else is in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+from glob import glob
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+FLAGS = {"msvc": ["/O2", "/fp:precise"]}
+"""Of compilers that are not like GCC."""
+
+# Operations are those that are written, in their order, none fused: bounds are proved for these (docs/theory.md, F20).
+LIKE_GCC = ["-std=c99", "-O3", "-fno-fast-math", "-ffp-contract=off"]
+
+
+class BuildLoops(build_ext):
+    """Compile with the flags that proofs need."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.cython_c_in_temp = True
+
+    def build_extension(self, ext: Extension) -> None:
+        ext.extra_compile_args = FLAGS.get(self.compiler.compiler_type, LIKE_GCC)
+        super().build_extension(ext)
+
+
+setup(
+    cmdclass={"build_ext": BuildLoops},
+    ext_modules=[
+        Extension(
+            "ipub.compiled.kernels",
+            sources=["src/ipub/compiled/kernels.pyx", *sorted(glob("src/ipub/compiled/*.c"))],
+            depends=sorted(glob("src/ipub/compiled/*.h")),
+            include_dirs=["src/ipub/compiled"],
+            optional=True,
+        )
+    ],
+)
