@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.first_order import first_inverse, first_order_effects
+from ipub.certificates.row_sums.first_order import first_order_effects
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up
@@ -121,7 +121,7 @@ def _lowered(ranges: Ranges, t: Array, bound: float, seconds: float) -> float:
     at_w = float(dot_bounds(t[None], ranges.table.w)[1][0])
     reached = at_w
     if ranges.on_path:
-        reached += float(first_order_effects(ranges, (t @ _inverse(ranges))[None]).total()[0])
+        reached += float(first_order_effects(ranges.table, (t @ _inverse(ranges))[None]).total()[0])
     enough = ENOUGH * (bound - at_w)
     while np.isfinite(bound) and bound - reached > enough and (left := end - time.process_time()) > 0.0:
         score = 0.5 * reached + 0.5 * bound
@@ -135,9 +135,9 @@ def _lowered(ranges: Ranges, t: Array, bound: float, seconds: float) -> float:
 
 
 def _inverse(ranges: Ranges) -> Array:
-    """Return about the inverse of the curvature: at w, or, where derivatives jump, of the chords over their ranges."""
+    """Return about the inverse of the curvature, of the chords over the ranges."""
     try:
-        return first_inverse(ranges) if ranges.variant_graph.is_step else ranges.table.inverse_at_w
+        return ranges.inverse
     except np.linalg.LinAlgError:
         return np.eye(len(ranges.table.w))  # any advice will do
 
@@ -171,7 +171,8 @@ def _factors(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) 
     inverse = _inverse(ranges)
     at_w = float(supposed.t @ ranges.table.w)
     above = supposed.t if supposed.score >= at_w else -supposed.t
-    of_t, of_Y = first_order_effects(ranges, (above @ inverse)[None]), first_order_effects(ranges, Y @ inverse)
+    of_t = first_order_effects(ranges.table, (above @ inverse)[None])
+    of_Y = first_order_effects(ranges.table, Y @ inverse)
     rise = max(of_t.total()[0], 1e-300)
     reach = max((highest if supposed.score >= at_w else np.inf) - at_w, rise) if np.isfinite(highest) else rise
     scale, gap = max(1.0, reach / rise), abs(supposed.score - at_w)
