@@ -22,7 +22,6 @@ from mutants import (
     slopes,
     sparse,
     tilted,
-    tubes,
 )
 from mutants.entry import Mutant
 
@@ -38,7 +37,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *row_sums_of_labels.MUTANTS,
     *ruled_out_scores.MUTANTS,
     *exit_facets.MUTANTS,
-    *tubes.MUTANTS,
     *fillings.MUTANTS,
     *draws.MUTANTS,
     *promises.MUTANTS,

@@ -164,7 +164,6 @@ def test_pointwise_spends_half_of_its_time_on_ends_where_row_sums_did_not_close(
     solution = train(case.problem)
     monkeypatch.setattr(bounds_module, "_proved_bounds", lambda *_: None)
     monkeypatch.setattr(sys.modules["ipub.certificates.pointwise"], "LEAST_FOR_ENDS", 10.0)
-    monkeypatch.setattr(sys.modules["ipub.certificates.pointwise"], "tube_bounds", lambda *_: None)
     certificate = replace(pointwise(case.problem, solution), note=NOT_CLOSED)
     model, X = TrainedModel(case.problem, solution), case.X_test
     plain = certificate.score_bounds(X)

@@ -166,10 +166,10 @@ def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certifica
         return None
 
 
-def ranges_at_w(problem: Problem, solution: Solution, most_work: int | None = None) -> Ranges | None:
+def ranges_at_w(problem: Problem, solution: Solution) -> Ranges | None:
     """Return ranges that hold w alone; None if the table is long or certain, w not finite, or the loss has a jump."""
     is_usable = problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
-    table = RowTable.of(problem, solution, most_work) if is_usable else None
+    table = RowTable.of(problem, solution) if is_usable else None
     if table is None or not table.is_uncertain:
         return None
     return Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=True)

@@ -70,13 +70,6 @@ class Lines(NamedTuple):
             other = cls(lower, upper, slope, *_heights(slope, of_second), both[0], both[1])
         return cls(lower, upper, slope, *_heights(slope, points), convex, concave, other)
 
-    @classmethod
-    def common(cls, graph: Graph, lower: Array, upper: Array) -> Lines:
-        """Lay the chord of each row's derivative over it: one slope alone."""
-        points, convex, concave = _points_and_envelopes(graph, lower, upper)
-        slope = _steepness(points.middle[-1:] - points.middle[:1], upper[None] - lower)
-        return cls(lower, upper, slope, *_heights(slope, points), convex, concave)
-
     def choose(
         self, score: Array, is_below: NDArray[np.bool_], is_second: NDArray[np.bool_] | None = None
     ) -> NDArray[np.intp]:

@@ -23,9 +23,6 @@ from ipub.rounding import TINY, Array
 NEWTON_STEPS = 2
 """Newton steps for each direction: width against time."""
 
-COMMON_STEPS = 1
-"""The same where every complete row has one line for all directions."""
-
 NEWTON_STEPS_OF_JUMPS = 4
 """The same where derivatives jump: which rows are on which side of their jump settles step by step."""
 
@@ -141,8 +138,6 @@ def _turns(ranges: Ranges, W: Array, worst: Array, columns: Indices) -> Array:
 
 def choose(ranges: Ranges, Y: Array) -> Choice:
     """Choose lines, mixtures and labels for each direction in Y."""
-    if ranges.has_common_lines:
-        return choose_with_common_lines(ranges, Y)
     table, lines = ranges.table, ranges.lines
     steps = NEWTON_STEPS_OF_JUMPS if table.incomplete_graph.is_step else NEWTON_STEPS
     inverse = first_inverse(ranges)
@@ -170,31 +165,6 @@ def choose(ranges: Ranges, Y: Array) -> Choice:
     K = _curvature(table, slope, mixture, mixed)
     u = np.asarray(solved(K, Y[..., None])[..., 0], dtype=float)
     return Choice(u, chosen, mixture, W, K, labels=labels)
-
-
-def choose_with_common_lines(ranges: Ranges, Y: Array) -> Choice:
-    """Choose mixtures for each direction in Y, where every complete row has one line for all directions."""
-    table, lines = ranges.table, ranges.lines
-    graph, X, weight = table.incomplete_graph, table.complete, table.complete_weight
-    of_complete, inverse = ranges.common_curvature, first_inverse(ranges)
-    U = Y @ inverse
-    W = table.w + first_force(ranges, U) @ inverse
-    at = W @ table.incomplete.T
-    for step in range(COMMON_STEPS + 1):
-        mixture, mixed = _mixture(ranges, graph, U, W, at)
-        K = _with_incomplete(np.repeat(of_complete[None], len(Y), axis=0), table, mixture, mixed)
-        if step == COMMON_STEPS:
-            break
-        # The line below a row's derivative, or that above it, is what its worst case follows.
-        height = np.where(U @ X.T > 0.0, -lines.above[0], lines.below[0])
-        at = np.clip(np.einsum("kid,kd->ki", mixed, W), *ranges.row_scores)
-        pull = table.incomplete_weight * graph.value(at)
-        residual = table.lam * W + W @ of_complete + (height * weight) @ X + np.einsum("ki,kid->kd", pull, mixed)
-        residual += _variance_times(table, mixture, W) + table.settled.middle - np.sign(U) * table.settled.radius
-        found = solved(K, np.stack([residual, Y], axis=2))
-        W, U = W - found[..., 0], found[..., 1]
-    u = np.asarray(solved(K, Y[..., None])[..., 0], dtype=float)
-    return Choice(u, np.zeros((len(Y), 1), dtype=np.intp), mixture, W, K)
 
 
 def mixed_rows(table: RowTable, mixture: Mixture) -> Array:
@@ -226,12 +196,6 @@ def _curvature(table: RowTable, slope: Array, mixture: Mixture, mixed: Array) ->
     """Return K of Theorem 11 for each direction, shape (k, d, d)."""
     d = len(table.w)
     K = (slope * table.complete_weight @ table.complete_squares).reshape(-1, d, d)
-    return _with_incomplete(K, table, mixture, mixed)
-
-
-def _with_incomplete(K: Array, table: RowTable, mixture: Mixture, mixed: Array) -> Array:
-    """Add the penalty's curvature, and that of the incomplete rows, to K of complete rows, shape (k, d, d)."""
-    d = len(table.w)
     weight = table.incomplete_weight * mixture.slope
     K += np.matmul((mixed * weight[..., None]).transpose(0, 2, 1), mixed)
     diagonal = table.columns_of_cells(weight[:, table.cell_rows] * mixture.variance)

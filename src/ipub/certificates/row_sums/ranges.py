@@ -43,8 +43,6 @@ class Ranges:
     lower: Array
     upper: Array
     on_path: bool
-    has_common_lines: bool = False
-    """Whether every complete row has one line for all directions: that saves most of the time, where rows are many."""
 
     @classmethod
     def of(cls, table: RowTable, lower: Array, upper: Array, *, on_path: bool) -> Ranges:
@@ -82,17 +80,9 @@ class Ranges:
     def lines(self) -> Lines:
         """Lines of the complete rows."""
         lower, upper, labels = *(end[self.table.complete_at] for end in (self.lower, self.upper)), self.table.labels
-        if self.has_common_lines:
-            return Lines.common(self.table.complete_graph, lower, upper)
         if labels is None:
             return Lines.of(self.table.complete_graph, lower, upper)
         return Lines.of(labels.first.complete, lower, upper, labels.second.complete)
-
-    @cached_property
-    def common_curvature(self) -> Array:
-        """Curvature of the complete rows, where each has one line; shape (d, d)."""
-        table = self.table
-        return np.asarray((table.complete.T * (table.complete_weight * self.lines.slope[0])) @ table.complete)
 
     @cached_property
     def row_lower(self) -> Array:
@@ -187,12 +177,8 @@ class Ranges:
     def compute_shared(self) -> None:
         """Compute what the bounds of all directions need, once, before several threads ask for it."""
         _ = self.complete_size, self.curvature_size, self.row_scores, self.second_points
-        _ = self.weight_middle, self.weight_radius, self.weight_size
-        if not self.has_common_lines:
-            _ = self.table.complete_squares
+        _ = self.weight_middle, self.weight_radius, self.weight_size, self.table.complete_squares
         _ = self.variants.order, self.variants.first_of_row
-        if self.has_common_lines:
-            _ = self.common_curvature
 
     def without_settled_rows(self) -> Ranges:
         """Leave out the rows whose derivative is settled, if they are many: for the models of completions alone."""

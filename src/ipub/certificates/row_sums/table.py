@@ -110,10 +110,10 @@ class RowTable:
     """Where labels are uncertain: the derivatives with either of the two labels of each row."""
 
     @classmethod
-    def of(cls, problem: Problem, solution: Solution, most_work: int | None = None) -> RowTable | None:
+    def of(cls, problem: Problem, solution: Solution) -> RowTable | None:
         """Gather a table; None if it is too long, or its labels are uncertain in a way that is not looked at."""
         rows, d = problem.rows, problem.rows.n_features
-        if _has_many_levels(rows) or not is_small(rows.n_rows, d, most_work):
+        if _has_many_levels(rows) or not _is_small(rows.n_rows, d):
             return None
         table = whole_table(rows)
         keep = table.weight > 0.0
@@ -129,10 +129,10 @@ class RowTable:
         uncertain in a way that is not looked at.
         """
         rows, d = problem.rows, problem.rows.n_features
-        if _has_many_levels(rows) or (problem.loss.is_smooth and not is_small(rows.n_rows, d)):
+        if _has_many_levels(rows) or (problem.loss.is_smooth and not _is_small(rows.n_rows, d)):
             return None
         found = unsettled_rows(problem, known, MOST_ROWS)
-        if found is None or not is_small(len(found[1].y), d):
+        if found is None or not _is_small(len(found[1].y), d):
             return None
         settled, table = found
         return cls._of(problem, solution, table, settled, None)
@@ -319,9 +319,9 @@ def _has_many_levels(rows: Rows) -> bool:
     return any(len(levels.columns) > MOST_LEVELS for levels in rows.categories)
 
 
-def is_small(n: int, d: int, most_work: int | None = None) -> bool:
+def _is_small(n: int, d: int) -> bool:
     """Whether all ranges of so many rows can be looked at."""
-    return n <= MOST_ROWS and n * (n + d) * d * d <= (most_work or MOST_WORK)
+    return n <= MOST_ROWS and n * (n + d) * d * d <= MOST_WORK
 
 
 def _cells(table: WholeTable, position: Indices) -> tuple[Indices, Indices, Array, tuple[int, ...]]:

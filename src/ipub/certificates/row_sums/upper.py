@@ -128,7 +128,7 @@ def _bound(ranges: Ranges, Y: Array, choice: Choice, multipliers: RowMultipliers
         )
         gained = table.labels.gained(first, second)
         error = 3.0 * error + (len(first.T) + 16) * EPS * (np.abs(terms[1]) @ table.incomplete_weight + gained)
-    slope = _of_chosen(lines.slope, choice)
+    slope = np.take_along_axis(lines.slope.T, choice.lines.T, axis=1).T
     left = _residual_upper(ranges, Y, u, slope * along, norm, multipliers) @ ranges.weight_size
     tilt = np.abs(u) @ table.gradient_upper
     settled, around = -(u @ table.settled.middle), np.abs(u) @ table.settled.radius
@@ -139,13 +139,8 @@ def _bound(ranges: Ranges, Y: Array, choice: Choice, multipliers: RowMultipliers
 
 def _complete_terms(lines: Lines, choice: Choice, along: Array) -> Array:
     """Bound the terms of the complete rows with one of their labels, given ``x_i.u`` (Lemma 25)."""
-    above, below = (_of_chosen(each, choice) for each in (lines.above, lines.below))
+    above, below = (np.take_along_axis(each.T, choice.lines.T, axis=1).T for each in (lines.above, lines.below))
     return np.where(along > 0.0, along * above, -along * below)
-
-
-def _of_chosen(values: Array, choice: Choice) -> Array:
-    """Return values of the lines that are chosen, shape (k, n_complete); of the only ones, shape (1, n_complete)."""
-    return values if len(values) == 1 else np.take_along_axis(values.T, choice.lines.T, axis=1).T
 
 
 def _residual_upper(
