@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
-from ipub.certificates.row_sums.exit_facets import ranges_that_no_path_leaves
 from ipub.certificates.row_sums.prove import (
     MOST_NARROWED,
     MOST_NARROWED_OF_JUMPS,
@@ -90,7 +89,7 @@ def attempt_row_sums(problem: Problem, solution: Solution, widths: Array | None 
 
     The `widths` of the bounds of a similar table save most of the time.
     """
-    at_w = ranges_at_w(problem, solution)
+    at_w = _ranges_at_w(problem, solution)
     if at_w is None:
         return RowSumAttempt(None, "")
     bounds = _proved_bounds(at_w, widths)
@@ -127,24 +126,6 @@ def _of_completions(path: Ranges) -> Ranges:
 
 
 @overflow_means_unbounded()
-def row_sum_bounds_by_ends(problem: Problem, solution: Solution, seconds: float) -> RowSumBounds | None:
-    """Return bounds by row sums over ranges that no path of models leaves (Theorem 15); None if that is not proved.
-
-    It takes long: all ends of ranges beyond which row sums reach are ruled out, one by one, in so many seconds of
-    processor time, about.
-    """
-    at_w = ranges_at_w(problem, solution)
-    try:
-        found = None if at_w is None else ranges_that_no_path_leaves(at_w, seconds)
-    except np.linalg.LinAlgError:
-        return None
-    if found is None:
-        return None
-    path = narrowed(found)
-    return RowSumBounds(_of_completions(path), path=path)
-
-
-@overflow_means_unbounded()
 def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certificate) -> RowSumBounds | None:
     """Return bounds by row sums over the ranges that a certificate gives; None if they would not be narrower.
 
@@ -166,7 +147,7 @@ def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certifica
         return None
 
 
-def ranges_at_w(problem: Problem, solution: Solution) -> Ranges | None:
+def _ranges_at_w(problem: Problem, solution: Solution) -> Ranges | None:
     """Return ranges that hold w alone; None if the table is long or certain, w not finite, or the loss has a jump."""
     is_usable = problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
     table = RowTable.of(problem, solution) if is_usable else None
