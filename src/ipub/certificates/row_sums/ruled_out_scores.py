@@ -48,9 +48,7 @@ class SupposedScore:
 
 
 @overflow_means_unbounded()
-def no_model_at(
-    ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf, most_complete: int | None = None
-) -> bool:
+def no_model_at(ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf) -> bool:
     """Prove that no model in the ranges gives a row a score; False if that fails, or time is up.
 
     Parameters
@@ -60,8 +58,6 @@ def no_model_at(
     supposed : SupposedScore
     seconds : float
         Processor time that may be spent, about.
-    most_complete : int, optional
-        Complete rows whose ranges are narrowed, at most.
     """
     start, t = time.process_time(), supposed.t[None]
     spent = before_round = 0.0
@@ -77,7 +73,7 @@ def no_model_at(
         spent, before_round = time.process_time() - start, spent
         if spent + (spent - before_round) > seconds:
             return False
-        rows = _directions_that_matter(ranges, supposed, most_complete)
+        rows = _directions_that_matter(ranges, supposed)
         Y, upper, lower = ranges.table.directions[rows], ranges.upper.copy(), ranges.lower.copy()
         upper[rows] = np.fmin(upper[rows], _largest_if_supposed(ranges, Y, supposed, highest))
         lower[rows] = np.fmax(lower[rows], -_largest_if_supposed(ranges, -Y, supposed, highest))
@@ -142,15 +138,13 @@ def _inverse(ranges: Ranges) -> Array:
         return np.eye(len(ranges.table.w))  # any advice will do
 
 
-def _directions_that_matter(ranges: Ranges, supposed: SupposedScore, most_complete: int | None) -> NDArray[np.intp]:
+def _directions_that_matter(ranges: Ranges, supposed: SupposedScore) -> NDArray[np.intp]:
     """Return the directions of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
-    if most_complete is None:
-        most_complete = MOST_COMPLETE if ranges.on_path else MOST_COMPLETE_OFF_PATH
     table = ranges.table
     u = supposed.t @ _inverse(ranges)
     width = (ranges.upper - ranges.lower)[table.complete_at]
     bend = table.complete_weight * np.abs(table.complete @ u) * width**2
-    most = table.complete_at[np.argsort(-bend)[:most_complete]]
+    most = table.complete_at[np.argsort(-bend)[: MOST_COMPLETE if ranges.on_path else MOST_COMPLETE_OFF_PATH]]
     return np.unique(np.concatenate([most, table.incomplete_at, table.weights_at]))
 
 
