@@ -23,13 +23,16 @@ static const double EPS = 2.220446049250313e-16, UNDERFLOW = 1e-160, TINY = 1e-3
 static const double SHARES[N_SHARES] = {1.0, 0.67, 0.33, 1.25, 0.0, 1.5};
 static const double LARGEST_SHARE = 1.5;
 
-enum { CG_STEPS = 6, CHUNK = 512 };
-static const double CG_TOLERANCE = 1e-3, SPREAD = 0.7;
+enum { CHUNK = 512 };
+static const double SPREAD = 0.7; /* how far apart effects of levels are, in doubts, for one to be preferred */
 
 typedef struct {
-    double *U, *W, *u, *force, *left, *size, *r, *p, *q;          /* [d] */
+    double *U, *W, *u, *force, *left, *size;                      /* [d] */
+    double *K;                                                    /* [d, d] */
     double *along, *slope, *scratch;                              /* [n_complete] */
-    double *row_along, *row_slope, *multiplier, *gain, *effect;   /* [n_uncertain], gains of labels, [n_units] */
+    double *row_along, *row_slope, *row_pull, *multiplier;        /* [n_uncertain] */
+    double *gain, *effect;                                        /* of labels [n_uncertain], of units [n_units] */
+    double least_gain[MOST_GROUPS];                               /* that the budget of a group allows */
     double *mean, *spread, *zeta;                                 /* [n_multipliers] */
     double *gains[MOST_GROUPS];                                   /* [most gains of a group] */
     double *totals;                                               /* [n_multipliers, N_SHARES] */
@@ -184,7 +187,7 @@ INLINED void first_force(const row_sum_table *t, workspace *s) {
             if (t->label_group[i] >= 0) s->gains[t->label_group[i]][s->n_gains[t->label_group[i]]++] = s->gain[i];
         }
     }
-    double least[MOST_GROUPS]; /* of the gains that the budget of a group allows */
+    double *least = s->least_gain;
     for (index_t g = 0; g < t->n_groups; g++) {
         index_t n = s->n_gains[g], k = t->budget[g];
         largest_first(s->gains[g], n, k);
@@ -198,10 +201,7 @@ INLINED void first_force(const row_sum_table *t, workspace *s) {
         double pull = 0.0, value = t->row_weight[i] * t->value_at_w[i], slope = t->row_weight[i] * t->slope_at_w[i];
         for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
             index_t group = t->unit_group[k];
-            if (group >= 0 && (s->effect[k] < least[group] || !(s->effect[k] > 0.0))) {
-                s->choice[k] = -1;
-                continue;
-            }
+            if (group >= 0 && (s->effect[k] < least[group] || !(s->effect[k] > 0.0))) continue;
             if (t->unit_category[k] < 0) {
                 index_t j = t->unit_column[k];
                 double change = s->choice[k] ? t->unit_upper[k] : t->unit_lower[k];
@@ -225,22 +225,47 @@ INLINED void first_force(const row_sum_table *t, workspace *s) {
 }
 
 /* Choose a law of the units of each uncertain row, and the slope of its line. */
-INLINED void choose_laws(const row_sum_table *t, workspace *s) {
+INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
     index_t d = t->d;
     for (index_t i = 0; i < t->n_uncertain; i++) {
         const double *row = t->rows + i * d;
-        double score = dot(d, row, s->W), along = t->chord[i] * s->row_along[i];
-        double value = derivative(t, i, lesser(larger(score, t->score_lower[i]), t->score_upper[i]));
+        double score = dot(d, row, s->W), along = t->chord[i] * s->row_along[i], label = 0.0;
+        index_t label_group = t->label_group[i];
+        if (label_group != CERTAIN && (label_group < 0 || s->gain[i] >= s->least_gain[label_group]))
+            label = s->label_choice[i] ? t->second_label[i] : t->first_label[i];
+        double value = label + (is_first ? derivative(t, i, score) : s->row_pull[i]);
         double center = 0.5 * (t->center_lower[i] + t->center_upper[i]);
         double half = 0.5 * (t->center_upper[i] - t->center_lower[i]), mean_along = s->row_along[i];
         int has_category = 0;
         for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
             index_t at = t->unit_at[k];
-            if (t->unit_group[k] >= 0) { /* of a budget: what is filled in */
-                index_t n = 1;
-                const index_t *columns;
-                if (t->unit_category[k] >= 0) n = levels_of(t, k, &columns);
-                for (index_t l = 0; l < n; l++) s->mean[at + l] = s->spread[at + l] = 0.0;
+            if (t->unit_group[k] >= 0) { /* of a budget: what is filled in, or what gains most */
+                index_t chosen = s->choice[k], n = 1, one = t->unit_column[k];
+                const index_t *columns = &one;
+                double change = 1.0, doubt, size, likely;
+                if (t->unit_category[k] >= 0) {
+                    n = levels_of(t, k, &columns);
+                    index_t base = columns[t->unit_base[k]], other = columns[chosen];
+                    doubt = t->weight_radius[base] + t->weight_radius[other];
+                    size = fabs(t->weight_middle[other] - t->weight_middle[base]);
+                } else {
+                    change = chosen ? t->unit_upper[k] : t->unit_lower[k];
+                    doubt = fabs(change) * t->weight_radius[one], size = fabs(change * t->weight_middle[one]);
+                }
+                double lead = s->effect[k] - s->least_gain[t->unit_group[k]];
+                lead = lead / larger(t->row_weight[i] * fabs(along) * doubt, TINY);
+                likely = 0.5 + 0.5 * (lead > -1.0 ? lesser(lead, 1.0) : -1.0);
+                if (t->unit_category[k] >= 0) {
+                    for (index_t l = 0; l < n; l++) s->mean[at + l] = s->spread[at + l] = 0.0;
+                    s->spread[at + t->unit_base[k]] = 1.0 - likely, s->mean[at + t->unit_base[k]] = -likely;
+                    s->spread[at + chosen] += likely, s->mean[at + chosen] += likely;
+                } else s->mean[at] = likely * change, s->spread[at] = likely * (1.0 - likely) * change * change;
+                for (index_t l = 0; l < n; l++) {
+                    double mean = s->mean[at + l];
+                    center += mean * t->weight_middle[columns[l]];
+                    mean_along += mean * s->U[columns[l]], score += mean * s->W[columns[l]];
+                }
+                half += sqrt(likely * (1.0 - likely)) * size + likely * doubt;
             } else if (t->unit_category[k] < 0) {
                 index_t j = t->unit_column[k];
                 double middle = 0.5 * (t->unit_lower[k] + t->unit_upper[k]), R = t->unit_upper[k] - middle;
@@ -279,6 +304,7 @@ INLINED void choose_laws(const row_sum_table *t, workspace *s) {
         double low = t->score_lower[i], high = t->score_upper[i];
         double first = lesser(larger(center - half, low), high), last = lesser(larger(center + half, low), high);
         s->row_slope[i] = has_category ? t->chord[i] : envelope_slope(t, i, first, last, score, mean_along > 0.0);
+        s->row_pull[i] = derivative(t, i, score) + label;
     }
 }
 
@@ -296,62 +322,116 @@ INLINED void choose_lines(const row_sum_table *t, workspace *s) {
     }
 }
 
-/* out = K v, K the curvature of the lines and laws that were chosen */
-INLINED void curvature_times(const row_sum_table *t, workspace *s, const double *v, double *out) {
-    index_t d = t->d, n = t->n_complete;
-    products(d, n, t->complete, v, s->along);
-    for (index_t i = 0; i < n; i++) s->scratch[i] = t->complete_weight[i] * s->slope[i] * s->along[i];
-    for (index_t a = 0; a < d; a++) out[a] = t->lam[a] * v[a] + dot(n, s->scratch, t->complete + a * n);
-    for (index_t i = 0; i < t->n_uncertain; i++) {
-        const double *row = t->rows + i * d;
-        double along = dot(d, row, v), weight = t->row_weight[i] * s->row_slope[i];
-        for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
-            index_t at = t->unit_at[k];
-            if (t->unit_category[k] < 0) along += s->mean[at] * v[t->unit_column[k]];
-            else {
-                const index_t *columns;
-                index_t m = levels_of(t, k, &columns);
-                for (index_t l = 0; l < m; l++) along += s->mean[at + l] * v[columns[l]];
-            }
+/* Add weight (row + mean)(row + mean)^T + weight covariance of a row's law to the lower half of K; `row` is scratch. */
+INLINED void add_law(const row_sum_table *t, workspace *s, index_t i, double weight, double *row) {
+    index_t d = t->d;
+    memcpy(row, t->rows + i * d, (size_t)d * sizeof(double));
+    for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
+        index_t at = t->unit_at[k];
+        if (t->unit_category[k] < 0) {
+            index_t j = t->unit_column[k];
+            row[j] += s->mean[at], s->K[j * d + j] += weight * s->spread[at];
+            continue;
         }
-        double pull = weight * along;
-        for (index_t a = 0; a < d; a++) out[a] += pull * row[a];
+        const index_t *columns;
+        index_t n = levels_of(t, k, &columns);
+        for (index_t l = 0; l < n; l++) {
+            double part = weight * s->spread[at + l];
+            row[columns[l]] += s->mean[at + l];
+            if (part == 0.0) continue;
+            s->K[columns[l] * d + columns[l]] += part;
+            for (index_t o = 0; o < n; o++)
+                if (columns[o] <= columns[l]) s->K[columns[l] * d + columns[o]] -= part * s->spread[at + o];
+        }
+    }
+    for (index_t a = 0; a < d; a++) {
+        double part = weight * row[a], *RESTRICT to = s->K + a * d;
+        for (index_t b = 0; b <= a; b++) to[b] += part * row[b];
+    }
+}
+
+/* The curvature K of the lines and laws that were chosen, and its Cholesky factor in place; 0 if it has none. */
+INLINED int factored_curvature(const row_sum_table *t, workspace *s) {
+    index_t d = t->d, n = t->n_complete;
+    for (index_t a = 0; a < d; a++) {
+        const double *RESTRICT column = t->complete + a * n;
+        for (index_t i = 0; i < n; i++) s->scratch[i] = t->complete_weight[i] * s->slope[i] * column[i];
+        for (index_t b = 0; b <= a; b++) s->K[a * d + b] = dot(n, s->scratch, t->complete + b * n);
+        s->K[a * d + a] += t->lam[a];
+    }
+    for (index_t i = 0; i < t->n_uncertain; i++) add_law(t, s, i, t->row_weight[i] * s->row_slope[i], s->size);
+    for (index_t a = 0; a < d; a++) {
+        double *RESTRICT row = s->K + a * d;
+        for (index_t b = 0; b < a; b++) row[b] = (row[b] - dot(b, row, s->K + b * d)) / s->K[b * d + b];
+        double pivot = row[a] - dot(a, row, row);
+        if (!(pivot > 0.0)) return 0;
+        row[a] = sqrt(pivot);
+    }
+    return 1;
+}
+
+/* Solve K out = y, given the factor of K. */
+INLINED void solve(const row_sum_table *t, const workspace *s, const double *y, double *out) {
+    index_t d = t->d;
+    for (index_t a = 0; a < d; a++) out[a] = (y[a] - dot(a, s->K + a * d, out)) / s->K[a * d + a];
+    for (index_t a = d - 1; a >= 0; a--) {
+        out[a] /= s->K[a * d + a];
+        for (index_t b = 0; b < a; b++) out[b] -= s->K[a * d + b] * out[a];
+    }
+}
+
+/* What is left at W of the gradient of the worst case: lines of complete rows, laws of the others. Into `left`. */
+INLINED void worst_gradient(const row_sum_table *t, workspace *s) {
+    index_t d = t->d, n = t->n_complete;
+    products(d, n, t->complete, s->W, s->scratch);
+    for (index_t i = 0; i < n; i++) {
+        const double *line = t->lines + (i * 2 * t->n_slopes + s->place[i]) * 3;
+        double score = s->scratch[i], height = s->along[i] > 0.0 ? -line[1] : line[2];
+        s->scratch[i] = t->complete_weight[i] * (line[0] * score + height);
+    }
+    for (index_t a = 0; a < d; a++)
+        s->left[a] = t->lam[a] * s->W[a] + dot(n, s->scratch, t->complete + a * n) + t->settled_middle[a] -
+                     (s->U[a] > 0.0 ? 1.0 : -1.0) * t->settled_radius[a];
+    for (index_t i = 0; i < t->n_uncertain; i++) {
+        double pull = t->row_weight[i] * s->row_pull[i], weight = t->row_weight[i] * s->row_slope[i];
+        for (index_t a = 0; a < d; a++) s->left[a] += pull * t->rows[i * d + a];
         for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
             index_t at = t->unit_at[k];
             if (t->unit_category[k] < 0) {
                 index_t j = t->unit_column[k];
-                out[j] += pull * s->mean[at] + weight * s->spread[at] * v[j];
-            } else {
-                const index_t *columns;
-                index_t m = levels_of(t, k, &columns);
-                double mean = 0.0;
-                for (index_t l = 0; l < m; l++) mean += s->spread[at + l] * v[columns[l]];
-                for (index_t l = 0; l < m; l++)
-                    out[columns[l]] += pull * s->mean[at + l] + weight * s->spread[at + l] * (v[columns[l]] - mean);
+                s->left[j] += pull * s->mean[at] + weight * s->spread[at] * s->W[j];
+                continue;
             }
+            const index_t *columns;
+            index_t m = levels_of(t, k, &columns);
+            double mean = 0.0;
+            for (index_t l = 0; l < m; l++) mean += s->spread[at + l] * s->W[columns[l]];
+            for (index_t l = 0; l < m; l++)
+                s->left[columns[l]] += pull * s->mean[at + l] + weight * s->spread[at + l] * (s->W[columns[l]] - mean);
         }
     }
 }
 
-/* Solve K u = y about, by conjugate gradients from U; what is left of y meets the ranges of the weights. */
-INLINED void solve(const row_sum_table *t, workspace *s, const double *y) {
+/* Choose lines, laws and u: those under which the worst case of all rows together is one model, by Newton steps. */
+INLINED void choose(const row_sum_table *t, workspace *s, const double *y) {
     index_t d = t->d;
-    double size = 0.0, rho = 0.0;
-    memcpy(s->u, s->U, (size_t)d * sizeof(double));
-    curvature_times(t, s, s->u, s->q);
-    for (index_t a = 0; a < d; a++) s->r[a] = y[a] - s->q[a], size += fabs(y[a]) * t->weight_radius[a];
-    for (int step = 0; step < CG_STEPS; step++) {
-        double left = 0.0, before = rho, curvature;
-        for (index_t a = 0; a < d; a++) left += fabs(s->r[a]) * t->weight_radius[a];
-        if (!(left > CG_TOLERANCE * size)) return;
-        times(d, t->inverse, s->r, s->left);
-        rho = dot(d, s->r, s->left);
-        for (index_t a = 0; a < d; a++) s->p[a] = s->left[a] + (step ? rho / before : 0.0) * (step ? s->p[a] : 0.0);
-        curvature_times(t, s, s->p, s->q);
-        curvature = dot(d, s->p, s->q);
-        if (!(curvature > 0.0) || !(rho > 0.0)) return;
-        for (index_t a = 0; a < d; a++)
-            s->u[a] += rho / curvature * s->p[a], s->r[a] -= rho / curvature * s->q[a];
+    times(d, t->inverse, y, s->U);
+    first_force(t, s);
+    times(d, t->inverse, s->force, s->W);
+    for (index_t a = 0; a < d; a++) s->W[a] += t->w[a];
+    for (index_t step = 0;; step++) {
+        choose_laws(t, s, step == 0);
+        choose_lines(t, s);
+        if (!factored_curvature(t, s)) {
+            memcpy(s->u, s->U, (size_t)d * sizeof(double));
+            return;
+        }
+        if (step < t->n_steps) worst_gradient(t, s);
+        solve(t, s, y, s->u);
+        if (step == t->n_steps) return;
+        solve(t, s, s->left, s->force);
+        for (index_t a = 0; a < d; a++) s->W[a] -= s->force[a], s->U[a] = s->u[a];
+        for (index_t i = 0; i < t->n_uncertain; i++) s->row_along[i] = dot(d, t->rows + i * d, s->U);
     }
 }
 
@@ -661,14 +741,7 @@ INLINED void add_row(const row_sum_table *t, workspace *s, index_t i, const doub
 FOR_EACH_PROCESSOR
 static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
     index_t d = t->d, n = t->n_complete;
-    times(d, t->inverse, y, s->U);
-    first_force(t, s);
-    times(d, t->inverse, s->force, s->W);
-    for (index_t a = 0; a < d; a++) s->W[a] += t->w[a];
-    choose_laws(t, s);
-    choose_lines(t, s);
-    solve(t, s, y);
-
+    choose(t, s, y);
     double norm = sqrt(dot(d, s->u, s->u)) * (1.0 + (double)(d + 4) * EPS) + UNDERFLOW;
     products(d, n, t->complete, s->u, s->along);
     for (index_t i = 0; i < n; i++) {
@@ -742,14 +815,16 @@ static int open_workspace(const row_sum_table *t, workspace *s, double **doubles
         most = here > most ? here : most;
     }
     if (most > 64) return 1;
-    index_t total = 9 * d + 3 * n + 4 * rows + units + 3 * t->n_multipliers + t->n_groups * n_gains + 64;
+    index_t total = (6 + d) * d + 3 * n + 5 * rows + units + 3 * t->n_multipliers + t->n_groups * n_gains + 64;
     double *at = *doubles = malloc((size_t)total * sizeof(double));
     index_t *index = *indices = malloc((size_t)(n + units + rows + 1) * sizeof(index_t));
     if (at == NULL || index == NULL) return 1;
-    double **of_columns[] = {&s->U, &s->W, &s->u, &s->force, &s->left, &s->size, &s->r, &s->p, &s->q};
-    for (int k = 0; k < 9; k++) *of_columns[k] = at, at += d;
+    double **of_columns[] = {&s->U, &s->W, &s->u, &s->force, &s->left, &s->size};
+    for (int k = 0; k < 6; k++) *of_columns[k] = at, at += d;
+    s->K = at, at += d * d;
     s->along = at, at += n, s->slope = at, at += n, s->scratch = at, at += n;
     s->row_along = at, at += rows, s->row_slope = at, at += rows, s->multiplier = at, at += rows, s->gain = at, at += rows;
+    s->row_pull = at, at += rows;
     s->effect = at, at += units;
     s->mean = at, at += t->n_multipliers, s->spread = at, at += t->n_multipliers, s->zeta = at, at += t->n_multipliers;
     for (index_t g = 0; g < t->n_groups; g++) s->gains[g] = at, at += n_gains;

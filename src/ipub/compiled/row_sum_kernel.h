@@ -44,6 +44,8 @@ typedef struct {
     const double *score, *middle, *radius, *below, *above, *between_share, *between_away;
     const double *score_size, *derivative_size;
     index_t n_ends, finer;
+
+    index_t n_steps; /* Newton steps of the advice */
 } row_sum_table;
 
 /* Bound y.w from above for each of n directions [n, d]; where `u` is not null, return also the multipliers u [n, d],

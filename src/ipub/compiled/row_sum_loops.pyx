@@ -7,10 +7,62 @@ import numpy as np
 
 cdef extern from "row_sum_kernel.h" nogil:
     ctypedef struct row_sum_table:
-        int64_t d, n_complete, n_uncertain, n_units, n_multipliers, n_variants, n_groups, n_slopes, n_grid, n_ends, finer
+        int64_t d, n_complete, n_uncertain, n_units, n_multipliers, n_variants, n_groups, n_slopes, n_grid, n_ends, finer, n_steps
         double complete_size
-        const double *lam, *w, *tilt, *settled_middle, *settled_radius, *weight_middle, *weight_radius, *inverse, *complete, *complete_weight, *complete_lower, *complete_per_width, *lines, *curvature_size, *rows, *row_weight, *row_norm, *center_lower, *center_upper, *value_at_w, *slope_at_w, *first_label, *second_label, *chord, *score_lower, *score_upper, *grid, *unit_lower, *unit_upper, *variant_lower, *variant_upper, *score, *middle, *radius, *below, *above, *between_share, *between_away, *score_size, *derivative_size
-        const int64_t *label_group, *unit_start, *unit_column, *unit_category, *unit_base, *unit_group, *unit_at, *category_start, *category_columns, *budget, *variant_start, *variant_units, *variant_used, *variant_level
+        const double *lam
+        const double *w
+        const double *tilt
+        const double *settled_middle
+        const double *settled_radius
+        const double *weight_middle
+        const double *weight_radius
+        const double *inverse
+        const double *complete
+        const double *complete_weight
+        const double *complete_lower
+        const double *complete_per_width
+        const double *lines
+        const double *curvature_size
+        const double *rows
+        const double *row_weight
+        const double *row_norm
+        const double *center_lower
+        const double *center_upper
+        const double *value_at_w
+        const double *slope_at_w
+        const double *first_label
+        const double *second_label
+        const double *chord
+        const double *score_lower
+        const double *score_upper
+        const double *grid
+        const double *unit_lower
+        const double *unit_upper
+        const double *variant_lower
+        const double *variant_upper
+        const double *score
+        const double *middle
+        const double *radius
+        const double *below
+        const double *above
+        const double *between_share
+        const double *between_away
+        const double *score_size
+        const double *derivative_size
+        const int64_t *label_group
+        const int64_t *unit_start
+        const int64_t *unit_column
+        const int64_t *unit_category
+        const int64_t *unit_base
+        const int64_t *unit_group
+        const int64_t *unit_at
+        const int64_t *category_start
+        const int64_t *category_columns
+        const int64_t *budget
+        const int64_t *variant_start
+        const int64_t *variant_units
+        const int64_t *variant_used
+        const int64_t *variant_level
     int row_sum_upper(
         const row_sum_table *t, int64_t n, const double *y, double *bound, double *u, double *z, double *zeta, int64_t *line
     )
@@ -36,6 +88,7 @@ cdef class RowSumKernel:
         self.table.n_grid = fields["n_grid"]
         self.table.n_ends = fields["n_ends"]
         self.table.finer = fields["finer"]
+        self.table.n_steps = fields["n_steps"]
         self.table.complete_size = fields["complete_size"]
         self.table.lam = self._numbers("lam", fields)
         self.table.w = self._numbers("w", fields)

@@ -21,6 +21,10 @@ N_GRID = 17
 """Points at which an uncertain row's derivative is known to the advice."""
 
 
+NEWTON_STEPS = 3
+"""Newton steps of the advice for each direction: width against time."""
+
+
 class Pieces(NamedTuple):
     """Into how many pieces scores are cut: accuracy against time."""
 
@@ -206,6 +210,7 @@ class Ranges:
             "n_multipliers": int(sizes.sum()),
             "n_variants": len(variants.row),
             "n_groups": len(table.budget),
+            "n_steps": NEWTON_STEPS,
             "lam": table.lam,
             "w": table.w,
             "tilt": table.gradient_upper if self.on_path else np.zeros(d),
