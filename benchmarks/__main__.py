@@ -36,13 +36,14 @@ ALL = (
     "rivals",
     "real_tables",
     "useful",
+    "small",
     "adversaries",
     "passes",
     "walk",
 )
 PAGE = "page"
 NOT_ON_PAGE = ("device",)
-WITH_OPTIONS = ("pointwise", "useful", "parquet", "dask", "sparse", "device")
+WITH_OPTIONS = ("pointwise", "useful", "small", "parquet", "dask", "sparse", "device")
 
 
 def main() -> None:

@@ -132,22 +132,37 @@ def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> Figures
 
 def split(source: Source, seed: int, test_rows: int | None = None) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
     """Return training rows, labels or standardised targets, and test rows without holes, of a random split."""
+    X, y, X_test = parts(source, seed)
+    most = test_rows or (FEW_TEST_ROWS if len(X) >= LARGE else MOST_TEST_ROWS)
+    return X, y if source.positive else (y - y.mean()) / y.std(), filled_in(X_test.iloc[:most], X)
+
+
+def parts(source: Source, seed: int) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
+    """Return training rows, labels or targets, and all test rows as they are, of a random split."""
     frame, y = source.load()
     order, n_test = np.random.default_rng(seed).permutation(len(frame)), len(frame) // 5
-    X, y = frame.iloc[order[n_test:]], y[order[n_test:]]
+    X = frame.iloc[order[n_test:]]
     X = X.loc[:, X.notna().any()]
-    most = test_rows or (FEW_TEST_ROWS if len(X) >= LARGE else MOST_TEST_ROWS)
-    X_test = frame[X.columns].iloc[order[: min(n_test, most)]]
+    return X, y[order[n_test:]], frame[X.columns].iloc[order[:n_test]]
+
+
+def filled_in(X_test: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
+    """Fill the holes of test rows with the median or the most frequent level of the training rows."""
     usual = {name: X[name].median() if pd.api.types.is_numeric_dtype(X[name]) else X[name].mode()[0] for name in X}
-    return X, y if source.positive else (y - y.mean()) / y.std(), X_test.fillna(usual)
+    return X_test.fillna(usual)
+
+
+def filled_table(estimator: Any, X: pd.DataFrame, y: np.ndarray) -> Array:
+    """Return the table that the estimator trains on, scaled and one-hot, with its holes in the middle."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        data = read_training_data(parameters_of(estimator), X, y)
+    return whole_table(data.rows[0]).center
 
 
 def cross_validated(estimator: Any, X: pd.DataFrame, y: np.ndarray) -> float:
     """Return the penalty, in our scale, that scikit-learn's cross-validation picks on the filled-in table."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        data = read_training_data(parameters_of(estimator), X, y)
-    table, n = whole_table(data.rows[0]).center, len(y)
+    table, n = filled_table(estimator, X, y), len(y)
     if isinstance(estimator, BoundedClassifier):
         grid: dict[str, Array] = {"C": 1.0 / (n * ALPHAS)}
         search = GridSearchCV(LogisticRegression(max_iter=5000), grid, scoring="neg_log_loss", cv=FOLDS)
