@@ -31,9 +31,10 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from benchmarks.lines import Lines
+from benchmarks.penalties import filled_table
 from benchmarks.real_tables import SOURCES
 from benchmarks.timing import medians
-from benchmarks.useful import filled_table, parts
+from benchmarks.useful import parts
 from ipub import BoundedClassifier, Budget
 
 FITS = (

@@ -2,13 +2,14 @@
 
 Genuine holes, words as categories, columns scaled to mean 0 and standard deviation 1, an intercept, default intervals.
 The penalty is the one that 4-fold cross-validation of scikit-learn's model picks on the filled-in table, by log loss or
-squared error. A random fifth of the rows is for tests; their own holes are filled in, so that the training table
-alone is uncertain. *Certain*: share of test rows whose class is the same for all fillings, as certified, and as far as
-retraining found no filling that changes it. *Width*: median of certified over attained width. *Outside*: attained
-scores that are not within the certified bounds. *Inside*: share of the attained ends that values inside intervals, not
-at their ends, made better.
+squared error; with `--penalty 1se` the strongest whose mean loss is within one standard error of that. A random fifth
+of the rows is for tests; their own holes are filled in, so that the training table alone is uncertain. *Certain*: share
+of test rows whose class is the same for all fillings, as certified, and as far as retraining found no filling that
+changes it. *Width*: median of certified over attained width. *Outside*: attained scores that are not within the
+certified bounds. *Inside*: share of the attained ends that values inside intervals, not at their ends, made better.
 
-Options: `--split SEED`, `--tables NAME,...`, `--certificate NAME`, `--intervals NAME`, `--test-rows N`.
+Options: `--split SEED`, `--tables NAME,...`, `--certificate NAME`, `--intervals NAME`, `--penalty min|1se`,
+`--test-rows N`.
 """
 
 from __future__ import annotations
@@ -17,28 +18,21 @@ import argparse
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
 
 from benchmarks.lines import Lines
+from benchmarks.penalties import BEST, add_rule, cross_validated
 from benchmarks.real_tables import LARGE, SOURCES, VIOLATED, Source
 from ipub import BoundedClassifier, BoundedRegressor
 from ipub.certainty import is_certain
-from ipub.engine.completions import whole_table
-from ipub.estimators import parameters_of
-from ipub.reading import read_training_data
 from ipub.rounding import Array
 
 NOT_USED = ("atlas_higgs_10k",)
 """Its holes are quantities that do not exist, not values that nobody knows."""
-ALPHAS = np.geomspace(1e-4, 3.0, 10)
-FOLDS = 4
 MOST_TEST_ROWS = 40
 FEW_TEST_ROWS = 8
 """Test rows of tables with `LARGE` rows or more: each is retrained for many times."""
@@ -76,7 +70,8 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
         tables = [source for source in sources if bool(source.positive) == is_classes]
         if tables:
             title = (
-                f"useful, {words}, certificate {given.certificate}, {given.intervals} intervals, split {given.split}"
+                f"useful, {words}, certificate {given.certificate}, {given.intervals} intervals, split {given.split}, "
+                f"penalty {given.penalty}"
             )
             _print(Lines(console, title, *COLUMNS), tables, given)
 
@@ -87,6 +82,7 @@ def _options(options: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--tables", type=lambda text: text.split(","), default=[], metavar="NAME,...")
     parser.add_argument("--certificate", default="tight", metavar="NAME")
     parser.add_argument("--intervals", default="quantile", metavar="NAME", help="quantile, observed or conditional")
+    add_rule(parser, BEST)
     parser.add_argument("--test-rows", type=int, metavar="N", help="test rows of each table, at most")
     return parser.parse_args(options)
 
@@ -107,7 +103,7 @@ def _print(lines: Lines, sources: Sequence[Source], given: argparse.Namespace) -
 def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> Figures:
     X, y, X_test = split(source, given.split, given.test_rows)
     kind = BoundedClassifier if source.positive else BoundedRegressor
-    alpha = cross_validated(kind(scale="standard"), X, y)
+    alpha = cross_validated(kind(scale="standard"), X, y, given.penalty)
     estimator = kind(alpha=alpha, certificate=given.certificate, intervals=given.intervals, scale="standard")
     start = time.perf_counter()
     with warnings.catch_warnings():
@@ -119,9 +115,8 @@ def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> Figures
     training = estimator.training_
     found = training.attained_bounds(training.table.uncertain_rows(X_test))
     attained = found.bounds
-    figures = _figures(certified, attained, bool(source.positive))
-    slack = VIOLATED * (1.0 + np.abs(attained))
-    outside = (attained[:, 0] < (certified - slack)[:, 0]) | (attained[:, 1] > (certified + slack)[:, 1])
+    figures = figures_of(certified, attained, bool(source.positive))
+    outside = is_outside(certified, attained)
     shares = [f"{each:.2f}" if source.positive else "-" for each in figures[:2]]
     cells = [f"{int(X.isna().to_numpy().sum())}/{len(X)}", f"{alpha:.2g}", *shares, f"{figures.ratio:.2f}"]
     cells += [f"{int(outside.sum())}", f"{found.inside.mean():.2f}"]
@@ -152,30 +147,14 @@ def filled_in(X_test: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
     return X_test.fillna(usual)
 
 
-def filled_table(estimator: Any, X: pd.DataFrame, y: np.ndarray) -> Array:
-    """Return the table that the estimator trains on, scaled and one-hot, with its holes in the middle."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        data = read_training_data(parameters_of(estimator), X, y)
-    return whole_table(data.rows[0]).center
+def is_outside(certified: Array, attained: Array) -> np.ndarray:
+    """Return which rows attain a score that is not within their certified bounds."""
+    slack = VIOLATED * (1.0 + np.abs(attained))
+    return (attained[:, 0] < (certified - slack)[:, 0]) | (attained[:, 1] > (certified + slack)[:, 1])
 
 
-def cross_validated(estimator: Any, X: pd.DataFrame, y: np.ndarray) -> float:
-    """Return the penalty, in our scale, that scikit-learn's cross-validation picks on the filled-in table."""
-    table, n = filled_table(estimator, X, y), len(y)
-    if isinstance(estimator, BoundedClassifier):
-        grid: dict[str, Array] = {"C": 1.0 / (n * ALPHAS)}
-        search = GridSearchCV(LogisticRegression(max_iter=5000), grid, scoring="neg_log_loss", cv=FOLDS)
-    else:
-        grid = {"alpha": n * ALPHAS / 2.0}
-        search = GridSearchCV(Ridge(), grid, scoring="neg_mean_squared_error", cv=FOLDS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        search.fit(table, y)
-    return float(ALPHAS[search.best_index_])
-
-
-def _figures(certified: Array, attained: Array, is_classes: bool) -> Figures:
+def figures_of(certified: Array, attained: Array, is_classes: bool) -> Figures:
+    """Return the shares of certain rows (of classes) and the median of certified over attained width."""
     widths, found = np.ptp(certified, axis=1), np.ptp(attained, axis=1)
     ratio = float(np.median(widths[found > 0.0] / found[found > 0.0])) if (found > 0.0).any() else np.nan
     if not is_classes:
