@@ -115,10 +115,14 @@ def _measure(lines: Lines, source: Source, given: argparse.Namespace, is_first: 
             figures = figures_of(certified, attained, True)
             changed = Budget(share=share).count(int(X.isna().to_numpy().sum()))
             found += [figures] if changed else []
-            cells = [f"{alpha:.3g}", f"{share:g}", f"{changed:,}", *(f"{each:.2f}" for each in figures)]
+            cells = [f"{alpha:.3g}", f"{share:g}", f"{changed:,}", *(_shown(each) for each in figures)]
             cells += [f"{int(is_outside(certified, attained).sum())}", f"{len(rows)}"]
             lines.add(source.name[:24].ljust(24), *cells, f"{spent:.2f}", f"{spent / plain:,.0f}")
     return found
+
+
+def _shown(figure: float) -> str:
+    return "-" if np.isnan(figure) else f"{figure:.2f}"
 
 
 def _test_rows(X: pd.DataFrame, X_test: pd.DataFrame, most: int) -> pd.DataFrame:
