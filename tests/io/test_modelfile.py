@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ipub import BoundedClassifier, BoundedRegressor
+from ipub import BoundedClassifier, BoundedRegressor, Budget
 from ipub.certificates import Region, SlopeBounds
 from ipub.io.modelfile import VERSION, ModelFileError, load, load_with_metadata, save
 
@@ -241,6 +241,30 @@ def test_a_file_of_an_older_format_says_in_one_sentence_how_to_make_a_new_one(mo
     with pytest.raises(ModelFileError, match=r"older version of ipub \(ipub 0.1.0\).*fit the model again") as caught:
         load(path)
     assert str(caught.value).count(". ") == 0
+
+
+def test_a_part_that_is_no_longer_made_says_in_one_sentence_to_fit_again(model):
+    former = {"record": "RandomHoles", "fields": {"bias": 0.1}}
+    path = rewritten(model[1], lambda header: header["parameters"].update(uncertainty=former))
+    with pytest.raises(ModelFileError, match=r"has bounds of random holes, which .* no longer makes: fit") as caught:
+        load(path)
+    assert str(caught.value).count(". ") == 0
+
+
+def test_fields_of_earlier_versions_that_say_nothing_are_passed_over(table, tmp_path):
+    X, t = table
+    fitted = BoundedClassifier(alpha=0.1, uncertainty=Budget(cells=1)).fit(X, t > 0)
+    save(fitted, tmp_path / "m.ipub", training_rows=True)
+
+    def add(header, chance):
+        part = header["fitted"]["certificate_"]["fields"]["parts"]["tuple"][0]
+        metric = part["fields"]["proved"]["fields"]["metric"]
+        metric["fields"]["table"]["fields"]["chance"] = chance
+
+    loaded = load(rewritten(tmp_path / "m.ipub", lambda header: add(header, None)))
+    assert_same_parts(loaded.certificate_, fitted.certificate_)
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(rewritten(tmp_path / "m.ipub", lambda header: add(header, 0.5)))
 
 
 @pytest.mark.parametrize(

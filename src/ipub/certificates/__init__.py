@@ -25,7 +25,7 @@ from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
 from ipub.certificates.sphere import sphere
 from ipub.certificates.sphere import unsupported_reason as no_sphere
 from ipub.certificates.stored import PARTS
-from ipub.certificates.test_rows import MOST_TRIED, bounds_of_uncertain_rows, every_level
+from ipub.certificates.test_rows import MOST_TRIED, bounds_of_uncertain_rows
 from ipub.certificates.tight import tight
 
 CERTIFICATES: dict[str, Recipe] = {
@@ -59,7 +59,6 @@ __all__ = [
     "TrainedModel",
     "ball",
     "bounds_of_uncertain_rows",
-    "every_level",
     "is_on_one_side",
     "keeps_training_rows",
     "origin",
