@@ -9,7 +9,7 @@ from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.imputation_check import ImputationReport, imputation_report
 from ipub.penalty_path import PenaltyPath, penalty_path
 from ipub.sklearn_models.certify import certify
-from ipub.uncertainty import Budget, Draws, RandomHoles
+from ipub.uncertainty import Budget, Draws
 
 __version__ = "0.1.0"
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "IpubError",
     "IpubWarning",
     "PenaltyPath",
-    "RandomHoles",
     "SentinelWarning",
     "__version__",
     "certify",

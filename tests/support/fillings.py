@@ -87,7 +87,8 @@ class FilledCase:
                 units = np.flatnonzero(movable.unit_group == group)
                 for unit in rng.choice(units, size=min(count, len(units)), replace=False):
                     option = int(rng.choice(np.flatnonzero(movable.option_unit == unit)))
-                    whole = not movable.is_number[unit] or rng.random() < 0.3
+                    is_level = movable.option_amounts[option, 1] != 0.0
+                    whole = is_level or rng.random() < 0.3
                     chosen.append((option, fmpq(1) if whole else fmpq(int(rng.integers(1, 16)), 16)))
             yield self.moved(chosen)
 

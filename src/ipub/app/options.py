@@ -13,10 +13,6 @@ WrongCells = Annotated[int, typer.Option(min=0, help="Observed cells that may be
 WrongBy = Annotated[
     float | None, typer.Option(help="By how much, in the units of their column; else anywhere in its interval.")
 ]
-RandomHolesBias = Annotated[
-    float | None,
-    typer.Option(min=0.0, max=1.0, help="Holes are random, with means so many half-widths off the middle: 0 to 1."),
-]
 NumberOfDraws = Annotated[int, typer.Option(min=0, help="Bound what an imputer draws, so often: 199 for 99 %.")]
 ImputerName = Annotated[
     str | None, typer.Option(help="Imputer of --draws: hot_deck, which is the default, or chained.")

@@ -11,7 +11,7 @@ from ipub.reading.sources import read_source
 from ipub.training.draws import train_and_certify_draws
 from ipub.training.filled import certify_filled
 from ipub.training.training import Training, train_and_certify
-from ipub.uncertainty import Budget, Draws, RandomHoles
+from ipub.uncertainty import Budget, Draws
 
 
 def fit_training(
@@ -43,7 +43,7 @@ def certify_as_promised(
     match parameters.uncertainty:
         case Draws() as draws:
             return train_and_certify_draws(parameters, data, draws, X, X_lower, X_upper)
-        case Budget() | RandomHoles() as uncertainty:
+        case Budget() as uncertainty:
             return certify_filled(parameters, data, uncertainty, (X, X_lower, X_upper))
         case _:
             return train_and_certify(parameters, data)

@@ -3,7 +3,6 @@
 from ipub.certificates.around_filling.attempt import AroundAttempt, certify_around
 from ipub.certificates.around_filling.bounds import FilledBounds, FilledEllipsoid
 from ipub.certificates.around_filling.moves import BudgetMoves
-from ipub.certificates.around_filling.random_moves import RandomMoves
 from ipub.certificates.around_filling.units import HOLES, WRONG_CELLS, MovableRows
 
 __all__ = [
@@ -14,6 +13,5 @@ __all__ = [
     "FilledBounds",
     "FilledEllipsoid",
     "MovableRows",
-    "RandomMoves",
     "certify_around",
 ]

@@ -1,14 +1,13 @@
-"""The certificate around a filled-in table: bounds, or the reason why there are none (Theorems 9 and 10)."""
+"""The certificate around a filled-in table: bounds, or the reason why there are none (Theorem 9)."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ipub.certificates.around_filling.bounds import FilledBounds, FilledEllipsoid
+from ipub.certificates.around_filling.bounds import FilledBounds
 from ipub.certificates.around_filling.filled_table import MOST_NUMBERS, FilledTable
 from ipub.certificates.around_filling.moves import BudgetMoves
 from ipub.certificates.around_filling.prove_move import prove_move
-from ipub.certificates.around_filling.random_moves import RandomMoves
 from ipub.certificates.around_filling.units import MovableRows
 from ipub.problem import Problem
 from ipub.rounding import overflow_means_unbounded
@@ -26,9 +25,9 @@ MOST_PAIRS = 1 << 24
 
 
 class AroundAttempt(NamedTuple):
-    """The bounds of Theorem 9 or 10, or None and the reason."""
+    """The bounds of Theorem 9, or None and the reason."""
 
-    bounds: FilledBounds | FilledEllipsoid | None
+    bounds: FilledBounds | None
     note: str
 
 
@@ -37,13 +36,12 @@ def certify_around(
     problem: Problem,
     solution: Solution,
     movable: MovableRows,
-    moves: BudgetMoves | RandomMoves,
+    moves: BudgetMoves,
     rounds: int = ROUNDS,
 ) -> AroundAttempt:
     """Bound the scores of the models of all tables that differ from a filled-in one as `moves` allows.
 
-    For losses with `has_bounded_third_derivative`. With `BudgetMoves` bounds hold for certain (Theorem 9), with
-    `RandomMoves`, for the L2 penalty alone, with probability ``1 - delta`` (Theorem 10).
+    For losses with `has_bounded_third_derivative`.
 
     Parameters
     ----------
@@ -53,15 +51,17 @@ def certify_around(
         Any vector of weights: the model of the filled-in table makes the bounds narrow.
     movable : MovableRows
         What may differ from the table.
-    moves : BudgetMoves or RandomMoves
+    moves : BudgetMoves
         How much of it, together.
     rounds : int
         How often the bounds of the training rows are put back in: each costs about n_rows times n_units, and makes the
         bounds narrower.
     """
-    reason = _unsupported_reason(problem, moves)
-    if reason:
-        return AroundAttempt(None, reason)
+    if not problem.loss.has_bounded_third_derivative:
+        return AroundAttempt(
+            None,
+            f"Bounds around a filled-in table are not there for the loss {problem.loss.name!r}: its curvature jumps.",
+        )
     table = FilledTable.of(problem, solution.w, movable, moves)
     if table is None:
         return AroundAttempt(None, f"A table of more than {MOST_NUMBERS:,} numbers is not looked at row by row.")
@@ -69,18 +69,8 @@ def certify_around(
     if proved is None:
         return AroundAttempt(None, "No set of models around the filled-in table could be proved.")
     bounds = FilledBounds.of(proved)
-    if table.chance is not None and table.chance.claim == "all":
-        return AroundAttempt(bounds.ellipsoid, "")
     for _ in range(rounds if len(table.X) * len(movable.option_unit) <= MOST_PAIRS else 0):
         before, bounds = bounds, bounds.narrowed()
         if not (bounds.reach.rows.sum() < WORTHWHILE * before.reach.rows.sum()):
             break
     return AroundAttempt(bounds, "")
-
-
-def _unsupported_reason(problem: Problem, moves: BudgetMoves | RandomMoves) -> str:
-    if problem.penalty.kappa > 0.0 and isinstance(moves, RandomMoves):
-        return "Bounds for random moves around a filled-in table are for the L2 penalty alone."
-    if not problem.loss.has_bounded_third_derivative:
-        return f"Bounds around a filled-in table are not there for the loss {problem.loss.name!r}: its curvature jumps."
-    return ""

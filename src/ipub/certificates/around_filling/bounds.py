@@ -1,4 +1,4 @@
-"""Bounds of a score for all tables that differ from a filled-in one as a set of moves allows (Theorems 9 and 10)."""
+"""Bounds of a score for all tables that differ from a filled-in one as a set of moves allows (Theorem 9)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ipub.certificates.around_filling.filled_table import FilledTable
 from ipub.certificates.around_filling.metric import Whitened
 from ipub.certificates.around_filling.prove_move import ProvedMove
-from ipub.certificates.around_filling.random_moves import RowEvents
 from ipub.certificates.around_filling.remainder import Reach, Remainder
 from ipub.certificates.around_filling.unit_terms import (
     Directions,
@@ -111,27 +110,14 @@ class FilledBounds(ScoreBounds):
         counted = np.count_nonzero(self.table.m * self.proved.metric.ratio * self.table.at.second)
         return self.ellipsoid if counted >= FEWEST_ROWS else None
 
-    @property
-    def row_by_row(self) -> bool:
-        return self.table.chance is not None and self.table.chance.claim != "all"
-
-    def for_rows(self, of_a_row: int, of_all: int | None = None) -> FilledBounds:
-        """Return the bounds whose probability is shared by what one call looks at, if moves are random."""
-        metric, chance = self.proved.metric, self.table.chance
-        if chance is None or chance.claim == "all":
-            return self
-        n_scores = of_all if chance.claim == "rows" and of_all is not None else of_a_row
-        table = replace(self.table, chance=replace(chance, n_rows=n_scores))
-        return replace(self, proved=replace(self.proved, metric=replace(metric, table=table)))
-
     @overflow_means_unbounded()
     def narrowed(self) -> FilledBounds:
         """Return the bounds that put what these say of the training rows back in."""
-        d, chance = len(self.table.w), self.table.chance
+        d = len(self.table.w)
         rows = np.concatenate([self.table.X, np.eye(d)])
         # With an l1 penalty u may be another one in the next round.
         norms = None if self.table.kappa.any() else self.training_norms
-        low, high, norms = self._move_ends(rows, None if chance is None else chance.training_events(len(rows)), norms)
+        low, high, norms = self._move_ends(rows, norms)
         found = np.maximum(np.abs(low), np.abs(high))
         both = np.fmin(found, np.concatenate([self.reach.rows, self.reach.coordinates]))
         coordinates = np.where(self._stays_zero(), 0.0, both[-d:])
@@ -155,32 +141,30 @@ class FilledBounds(ScoreBounds):
     @overflow_means_unbounded()
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
-        X, chance = np.asarray(X, dtype=float), self.table.chance
-        low, high, _ = self._move_ends(X, None if chance is None else chance.events(len(X)), None)
+        X = np.asarray(X, dtype=float)
+        low, high, _ = self._move_ends(X, None)
         score_low, score_high = dot_bounds(X, self.table.w)
         return down(score_low + low), up(score_high + high)
 
-    def _move_ends(self, X: Array, events: RowEvents | None, norms: Array | None) -> tuple[Array, Array, Array]:
+    def _move_ends(self, X: Array, norms: Array | None) -> tuple[Array, Array, Array]:
         """Bound ``x.v`` for each row of X from below and from above; return `product_norm` of each as well."""
         movable, d = self.table.movable, X.shape[1]
         width = max(len(self.table.X), d * d, len(movable.option_unit), d * len(movable.generators) // 2)
         parts = []
         for rows in row_slices(len(X), width, CHUNK_NUMBERS):
-            low, high, norm = self._ends_along(X[rows], self._inverse, events, None if norms is None else norms[rows])
+            low, high, norm = self._ends_along(X[rows], self._inverse, None if norms is None else norms[rows])
             if self._undecided.any():
-                low_of_all, high_of_all, _ = self._ends_along(X[rows], self._full_inverse, events, None)
+                low_of_all, high_of_all, _ = self._ends_along(X[rows], self._full_inverse, None)
                 low, high = np.fmax(low, low_of_all), np.fmin(high, high_of_all)
             ellipsoid = up(Whitened.of(self.proved.metric.K, X[rows]).norm * self.proved.radius)
             parts.append((np.fmax(low, -ellipsoid), np.fmin(high, ellipsoid), norm))
         low, high, norm = (np.concatenate(part) for part in zip(*parts, strict=True)) if parts else np.zeros((3, 0))
         return low, high, norm
 
-    def _ends_along(
-        self, X: Array, inverse: Array, events: RowEvents | None, norms: Array | None
-    ) -> tuple[Array, Array, Array]:
+    def _ends_along(self, X: Array, inverse: Array, norms: Array | None) -> tuple[Array, Array, Array]:
         """Bound ``x.v`` by the equation of the model times ``u = inverse x``; any inverse is valid."""
         U = X @ inverse
-        low, high, norm = self.force_ends(U, events, norms)
+        low, high, norm = self.force_ends(U, norms)
         # x.v = (x - A u).v - u.(grad P''(w' + v) + s' - A v) - u.(s'' - s')
         error = self._inverse_error(X, U)
         if self._undecided.any():
@@ -190,9 +174,7 @@ class FilledBounds(ScoreBounds):
             error = up(error + sum_upper(np.abs(U) @ np.where(self._undecided, kappa, 0.0), d + 1))
         return down(-high - error), up(error - low), norm
 
-    def force_ends(
-        self, U: Array, events: RowEvents | None = None, norms: Array | None = None
-    ) -> tuple[Array, Array, Array]:
+    def force_ends(self, U: Array, norms: Array | None = None) -> tuple[Array, Array, Array]:
         """Bound ``u.(grad P''(w' + v) + s' - A v)`` over all moves and all v within the reach, for each row u of U.
 
         s' is the subgradient of the l1 part at w'. It is ``u.g_c + u.(g - g_c) + u.(B - A) v + u.N v``. Returns lower
@@ -212,7 +194,7 @@ class FilledBounds(ScoreBounds):
         at_u = Directions.of(table, U, products)
         far[:, movable.rows] = up(far[:, movable.rows] + at_u.row_change)
         if norms is None:
-            norms = product_norm(self.proved.metric, at_u, None if events is None else events.product)
+            norms = product_norm(self.proved.metric, at_u)
         rest = _Rest(
             products_with_move(table, at_u, remainder.unit_moves),
             up(norms * self.proved.radius),
@@ -221,23 +203,17 @@ class FilledBounds(ScoreBounds):
             remainder.third_order(U, far),
         )
         first = first_order(table, at_u)
-        reverse = FirstOrder(first.minus, first.plus, first.mean_minus, first.mean_plus)
-        above, below = (self._least(each, rest, events) for each in (first, reverse))
+        reverse = FirstOrder(first.minus, first.plus)
+        above, below = (self._least(each, rest) for each in (first, reverse))
         return down(center - up(below + error)), up(center + up(above + error)), norms
 
-    def _least(self, first: FirstOrder, rest: _Rest, events: RowEvents | None) -> Array:
+    def _least(self, first: FirstOrder, rest: _Rest) -> Array:
         """Return the least of what the ways to bound all terms give, for the sign that `first` is for."""
         table, movable = self.table, self.table.movable
         products, none = rest.products, np.zeros(len(first.plus))
-        alone = None
-        if table.chance is not None and events is not None:
-            alone = table.chance.sum_upper(movable, first.plus, first.minus, first.mean_plus, events)
 
         def total(units: Array | None, norm: Array) -> Array:
-            certain = table.moves.total(movable, first.plus if units is None else up(first.plus + units))
-            if alone is not None:
-                certain = np.fmin(certain, alone if units is None else up(alone + table.moves.total(movable, units)))
-            return up(certain + norm)
+            return up(table.moves.total(movable, first.plus if units is None else up(first.plus + units)) + norm)
 
         # The products' first and second order unit by unit, or as the norm of a sum: the least for each u.
         ways = [

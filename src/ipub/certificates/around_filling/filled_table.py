@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.around_filling.moves import BudgetMoves, row_sums
-from ipub.certificates.around_filling.random_moves import RandomMoves
 from ipub.certificates.around_filling.units import MovableRows
 from ipub.engine import Block
 from ipub.losses import Loss
@@ -54,9 +53,8 @@ class RowDerivatives(NamedTuple):
 class ScoreSpread(NamedTuple):
     """Over all moves of each movable row, at w': bounds of its derivatives' derivatives."""
 
-    least_curvature: Array
     curvature: Array
-    """b_i: the greatest curvature; and the least."""
+    """b_i: the greatest curvature."""
     slope_lower: Array
     slope_upper: Array
     """The derivative of the curvature lies between these."""
@@ -92,22 +90,17 @@ class FilledTable:
     m: Array
     movable: MovableRows
     moves: BudgetMoves
-    chance: RandomMoves | None = None
 
     @classmethod
-    def of(
-        cls, problem: Problem, w: Array, movable: MovableRows, moves: BudgetMoves | RandomMoves
-    ) -> FilledTable | None:
+    def of(cls, problem: Problem, w: Array, movable: MovableRows, moves: BudgetMoves) -> FilledTable | None:
         """Gather the rows of a problem; None if they are too many."""
         gathered = problem.rows.gather(_table_rows, most=MOST_NUMBERS)
         if gathered is None:
             return None
         rows, d = TableRows(*gathered), len(w)
         m = rows.weight / problem.rows.total_weight
-        chance = moves if isinstance(moves, RandomMoves) else None
-        certain = moves if isinstance(moves, BudgetMoves) else BudgetMoves((movable.n_units, movable.n_units))
         lam, kappa = problem.penalty.lam_vector(d), problem.penalty.kappa_vector(d)
-        return cls(problem.loss, w, lam, kappa, rows.X, rows.y, m, movable, certain, chance)
+        return cls(problem.loss, w, lam, kappa, rows.X, rows.y, m, movable, moves)
 
     @property
     def n_features(self) -> int:
@@ -190,7 +183,7 @@ class FilledTable:
         y = self.y[self.movable.rows]
         slope_lower, slope_upper = self.loss.curvature_slope_range(y, lower, upper)
         return ScoreSpread(
-            *self.loss.curvature_range(y, lower, upper),
+            self.loss.curvature_range(y, lower, upper)[1],
             slope_lower,
             slope_upper,
             np.maximum(np.abs(slope_lower), np.abs(slope_upper)),

@@ -1,4 +1,4 @@
-"""How large the gradient at w' can be over all moves (Theorem 9), or with high probability (Theorem 10)."""
+"""How large the gradient at w' can be over all moves (Theorem 9)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ def force_upper(metric: Metric) -> float:
         return center
     Z, error = _first_order(metric)
     first = table.moves.norm_upper(movable, Z[None], error[None])
-    if table.chance is not None:
-        first = np.fmin(first, table.chance.norm_upper(movable, Z[None], error[None], table.chance.delta_force))
     return float(up(up(center + float(first[0])) + _squares(metric)))
 
 

@@ -1,4 +1,4 @@
-"""What moves can take from the Hessian at w' (Lemma 16 (b), (c)), with a budget or by chance (Lemmas 20 (iii), 23)."""
+"""What moves can take from the Hessian at w' (Lemmas 16 (b) and 20 (iii))."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.around_filling.metric import Whitened, largest_eigenvalue_upper
-from ipub.certificates.around_filling.random_moves import RandomMoves, log_inverse_upper
+from ipub.certificates.around_filling.metric import largest_eigenvalue_upper
 from ipub.certificates.around_filling.table_metric import Metric
 from ipub.engine.ops import sum_by_index
 from ipub.rounding import EPS, UNDERFLOW, Array, down, norm_upper, sum_upper, up
@@ -34,10 +33,7 @@ def hessian_loss(metric: Metric) -> float:
     inexact = up(inexact + up(float(doubt.max(initial=0.0)) * up(1.0 + inexact)))
     if table.movable.n_units == 0:
         return inexact
-    loss = _loss_of_units(metric)
-    if table.chance is not None:
-        loss = float(np.fmin(loss, _loss_by_chance(metric, table.chance)))
-    return up(inexact + loss)
+    return up(inexact + _loss_of_units(metric))
 
 
 class _UnitForms(NamedTuple):
@@ -69,7 +65,7 @@ class _UnitForms(NamedTuple):
 
 
 def _loss_of_units(metric: Metric) -> float:
-    """Bound ``sum_k t_k M_k``, for certain."""
+    """Bound ``sum_k t_k M_k``."""
     movable, moves = metric.table.movable, metric.table.moves
     forms = _UnitForms.of(metric)
     losses = [float(moves.total(movable, forms.size)), _capped_loss(metric, forms), _largest_form(metric, forms)]
@@ -113,80 +109,3 @@ def _capped_loss(metric: Metric, forms: _UnitForms) -> float:
     is_capped = lost > most * metric.movable_rows.norm**2
     rows = np.where(is_capped, most, rows)
     return _joint_form(metric, rows, np.where(is_capped[movable.unit_row[unit]], 0.0, generators))
-
-
-class _LinearForms(NamedTuple):
-    """``M_k = weight_k (a f^T + f a^T)`` of Lemma 16 (c), one for each generator."""
-
-    weight: Array
-    a: Whitened
-    f: Whitened
-
-    @classmethod
-    def of(cls, metric: Metric) -> _LinearForms:
-        table, movable = metric.table, metric.table.movable
-        chosen = movable.generators
-        row = movable.option_row[chosen]
-        rows = movable.rows[row]
-        a, b, at = metric.movable_rows.take(row), metric.options.take(chosen), table.at
-        half_score, score_size = 0.5 * table.option_score[chosen], table.option_score_size[chosen]
-        second, third = at.second[rows], at.third[rows]
-        f = second[:, None] * b.vectors + (third * half_score)[:, None] * a.vectors
-        size = second * b.norm + np.abs(third) * score_size * a.norm
-        error = second * b.error + at.second_error[rows] * b.norm + 16.0 * EPS * size
-        error += score_size * (np.abs(third) * a.error + at.third_error[rows] * a.norm)
-        error = up(error * (1.0 + 16.0 * EPS)) + UNDERFLOW
-        weight = (table.m * metric.ratio)[rows] * (1.0 + 8.0 * EPS)
-        return cls(weight, a, Whitened(f, error, up(norm_upper(f) + error)))
-
-    @property
-    def product_error(self) -> Array:
-        """Bounds of the error of ``|a| |f|``."""
-        a, f, d = self.a, self.f, self.a.vectors.shape[1]
-        return up((a.error * f.norm + a.norm * f.error + (d + 8) * EPS * a.norm * f.norm) * (1.0 + 8.0 * EPS))
-
-    def norms(self) -> Array:
-        """Bound the norms of the M_k: ``weight (|a.f| + |a| |f|)``."""
-        a, f = self.a, self.f
-        inner = np.abs((a.vectors * f.vectors).sum(axis=1)) + self.product_error
-        return np.asarray(np.maximum(up(self.weight * (inner + a.norm * f.norm) * (1.0 + 8.0 * EPS)), UNDERFLOW))
-
-    def largest_square(self, factors: Array) -> float:
-        """Bound the largest eigenvalue of ``sum_k factors_k M_k^2``."""
-        a, f, factors = self.a, self.f, factors * self.weight**2
-        inner = (a.vectors * f.vectors).sum(axis=1)
-        form = (a.vectors * (factors * inner)[:, None]).T @ f.vectors
-        form = form + form.T + a.form(factors * f.norm**2) + f.form(factors * a.norm**2)
-        product = a.norm * f.norm
-        error = factors @ (8.0 * product * self.product_error + (len(factors) + 16) * EPS * 8.0 * product**2)
-        return float(up(largest_eigenvalue_upper(form[None])[0] + sum_upper(error, len(factors) + 8)))
-
-    def largest_sum(self, factors: Array) -> float:
-        """Bound ``|sum_k D_k M_k|`` where ``|D_k| <= factors_k``."""
-        ratio = np.maximum(self.f.norm, UNDERFLOW) / np.maximum(self.a.norm, UNDERFLOW)
-        along_a, along_f = (up(self.weight * factors * share * (1.0 + 8.0 * EPS)) for share in (ratio, 1.0 / ratio))
-        form = self.a.form(along_a) + self.f.form(along_f)
-        error = up(self.a.form_errors(along_a[None])[0] + self.f.form_errors(along_f[None])[0])
-        return float(up(largest_eigenvalue_upper(form[None])[0] + 2.0 * error))
-
-
-def _loss_by_chance(metric: Metric, chance: RandomMoves) -> float:
-    """Bound it with probability ``1 - delta_H``: matrix Bernstein, its bias and the squares (Lemmas 16 (c), 23)."""
-    table, movable = metric.table, metric.table.movable
-    forms, unit = _LinearForms.of(metric), movable.option_unit[movable.generators]
-    size, block = forms.norms(), chance.blocks_of(movable)[unit]
-    totals = sum_by_index(block, size, int(block.max()) + 1)[block] * (1.0 + (len(size) + 2) * EPS)
-    variance = forms.largest_square(up(totals / size))
-    means = chance.mean_shares(movable)[unit]
-    length = up(up(1.0 + float(means.max(initial=0.0))) * float(totals.max(initial=0.0)))
-    log_inverse = log_inverse_upper(chance.delta_hessian / len(metric.K))
-    third = up(up(length * log_inverse) / 3.0)
-    loss = up(third + up(np.sqrt(up(up(third * third) + up(2.0 * up(variance * log_inverse))))))
-    if means.any():
-        loss = up(loss + forms.largest_sum(means))
-    spread, a = table.spread, metric.movable_rows
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bent = 0.5 * spread.bend + np.where(spread.slope > 0.0, spread.slope**2 / spread.least_curvature, 0.0)
-    bent = up((table.m * metric.ratio)[movable.rows] * bent * table.row_score**2 * (1.0 + 32.0 * EPS))
-    rest = up(largest_eigenvalue_upper(a.form(bent)[None])[0] + a.form_errors(bent[None])[0])
-    return float(up(loss + rest))

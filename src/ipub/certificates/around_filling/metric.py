@@ -43,19 +43,14 @@ class Whitened(NamedTuple):
 
 
 def largest_eigenvalue_upper(forms: Array) -> Array:
-    """Bound the largest absolute eigenvalue of each of several symmetric float matrices from above (F15)."""
-    return np.asarray(eigenvalues_upper(forms).max(axis=1, initial=0.0))
+    """Bound the largest absolute eigenvalue of each of several symmetric float matrices from above (F15).
 
-
-def eigenvalues_upper(forms: Array) -> Array:
-    """Bound the absolute eigenvalues of each of several symmetric float matrices from above, in some order (F15).
-
-    With ``F = Q diag(l) Q^T + R`` the k-th largest is at most that of ``|l|`` times ``|Q|^2``, plus ``|R|``, for any Q
-    and l: here the computed ones, with ``|Q|^2 <= 1 + |Q^T Q - I|`` and Frobenius' norm of what is left. Infinite where
+    With ``F = Q diag(l) Q^T + R`` it is at most the largest ``|l|`` times ``|Q|^2``, plus ``|R|``, for any Q and l:
+    here the computed ones, with ``|Q|^2 <= 1 + |Q^T Q - I|`` and Frobenius' norm of what is left. Infinite where
     nothing is found.
     """
     d = forms.shape[-1]
-    result = np.full(forms.shape[:2], np.inf)
+    result = np.full(len(forms), np.inf)
     finite = np.flatnonzero(np.isfinite(forms).all(axis=(1, 2)))
     forms = 0.5 * (forms[finite] + forms[finite].transpose(0, 2, 1))
     try:
@@ -65,12 +60,11 @@ def eigenvalues_upper(forms: Array) -> Array:
     transposed = vectors.transpose(0, 2, 1)
     left = forms - (vectors * values[:, None, :]) @ transposed
     skew = transposed @ vectors - np.eye(d)
-    values = np.abs(values)
-    largest = values.max(axis=1, initial=0.0)
+    largest = np.abs(values).max(axis=1, initial=0.0)
     rounding = (2 * d + 8) * d * EPS
     # Entries of |Q| |l| |Q|^T are at most (1 + skew) max |l|.
     skew_size = up(norm_upper(skew.reshape(len(forms), -1)) + 2.0 * rounding)
     left_size = up(norm_upper(left.reshape(len(forms), -1)) + up(2.0 * rounding * up(largest * (1.0 + skew_size))))
-    found = up(up(values * up(1.0 + skew_size)[:, None]) + left_size[:, None])
+    found = up(up(largest * up(1.0 + skew_size)) + left_size)
     result[finite] = np.where(np.isnan(found), np.inf, found)
     return result

@@ -68,9 +68,6 @@ class FirstOrder(NamedTuple):
 
     plus: Array
     minus: Array
-    mean_plus: Array
-    mean_minus: Array
-    """The same in the mean, if units move at random; empty if they do not."""
 
 
 def first_order(table: FilledTable, at_u: Directions) -> FirstOrder:
@@ -85,7 +82,7 @@ def first_order(table: FilledTable, at_u: Directions) -> FirstOrder:
     others = q * table.of_other_units(at_u.units, at_u.row_change) + at_u.units * table.other_units_score
     shared = (0.5 * m * spread.curvature)[of] * others + (m * at.first_error[rows])[of] * at_u.units
     shared += ((m * at.second_error[rows])[of] * q) * at_u.along[:, of]
-    sums, means = [], []
+    sums = []
     for sign in (1.0, -1.0):
         square = np.maximum(sign * own, 0.0)
         slope = np.maximum(sign * spread.slope_lower * at_u.rows, sign * spread.slope_upper * at_u.rows)
@@ -93,12 +90,7 @@ def first_order(table: FilledTable, at_u: Directions) -> FirstOrder:
         rest = shared + ((0.5 * m * table.row_score) * slope)[:, of] * q
         most = np.maximum(movable.greatest(sign * linear + square + error), 0.0)
         sums.append(up((most + rest) * INFLATE))
-        if table.chance is not None:
-            half_width = np.add.reduceat(0.5 * (np.abs(linear) + error), movable.option_starts, axis=1)
-            free = np.maximum(movable.greatest(sign * linear), 0.0)
-            mean = np.where(movable.is_number, table.chance.bias * half_width, free)
-            means.append(up((mean + movable.greatest(square + error) + rest) * INFLATE))
-    return FirstOrder(sums[0], sums[1], *(means or (np.zeros((0, 0)), np.zeros((0, 0)))))
+    return FirstOrder(sums[0], sums[1])
 
 
 def _first_order_error(table: FilledTable, at_u: Directions) -> Array:
@@ -161,8 +153,8 @@ def _crossing_error(table: FilledTable, at_u: Directions) -> Array:
     return np.asarray(up(error * INFLATE) + UNDERFLOW)
 
 
-def product_norm(metric: Metric, at_u: Directions, delta: float | None) -> Array:
-    """Bound ``|sum_k t_k z_k|``, ``z_k.v`` being the first order of ``u.(B - A) v`` (Lemmas 16 (a), 20 (ii), 22)."""
+def product_norm(metric: Metric, at_u: Directions) -> Array:
+    """Bound ``|sum_k t_k z_k|``, ``z_k.v`` being the first order of ``u.(B - A) v`` (Lemmas 16 (a), 20 (ii))."""
     table, movable = metric.table, metric.table.movable
     chosen = movable.generators
     row = movable.option_row[chosen]
@@ -176,10 +168,7 @@ def product_norm(metric: Metric, at_u: Directions, delta: float | None) -> Array
     along = m * at_u.along[:, row]
     error += along * (second * (b.error + 8.0 * EPS * b.norm) + table.at.second_error[rows] * b.norm)
     error = up(error * INFLATE) + UNDERFLOW
-    norm = table.moves.norm_upper(movable, Z, error, rounds=2)
-    if table.chance is None or delta is None:
-        return norm
-    return np.asarray(np.fmin(norm, table.chance.norm_upper(movable, Z, error, delta)))
+    return table.moves.norm_upper(movable, Z, error, rounds=2)
 
 
 def second_norm(metric: Metric, at_u: Directions) -> Array:

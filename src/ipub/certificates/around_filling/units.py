@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.data.interval_matrix import Indices
-from ipub.engine.ops import sum_by_index
 from ipub.rounding import EPS, Array, up
 
 HOLES, WRONG_CELLS = 0, 1
@@ -140,11 +139,6 @@ class MovableRows:
     def generators(self) -> Indices:
         """The options that are no multiples of another of their unit."""
         return np.flatnonzero(self.is_generator)
-
-    @cached_property
-    def is_number(self) -> NDArray[np.bool_]:
-        """Whether a unit is a number: all its options change the same column."""
-        return np.asarray(sum_by_index(self.option_unit, np.abs(self.option_amounts[:, 1]), self.n_units) == 0.0)
 
     @cached_property
     def option_size(self) -> Array:
