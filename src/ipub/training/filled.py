@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, ScoreBounds, TrainedModel
-from ipub.certificates.around_filling import HOLES, BudgetMoves, MovableRows, certify_around
+from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.movable_units import HOLES, BudgetMoves, MovableRows
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
 from ipub.imputing import DrawnTables, filling_of, holes_of
@@ -28,8 +29,8 @@ from ipub.uncertainty import Budget
 Source = tuple[Any, ArrayLike | None, ArrayLike | None]
 """The training table as it was given to `fit`, and the bounds of its cells."""
 
-MOST_WRONG_CELLS = 20_000
-"""With more cells that may differ, the bounds of all of them together are not intersected: time against width."""
+NOT_PROVED = "No bounds around the filled-in table could be proved: the bounds are those of {instead}, which are wider."
+"""The note where the budget is not used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,31 +160,24 @@ def _certificates(
 ) -> tuple[Certificate, ...]:
     """Certify the tables around a filled-in one, for each model.
 
-    Where observed cells cannot be wrong, the bounds of any filling hold as well, and are intersected; if the filling
-    leaves the intervals, those of the smallest intervals that contain it too.
+    Where that fails the bounds are those of any filling; if observed cells may be wrong, those of all cells.
     """
-    moves = moves_of(uncertainty, filled)
-    attempts = [certify_around(*model, filled.movable, moves) for model in filled.models]
-    wrong_cells = uncertainty.wrong_cells
-    missing = any(attempt.bounds is None for attempt in attempts)
-    # A table of which every cell may be wrong is certified only where that is quick, or nothing else is there.
-    is_worthwhile = missing or not wrong_cells or filled.movable.n_units <= MOST_WRONG_CELLS
-    others = _any_filling(parameters, data, filled, bool(wrong_cells)) if is_worthwhile else None
+    assert parameters.certificate is not None
+    moves, wrong_cells = moves_of(uncertainty, filled), bool(uncertainty.wrong_cells)
+    attempts = [bounds_around_filling(*model, filled.movable, moves) for model in filled.models]
+    is_any_filling = not wrong_cells and all(bounds is None for bounds in attempts)
     # One sentence for all classes: what holds for each of them.
-    is_any_filling = not wrong_cells and all(attempt.bounds is None for attempt in attempts)
     promise = ANY_FILLING if is_any_filling else uncertainty.promise(filled.n_holes)
+    failed = any(bounds is None for bounds in attempts)
+    others = _any_filling(parameters, data, filled, wrong_cells) if failed else ()
     certificates = []
-    for k, attempt in enumerate(attempts):
-        parts: tuple[ScoreBounds, ...] = () if attempt.bounds is None else (attempt.bounds,)
-        note = attempt.note
-        if others is not None:
-            parts += others[k].parts
-            note = " ".join(each for each in (note, others[k].note) if each)
-        if attempt.bounds is None:
-            note = f"{attempt.note} The bounds are those of {'all cells' if wrong_cells else 'any filling'}."
-        gap = filled.models[k].solution.gap
-        assert parameters.certificate is not None
-        certificates.append(Certificate(parameters.certificate, parts, gap, note, promise))
+    for k, (bounds, model) in enumerate(zip(attempts, filled.models, strict=True)):
+        parts: tuple[ScoreBounds, ...] = others[k].parts if bounds is None else with_box(bounds)
+        note = ""
+        if bounds is None:
+            instead = NOT_PROVED.format(instead="all cells" if wrong_cells else "any filling")
+            note = " ".join(filter(None, [instead, others[k].note]))
+        certificates.append(Certificate(parameters.certificate, parts, model.solution.gap, note, promise))
     return tuple(certificates)
 
 

@@ -27,10 +27,10 @@ from ipub.certificates import (
     bounds_of_uncertain_rows,
     with_effort,
 )
-from ipub.certificates.around_filling import BudgetMoves, MovableRows
 from ipub.certificates.row_levels import count_combinations
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
+from ipub.data.movable_units import BudgetMoves, MovableRows
 from ipub.engine import engine_of
 from ipub.engine.array import device_memory, longer
 from ipub.engine.device import to_device

@@ -90,7 +90,7 @@ def attempt_row_sums(problem: Problem, solution: Solution, widths: Array | None 
     at_w = ranges_at_w(problem, solution)
     if at_w is None:
         return RowSumAttempt(None, "")
-    bounds = _proved_bounds(at_w, widths)
+    bounds = proved_bounds(at_w, widths)
     return RowSumAttempt(bounds, NOT_CLOSED if bounds is None else "")
 
 
@@ -99,7 +99,7 @@ def row_sum_bounds(problem: Problem, solution: Solution, widths: Array | None = 
     return attempt_row_sums(problem, solution, widths).bounds
 
 
-def _proved_bounds(at_w: Ranges, widths: Array | None) -> RowSumBounds | None:
+def proved_bounds(at_w: Ranges, widths: Array | None = None) -> RowSumBounds | None:
     """Prove ranges, given those that hold w alone, and narrow them; None if none close."""
     try:
         proved = prove_ranges(at_w, widths)

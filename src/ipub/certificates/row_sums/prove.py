@@ -105,9 +105,7 @@ class _Nearest(NamedTuple):
     widths: Array
 
 
-def _closed(
-    at_w: Ranges, change: Array, widths: Array, few: Representatives
-) -> tuple[ProvedRanges | None, _Nearest]:
+def _closed(at_w: Ranges, change: Array, widths: Array, few: Representatives) -> tuple[ProvedRanges | None, _Nearest]:
     """Widen ranges of representatives until their row sums lie strictly inside; None if they never do."""
     n, n_few = len(at_w.lower), len(few.index)
     some = np.concatenate([few.index, n + few.index])

@@ -89,9 +89,7 @@ class Representatives(NamedTuple):
         of = np.where(place >= 0, place, of)
         difference, size = Y - Y[index[of]], np.abs(Y) + np.abs(Y[index[of]])
         difference[index], size[index] = 0.0, 0.0
-        return cls(
-            index, of, place[table.weights_at], np.maximum(difference, 0.0), np.maximum(-difference, 0.0), size
-        )
+        return cls(index, of, place[table.weights_at], np.maximum(difference, 0.0), np.maximum(-difference, 0.0), size)
 
     def spread(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Return ranges of all directions, given those of the representatives, rounded outward."""
