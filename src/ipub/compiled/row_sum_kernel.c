@@ -253,7 +253,7 @@ INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
                 }
                 double lead = s->effect[k] - s->least_gain[t->unit_group[k]];
                 lead = lead / larger(t->row_weight[i] * fabs(along) * doubt, TINY);
-                likely = 0.5 + 0.5 * (lead > -1.0 ? lesser(lead, 1.0) : -1.0);
+                likely = t->changed_share * (0.5 + 0.5 * (lead > -1.0 ? lesser(lead, 1.0) : -1.0));
                 if (t->unit_category[k] >= 0) {
                     for (index_t l = 0; l < n; l++) s->mean[at + l] = s->spread[at + l] = 0.0;
                     s->spread[at + t->unit_base[k]] = 1.0 - likely, s->mean[at + t->unit_base[k]] = -likely;

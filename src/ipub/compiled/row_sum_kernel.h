@@ -48,6 +48,7 @@ typedef struct {
     index_t n_ends, finer;
 
     index_t n_steps; /* Newton steps of the advice */
+    double changed_share; /* of the law of a unit that counts in a budget, where it gains most: for what it is changed to */
 } row_sum_table;
 
 /* Bound y.w from above for each of n directions [n, d]; where `u` is not null, return also the multipliers u [n, d],

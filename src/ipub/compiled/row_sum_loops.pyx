@@ -8,7 +8,7 @@ import numpy as np
 cdef extern from "row_sum_kernel.h" nogil:
     ctypedef struct row_sum_table:
         int64_t d, n_complete, n_uncertain, n_units, n_multipliers, n_variants, n_groups, n_slopes, n_grid, n_ends, finer, n_steps, stride
-        double complete_size
+        double complete_size, changed_share
         const double *lam
         const double *w
         const double *tilt
@@ -93,6 +93,7 @@ cdef class RowSumKernel:
         self.table.n_steps = fields["n_steps"]
         self.table.stride = fields["stride"]
         self.table.complete_size = fields["complete_size"]
+        self.table.changed_share = fields["changed_share"]
         self.table.lam = self._numbers("lam", fields)
         self.table.w = self._numbers("w", fields)
         self.table.tilt = self._numbers("tilt", fields)

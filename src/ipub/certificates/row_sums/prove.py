@@ -28,7 +28,7 @@ GROWTH = (0.04, 0.12)
 """A range that does not close is widened to (1 + clip(r - 1, *GROWTH)) times the bound, r the bound over the range."""
 
 COARSE_INFLATION, FINE_INFLATION = 0.15, 0.05
-"""How much wider than own ranges those of representatives may be, squared, while ranges close, and when they are used."""
+"""How much wider than own ranges those of representatives may be, squared: while ranges close, and afterwards."""
 
 NEARLY_CLOSED = 1.12
 """Where coarse row sums of the median direction came this near to their ranges, fine ones are tried."""

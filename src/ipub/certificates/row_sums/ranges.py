@@ -32,9 +32,11 @@ class Accuracy(NamedTuple):
     """Parts of these, which cost less."""
     n_steps: int
     """Newton steps of the advice."""
+    changed_share: float
+    """How much of the law of a unit that counts in a budget is for what it may be changed to, where it gains most."""
 
 
-COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0), Accuracy(12, 7, 2, 1), Accuracy(12, 7, 2, 3)
+COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0, 0.0), Accuracy(12, 7, 2, 1, 0.0), Accuracy(12, 7, 2, 3, 1.0)
 """For ranges that are to prove themselves, to narrow them, and for the rows that are asked for."""
 
 
@@ -209,6 +211,7 @@ class Ranges:
             "n_variants": len(variants.row),
             "n_groups": len(table.budget),
             "n_steps": self.accuracy.n_steps,
+            "changed_share": self.accuracy.changed_share,
             "lam": table.lam,
             "w": table.w,
             "tilt": table.gradient_upper if self.on_path else np.zeros(d),

@@ -35,6 +35,10 @@ MERGED_WEIGHT = 2.0**20
 """Equal complete rows are merged if their weights are whole numbers below this, whose sums are exact."""
 
 
+NO_BUDGET = BudgetMoves(())
+"""That of a table in which all that is uncertain is free."""
+
+
 @dataclass(frozen=True, eq=False)
 class RowTable:
     """All rows of a small table, as the row sums see them.
@@ -139,7 +143,7 @@ class RowTable:
         settled: Settled,
         gradient: Array | None,
         movable: MovableRows | None = None,
-        moves: BudgetMoves = BudgetMoves(()),
+        moves: BudgetMoves = NO_BUDGET,
     ) -> RowTable | None:
         """Order the rows of a table; without a gradient it is for the models of completions alone."""
         rows, d, n = problem.rows, problem.rows.n_features, len(table.y)
