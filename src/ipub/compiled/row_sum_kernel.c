@@ -24,7 +24,7 @@ static const double SHARES[N_SHARES] = {0.0, 0.33, 0.67, 1.0, 1.25, 1.5};
 enum { FIRST_SHARE = 3 };
 static const double LARGEST_SHARE = 1.5;
 
-enum { CHUNK = 512, MANY_COLUMNS = 16 };
+enum { CHUNK = 512, MANY_COLUMNS = 16, GAIN_PASSES = 2 };
 static const double SPREAD = 0.7; /* how far apart effects of levels are, in doubts, for one to be preferred */
 
 typedef struct {
@@ -35,7 +35,8 @@ typedef struct {
     double *gain, *effect;                                        /* of labels [n_uncertain], of units [n_units] */
     double least_gain[MOST_GROUPS];                               /* that the budget of a group allows */
     double *mean, *spread, *zeta;                                 /* [n_multipliers] */
-    double *gains[MOST_GROUPS];                                   /* [most gains of a group] */
+    double *gains[MOST_GROUPS], *ordered;                         /* [n_gains], row by row; scratch for one group */
+    index_t *gains_at;                                            /* the first of each row and group */
     double *totals;                                               /* [n_multipliers, N_SHARES] */
     index_t *place, *choice, *label_choice;                       /* [n_complete], [n_units], [n_uncertain] */
     double *largest;                                              /* of the variants of one row */
@@ -664,8 +665,16 @@ INLINED void variant_sizes(const row_sum_table *t, const workspace *s, index_t i
     (t->n_ends == 8 ? variant_term(t, s, i, start + (v), share, &row, falling[v], rising[v], over[v], 8)        \
                     : variant_term(t, s, i, start + (v), share, &row, falling[v], rising[v], over[v], 4))
 
-/* Bounds of the terms of a row's variants: each with one share, then those that may be the largest with all. */
-INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double norm, double *largest) {
+/* Whether a variant uses nothing of any budget. */
+INLINED int is_base(const row_sum_table *t, index_t v) {
+    for (index_t g = 0; g < t->n_groups; g++)
+        if (t->variant_used[v * t->n_groups + g] != 0) return 0;
+    return 1;
+}
+
+/* Bounds of the terms of a row's variants: each with one share, then those that may be the largest with all; those that
+   use something of a budget only `if_used`. */
+INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double norm, double *largest, int if_used) {
     index_t start = t->variant_start[i], n = t->variant_start[i + 1] - start;
     row_numbers row = {s->multiplier[i], s->row_along[i], {0}};
     double over[64][MOST_ENDS], falling[64], rising[64], error[64];
@@ -685,6 +694,7 @@ INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double n
         for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++)
             is_refined[v] &= t->unit_group[k] >= 0 && t->variant_used[(start + v) * t->n_groups + t->unit_group[k]] == 0;
         largest[v] = error[v] < INFINITY ? largest[v] + error[v] : INFINITY;
+        is_refined[v] |= !if_used && !is_base(t, start + v);
     }
     /* Of the variants with the same use of the budgets the largest counts. */
     for (;;) {
@@ -711,19 +721,15 @@ INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double n
     }
 }
 
-/* Add a row's term with nothing of a budget used to *sum, and what using budgets adds at most to the gains of the
+/* Return a row's term with nothing of a budget used, and put what using budgets adds at most among the gains of the
    groups: f_g(q) for q units of group g, concave in q, group by group (Lemma 28). */
-INLINED void add_row(const row_sum_table *t, workspace *s, index_t i, const double *largest, double *sum, double *size) {
+INLINED double row_gains(const row_sum_table *t, workspace *s, index_t i, const double *largest) {
     index_t start = t->variant_start[i], n = t->variant_start[i + 1] - start, n_groups = t->n_groups;
     double m = t->row_weight[i], base = -INFINITY, majorant[MOST_GROUPS][17];
-    for (index_t v = 0; v < n; v++) {
-        int is_base = 1;
-        for (index_t g = 0; g < n_groups; g++) is_base &= t->variant_used[(start + v) * n_groups + g] == 0;
-        if (is_base && !(largest[v] <= base)) base = largest[v];
-    }
-    *sum += m * base, *size += m * fabs(base);
+    for (index_t v = 0; v < n; v++)
+        if (is_base(t, start + v) && !(largest[v] <= base)) base = largest[v];
     for (index_t g = 0; g < n_groups; g++) {
-        double gained[17];
+        double gained[17], *to_gains = s->gains[g] + s->gains_at[i * n_groups + g];
         index_t most = 0;
         for (int q = 0; q < 17; q++) gained[q] = majorant[g][q] = 0.0;
         for (index_t v = 0; v < n; v++) {
@@ -755,12 +761,36 @@ INLINED void add_row(const row_sum_table *t, workspace *s, index_t i, const doub
             for (index_t q = from + 1; q <= to; q++) {
                 double step = larger(steepest, 0.0) * (1.0 + 16.0 * EPS);
                 majorant[g][q] = majorant[g][q - 1] + step;
-                s->gains[g][s->n_gains[g]++] = m * step;
+                *to_gains++ = m * step;
             }
             from = to;
         }
         for (index_t q = most + 1; q < 17; q++) majorant[g][q] = majorant[g][most];
     }
+    return base;
+}
+
+/* The k-th largest gain of each group, k its budget; with the sum of the k largest of all groups. */
+INLINED double largest_gains(const row_sum_table *t, workspace *s) {
+    double sum = 0.0;
+    for (index_t g = 0; g < t->n_groups; g++) {
+        index_t n = s->gains_at[t->n_uncertain * t->n_groups + g], k = t->budget[g] < n ? t->budget[g] : n;
+        memcpy(s->ordered, s->gains[g], (size_t)n * sizeof(double));
+        largest_first(s->ordered, n, k);
+        s->least_gain[g] = INFINITY;
+        for (index_t j = 0; j < k; j++) sum += s->ordered[j], s->least_gain[g] = lesser(s->least_gain[g], s->ordered[j]);
+    }
+    return sum;
+}
+
+/* Whether some gain of a row is among the largest of its group. */
+INLINED int is_among_largest(const row_sum_table *t, const workspace *s, index_t i) {
+    for (index_t g = 0; g < t->n_groups; g++) {
+        index_t end = s->gains_at[(i + 1) * t->n_groups + g];
+        for (index_t k = s->gains_at[i * t->n_groups + g]; k < end; k++)
+            if (s->gains[g][k] >= s->least_gain[g]) return 1;
+    }
+    return 0;
 }
 
 FOR_EACH_PROCESSOR
@@ -781,7 +811,6 @@ static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
         s->size[a] = fabs(y[a]) + t->lam[a] * fabs(s->u[a]) + norm * t->curvature_size[a];
     }
     double incomplete = 0.0, incomplete_size = 0.0;
-    for (index_t g = 0; g < t->n_groups; g++) s->n_gains[g] = 0;
     for (index_t i = 0; i < t->n_uncertain; i++) {
         double m = t->row_weight[i];
         row_multipliers(t, s, i);
@@ -799,14 +828,19 @@ static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
                 s->left[columns[l]] -= part, s->size[columns[l]] += fabs(part);
             }
         }
-        row_terms(t, s, i, norm, s->largest);
-        add_row(t, s, i, s->largest, &incomplete, &incomplete_size);
+        row_terms(t, s, i, norm, s->largest, 0);
+        double base = row_gains(t, s, i, s->largest);
+        incomplete += m * base, incomplete_size += m * fabs(base);
     }
-    double gained = 0.0;
-    for (index_t g = 0; g < t->n_groups; g++) {
-        index_t k = t->budget[g] < s->n_gains[g] ? t->budget[g] : s->n_gains[g];
-        largest_first(s->gains[g], s->n_gains[g], k);
-        for (index_t j = 0; j < k; j++) gained += s->gains[g][j];
+    /* Gains are bounded with one share: only those that count are worth others. */
+    double gained = largest_gains(t, s);
+    for (int pass = 0; pass < GAIN_PASSES && gained > 0.0; pass++) {
+        for (index_t i = 0; i < t->n_uncertain; i++)
+            if (is_among_largest(t, s, i)) {
+                row_terms(t, s, i, norm, s->largest, 1);
+                row_gains(t, s, i, s->largest);
+            }
+        gained = largest_gains(t, s);
     }
     double residual = 0.0, residual_size = 0.0, tilted = 0.0, settled = 0.0, around = 0.0, of_settled = 0.0;
     double roundings = 2.0 * (double)(n + t->n_uncertain + t->n_multipliers + d + 32) * EPS;
@@ -834,15 +868,15 @@ static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
 
 static int open_workspace(const row_sum_table *t, workspace *s, double **doubles, index_t **indices) {
     index_t d = t->d, n = t->n_complete, rows = t->n_uncertain, units = t->n_units, most = 0;
-    index_t n_gains = 16 * rows + units + 1;
+    index_t n_gains = 16 * rows + units + 1, groups = t->n_groups;
     for (index_t i = 0; i < rows; i++) {
         index_t here = t->variant_start[i + 1] - t->variant_start[i];
         most = here > most ? here : most;
     }
     if (most > 64) return 1;
-    index_t total = 6 * d + (d + 1) * t->stride + 3 * n + 5 * rows + units + 3 * t->n_multipliers + t->n_groups * n_gains + 64;
+    index_t total = 6 * d + (d + 1) * t->stride + 3 * n + 5 * rows + units + 3 * t->n_multipliers + (groups + 1) * n_gains + 64;
     double *at = *doubles = malloc((size_t)total * sizeof(double));
-    index_t *index = *indices = malloc((size_t)(n + units + rows + 1) * sizeof(index_t));
+    index_t *index = *indices = malloc((size_t)(n + units + rows + (rows + 1) * groups + 1) * sizeof(index_t));
     if (at == NULL || index == NULL) return 1;
     double **of_columns[] = {&s->U, &s->W, &s->u, &s->force, &s->left, &s->size};
     for (int k = 0; k < 6; k++) *of_columns[k] = at, at += d;
@@ -853,9 +887,20 @@ static int open_workspace(const row_sum_table *t, workspace *s, double **doubles
     s->row_pull = at, at += rows;
     s->effect = at, at += units;
     s->mean = at, at += t->n_multipliers, s->spread = at, at += t->n_multipliers, s->zeta = at, at += t->n_multipliers;
-    for (index_t g = 0; g < t->n_groups; g++) s->gains[g] = at, at += n_gains;
+    for (index_t g = 0; g < groups; g++) s->gains[g] = at, at += n_gains;
+    s->ordered = at, at += n_gains;
     s->largest = at;
     s->place = index, s->choice = index + n, s->label_choice = index + n + units;
+    s->gains_at = index + n + units + rows;
+    for (index_t g = 0; g < groups; g++) {
+        s->gains_at[g] = 0;
+        for (index_t i = 0; i < rows; i++) {
+            index_t used = 0;
+            for (index_t v = t->variant_start[i]; v < t->variant_start[i + 1]; v++)
+                if (t->variant_used[v * groups + g] > used) used = t->variant_used[v * groups + g];
+            s->gains_at[(i + 1) * groups + g] = s->gains_at[i * groups + g] + (used < 16 ? used : 16);
+        }
+    }
     return 0;
 }
 

@@ -17,9 +17,11 @@ from ipub.rounding import TINY, Array, down, up
 FIRST_WIDTH = 1.25
 """Width of the first ranges, in first-order changes."""
 
-SAMPLED_WIDTH, HOPELESS = 2.5, 1.3
-"""If, in ranges of this width, the median row sum of a sample of directions is wider than so many times its range,
-nothing will close."""
+HOPELESS = 1.7
+"""If the median row sum of a sample of directions is wider than so many times its first range, nothing will close."""
+
+STALLED = 1.15
+"""The same of all directions, once ranges have been widened to what was found: their shape is then about right."""
 
 N_SAMPLED = 32
 """Directions in that sample."""
@@ -38,9 +40,6 @@ MOST_ROUNDS = 9
 
 PATIENCE = 2
 """Ranges are given up if neither the worst nor the median of their row sums has come closer in so many rounds."""
-
-MOST_WIDENED = 4.0
-"""Ranges that have become wider than this many times the first (the median) are given up."""
 
 MOST_NARROWED = 2
 """How often ranges are narrowed by their own row sums, at most."""
@@ -117,7 +116,7 @@ def _closed(at_w: Ranges, change: Array, widths: Array, few: Representatives) ->
     def of_all(of_few: Array) -> Array:
         return of_few.reshape(2, n_few)[:, few.of].ravel()
 
-    for _ in range(MOST_ROUNDS):
+    for number in range(MOST_ROUNDS):
         lower, upper = around(low, high, change)
         ranges = at_w.with_ends(*few.spread(lower, upper))
         bounds = largest_scores(ranges, both)
@@ -133,7 +132,7 @@ def _closed(at_w: Ranges, change: Array, widths: Array, few: Representatives) ->
         patience = PATIENCE if (excess < least).any() else patience - 1
         least = np.fmin(least, excess)
         change = np.maximum(change, (1.0 + np.clip(ratios - 1.0, *GROWTH)) * found)
-        if not patience or not np.median(change / first) <= MOST_WIDENED * FIRST_WIDTH:
+        if not patience or (number and excess[1] > STALLED):
             break
     return None, nearest
 
@@ -145,9 +144,9 @@ def _is_worth_trying(at_w: Ranges, both: Array, change: Array) -> bool:
         return True
     sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
     at = np.concatenate([high, -low])[sampled]
-    ranges = replace(at_w.with_ends(*around(low, high, SAMPLED_WIDTH * change)), accuracy=COARSE)
+    ranges = replace(at_w.with_ends(*around(low, high, FIRST_WIDTH * change)), accuracy=COARSE)
     found = largest_scores(ranges, both[sampled]) - at
-    return bool(np.median(found / (SAMPLED_WIDTH * change[sampled])) < HOPELESS)
+    return bool(np.median(found / (FIRST_WIDTH * change[sampled])) < HOPELESS)
 
 
 def can_be_narrowed(ranges: Ranges, which: Indices | None = None) -> bool:
