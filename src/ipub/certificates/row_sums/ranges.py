@@ -12,6 +12,7 @@ from ipub.certificates.row_sums.graphs import Graph, GraphPoints, LossGraph, gra
 from ipub.certificates.row_sums.lines import N_SLOPES, Lines
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.variants import ANY_LEVEL, BASE_LEVEL, Variants, make_variants
+from ipub.data.interval_matrix import Indices
 from ipub.rounding import TINY, Array, down, midpoint_and_radius, norm_upper, sum_error, sum_upper, up
 
 MANY_SETTLED = 0.1
@@ -145,7 +146,7 @@ class Ranges:
                 used = variants.used[:, number]
                 below -= _largest_sums(of_entry[here], -low[here], used)
                 above += _largest_sums(of_entry[here], high[here], used)
-        sizes = np.bincount(of_entry, size, minlength=len(counts))
+        sizes: Array = np.bincount(of_entry, size, minlength=len(counts)).astype(float)
         error = sum_error(sizes, 2 * len(table.w) + 8)
         lower = down(down(self.row_lower[variants.row] + below) - error)
         upper = up(up(self.row_upper[variants.row] + above) + error)
@@ -156,7 +157,7 @@ class Ranges:
         # What overflowed is not known; a NaN would be sorted behind the other end.
         return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
 
-    def _level_changes(self, columns: Array, base: int) -> tuple[Array, Array]:
+    def _level_changes(self, columns: Indices, base: int) -> tuple[Array, Array]:
         """Bound what each level of a category adds to the score, above what the table has, rounded outward."""
         low, high = self.weight_lower[columns], self.weight_upper[columns]
         if base >= 0:
@@ -320,7 +321,7 @@ def chord(graph: Graph, lower: Array, upper: Array) -> Array:
     return np.asarray(np.where(is_point, graph.slope(lower), rise / np.maximum(width, TINY)))
 
 
-def _largest_sums(index: Array, values: Array, most: Array) -> Array:
+def _largest_sums(index: Indices, values: Array, most: Indices) -> Array:
     """Return for each of several sets the sum of so many of its largest values that are positive."""
     order = np.lexsort((-values, index))
     index, values = index[order], np.maximum(values[order], 0.0)

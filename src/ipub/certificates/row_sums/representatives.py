@@ -5,7 +5,7 @@ For a direction y near a representative r, ``y.w = r.w + (y - r).w``, and the ra
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,7 +23,8 @@ WORTHWHILE = 0.7
 """Representatives are used if they are at most this share of all directions."""
 
 
-class Representatives(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Representatives:
     """Directions that stand for others.
 
     Attributes
@@ -63,9 +64,9 @@ class Representatives(NamedTuple):
         """
         Y, n = table.directions, len(table.directions)
         width = change[:n] + change[n:]
-        importance = np.bincount(table.complete_at, table.complete_weight, minlength=n)
-        importance += OF_INCOMPLETE * np.bincount(table.incomplete_at, table.incomplete_weight, minlength=n)
-        importance *= width**2
+        of_complete = np.bincount(table.complete_at, table.complete_weight, minlength=n)
+        of_incomplete = np.bincount(table.incomplete_at, table.incomplete_weight, minlength=n)
+        importance = (of_complete + OF_INCOMPLETE * of_incomplete) * width**2
         of_weights, chosen = width[table.weights_at], list(dict.fromkeys(table.weights_at.tolist()))
         least, of = np.full(n, np.inf), np.zeros(n, dtype=np.intp)
         enough, added = inflation * importance.sum(), 0
