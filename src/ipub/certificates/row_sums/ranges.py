@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ class Accuracy(NamedTuple):
     """How much of the law of a unit that counts in a budget is for what it may be changed to, where it gains most."""
 
 
-COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0, 0.0), Accuracy(12, 7, 2, 1, 0.0), Accuracy(12, 7, 2, 3, 1.0)
+COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0, 0.0), Accuracy(12, 7, 2, 2, 0.0), Accuracy(12, 7, 2, 3, 1.0)
 """For ranges that are to prove themselves, to narrow them, and for the rows that are asked for."""
 
 
@@ -67,6 +67,10 @@ class Ranges:
     def of(cls, table: RowTable, lower: Array, upper: Array, *, on_path: bool) -> Ranges:
         """Put ranges together with the variants of the table's rows (`make_variants`)."""
         return cls(table, make_variants(table, with_centers=on_path), lower, upper, on_path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what the ranges are; what follows from them is computed again in a copy."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def variant_graph(self) -> LossGraph:

@@ -82,10 +82,19 @@ class Representatives:
             if loss.sum() <= enough and not too_wide.any():
                 break
             if len(chosen) > WORTHWHILE * n:
-                chosen, of = list(range(n)), np.arange(n)
-                break
+                return cls.all_of(table)
             chosen.append(int((loss if loss.sum() > enough else least).argmax()))
-        index, place = np.array(chosen), np.full(n, -1)
+        return cls._of(table, np.array(chosen), of)
+
+    @classmethod
+    def all_of(cls, table: RowTable) -> Representatives:
+        """Let every direction stand for itself alone."""
+        everything = np.arange(len(table.directions))
+        return cls._of(table, everything, everything)
+
+    @classmethod
+    def _of(cls, table: RowTable, index: Indices, of: Indices) -> Representatives:
+        Y, place = table.directions, np.full(len(table.directions), -1)
         place[index] = np.arange(len(index))
         of = np.where(place >= 0, place, of)
         difference, size = Y - Y[index[of]], np.abs(Y) + np.abs(Y[index[of]])
