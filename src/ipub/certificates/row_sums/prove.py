@@ -78,10 +78,9 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | No
         return None
     closed, nearest = _closed(coarse, change, start, Representatives.choose(table, change, COARSE_INFLATION))
     fine = replace(at_w, accuracy=FINE)
-    if closed is None and widths is None and nearest.ratio < NEARLY_CLOSED:
-        if _sampled_ratio(fine, both, nearest.widths * change) < MAY_CLOSE:
-            everything = Representatives.all_of(table)
-            closed, _ = _closed(fine, change, nearest.widths, everything)
+    is_near = closed is None and widths is None and nearest.ratio < NEARLY_CLOSED
+    if is_near and _sampled_ratio(fine, both, nearest.widths * change) < MAY_CLOSE:
+        closed, _ = _closed(fine, change, nearest.widths, Representatives.all_of(table))
     if closed is None:
         return None
     of_rows = closed.widths.reshape(2, -1)[:, table.rows_and_weights_at]
