@@ -1,6 +1,6 @@
 """The terms of all variants in compiled loops: the same numbers, bit for bit, as `row_terms` finds with NumPy.
 
-Numba compiles them once and keeps the result on disk. Without it (extra ``compiled``) NumPy does the same, more slowly.
+There are none at present: NumPy does the same, more slowly.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.compiled import loops_of
 from ipub.rounding import Array
 
 if TYPE_CHECKING:
@@ -72,9 +71,8 @@ class VariantMaxima(NamedTuple):
 
 
 def loops() -> Callable[..., None] | None:
-    """Return the compiled loops; None without Numba, or where it can keep no files."""
-    module = loops_of("ipub.certificates.row_sums.variant_loops")
-    return None if module is None else module.variant_maxima
+    """Return the compiled loops, or None."""
+    return None
 
 
 def largest_variant_terms(compiled: Callable[..., None], inputs: VariantInputs) -> VariantMaxima:
