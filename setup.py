@@ -10,6 +10,8 @@ from glob import glob
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
+FOLDER = "src/ipub/compiled"
+
 FLAGS = {"msvc": ["/O2", "/fp:precise"]}
 """Of compilers that are not like GCC."""
 
@@ -29,15 +31,18 @@ class BuildLoops(build_ext):
         super().build_extension(ext)
 
 
+def extension(name: str, *sources: str) -> Extension:
+    """Return an extension of `ipub.compiled`, of a binding in Cython and loops in C."""
+    return Extension(
+        f"ipub.compiled.{name}",
+        sources=[f"{FOLDER}/{each}" for each in (f"{name}.pyx", *sources)],
+        depends=sorted(glob(f"{FOLDER}/*.h")),
+        include_dirs=[FOLDER],
+        optional=True,
+    )
+
+
 setup(
     cmdclass={"build_ext": BuildLoops},
-    ext_modules=[
-        Extension(
-            "ipub.compiled.kernels",
-            sources=["src/ipub/compiled/kernels.pyx", *sorted(glob("src/ipub/compiled/*.c"))],
-            depends=sorted(glob("src/ipub/compiled/*.h")),
-            include_dirs=["src/ipub/compiled"],
-            optional=True,
-        )
-    ],
+    ext_modules=[extension("kernels", "outward.c", "row_sums.c"), extension("row_sum_loops", "row_sum_kernel.c")],
 )

@@ -36,13 +36,15 @@ ALL = (
     "rivals",
     "real_tables",
     "useful",
+    "small",
+    "budgets",
     "adversaries",
     "passes",
     "walk",
 )
 PAGE = "page"
 NOT_ON_PAGE = ("device",)
-WITH_OPTIONS = ("pointwise", "useful", "parquet", "dask", "sparse", "device")
+WITH_OPTIONS = ("pointwise", "useful", "small", "budgets", "parquet", "dask", "sparse", "device")
 
 
 def main() -> None:

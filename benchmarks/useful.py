@@ -2,13 +2,14 @@
 
 Genuine holes, words as categories, columns scaled to mean 0 and standard deviation 1, an intercept, default intervals.
 The penalty is the one that 4-fold cross-validation of scikit-learn's model picks on the filled-in table, by log loss or
-squared error. A random fifth of the rows is for tests; their own holes are filled in, so that the training table
-alone is uncertain. *Certain*: share of test rows whose class is the same for all fillings, as certified, and as far as
-retraining found no filling that changes it. *Width*: median of certified over attained width. *Outside*: attained
-scores that are not within the certified bounds. *Inside*: share of the attained ends that values inside intervals, not
-at their ends, made better.
+squared error; with `--penalty 1se` the strongest whose mean loss is within one standard error of that. A random fifth
+of the rows is for tests; their own holes are filled in, so that the training table alone is uncertain. *Certain*: share
+of test rows whose class is the same for all fillings, as certified, and as far as retraining found no filling that
+changes it. *Width*: median of certified over attained width. *Outside*: attained scores that are not within the
+certified bounds. *Inside*: share of the attained ends that values inside intervals, not at their ends, made better.
 
-Options: `--split SEED`, `--tables NAME,...`, `--certificate NAME`, `--intervals NAME`, `--test-rows N`.
+Options: `--split SEED`, `--tables NAME,...`, `--certificate NAME`, `--intervals NAME`, `--penalty min|1se`,
+`--test-rows N`.
 """
 
 from __future__ import annotations
@@ -17,28 +18,21 @@ import argparse
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
 
 from benchmarks.lines import Lines
+from benchmarks.penalties import BEST, add_rule, cross_validated
 from benchmarks.real_tables import LARGE, SOURCES, VIOLATED, Source
 from ipub import BoundedClassifier, BoundedRegressor
 from ipub.certainty import is_certain
-from ipub.engine.completions import whole_table
-from ipub.estimators import parameters_of
-from ipub.reading import read_training_data
 from ipub.rounding import Array
 
 NOT_USED = ("atlas_higgs_10k",)
 """Its holes are quantities that do not exist, not values that nobody knows."""
-ALPHAS = np.geomspace(1e-4, 3.0, 10)
-FOLDS = 4
 MOST_TEST_ROWS = 40
 FEW_TEST_ROWS = 8
 """Test rows of tables with `LARGE` rows or more: each is retrained for many times."""
@@ -76,7 +70,8 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
         tables = [source for source in sources if bool(source.positive) == is_classes]
         if tables:
             title = (
-                f"useful, {words}, certificate {given.certificate}, {given.intervals} intervals, split {given.split}"
+                f"useful, {words}, certificate {given.certificate}, {given.intervals} intervals, split {given.split}, "
+                f"penalty {given.penalty}"
             )
             _print(Lines(console, title, *COLUMNS), tables, given)
 
@@ -87,6 +82,7 @@ def _options(options: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--tables", type=lambda text: text.split(","), default=[], metavar="NAME,...")
     parser.add_argument("--certificate", default="tight", metavar="NAME")
     parser.add_argument("--intervals", default="quantile", metavar="NAME", help="quantile, observed or conditional")
+    add_rule(parser, BEST)
     parser.add_argument("--test-rows", type=int, metavar="N", help="test rows of each table, at most")
     return parser.parse_args(options)
 
@@ -107,7 +103,7 @@ def _print(lines: Lines, sources: Sequence[Source], given: argparse.Namespace) -
 def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> Figures:
     X, y, X_test = split(source, given.split, given.test_rows)
     kind = BoundedClassifier if source.positive else BoundedRegressor
-    alpha = cross_validated(kind(scale="standard"), X, y)
+    alpha = cross_validated(kind(scale="standard"), X, y, given.penalty)
     estimator = kind(alpha=alpha, certificate=given.certificate, intervals=given.intervals, scale="standard")
     start = time.perf_counter()
     with warnings.catch_warnings():
@@ -119,9 +115,8 @@ def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> Figures
     training = estimator.training_
     found = training.attained_bounds(training.table.uncertain_rows(X_test))
     attained = found.bounds
-    figures = _figures(certified, attained, bool(source.positive))
-    slack = VIOLATED * (1.0 + np.abs(attained))
-    outside = (attained[:, 0] < (certified - slack)[:, 0]) | (attained[:, 1] > (certified + slack)[:, 1])
+    figures = figures_of(certified, attained, bool(source.positive))
+    outside = is_outside(certified, attained)
     shares = [f"{each:.2f}" if source.positive else "-" for each in figures[:2]]
     cells = [f"{int(X.isna().to_numpy().sum())}/{len(X)}", f"{alpha:.2g}", *shares, f"{figures.ratio:.2f}"]
     cells += [f"{int(outside.sum())}", f"{found.inside.mean():.2f}"]
@@ -132,35 +127,34 @@ def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> Figures
 
 def split(source: Source, seed: int, test_rows: int | None = None) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
     """Return training rows, labels or standardised targets, and test rows without holes, of a random split."""
+    X, y, X_test = parts(source, seed)
+    most = test_rows or (FEW_TEST_ROWS if len(X) >= LARGE else MOST_TEST_ROWS)
+    return X, y if source.positive else (y - y.mean()) / y.std(), filled_in(X_test.iloc[:most], X)
+
+
+def parts(source: Source, seed: int) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
+    """Return training rows, labels or targets, and all test rows as they are, of a random split."""
     frame, y = source.load()
     order, n_test = np.random.default_rng(seed).permutation(len(frame)), len(frame) // 5
-    X, y = frame.iloc[order[n_test:]], y[order[n_test:]]
+    X = frame.iloc[order[n_test:]]
     X = X.loc[:, X.notna().any()]
-    most = test_rows or (FEW_TEST_ROWS if len(X) >= LARGE else MOST_TEST_ROWS)
-    X_test = frame[X.columns].iloc[order[: min(n_test, most)]]
+    return X, y[order[n_test:]], frame[X.columns].iloc[order[:n_test]]
+
+
+def filled_in(X_test: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
+    """Fill the holes of test rows with the median or the most frequent level of the training rows."""
     usual = {name: X[name].median() if pd.api.types.is_numeric_dtype(X[name]) else X[name].mode()[0] for name in X}
-    return X, y if source.positive else (y - y.mean()) / y.std(), X_test.fillna(usual)
+    return X_test.fillna(usual)
 
 
-def cross_validated(estimator: Any, X: pd.DataFrame, y: np.ndarray) -> float:
-    """Return the penalty, in our scale, that scikit-learn's cross-validation picks on the filled-in table."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        data = read_training_data(parameters_of(estimator), X, y)
-    table, n = whole_table(data.rows[0]).center, len(y)
-    if isinstance(estimator, BoundedClassifier):
-        grid: dict[str, Array] = {"C": 1.0 / (n * ALPHAS)}
-        search = GridSearchCV(LogisticRegression(max_iter=5000), grid, scoring="neg_log_loss", cv=FOLDS)
-    else:
-        grid = {"alpha": n * ALPHAS / 2.0}
-        search = GridSearchCV(Ridge(), grid, scoring="neg_mean_squared_error", cv=FOLDS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        search.fit(table, y)
-    return float(ALPHAS[search.best_index_])
+def is_outside(certified: Array, attained: Array) -> np.ndarray:
+    """Return which rows attain a score that is not within their certified bounds."""
+    slack = VIOLATED * (1.0 + np.abs(attained))
+    return (attained[:, 0] < (certified - slack)[:, 0]) | (attained[:, 1] > (certified + slack)[:, 1])
 
 
-def _figures(certified: Array, attained: Array, is_classes: bool) -> Figures:
+def figures_of(certified: Array, attained: Array, is_classes: bool) -> Figures:
+    """Return the shares of certain rows (of classes) and the median of certified over attained width."""
     widths, found = np.ptp(certified, axis=1), np.ptp(attained, axis=1)
     ratio = float(np.median(widths[found > 0.0] / found[found > 0.0])) if (found > 0.0).any() else np.nan
     if not is_classes:

@@ -1,12 +1,20 @@
-"""The page of benchmarks: what is printed is what is written, and what is finished is kept."""
+"""The page of benchmarks: what is printed is what is written, and what is finished is kept.
+
+Options, penalties and figures of benchmarks of real tables, on a table that is made here.
+"""
 
 import io
+import json
 import sys
 from types import ModuleType
 
+import numpy as np
+import pandas as pd
 import pytest
-from benchmarks import page
+from benchmarks import budgets, page, small
 from benchmarks.lines import Lines, Screen
+from benchmarks.penalties import BEST, ONE_ERROR, chosen
+from benchmarks.timing import medians
 
 NAMES = ("quick", "slow")
 
@@ -83,3 +91,72 @@ def test_a_run_on_fewer_rows_says_so_and_is_kept_apart(figures, tmp_path, monkey
     assert figures[0] == {"quick": 2, "slow": 2}
     monkeypatch.delenv("BENCH_ROWS")
     assert write(tmp_path / "page.md")[0] == full
+
+
+@pytest.fixture
+def table(monkeypatch):
+    """A table with three holes and a category in place of the real ones."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"]).assign(c=rng.choice(["u", "v"], size=60))
+    y = X["a"].to_numpy() + rng.normal(size=60) > 0.0
+    X.iloc[[1, 50], 0] = X.iloc[7, 1] = np.nan
+    for module in (small, budgets):
+        monkeypatch.setattr(module, "parts", lambda _source, _seed: (X.iloc[:45], y[:45], X.iloc[45:]))
+    return X
+
+
+def printed_by(benchmark, *options):
+    screen = Screen(file=io.StringIO(), width=200)
+    benchmark.run(screen, options)
+    return screen.tables
+
+
+def test_a_later_run_of_small_tables_is_compared_with_the_figures_of_an_earlier_one(table, tmp_path):
+    earlier = tmp_path / "earlier.json"
+    options = ("--tables", "hepatitis", "--repeats", "1")
+    (lines,) = printed_by(small, *options, "--status", "--attained", "--save", str(earlier))
+    figures = json.loads(earlier.read_text())["hepatitis 1"]
+    assert lines.rows[0][:5] == ("hepatitis".ljust(24), "1", "45", "4", "2")
+    assert figures["plain fits"] == pytest.approx(figures["fit ms"] / figures["plain ms"])
+    assert figures["width"] > 0.0
+    assert figures["over attained"] >= 1.0
+    _, ratios = printed_by(small, *options, "--against", str(earlier))
+    assert ratios.rows[0][ratios.columns.index("width")] == "1.000"
+
+
+def test_small_tables_with_a_budget_are_fits_of_their_own(table):
+    (lines,) = printed_by(small, "--tables", "pima_diabetes", "--repeats", "1", "--budget", "0.5")
+    assert "0.5 of the missing values differ" in lines.title
+    assert [row[1] for row in lines.rows] == ["0.03"]
+    with pytest.raises(SystemExit, match="Unknown table"):
+        printed_by(small, "--tables", "hepatitis", "--budget", "0.5")
+
+
+def test_budgets_print_shares_of_certain_rows_and_their_sums(table):
+    (lines,) = printed_by(budgets, "--tables", "hepatitis", "--shares", "0,0.5", "--rows", "5")
+    first, second, sums, ratio = (dict(zip(lines.columns, row, strict=True)) for row in lines.rows)
+    assert (first["changed"], second["changed"], first["rows"]) == ("0", "1", "5")
+    assert first["certified"] == first["attained"] == "1.00"
+    assert first["outside"] == second["outside"] == "0"
+    assert [sums[name] for name in ("certified", "attained", "width")] == [
+        second[name] for name in ("certified", "attained", "width")
+    ]
+    assert 0.0 <= float(ratio["certified"]) <= 1.0
+
+
+def test_test_rows_of_budgets_are_complete_or_else_filled_in(table):
+    X, X_test = table.iloc[:45], table.iloc[45:]
+    assert list(budgets._test_rows(X, X_test, 6).index) == [45, 46, 47, 48, 49, 51]
+    (row,) = budgets._test_rows(X, X_test.loc[[50]], 6)["a"]
+    assert row == X["a"].median()
+
+
+def test_one_standard_error_picks_the_strongest_penalty_that_is_about_as_good():
+    losses = np.array([[0.9, 1.1], [0.4, 0.6], [0.55, 0.63], [0.75, 0.75]])
+    assert chosen(losses, BEST) == 1
+    assert chosen(losses, ONE_ERROR) == 2
+
+
+def test_times_are_read_from_the_given_clock():
+    ticks = iter(range(100))
+    assert medians(3, lambda: None, lambda: next(ticks), clock=lambda: float(next(ticks))) == [1.0, 2.0]

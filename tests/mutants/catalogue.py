@@ -8,7 +8,6 @@ from mutants import (
     conditional_intervals,
     dask,
     draws,
-    exit_facets,
     fillings,
     labels_and_rows,
     pieces,
@@ -22,7 +21,6 @@ from mutants import (
     slopes,
     sparse,
     tilted,
-    tubes,
 )
 from mutants.entry import Mutant
 
@@ -37,8 +35,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *row_sums_of_jumps.MUTANTS,
     *row_sums_of_labels.MUTANTS,
     *ruled_out_scores.MUTANTS,
-    *exit_facets.MUTANTS,
-    *tubes.MUTANTS,
     *fillings.MUTANTS,
     *draws.MUTANTS,
     *promises.MUTANTS,

@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.certificate import Certificate, Needs, Progress, RetrainingBounds, TrainedModel
-from ipub.certificates.row_sums.bounds import NOT_CLOSED, RowSumBounds, row_sum_bounds_by_ends
+from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.row_sums.ruled_out_scores import narrow_by_ruling_out
-from ipub.certificates.row_sums.tube_bounds import searched_bounds, tube_bounds
 from ipub.certificates.slope.attempt import attempt_slope_bounds
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.incomplete_rows import IncompleteRows
 from ipub.certificates.slope.linearize import Linearization, linearize
-from ipub.certificates.tight import NEARLY_EXACT, SLOPES_SERVE, tight
+from ipub.certificates.tight import tight
 from ipub.certificates.tilted.search import TiltedSearch
 from ipub.certificates.tilted.search import unsupported_reason as no_tilts
 from ipub.engine import Block, Rows, View
@@ -45,22 +44,11 @@ TOLERANCE = 1e-10
 EFFORT = 1.0
 """Seconds of processor time that ruling out scores may take for a row, if nothing else is said."""
 
-LEAST_FOR_ENDS = 600.0
-"""Seconds for the rows of a call, together, from which on half of them go into ranges that did not prove themselves."""
-
 TILTED = (
     "Too many rows are near the kink of the loss for row sums: pointwise bounds are from tilted half-balls, which are "
     "wider."
 )
 """The note where row sums are missing, and tilted half-balls stand in for them."""
-
-MORE_EFFORT = (
-    "Where few cells are missing, pointwise bounds may still close them, if effort times the number of rows is ten "
-    "minutes or more."
-)
-
-IN_PIECES = "Row sums close in pieces along one weight, not as a whole."
-"""The note where a tube was proved."""
 
 FOR_TILTS = 0.2
 """The share of a row's time that tilted half-balls take where scores can be ruled out as well."""
@@ -231,11 +219,6 @@ class PointwiseBounds(RetrainingBounds):
         bounds = bounds.copy()
         first, row_sums = None, certificate.part(RowSumBounds)
         searched, effort = None if row_sums is None else row_sums.searched, self.effort
-        if searched is None and NOT_CLOSED in certificate.note and effort * len(X) >= LEAST_FOR_ENDS:
-            effort = 0.5 * effort
-            by_ends = row_sum_bounds_by_ends(training.problem, training.solution, effort * len(X))
-            if by_ends is not None:
-                bounds, searched = _within(bounds, by_ends.ends(X)), by_ends.path
         tilted = None
         for_tilts = effort if searched is None else FOR_TILTS * effort
         if effort > 0.0 and has_tilts(training.problem):
@@ -263,42 +246,16 @@ class PointwiseBounds(RetrainingBounds):
 
 
 def pointwise(problem: Problem, solution: Solution) -> Certificate:
-    """Certify as `tight` does, and let bounds be narrowed for each row. Where that does not apply, a note says so.
-
-    Where ranges did not prove themselves as a whole, a tube is tried (Theorem 17).
-    """
-    start = _with_tube(problem, solution, tight(problem, solution))
+    """Certify as `tight` does, and let bounds be narrowed for each row. Where that does not apply, a note says so."""
+    start = tight(problem, solution)
     row_sums = start.part(RowSumBounds)
     can_rule_out = row_sums is not None and row_sums.searched is not None
     can_tilt = not can_rule_out and has_tilts(problem)
     reason = "" if can_rule_out else TILTED if can_tilt else no_trends(problem)
     has_nothing_to_start_from = not can_rule_out and start.part(SlopeBounds) is None and bool(start.note)
-    may_close = not can_rule_out and NOT_CLOSED in start.note
-    is_tight = (bool(reason) or has_nothing_to_start_from) and not (may_close or can_tilt)
+    is_tight = (bool(reason) or has_nothing_to_start_from) and not can_tilt
     parts = start.parts if is_tight else (*start.parts, PointwiseBounds())
-    notes = filter(None, [start.note, reason, MORE_EFFORT if may_close else ""])
-    return replace(start, name="pointwise", parts=parts, note=" ".join(notes))
-
-
-def _with_tube(problem: Problem, solution: Solution, start: Certificate) -> Certificate:
-    """Add bounds over a tube, if the certificate has no ranges that proved themselves, and a tube does."""
-    row_sums, slopes = start.part(RowSumBounds), start.part(SlopeBounds)
-    is_narrow = slopes is not None and slopes.excess <= NEARLY_EXACT
-    if is_narrow or (row_sums is not None and row_sums.path is not None) or not problem.rows.allows_matrices:
-        return start
-    tube = tube_bounds(problem, solution)
-    if tube is None:
-        return start
-    rest = start.note.replace(f"{NOT_CLOSED} {SLOPES_SERVE}", "").replace(NOT_CLOSED, "").strip()
-    # Before other row sums, as the first ones are those in which scores are ruled out.
-    at = start.parts.index(row_sums) if row_sums is not None else len(start.parts)
-    parts = (*start.parts[:at], *filter(None, [searched_bounds(problem, tube.tube)]), *start.parts[at:], tube)
-    return replace(start, parts=parts, note=" ".join(filter(None, [IN_PIECES, rest])))
-
-
-def _within(bounds: Array, ends: tuple[Array, Array]) -> Array:
-    """Return bounds cut down to what is between other ends too; a NaN bounds nothing."""
-    return np.column_stack([np.fmax(bounds[:, 0], ends[0]), np.fmin(bounds[:, 1], ends[1])])
+    return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [start.note, reason])))
 
 
 def with_effort(certificate: Certificate, effort: float) -> Certificate:

@@ -11,7 +11,6 @@ from ipub.certificates.draws import DrawBounds
 from ipub.certificates.pointwise import PointwiseBounds
 from ipub.certificates.region import Region
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.row_sums.tube_bounds import TubeBounds
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.losses import LOSSES
 
@@ -25,7 +24,7 @@ def _dataclasses_in(kind: Any) -> dict[type, None]:
     return {kind: None} | {found: None for hint in fields for found in _dataclasses_in(hint)}
 
 
-BOUNDS = (Region, SlopeBounds, PointwiseBounds, FilledBounds, FilledEllipsoid, DrawBounds, RowSumBounds, TubeBounds)
+BOUNDS = (Region, SlopeBounds, PointwiseBounds, FilledBounds, FilledEllipsoid, DrawBounds, RowSumBounds)
 
 KINDS = (Certificate, *BOUNDS, *LOSSES.values())
 

@@ -36,9 +36,6 @@ their passes for it: of 3,000 rows x 8 columns with 1 % to 20 % of the cells mis
 NOT_TRIED = SlopeAttempt(None, "")
 """Slopes of a draw whose set of moves is not to be proved without a start, as that of another draw was not."""
 
-SLOPES_SERVE = "Slopes serve instead, which are wider."
-"""What a note says where row sums did not close."""
-
 MOST_SLOPE_WORK = 2.0e8
 """Numbers in the matrices of slopes, one for each column with uncertain cells and some more, that are not too many.
 
@@ -98,7 +95,7 @@ def tight(
         regions = tuple(with_bracket(region, bracket_of(half_ball)) for region in regions)
     parts: tuple[ScoreBounds, ...] = (*regions, *attempt.parts)
     if rows_note and attempt.bounds is not None:
-        rows_note = f"{rows_note} {SLOPES_SERVE}"
+        rows_note = f"{rows_note} Slopes serve instead, which are wider."
     certificate = Certificate("tight", parts, solution.gap, " ".join(filter(None, [attempt.note, rows_note])))
     can_narrow = problem.rows.allows_matrices and (attempt.bounds is not None or not problem.loss.is_smooth)
     if by_rows is None and hint is None and not in_columns and can_narrow:

@@ -8,18 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
-from ipub.certificates.row_sums.exit_facets import ranges_that_no_path_leaves
-from ipub.certificates.row_sums.prove import (
-    MOST_NARROWED,
-    MOST_NARROWED_OF_JUMPS,
-    MOST_NARROWED_REFINED,
-    can_be_narrowed,
-    narrowed,
-    prove_ranges,
-)
+from ipub.certificates.row_sums.prove import MOST_NARROWED_OF_JUMPS, can_be_narrowed, narrowed, prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.upper import largest_scores
+from ipub.certificates.row_sums.upper import kernel_type, largest_scores
 from ipub.problem import Problem
 from ipub.rounding import Array, dot_bounds, overflow_means_unbounded
 from ipub.solvers import Solution
@@ -110,8 +102,7 @@ def _proved_bounds(at_w: Ranges, widths: Array | None) -> RowSumBounds | None:
         return None
     if proved is None:
         return None
-    most = 1 if widths is not None else MOST_NARROWED_REFINED if proved.n_refined else MOST_NARROWED
-    path = narrowed(proved.ranges, most, proved.n_refined)
+    path = proved.ranges
     ranges = _of_completions(path)
     if widths is None:
         return RowSumBounds(ranges, proved.widths, path)
@@ -121,27 +112,9 @@ def _proved_bounds(at_w: Ranges, widths: Array | None) -> RowSumBounds | None:
 
 def _of_completions(path: Ranges) -> Ranges:
     """Return the ranges of the models of completions alone, which need no center of a missing category."""
-    if not path.table.missing:
+    if not path.table.has_centers:
         return path
     return narrowed(Ranges.of(path.table, path.lower, path.upper, on_path=False), 1)
-
-
-@overflow_means_unbounded()
-def row_sum_bounds_by_ends(problem: Problem, solution: Solution, seconds: float) -> RowSumBounds | None:
-    """Return bounds by row sums over ranges that no path of models leaves (Theorem 15); None if that is not proved.
-
-    It takes long: all ends of ranges beyond which row sums reach are ruled out, one by one, in so many seconds of
-    processor time, about.
-    """
-    at_w = ranges_at_w(problem, solution)
-    try:
-        found = None if at_w is None else ranges_that_no_path_leaves(at_w, seconds)
-    except np.linalg.LinAlgError:
-        return None
-    if found is None:
-        return None
-    path = narrowed(found)
-    return RowSumBounds(_of_completions(path), path=path)
 
 
 @overflow_means_unbounded()
@@ -151,7 +124,8 @@ def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certifica
     Where the derivative of the loss jumps, these are the only row sums: no ranges prove themselves. If they are few,
     they are kept in any case, as scores can be ruled out in them.
     """
-    table = RowTable.within(problem, solution, known) if np.isfinite(solution.w).all() else None
+    is_usable = kernel_type() is not None and bool(np.isfinite(solution.w).all())
+    table = RowTable.within(problem, solution, known) if is_usable else None
     if table is None or not (problem.rows.count_uncertain() or problem.rows.uncertain_labels):
         return None
     ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
@@ -168,7 +142,7 @@ def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certifica
 
 def ranges_at_w(problem: Problem, solution: Solution, most_work: int | None = None) -> Ranges | None:
     """Return ranges that hold w alone; None if the table is long or certain, w not finite, or the loss has a jump."""
-    is_usable = problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
+    is_usable = kernel_type() is not None and problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
     table = RowTable.of(problem, solution, most_work) if is_usable else None
     if table is None or not table.is_uncertain:
         return None

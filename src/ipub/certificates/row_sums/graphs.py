@@ -91,9 +91,8 @@ class LossGraph(Graph):
     def of_rows(self, which: NDArray[np.bool_] | Indices) -> LossGraph:
         return LossGraph(self.loss, self.y[which], None if self.factor is None else self.factor[which])
 
-    def or_second(self, is_second: NDArray[np.bool_], second: LossGraph | JoinedGraphs) -> LossGraph:
-        """Return the derivatives with the label of another graph in some of the rows, for each of k directions."""
-        assert isinstance(second, LossGraph)
+    def or_second(self, is_second: NDArray[np.bool_], second: LossGraph) -> LossGraph:
+        """Return the derivatives with the label of another graph in some of the rows."""
         factor = None
         if self.factor is not None and second.factor is not None:
             factor = np.where(is_second, second.factor, self.factor)
@@ -173,11 +172,6 @@ class JoinedGraphs(Graph):
     def jump_at(self) -> Array:
         first, second = self.first.jump_at(), self.second.jump_at()
         return self._joined(np.full(self.n_first, np.nan) if first is None else first, second)
-
-    def or_second(self, is_second: NDArray[np.bool_], second: LossGraph | JoinedGraphs) -> JoinedGraphs:
-        """Return the derivatives with the label of other graphs in some of the rows, for each of k directions."""
-        assert isinstance(second, JoinedGraphs)
-        return replace(self, first=self.first.or_second(is_second[..., : self.n_first], second.first))
 
     def of_rows(self, which: NDArray[np.bool_]) -> JoinedGraphs:
         first, second = which[: self.n_first], which[self.n_first :]

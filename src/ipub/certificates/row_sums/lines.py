@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.graphs import Graph, GraphPoints, graph_points
 from ipub.data.interval_matrix import Indices
 from ipub.parallel import row_slices
 from ipub.rounding import Array, down, up
 
-N_PIECES = 24
+N_PIECES = 12
 """Pieces of a row's range of scores: accuracy of the lines against time."""
 
 N_SLOPES = 9
@@ -35,15 +34,12 @@ class Envelope(NamedTuple):
     knee: Array
     slope: Array
     """Of the line."""
-    height: Array
-    """The derivative at the knee."""
 
 
 class Lines(NamedTuple):
     """For each row a choice of slopes k, and bounds of ``k s - psi(s)`` and of its negative over the row's scores.
 
-    All have shape (2 N_SLOPES, n_rows): first the slopes of lines below the derivative, then of those above it. Where
-    rows have two labels these are the slopes of the first, and as many of the second one follow.
+    All have shape (2 N_SLOPES, n_rows): first the slopes of lines below the derivative, then of those above it.
     """
 
     lower: Array
@@ -54,63 +50,13 @@ class Lines(NamedTuple):
     """Upper bounds of ``k s - p`` for every derivative p at every score s."""
     below: Array
     """Upper bounds of ``p - k s``."""
-    convex: Envelope
-    concave: Envelope
-    second: Lines | None = None
-    """Where rows have two labels: the same slopes, and the derivatives of the second label."""
 
     @classmethod
-    def of(cls, graph: Graph, lower: Array, upper: Array, second: Graph | None = None) -> Lines:
+    def of(cls, graph: Graph, lower: Array, upper: Array, n_pieces: int = N_PIECES) -> Lines:
         """Lay lines under and over the derivative of each row, whose scores are in [lower, upper]."""
-        points, convex, concave = _points_and_envelopes(graph, lower, upper)
-        slope, other = _slopes(graph, lower, upper, convex, concave), None
-        if second is not None:
-            of_second, *both = _points_and_envelopes(second, lower, upper)
-            slope = np.concatenate([slope, _slopes(second, lower, upper, both[0], both[1])])
-            other = cls(lower, upper, slope, *_heights(slope, of_second), both[0], both[1])
-        return cls(lower, upper, slope, *_heights(slope, points), convex, concave, other)
-
-    @classmethod
-    def common(cls, graph: Graph, lower: Array, upper: Array) -> Lines:
-        """Lay the chord of each row's derivative over it: one slope alone."""
-        points, convex, concave = _points_and_envelopes(graph, lower, upper)
-        slope = _steepness(points.middle[-1:] - points.middle[:1], upper[None] - lower)
-        return cls(lower, upper, slope, *_heights(slope, points), convex, concave)
-
-    def choose(
-        self, score: Array, is_below: NDArray[np.bool_], is_second: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.intp]:
-        """Return which slope touches the derivative where each score is, from below or from above."""
-        width = np.maximum(self.upper - self.lower, 1e-300)
-        place = np.clip(np.rint((score - self.lower) / width * (N_SLOPES - 1)), 0, N_SLOPES - 1)
-        place = np.nan_to_num(place)  # any choice will do where numbers have overflowed
-        chosen = np.asarray(place, dtype=np.intp) + np.where(is_below, 0, N_SLOPES)
-        return chosen if is_second is None else chosen + np.where(is_second, 2 * N_SLOPES, 0)
-
-    def envelope_at(
-        self, graph: Graph, score: Array, is_below: NDArray[np.bool_], is_second: NDArray[np.bool_] | None = None
-    ) -> tuple[Array, Array]:
-        """Return about the height and the slope of an envelope at scores inside the ranges.
-
-        The graph is that of the labels that are chosen.
-        """
-        knee, line, height = (
-            np.where(is_below, convex, concave) for convex, concave in zip(self.convex, self.concave, strict=True)
-        )
-        if is_second is not None and self.second is not None:
-            of_second = zip(self.second.convex, self.second.concave, strict=True)
-            other = (np.where(is_below, convex, concave) for convex, concave in of_second)
-            knee, line, height = (
-                np.where(is_second, theirs, own) for theirs, own in zip(other, (knee, line, height), strict=True)
-            )
-        on_curve = np.where(is_below, score <= knee, score >= knee)
-        slope = np.where(on_curve, graph.slope(score), line)
-        return np.where(on_curve, graph.value(score), height + line * (score - knee)), slope
-
-
-def _points_and_envelopes(graph: Graph, lower: Array, upper: Array) -> tuple[GraphPoints, Envelope, Envelope]:
-    points = graph_points(graph, lower, upper, 1 if graph.is_step else N_PIECES)
-    return points, *envelopes(graph, points.score, points.middle)
+        points = graph_points(graph, lower, upper, 1 if graph.is_step else n_pieces)
+        slope = _slopes(graph, lower, upper, *envelopes(graph, points.score, points.middle))
+        return cls(lower, upper, slope, *_heights(slope, points))
 
 
 def _slopes(graph: Graph, lower: Array, upper: Array, convex: Envelope, concave: Envelope) -> Array:
@@ -151,8 +97,8 @@ def envelopes(graph: Graph, score: Array, value: Array) -> tuple[Envelope, Envel
     tangent = graph.slope(score[0])
 
     def at(knee: Indices, slope: Array) -> Envelope:
-        there, height = (np.take_along_axis(each, knee, axis=0)[0] for each in (score, value))
-        return Envelope(there, np.where(is_point, tangent, slope), height)
+        there = np.take_along_axis(score, knee, axis=0)[0]
+        return Envelope(there, np.where(is_point, tangent, slope))
 
     steepest = np.take_along_axis(to_upper, first, axis=0)[0], np.take_along_axis(from_lower, last - 1, axis=0)[0]
     return at(first, steepest[0]), at(last, steepest[1])

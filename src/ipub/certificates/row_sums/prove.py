@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.row_sums.first_order import first_order_rise
-from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.ranges import COARSE, FINE, Ranges
+from ipub.certificates.row_sums.representatives import Representatives
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.upper import REFINEMENTS, largest_scores
+from ipub.certificates.row_sums.upper import first_order_rise, largest_scores
 from ipub.rounding import TINY, Array, down, up
 
 FIRST_WIDTHS = (1.25, 1.75, 2.5)
 """Widths of ranges, in first-order changes, to look at with a sample of directions; with all, the first of them."""
 
-HOPELESS, LIKELY = 1.2, 1.04
-"""If the row sums of a sample of directions are all wider than this many times the ranges, nothing will close; if some
-are narrower than that, ranges may close as they are, and else perhaps with refined multipliers."""
+HOPELESS = 1.2
+"""If the row sums of a sample of directions are all wider than this many times the ranges, nothing will close."""
 
-N_SAMPLED = 64
+N_SAMPLED = 48
 """Directions in that sample."""
 
 GROWTH = (0.03, 0.06)
-"""A range that does not close is made wider than what was found by the share by which it did not: between these."""
+"""A range that does not close is widened to (1 + clip(r - 1, *GROWTH)) times the bound, r the bound over the range."""
 
-MOST_ROUNDS, MOST_ROUNDS_REFINED = 9, 5
-"""How often they are made wider, at most; and how often with refined multipliers, from where that has ended."""
+MOST_ROUNDS = 9
+"""How often they are made wider, at most."""
 
 PATIENCE = 2
 """Ranges are given up if neither the worst nor the median of their row sums has come closer in so many rounds."""
@@ -34,8 +34,8 @@ PATIENCE = 2
 MOST_WIDENED = 4.0
 """Ranges that have become wider than this many times the first (the median) are given up."""
 
-MOST_NARROWED, MOST_NARROWED_REFINED = 4, 2
-"""How often proved ranges are narrowed by their own row sums, at most; and with refined multipliers."""
+MOST_NARROWED = 1
+"""How often proved ranges are narrowed by their own row sums."""
 
 MOST_NARROWED_OF_JUMPS = 16
 """The same where derivatives jump: nothing else narrows their ranges, and each round settles more rows."""
@@ -50,8 +50,6 @@ class ProvedRanges(NamedTuple):
     ranges: Ranges
     widths: Array
     """How wide they were tried, in first-order changes: upward and downward, for each row and weight; shape (2, n)."""
-    n_refined: int
-    """How often multipliers were refined."""
 
 
 def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | None:
@@ -63,16 +61,13 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | No
     if not table.is_coercive:
         return None
     both = np.concatenate([table.directions, -table.directions])
-    first = first_order_changes(at_w, both)
+    change = first_order_changes(at_w, both)
+    start = np.full(len(both), FIRST_WIDTHS[0])
     if widths is not None:
         start = np.maximum(_of_directions(table, widths), 1.0)  # what is narrower than that does not close
-        return _closed(at_w, both, first, start, 0)[0]
-    proved, ended = None, np.full(len(both), FIRST_WIDTHS[0])
-    for n_refined in _worth_trying(at_w, both, first):
-        proved, ended = _closed(at_w, both, first, ended, n_refined)
-        if proved is not None:
-            break
-    return proved
+    elif not _is_worth_trying(at_w, both, change):
+        return None
+    return _closed(at_w, change, start, Representatives.choose(table, change))
 
 
 def _of_directions(table: RowTable, widths: Array) -> Array:
@@ -86,59 +81,50 @@ def _of_directions(table: RowTable, widths: Array) -> Array:
     return result.ravel()
 
 
-def _closed(
-    at_w: Ranges, both: Array, first: Array, widths: Array, n_refined: int
-) -> tuple[ProvedRanges | None, Array]:
-    """Widen ranges until their row sums lie strictly inside; None if they never do.
-
-    Returns also the widths at which they came nearest.
-    """
-    low, high, n = at_w.lower, at_w.upper, len(at_w.lower)
-    change, least, patience, nearest = widths * first, np.full(2, np.inf), PATIENCE, widths
-    for _ in range(MOST_ROUNDS_REFINED if n_refined else MOST_ROUNDS):
+def _closed(at_w: Ranges, first: Array, widths: Array, few: Representatives) -> ProvedRanges | None:
+    """Widen ranges of representatives until their row sums lie strictly inside; None if they never do."""
+    n, n_few = len(at_w.lower), len(few.index)
+    some = np.concatenate([few.index, n + few.index])
+    Y, low, high = at_w.table.directions[few.index], at_w.lower[few.index], at_w.upper[few.index]
+    both, first = np.concatenate([Y, -Y]), first[some]
+    change, least, patience = widths[some] * first, np.full(2, np.inf), PATIENCE
+    for _ in range(MOST_ROUNDS):
         lower, upper = around(low, high, change)
-        ranges = at_w.with_ends(lower, upper)
-        bounds = largest_scores(ranges, both, n_refined)
-        is_inside = (bounds[:n] < upper) & (-bounds[n:] > lower)
-        if is_inside.all():
-            proved = ranges.within(-bounds[n:], bounds[:n])
-            of_rows = (change / first).reshape(2, n)[:, at_w.table.rows_and_weights_at]
-            return ProvedRanges(proved, of_rows, n_refined), change / first
+        ranges = replace(at_w.with_ends(*few.spread(lower, upper)), pieces=COARSE)
+        bounds = largest_scores(ranges, both)
+        if ((bounds[:n_few] < upper) & (-bounds[n_few:] > lower)).all():
+            of_rows = (change / first).reshape(2, n_few)[:, few.of][:, at_w.table.rows_and_weights_at]
+            for _ in range(MOST_NARROWED):
+                lower, upper = np.fmax(lower, -bounds[n_few:]), np.fmin(upper, bounds[:n_few])
+                ranges = replace(ranges.within(*few.spread(lower, upper)), pieces=FINE)
+                bounds = largest_scores(ranges, both)
+            lower, upper = np.fmax(lower, -bounds[n_few:]), np.fmin(upper, bounds[:n_few])
+            return ProvedRanges(ranges.within(*few.spread(lower, upper)), of_rows)
         found = bounds - np.concatenate([high, -low])
         # Wider ranges help less and less: once neither the worst nor the median comes closer, none will close.
         ratios = found / change
         excess = np.array([np.max(ratios), np.median(ratios)])
         patience = PATIENCE if (excess < least).any() else patience - 1
-        nearest = change / first if excess[1] < least[1] else nearest
         least = np.fmin(least, excess)
         change = np.maximum(change, (1.0 + np.clip(ratios - 1.0, *GROWTH)) * found)
         if not patience or not np.median(change / first) <= MOST_WIDENED * FIRST_WIDTHS[0]:
             break
-    return None, nearest
+    return None
 
 
-def _worth_trying(at_w: Ranges, both: Array, first: Array) -> tuple[int, ...]:
-    """Return how often multipliers are to be refined so that, by a sample of the directions, ranges may close."""
+def _is_worth_trying(at_w: Ranges, both: Array, change: Array) -> bool:
+    """Whether ranges may close, by a sample of the directions."""
     low, high = at_w.lower, at_w.upper
     if len(both) <= 2 * N_SAMPLED:
-        return (0,)
+        return True
     sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
     at = np.concatenate([high, -low])[sampled]
-
-    def least_ratio(n_refined: int) -> float:
-        ratios = []
-        for width in FIRST_WIDTHS:
-            ranges = at_w.with_ends(*around(low, high, width * first))
-            found = largest_scores(ranges, both[sampled], n_refined) - at
-            ratios.append(float(np.median(found / (width * first[sampled]))))
-        return min(ratios)
-
-    plain, labels = least_ratio(0), at_w.table.labels
-    if labels is not None and labels.most is not None:
-        return (0,) if plain < LIKELY else ()  # refined multipliers are about cells, and take their time for each row
-    if plain < LIKELY:
-        return 0, len(REFINEMENTS)
-    return (len(REFINEMENTS),) if plain < HOPELESS and least_ratio(len(REFINEMENTS)) < 1.0 else ()
+    for width in FIRST_WIDTHS:
+        ranges = replace(at_w.with_ends(*around(low, high, width * change)), pieces=COARSE)
+        found = largest_scores(ranges, both[sampled]) - at
+        if np.median(found / (width * change[sampled])) < HOPELESS:
+            return True
+    return False
 
 
 def can_be_narrowed(ranges: Ranges) -> bool:
@@ -150,7 +136,7 @@ def can_be_narrowed(ranges: Ranges) -> bool:
     return bool(np.median(found / width) < WORTHWHILE)
 
 
-def narrowed(ranges: Ranges, most: int = MOST_NARROWED, n_refined: int = 0, *, settle: bool = False) -> Ranges:
+def narrowed(ranges: Ranges, most: int = MOST_NARROWED, *, settle: bool = False) -> Ranges:
     """Return ranges narrowed by their own row sums, while that is worthwhile.
 
     With `settle` rows whose derivative is settled on the way are left out: for the models of completions alone.
@@ -159,8 +145,7 @@ def narrowed(ranges: Ranges, most: int = MOST_NARROWED, n_refined: int = 0, *, s
         if settle:
             ranges = ranges.without_settled_rows()
         Y = ranges.table.directions
-        both = np.concatenate([Y, -Y])
-        bounds = largest_scores(ranges, both, n_refined)
+        bounds = largest_scores(ranges, np.concatenate([Y, -Y]))
         following = ranges.within(-bounds[len(Y) :], bounds[: len(Y)])
         is_worthwhile = (following.upper - following.lower).sum() < WORTHWHILE * (ranges.upper - ranges.lower).sum()
         ranges = following

@@ -1,24 +1,43 @@
-"""What is known of the models of all completions: ranges of the scores of all rows, and of all weights."""
+"""Ranges of the scores of a table's rows and weights, and what follows from them for each row."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ipub.certificates.row_sums.graphs import GraphPoints, LossGraph, graph_points
-from ipub.certificates.row_sums.lines import Lines
-from ipub.certificates.row_sums.table import MissingLevels, RowTable
-from ipub.certificates.row_sums.variants import Variants, make_variants
-from ipub.rounding import Array, down, norm_upper, sum_error, sum_upper, up
-
-N_PIECES, FINER = 8, 2
-"""Pieces of an incomplete row's range of scores: accuracy against time. Each has finer parts, which cost less."""
-
+from ipub.certificates.row_sums.graphs import Between, Graph, GraphPoints, LossGraph, graph_points
+from ipub.certificates.row_sums.lines import N_SLOPES, Lines
+from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.variants import ANY_LEVEL, BASE_LEVEL, Variants, make_variants
+from ipub.rounding import TINY, Array, down, midpoint_and_radius, norm_upper, sum_error, sum_upper, up
 
 MANY_SETTLED = 0.1
 """Rows whose derivative is settled are left out once they are this share of all directions."""
+
+N_GRID = 17
+"""Points at which an uncertain row's derivative is known to the advice."""
+
+
+NEWTON_STEPS = 3
+"""Newton steps of the advice for each direction: width against time."""
+
+
+class Pieces(NamedTuple):
+    """Into how many pieces scores are cut: accuracy against time."""
+
+    of_lines: int
+    """Those of a complete row."""
+    of_variants: int
+    """Those of a variant."""
+    finer: int
+    """Parts of these, which cost less."""
+
+
+FINE, COARSE = Pieces(12, 7, 2), Pieces(6, 3, 2)
+"""For what is used, and for ranges that are to prove themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,29 +48,29 @@ class Ranges:
     ----------
     table : RowTable
     variants : Variants
-    variant_graph : LossGraph
-        The derivatives of the variants; with the first label of their rows, where these have two.
     lower, upper : arrays of shape (n_directions,)
     on_path : bool
         Whether they are also about the minimisers on the way from w to the models of completions (Theorem 12), and not
         only about these.
+    pieces : Pieces
     """
 
     table: RowTable
     variants: Variants
-    variant_graph: LossGraph
     lower: Array
     upper: Array
     on_path: bool
-    has_common_lines: bool = False
-    """Whether every complete row has one line for all directions: that saves most of the time, where rows are many."""
+    pieces: Pieces = FINE
 
     @classmethod
     def of(cls, table: RowTable, lower: Array, upper: Array, *, on_path: bool) -> Ranges:
         """Put ranges together with the variants of the table's rows (`make_variants`)."""
-        variants = make_variants(table, with_centers=on_path)
-        graph = table.incomplete_graph if table.labels is None else table.labels.first.incomplete
-        return cls(table, variants, graph.of_rows(variants.row), lower, upper, on_path)
+        return cls(table, make_variants(table, with_centers=on_path), lower, upper, on_path)
+
+    @cached_property
+    def variant_graph(self) -> LossGraph:
+        """The derivatives of the variants."""
+        return self.variants.graph(self.table)
 
     @cached_property
     def weight_lower(self) -> Array:
@@ -69,32 +88,6 @@ class Ranges:
         return np.maximum(np.abs(self.weight_lower), np.abs(self.weight_upper))
 
     @cached_property
-    def weight_middle(self) -> Array:
-        """A value inside the range of each weight."""
-        return 0.5 * self.weight_lower + 0.5 * self.weight_upper
-
-    @cached_property
-    def weight_radius(self) -> Array:
-        """How far any value of a weight is from the middle."""
-        return np.maximum(up(self.weight_upper - self.weight_middle), up(self.weight_middle - self.weight_lower))
-
-    @cached_property
-    def lines(self) -> Lines:
-        """Lines of the complete rows."""
-        lower, upper, labels = *(end[self.table.complete_at] for end in (self.lower, self.upper)), self.table.labels
-        if self.has_common_lines:
-            return Lines.common(self.table.complete_graph, lower, upper)
-        if labels is None:
-            return Lines.of(self.table.complete_graph, lower, upper)
-        return Lines.of(labels.first.complete, lower, upper, labels.second.complete)
-
-    @cached_property
-    def common_curvature(self) -> Array:
-        """Curvature of the complete rows, where each has one line; shape (d, d)."""
-        table = self.table
-        return np.asarray((table.complete.T * (table.complete_weight * self.lines.slope[0])) @ table.complete)
-
-    @cached_property
     def row_lower(self) -> Array:
         """The least score of each incomplete row's center."""
         return self.lower[self.table.incomplete_at]
@@ -105,53 +98,72 @@ class Ranges:
         return self.upper[self.table.incomplete_at]
 
     @cached_property
+    def lines(self) -> Lines:
+        """Lines below and above the derivatives of the complete rows."""
+        at = self.table.complete_at
+        return Lines.of(self.table.complete_graph, self.lower[at], self.upper[at], self.pieces.of_lines)
+
+    @cached_property
     def points(self) -> GraphPoints:
         """Points of the graphs of the variants, over all scores that a completion may give them."""
-        return self._points_of(self.variant_graph)
+        graph, pieces = self.variant_graph, self.pieces
+        n_pieces, finer = (1, 1) if graph.is_step else (pieces.of_variants, pieces.finer)
+        return graph_points(graph, *self.variant_scores, n_pieces, finer)
 
     @cached_property
-    def second_points(self) -> GraphPoints | None:
-        """The same with the second label of each row; None if labels are certain."""
-        labels = self.table.labels
-        return None if labels is None else self._points_of(labels.second.incomplete.of_rows(self.variants.row))
-
-    def _points_of(self, graph: LossGraph) -> GraphPoints:
-        n_pieces, finer = (1, 1) if graph.is_step else (N_PIECES, FINER)
-        return graph_points(graph, *self._variant_scores, n_pieces, finer)
-
-    @cached_property
-    def _variant_scores(self) -> tuple[Array, Array]:
-        """The least and the greatest score that a completion may give each variant."""
-        variants, table = self.variants, self.table
-        columns = table.cell_columns[variants.cells]
+    def variant_scores(self) -> tuple[Array, Array]:
+        """The least and the greatest score that a completion may give each variant, rounded outward."""
+        variants, units, table = self.variants, self.table.units, self.table
+        counts = np.diff(variants.units)
+        of_entry = np.repeat(np.arange(len(variants.row)), counts)
+        unit = np.repeat(units.starts(len(table.incomplete))[variants.row] - variants.units[:-1], counts)
+        unit = unit + np.arange(len(unit))
+        columns = units.column[unit]
         corners = np.stack(
-            [end * weight[columns] for end in (variants.lower, variants.upper) for weight in self.weight_ends]
+            [
+                end * weight[columns]
+                for end in (variants.lower, variants.upper)
+                for weight in (self.weight_lower, self.weight_upper)
+            ]
         )
-        low, high = variants.sums(corners.min(axis=0)), variants.sums(corners.max(axis=0))
-        size = variants.sums(np.abs(corners).max(axis=0))
-        for levels in variants.levels:
-            lowest, highest = self._level_changes(table.missing[levels.category])
-            if levels.is_settled:
-                least, most = (np.where(levels.is_center, 0.0, each[levels.level]) for each in (lowest, highest))
-            else:
-                least, most = lowest.min(), highest.max()
-            np.add.at(low, levels.rows, least)
-            np.add.at(high, levels.rows, most)
-            np.add.at(size, levels.rows, max(np.abs(lowest).max(), np.abs(highest).max()))
-        error = sum_error(size, 2 * len(table.w) + 8)
-        lower = down(down(self.row_lower[variants.row] + low) - error)
-        upper = up(up(self.row_upper[variants.row] + high) + error)
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        for number, levels in enumerate(units.levels):
+            for base in np.unique(units.base[units.category == number]):
+                here = np.flatnonzero((units.category[unit] == number) & (units.base[unit] == base))
+                least, most = self._level_changes(levels, int(base))
+                level = variants.level[here]
+                low[here] = np.where(level == ANY_LEVEL, least.min(), np.where(level == BASE_LEVEL, 0.0, least[level]))
+                high[here] = np.where(level == ANY_LEVEL, most.max(), np.where(level == BASE_LEVEL, 0.0, most[level]))
+        size = np.maximum(np.abs(low), np.abs(high))
+        group, below, above = units.group[unit], np.zeros(len(counts)), np.zeros(len(counts))
+        for number in range(-1, len(table.budget)):
+            here = np.flatnonzero(group == number)
+            if number < 0 and len(here):
+                below += np.bincount(of_entry[here], low[here], minlength=len(counts))
+                above += np.bincount(of_entry[here], high[here], minlength=len(counts))
+            elif len(here):
+                used = variants.used[:, number]
+                below -= _largest_sums(of_entry[here], -low[here], used)
+                above += _largest_sums(of_entry[here], high[here], used)
+        sizes = np.bincount(of_entry, size, minlength=len(counts))
+        error = sum_error(sizes, 2 * len(table.w) + 8)
+        lower = down(down(self.row_lower[variants.row] + below) - error)
+        upper = up(up(self.row_upper[variants.row] + above) + error)
+        is_still = np.bincount(of_entry, (low != 0.0) | (high != 0.0), minlength=len(counts)) == 0
+        is_still |= (variants.used == 0).all(axis=1) & (np.bincount(of_entry, group < 0, minlength=len(counts)) == 0)
+        lower = np.where(is_still, self.row_lower[variants.row], lower)
+        upper = np.where(is_still, self.row_upper[variants.row], upper)
         # What overflowed is not known; a NaN would be sorted behind the other end.
         return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
 
-    @property
-    def weight_ends(self) -> tuple[Array, Array]:
-        """The least and the greatest value of each weight."""
-        return self.weight_lower, self.weight_upper
-
-    def _level_changes(self, missing: MissingLevels) -> tuple[Array, Array]:
-        """Bound ``d_l.w''`` for each level of a category, rounded outward."""
-        low, high, center = self.weight_lower[missing.columns], self.weight_upper[missing.columns], missing.center
+    def _level_changes(self, columns: Array, base: int) -> tuple[Array, Array]:
+        """Bound what each level of a category adds to the score, above what the table has, rounded outward."""
+        low, high = self.weight_lower[columns], self.weight_upper[columns]
+        if base >= 0:
+            least, most = down(low - high[base]), up(high - low[base])
+            least[base] = most[base] = 0.0
+            return least, most
+        center = 1.0 / len(columns)
         own_low, own_high = (1.0 - center) * low, (1.0 - center) * high
         others_low, others_high = center * (low.sum() - low), center * (high.sum() - high)
         error = sum_error(np.abs(low).sum() + np.abs(high).sum(), len(low) + 8)
@@ -160,39 +172,120 @@ class Ranges:
     @cached_property
     def row_scores(self) -> tuple[Array, Array]:
         """The least and the greatest score that an option may give each incomplete row."""
-        first, last, order = self.points.score[0], self.points.score[-1], self.variants.order
-        start = self.variants.first_of_row
-        return np.minimum.reduceat(first[order], start), np.maximum.reduceat(last[order], start)
+        lower, upper = self.variant_scores
+        starts = np.searchsorted(self.variants.row, np.arange(len(self.table.incomplete)))
+        return np.minimum.reduceat(lower, starts), np.maximum.reduceat(upper, starts)
 
     @cached_property
-    def row_norms(self) -> tuple[Array, Array]:
-        """Bounds of the Euclidean norms of complete and of incomplete rows."""
-        return norm_upper(self.table.complete), norm_upper(self.table.incomplete)
+    def inverse(self) -> Array:
+        """About the inverse of the curvature with the chord of every row at its center."""
+        table, lines = self.table, self.lines
+        slope = chord(table.complete_graph, lines.lower, lines.upper)
+        K = np.diag(table.lam) + (table.complete.T * (table.complete_weight * slope)) @ table.complete
+        if len(table.incomplete):
+            K += (table.incomplete.T * (table.incomplete_weight * self.row_chords)) @ table.incomplete
+        try:
+            return np.ascontiguousarray(np.linalg.inv(K))
+        except np.linalg.LinAlgError:
+            # Where derivatives jump and no row's range holds its jump, nothing bends along an intercept.
+            return np.ascontiguousarray(np.linalg.pinv(K, hermitian=True))
 
     @cached_property
-    def complete_size(self) -> float:
+    def row_chords(self) -> Array:
+        """About the slope of each uncertain row's derivative over all its scores."""
+        return chord(self.table.incomplete_graph, *self.row_scores)
+
+    @cached_property
+    def kernel_fields(self) -> dict[str, Any]:
+        """What the sums of all directions share: the fields of `row_sum_table` (compiled/row_sum_kernel.h)."""
+        table, variants, units, lines = self.table, self.variants, self.table.units, self.lines
+        d, n_uncertain = len(table.w), len(table.incomplete)
+        sizes = units.sizes
+        weight_middle, weight_radius = midpoint_and_radius(self.weight_lower, self.weight_upper)
+        fields: dict[str, Any] = {
+            "d": d,
+            "n_complete": len(table.complete),
+            "n_uncertain": n_uncertain,
+            "n_units": len(units),
+            "n_multipliers": int(sizes.sum()),
+            "n_variants": len(variants.row),
+            "n_groups": len(table.budget),
+            "n_steps": NEWTON_STEPS,
+            "lam": table.lam,
+            "w": table.w,
+            "tilt": table.gradient_upper if self.on_path else np.zeros(d),
+            "settled_middle": table.settled.middle,
+            "settled_radius": table.settled.radius,
+            "weight_middle": weight_middle,
+            "weight_radius": weight_radius,
+            "inverse": self.inverse,
+            "complete": table.complete.T,
+            "complete_weight": table.complete_weight,
+            "complete_lower": lines.lower,
+            "complete_per_width": (N_SLOPES - 1) / np.maximum(lines.upper - lines.lower, 1e-300),
+            "lines": np.stack([lines.slope, lines.above, lines.below], axis=-1).transpose(1, 0, 2),
+            "n_slopes": N_SLOPES,
+            "complete_size": self._complete_size,
+            "curvature_size": self._curvature_size,
+            "rows": table.incomplete,
+            "row_weight": table.incomplete_weight,
+            "row_norm": norm_upper(table.incomplete),
+            "center_lower": self.row_lower,
+            "center_upper": self.row_upper,
+            "budget": np.array(table.budget, dtype=np.int64),
+            "label_group": table.label_group,
+            "unit_start": units.starts(n_uncertain),
+            "unit_column": units.column,
+            "unit_category": units.category,
+            "unit_base": units.base,
+            "unit_group": units.group,
+            "unit_at": np.cumsum(sizes) - sizes,
+            "unit_lower": units.lower,
+            "unit_upper": units.upper,
+            "category_start": np.cumsum([0, *(len(each) for each in units.levels)]),
+            "category_columns": np.concatenate([np.zeros(0, dtype=np.intp), *units.levels]),
+            "variant_start": np.searchsorted(variants.row, np.arange(n_uncertain + 1)),
+            "variant_units": variants.units[:-1],
+            "variant_used": variants.used,
+            "variant_level": variants.level,
+            "variant_lower": variants.lower,
+            "variant_upper": variants.upper,
+        }
+        return fields | self._advice_fields() | _point_fields(self.points)
+
+    def _advice_fields(self) -> dict[str, Any]:
+        """Return what the kernel needs for its choices, none of which enters a proof."""
+        table, graph = self.table, self.table.incomplete_graph
+        scores = table.incomplete @ table.w
+        value = graph.value(scores)
+        low, high = self.row_scores
+        with np.errstate(invalid="ignore"):
+            grid = graph.value(low + (high - low) * np.linspace(0.0, 1.0, N_GRID)[:, None])
+        return {
+            "value_at_w": value,
+            "slope_at_w": graph.slope(scores),
+            "first_label": table.labels.first.value(scores) - value,
+            "second_label": table.labels.second.value(scores) - value,
+            "chord": self.row_chords,
+            "score_lower": low,
+            "score_upper": high,
+            "grid": np.nan_to_num(grid).T,
+            "n_grid": N_GRID,
+        }
+
+    @cached_property
+    def _complete_size(self) -> float:
         """``sum_i m_i |x_i| F_i``, F_i the largest number in the lines of row i: what their rounding is relative to."""
         lines, n = self.lines, self.lines.slope.shape[1]
-        of_labels = (lines,) if lines.second is None else (lines, lines.second)
-        largest = np.abs([bound for each in of_labels for bound in (each.above, each.below)]).max(axis=(0, 1))
-        return float(sum_upper(self.table.complete_weight @ (self.row_norms[0] * largest), n + 4))
+        largest = np.maximum(np.abs(lines.above).max(axis=0), np.abs(lines.below).max(axis=0))
+        return float(sum_upper(self.table.complete_weight @ (norm_upper(self.table.complete) * largest), n + 4))
 
     @cached_property
-    def curvature_size(self) -> Array:
+    def _curvature_size(self) -> Array:
         """``sum_i m_i k_i |x_i| |x_ij|`` with the steepest lines: what the rounding of a residual is relative to."""
         steepest = np.abs(self.lines.slope).max(axis=0)
-        weighted = self.table.complete_weight * steepest * self.row_norms[0]
+        weighted = self.table.complete_weight * steepest * norm_upper(self.table.complete)
         return sum_upper(weighted @ np.abs(self.table.complete), len(weighted) + 4)
-
-    def compute_shared(self) -> None:
-        """Compute what the bounds of all directions need, once, before several threads ask for it."""
-        _ = self.complete_size, self.curvature_size, self.row_scores, self.second_points
-        _ = self.weight_middle, self.weight_radius, self.weight_size
-        if not self.has_common_lines:
-            _ = self.table.complete_squares
-        _ = self.variants.order, self.variants.first_of_row
-        if self.has_common_lines:
-            _ = self.common_curvature
 
     def without_settled_rows(self) -> Ranges:
         """Leave out the rows whose derivative is settled, if they are many: for the models of completions alone."""
@@ -200,8 +293,7 @@ class Ranges:
         of_complete = self.lower[at], self.upper[at]
         (low, high), (least, greatest) = table.derivative_ranges(of_complete, self.row_scores)
         complete, incomplete = low == high, least == greatest
-        for missing in table.missing:
-            incomplete[missing.rows] = False
+        incomplete[table.units.row[~table.units.is_number]] = False
         if complete.sum() + incomplete.sum() < MANY_SETTLED * len(table.directions):
             return self
         smaller, used = table.without(complete, incomplete, (low, least))
@@ -214,3 +306,39 @@ class Ranges:
     def with_ends(self, lower: Array, upper: Array) -> Ranges:
         """Return other ranges of the same table."""
         return replace(self, lower=lower, upper=upper)
+
+
+def chord(graph: Graph, lower: Array, upper: Array) -> Array:
+    """Return the slope of the chord over a range, of a tangent where that is a point."""
+    width, first = upper - lower, graph.value(lower)
+    is_point = width <= 1e-7 * (np.abs(first) + np.abs(lower))
+    rise = graph.value(upper) - first
+    return np.asarray(np.where(is_point, graph.slope(lower), rise / np.maximum(width, TINY)))
+
+
+def _largest_sums(index: Array, values: Array, most: Array) -> Array:
+    """Return for each of several sets the sum of so many of its largest values that are positive."""
+    order = np.lexsort((-values, index))
+    index, values = index[order], np.maximum(values[order], 0.0)
+    first = np.searchsorted(index, np.arange(len(most)))
+    is_used = np.arange(len(index)) - first[index] < most[index]
+    return np.bincount(index[is_used], values[is_used], minlength=len(most)).astype(float)
+
+
+def _point_fields(points: GraphPoints) -> dict[str, Any]:
+    """Return the points of the variants' graphs, those of one variant after the other."""
+    n = points.score.shape[1]
+    between = points.between or Between(*(np.zeros((1, 0, n)) for _ in Between._fields))
+    return {
+        "score": points.score.T,
+        "middle": points.middle.T,
+        "radius": points.radius.T,
+        "below": points.below_chord.T,
+        "above": points.above_chord.T,
+        "between_share": between.share.transpose(2, 0, 1),
+        "between_away": between.away.transpose(2, 0, 1),
+        "score_size": np.maximum(np.abs(points.score[0]), np.abs(points.score[-1])),
+        "derivative_size": (np.abs(points.middle) + points.radius).max(axis=0, initial=0.0),
+        "n_ends": (len(points.score) - 1) // points.finer + 1,
+        "finer": points.finer,
+    }

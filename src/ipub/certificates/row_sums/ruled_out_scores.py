@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.first_order import first_inverse, first_order_effects
+from ipub.certificates.row_sums.first_order import first_order_effects
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up
@@ -48,9 +48,7 @@ class SupposedScore:
 
 
 @overflow_means_unbounded()
-def no_model_at(
-    ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf, most_complete: int | None = None
-) -> bool:
+def no_model_at(ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf) -> bool:
     """Prove that no model in the ranges gives a row a score; False if that fails, or time is up.
 
     Parameters
@@ -60,8 +58,6 @@ def no_model_at(
     supposed : SupposedScore
     seconds : float
         Processor time that may be spent, about.
-    most_complete : int, optional
-        Complete rows whose ranges are narrowed, at most.
     """
     start, t = time.process_time(), supposed.t[None]
     spent = before_round = 0.0
@@ -77,7 +73,7 @@ def no_model_at(
         spent, before_round = time.process_time() - start, spent
         if spent + (spent - before_round) > seconds:
             return False
-        rows = _directions_that_matter(ranges, supposed, most_complete)
+        rows = _directions_that_matter(ranges, supposed)
         Y, upper, lower = ranges.table.directions[rows], ranges.upper.copy(), ranges.lower.copy()
         upper[rows] = np.fmin(upper[rows], _largest_if_supposed(ranges, Y, supposed, highest))
         lower[rows] = np.fmax(lower[rows], -_largest_if_supposed(ranges, -Y, supposed, highest))
@@ -121,7 +117,7 @@ def _lowered(ranges: Ranges, t: Array, bound: float, seconds: float) -> float:
     at_w = float(dot_bounds(t[None], ranges.table.w)[1][0])
     reached = at_w
     if ranges.on_path:
-        reached += float(first_order_effects(ranges, (t @ _inverse(ranges))[None]).total()[0])
+        reached += float(first_order_effects(ranges.table, (t @ _inverse(ranges))[None]).total()[0])
     enough = ENOUGH * (bound - at_w)
     while np.isfinite(bound) and bound - reached > enough and (left := end - time.process_time()) > 0.0:
         score = 0.5 * reached + 0.5 * bound
@@ -135,22 +131,20 @@ def _lowered(ranges: Ranges, t: Array, bound: float, seconds: float) -> float:
 
 
 def _inverse(ranges: Ranges) -> Array:
-    """Return about the inverse of the curvature: at w, or, where derivatives jump, of the chords over their ranges."""
+    """Return about the inverse of the curvature, of the chords over the ranges."""
     try:
-        return first_inverse(ranges) if ranges.variant_graph.is_step else ranges.table.inverse_at_w
+        return ranges.inverse
     except np.linalg.LinAlgError:
         return np.eye(len(ranges.table.w))  # any advice will do
 
 
-def _directions_that_matter(ranges: Ranges, supposed: SupposedScore, most_complete: int | None) -> NDArray[np.intp]:
+def _directions_that_matter(ranges: Ranges, supposed: SupposedScore) -> NDArray[np.intp]:
     """Return the directions of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
-    if most_complete is None:
-        most_complete = MOST_COMPLETE if ranges.on_path else MOST_COMPLETE_OFF_PATH
     table = ranges.table
     u = supposed.t @ _inverse(ranges)
     width = (ranges.upper - ranges.lower)[table.complete_at]
     bend = table.complete_weight * np.abs(table.complete @ u) * width**2
-    most = table.complete_at[np.argsort(-bend)[:most_complete]]
+    most = table.complete_at[np.argsort(-bend)[: MOST_COMPLETE if ranges.on_path else MOST_COMPLETE_OFF_PATH]]
     return np.unique(np.concatenate([most, table.incomplete_at, table.weights_at]))
 
 
@@ -171,7 +165,8 @@ def _factors(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) 
     inverse = _inverse(ranges)
     at_w = float(supposed.t @ ranges.table.w)
     above = supposed.t if supposed.score >= at_w else -supposed.t
-    of_t, of_Y = first_order_effects(ranges, (above @ inverse)[None]), first_order_effects(ranges, Y @ inverse)
+    of_t = first_order_effects(ranges.table, (above @ inverse)[None])
+    of_Y = first_order_effects(ranges.table, Y @ inverse)
     rise = max(of_t.total()[0], 1e-300)
     reach = max((highest if supposed.score >= at_w else np.inf) - at_w, rise) if np.isfinite(highest) else rise
     scale, gap = max(1.0, reach / rise), abs(supposed.score - at_w)

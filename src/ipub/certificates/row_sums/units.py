@@ -1,0 +1,134 @@
+"""What may vary in the uncertain rows of a table: numbers in intervals, categories at some level, and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.certificates.around_filling.units import MovableRows
+from ipub.data.interval_matrix import Indices
+from ipub.data.missing_category import Levels
+from ipub.engine.completions import WholeTable
+from ipub.rounding import Array
+
+FREE = -1
+"""The group of what varies whatever the rest of the table does."""
+
+CERTAIN = -2
+"""The group of labels that do not vary."""
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Single numbers and categories that may vary, row by row.
+
+    A unit of a *group* differs from what the table has in at most as many places as the budget of the group allows; a
+    unit that is `FREE` is anywhere inside its interval, or at any level.
+
+    Attributes
+    ----------
+    row : array of shape (n_units,)
+        Positions among the uncertain rows, never decreasing.
+    column : array of shape (n_units,)
+        The column of a number.
+    category : array of shape (n_units,)
+        The index of a category in `levels`, -1 for a number.
+    base : array of shape (n_units,)
+        The level that the table has in place of a category; -1 if it has the mean of all levels.
+    group : array of shape (n_units,)
+    lower, upper : arrays of shape (n_units,)
+        By how much a number may be changed, 0 between both.
+    levels : tuple of arrays
+        The columns of the levels of each category.
+    """
+
+    row: Indices
+    column: Indices
+    category: Indices
+    base: Indices
+    group: Indices
+    lower: Array
+    upper: Array
+    levels: tuple[Indices, ...]
+
+    @classmethod
+    def of_holes(cls, table: WholeTable, position: Indices, categories: tuple[Levels, ...]) -> Units:
+        """Return all uncertain cells and missing categories of a table, each free.
+
+        Parameters
+        ----------
+        table : WholeTable
+        position : array of shape (n_rows,)
+            Of each row among the uncertain ones; -1 for the others.
+        categories : tuple of Levels
+        """
+        number = np.arange(len(position))
+        cells, missing = position[np.repeat(number, table.cell_counts)], position[np.repeat(number, table.missing_counts)]
+        kept, known = cells >= 0, missing >= 0
+        radii, kinds = table.cell_radii[kept], table.categories[known]
+        n, m = len(radii), len(kinds)
+        return cls(
+            np.concatenate([cells[kept], missing[known]]),
+            np.concatenate([table.cell_columns[kept], np.zeros(m, dtype=np.intp)]),
+            np.concatenate([np.full(n, -1), kinds]).astype(np.intp),
+            np.full(n + m, -1),
+            np.full(n + m, FREE),
+            np.concatenate([-radii, np.zeros(m)]),
+            np.concatenate([radii, np.zeros(m)]),
+            tuple(np.asarray(each.columns, dtype=np.intp) for each in categories),
+        )._in_order()
+
+    @classmethod
+    def of_movable(cls, movable: MovableRows, position: Indices) -> Units:
+        """Return what may differ from a filled-in table, in groups that have a budget each."""
+        is_number, first = movable.is_number, movable.option_starts
+        options = movable.option_columns, movable.option_amounts
+        lower, upper = np.zeros(movable.n_units), np.zeros(movable.n_units)
+        np.minimum.at(lower, movable.option_unit, options[1][:, 0])
+        np.maximum.at(upper, movable.option_unit, options[1][:, 0])
+        category, base = np.full(movable.n_units, -1), np.full(movable.n_units, -1)
+        levels: dict[tuple[int, ...], int] = {}
+        for unit in np.flatnonzero(~is_number):
+            own = movable.option_unit == unit
+            filled = int(options[0][own][0, 1])
+            columns = tuple(sorted({filled, *options[0][own][:, 0].tolist()}))
+            category[unit], base[unit] = levels.setdefault(columns, len(levels)), columns.index(filled)
+        return cls(
+            position[movable.rows[movable.unit_row]],
+            np.where(is_number, options[0][first, 0], 0),
+            category,
+            base,
+            movable.unit_group,
+            np.where(is_number, lower, 0.0),
+            np.where(is_number, upper, 0.0),
+            tuple(np.array(each, dtype=np.intp) for each in levels),
+        )._in_order()
+
+    def _in_order(self) -> Units:
+        return self.some(np.argsort(self.row, kind="stable"))
+
+    def some(self, which: Indices | NDArray[np.bool_], row: Indices | None = None) -> Units:
+        """Return some of the units, with other positions of their rows if these are given."""
+        rows = self.row[which] if row is None else row
+        others = (each[which] for each in (self.column, self.category, self.base, self.group, self.lower, self.upper))
+        return Units(rows, *others, self.levels)
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def is_number(self) -> NDArray[np.bool_]:
+        """Whether each unit is a number."""
+        return self.category < 0
+
+    @property
+    def sizes(self) -> Indices:
+        """How many columns each unit has."""
+        counts = np.array([len(columns) for columns in self.levels] or [1])
+        return np.where(self.is_number, 1, counts[self.category])
+
+    def starts(self, n_rows: int) -> Indices:
+        """Return the first unit of each row, and the number of all."""
+        return np.searchsorted(self.row, np.arange(n_rows + 1)).astype(np.intp)

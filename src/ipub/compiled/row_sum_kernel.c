@@ -1,0 +1,868 @@
+/* Row sums of single directions (docs/theory.md, section 16).
+
+   For each direction: multipliers are chosen (advice: any would do), then the bound that belongs to them is computed
+   and rounded up by the amounts of F16. A sum of sizes that is not finite makes a bound infinite, so that no NaN is
+   lost in a comparison: whatever enters a term is no larger than its size. */
+
+#include "row_sum_kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels.h"
+
+/* Inlined into each version of what is made for each kind of processor. */
+#if defined(__GNUC__)
+#define INLINED static inline __attribute__((always_inline))
+#else
+#define INLINED static inline
+#endif
+
+static const double EPS = 2.220446049250313e-16, UNDERFLOW = 1e-160, TINY = 1e-300;
+static const double SHARES[N_SHARES] = {1.0, 0.67, 0.33, 1.25, 0.0, 1.5};
+static const double LARGEST_SHARE = 1.5;
+
+enum { CHUNK = 512 };
+static const double SPREAD = 0.7; /* how far apart effects of levels are, in doubts, for one to be preferred */
+
+typedef struct {
+    double *U, *W, *u, *force, *left, *size;                      /* [d] */
+    double *K;                                                    /* [d, d] */
+    double *along, *slope, *scratch;                              /* [n_complete] */
+    double *row_along, *row_slope, *row_pull, *multiplier;        /* [n_uncertain] */
+    double *gain, *effect;                                        /* of labels [n_uncertain], of units [n_units] */
+    double least_gain[MOST_GROUPS];                               /* that the budget of a group allows */
+    double *mean, *spread, *zeta;                                 /* [n_multipliers] */
+    double *gains[MOST_GROUPS];                                   /* [most gains of a group] */
+    double *totals;                                               /* [n_multipliers, N_SHARES] */
+    index_t *place, *choice, *label_choice;                       /* [n_complete], [n_units], [n_uncertain] */
+    double *largest;                                              /* of the variants of one row */
+    index_t n_gains[MOST_GROUPS];
+} workspace;
+
+static inline double larger(double a, double b) { return a > b ? a : b; }
+static inline double lesser(double a, double b) { return a < b ? a : b; }
+
+INLINED double dot(index_t n, const double *RESTRICT a, const double *RESTRICT b) {
+    double s[8] = {0}, rest = 0.0;
+    index_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; k++) s[k] += a[i + k] * b[i + k];
+    for (; i < n; i++) rest += a[i] * b[i];
+    return (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + rest;
+}
+
+INLINED double dot_abs(index_t n, const double *RESTRICT a, const double *RESTRICT b) {
+    double s[8] = {0}, rest = 0.0;
+    index_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; k++) s[k] += fabs(a[i + k]) * b[i + k];
+    for (; i < n; i++) rest += fabs(a[i]) * b[i];
+    return (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + rest;
+}
+
+/* out = columns^T v: products of rows that are stored column by column */
+INLINED void products(index_t d, index_t n, const double *RESTRICT columns, const double *RESTRICT v,
+                            double *RESTRICT out) {
+    for (index_t start = 0; start < n; start += CHUNK) {
+        index_t end = start + CHUNK < n ? start + CHUNK : n;
+        for (index_t i = start; i < end; i++) out[i] = v[0] * columns[i];
+        for (index_t a = 1; a < d; a++) {
+            const double c = v[a], *RESTRICT column = columns + a * n;
+            for (index_t i = start; i < end; i++) out[i] += c * column[i];
+        }
+    }
+}
+
+INLINED void times(index_t d, const double *RESTRICT matrix, const double *RESTRICT v, double *RESTRICT out) {
+    for (index_t a = 0; a < d; a++) out[a] = dot(d, matrix + a * d, v);
+}
+
+/* --- advice -------------------------------------------------------------------------------------------------- */
+
+/* About the derivative of a row at a score, by its grid. */
+INLINED double derivative(const row_sum_table *t, index_t i, double s) {
+    double width = t->score_upper[i] - t->score_lower[i];
+    const double *grid = t->grid + i * t->n_grid;
+    if (!(width > 1e-250)) return grid[0];
+    double at = (s - t->score_lower[i]) / width * (double)(t->n_grid - 1);
+    at = at > 0.0 ? lesser(at, (double)(t->n_grid - 1)) : 0.0;
+    index_t k = (index_t)at;
+    k = k < t->n_grid - 1 ? k : t->n_grid - 2;
+    return grid[k] + (at - (double)k) * (grid[k + 1] - grid[k]);
+}
+
+/* About the slope at a score of the convex (or concave) envelope of a row's derivative over [first, last]. */
+INLINED double envelope_slope(const row_sum_table *t, index_t i, double first, double last, double s, int is_convex) {
+    double width = last - first, step = (t->score_upper[i] - t->score_lower[i]) / (double)(t->n_grid - 1);
+    s = lesser(larger(s, first), last);
+    if (!(step > 1e-250)) return t->slope_at_w[i];
+    double tangent = (derivative(t, i, s + 0.5 * step) - derivative(t, i, s - 0.5 * step)) / step;
+    if (!(width > 1e-9 * (fabs(s) + 1e-9))) return tangent;
+    double v0 = derivative(t, i, first), v3 = derivative(t, i, last), steepest, knee;
+    double a = first + width / 3.0, b = first + width / 1.5, v1 = derivative(t, i, a), v2 = derivative(t, i, b);
+    if (is_convex) {
+        steepest = (v3 - v0) / width, knee = first;
+        if ((v3 - v1) * 1.5 / width > steepest) steepest = (v3 - v1) * 1.5 / width, knee = a;
+        if ((v3 - v2) * 3.0 / width > steepest) steepest = (v3 - v2) * 3.0 / width, knee = b;
+        return s <= knee ? tangent : steepest;
+    }
+    steepest = (v1 - v0) * 3.0 / width, knee = a;
+    if ((v2 - v0) * 1.5 / width > steepest) steepest = (v2 - v0) * 1.5 / width, knee = b;
+    if ((v3 - v0) / width > steepest) steepest = (v3 - v0) / width, knee = last;
+    return s >= knee ? tangent : steepest;
+}
+
+/* The columns of a unit that is a category, its number of levels, and a weighted sum of v over its row's own level. */
+INLINED index_t levels_of(const row_sum_table *t, index_t unit, const index_t **columns) {
+    index_t category = t->unit_category[unit], start = t->category_start[category];
+    *columns = t->category_columns + start;
+    return t->category_start[category + 1] - start;
+}
+
+INLINED double of_base(const row_sum_table *t, index_t unit, const double *v) {
+    const index_t *columns;
+    index_t n = levels_of(t, unit, &columns);
+    if (t->unit_base[unit] >= 0) return v[columns[t->unit_base[unit]]];
+    double sum = 0.0;
+    for (index_t l = 0; l < n; l++) sum += v[columns[l]];
+    return sum / (double)n;
+}
+
+/* Put the k largest of n numbers first, a NaN counting as large. */
+static void largest_first(double *values, index_t n, index_t k) {
+    index_t low = 0, high = n - 1;
+    if (k <= 0 || k >= n) return;
+    for (index_t i = 0; i < n; i++)
+        if (values[i] != values[i]) values[i] = INFINITY;
+    while (low < high) {
+        double pivot = values[low + (high - low) / 2];
+        index_t i = low, j = high;
+        while (i <= j) {
+            while (values[i] > pivot) i++;
+            while (values[j] < pivot) j--;
+            if (i <= j) {
+                double other = values[i];
+                values[i++] = values[j];
+                values[j--] = other;
+            }
+        }
+        if (k - 1 <= j) high = j;
+        else if (k - 1 >= i) low = i;
+        else return;
+    }
+}
+
+/* What the worst completion takes off the gradient at w to first order, given U, into `force`. */
+INLINED void first_force(const row_sum_table *t, workspace *s) {
+    index_t d = t->d;
+    for (index_t a = 0; a < d; a++) s->force[a] = (s->U[a] > 0.0 ? 1.0 : -1.0) * t->settled_radius[a];
+    for (index_t g = 0; g < t->n_groups; g++) s->n_gains[g] = 0;
+    for (index_t i = 0; i < t->n_uncertain; i++) {
+        double along = dot(d, t->rows + i * d, s->U), value = t->value_at_w[i], slope = t->slope_at_w[i] * along;
+        s->row_along[i] = along;
+        for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
+            double least = 0.0;
+            if (t->unit_category[k] < 0) {
+                double effect = value * s->U[t->unit_column[k]] + slope * t->w[t->unit_column[k]];
+                double low = effect * t->unit_lower[k], high = effect * t->unit_upper[k];
+                s->choice[k] = low > high, least = lesser(low, high);
+            } else {
+                const index_t *columns;
+                index_t n = levels_of(t, k, &columns);
+                double base = value * of_base(t, k, s->U) + slope * of_base(t, k, t->w);
+                least = INFINITY;
+                for (index_t l = 0; l < n; l++) {
+                    double effect = value * s->U[columns[l]] + slope * t->w[columns[l]] - base;
+                    if (effect < least) least = effect, s->choice[k] = l;
+                }
+            }
+            s->effect[k] = -t->row_weight[i] * least;
+            if (t->unit_group[k] >= 0) s->gains[t->unit_group[k]][s->n_gains[t->unit_group[k]]++] = s->effect[k];
+        }
+        if (t->label_group[i] != CERTAIN) {
+            double first = t->first_label[i] * along, second = t->second_label[i] * along;
+            s->label_choice[i] = second < first, s->gain[i] = -t->row_weight[i] * lesser(first, second);
+            if (t->label_group[i] >= 0) s->gains[t->label_group[i]][s->n_gains[t->label_group[i]]++] = s->gain[i];
+        }
+    }
+    double *least = s->least_gain;
+    for (index_t g = 0; g < t->n_groups; g++) {
+        index_t n = s->n_gains[g], k = t->budget[g];
+        largest_first(s->gains[g], n, k);
+        least[g] = k <= 0 ? INFINITY : -INFINITY;
+        if (k > 0 && k < n) {
+            least[g] = s->gains[g][0];
+            for (index_t j = 1; j < k; j++) least[g] = lesser(least[g], s->gains[g][j]);
+        }
+    }
+    for (index_t i = 0; i < t->n_uncertain; i++) {
+        double pull = 0.0, value = t->row_weight[i] * t->value_at_w[i], slope = t->row_weight[i] * t->slope_at_w[i];
+        for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
+            index_t group = t->unit_group[k];
+            if (group >= 0 && (s->effect[k] < least[group] || !(s->effect[k] > 0.0))) continue;
+            if (t->unit_category[k] < 0) {
+                index_t j = t->unit_column[k];
+                double change = s->choice[k] ? t->unit_upper[k] : t->unit_lower[k];
+                s->force[j] -= value * change, pull -= slope * change * t->w[j];
+            } else {
+                const index_t *columns;
+                index_t n = levels_of(t, k, &columns), chosen = s->choice[k], base = t->unit_base[k];
+                pull -= slope * (t->w[columns[chosen]] - of_base(t, k, t->w));
+                s->force[columns[chosen]] -= value;
+                if (base >= 0) s->force[columns[base]] += value;
+                else
+                    for (index_t l = 0; l < n; l++) s->force[columns[l]] += value / (double)n;
+            }
+        }
+        index_t group = t->label_group[i];
+        if (group != CERTAIN && (group < 0 || (s->gain[i] >= least[group] && s->gain[i] > 0.0)))
+            pull -= t->row_weight[i] * (s->label_choice[i] ? t->second_label[i] : t->first_label[i]);
+        if (pull != 0.0)
+            for (index_t a = 0; a < d; a++) s->force[a] += pull * t->rows[i * d + a];
+    }
+}
+
+/* Choose a law of the units of each uncertain row, and the slope of its line. */
+INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
+    index_t d = t->d;
+    for (index_t i = 0; i < t->n_uncertain; i++) {
+        const double *row = t->rows + i * d;
+        double score = dot(d, row, s->W), along = t->chord[i] * s->row_along[i], label = 0.0;
+        index_t label_group = t->label_group[i];
+        if (label_group != CERTAIN && (label_group < 0 || s->gain[i] >= s->least_gain[label_group]))
+            label = s->label_choice[i] ? t->second_label[i] : t->first_label[i];
+        double value = label + (is_first ? derivative(t, i, score) : s->row_pull[i]);
+        double center = 0.5 * (t->center_lower[i] + t->center_upper[i]);
+        double half = 0.5 * (t->center_upper[i] - t->center_lower[i]), mean_along = s->row_along[i];
+        int has_category = 0;
+        for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
+            index_t at = t->unit_at[k];
+            if (t->unit_group[k] >= 0) { /* of a budget: what is filled in, or what gains most */
+                index_t chosen = s->choice[k], n = 1, one = t->unit_column[k];
+                const index_t *columns = &one;
+                double change = 1.0, doubt, size, likely;
+                if (t->unit_category[k] >= 0) {
+                    n = levels_of(t, k, &columns);
+                    index_t base = columns[t->unit_base[k]], other = columns[chosen];
+                    doubt = t->weight_radius[base] + t->weight_radius[other];
+                    size = fabs(t->weight_middle[other] - t->weight_middle[base]);
+                } else {
+                    change = chosen ? t->unit_upper[k] : t->unit_lower[k];
+                    doubt = fabs(change) * t->weight_radius[one], size = fabs(change * t->weight_middle[one]);
+                }
+                double lead = s->effect[k] - s->least_gain[t->unit_group[k]];
+                lead = lead / larger(t->row_weight[i] * fabs(along) * doubt, TINY);
+                likely = 0.5 + 0.5 * (lead > -1.0 ? lesser(lead, 1.0) : -1.0);
+                if (t->unit_category[k] >= 0) {
+                    for (index_t l = 0; l < n; l++) s->mean[at + l] = s->spread[at + l] = 0.0;
+                    s->spread[at + t->unit_base[k]] = 1.0 - likely, s->mean[at + t->unit_base[k]] = -likely;
+                    s->spread[at + chosen] += likely, s->mean[at + chosen] += likely;
+                } else s->mean[at] = likely * change, s->spread[at] = likely * (1.0 - likely) * change * change;
+                for (index_t l = 0; l < n; l++) {
+                    double mean = s->mean[at + l];
+                    center += mean * t->weight_middle[columns[l]];
+                    mean_along += mean * s->U[columns[l]], score += mean * s->W[columns[l]];
+                }
+                half += sqrt(likely * (1.0 - likely)) * size + likely * doubt;
+            } else if (t->unit_category[k] < 0) {
+                index_t j = t->unit_column[k];
+                double middle = 0.5 * (t->unit_lower[k] + t->unit_upper[k]), R = t->unit_upper[k] - middle;
+                double effect = value * s->U[j] + along * t->weight_middle[j];
+                double doubt = fabs(along) * t->weight_radius[j];
+                double decided = lesser(fabs(effect) / larger(doubt, TINY), 1.0) * R;
+                s->mean[at] = middle + (effect > 0.0 ? -decided : decided);
+                s->spread[at] = R * R - decided * decided;
+                center += s->mean[at] * t->weight_middle[j];
+                half += (R - decided) * fabs(t->weight_middle[j]) + R * t->weight_radius[j];
+                mean_along += s->mean[at] * s->U[j], score += s->mean[at] * s->W[j];
+            } else {
+                const index_t *columns;
+                index_t n = levels_of(t, k, &columns);
+                double doubt = 0.0, least = INFINITY, sum = 0.0;
+                has_category = 1;
+                for (index_t l = 0; l < n; l++) {
+                    index_t j = columns[l];
+                    doubt += t->weight_radius[j];
+                    s->mean[at + l] = value * s->U[j] + along * t->weight_middle[j];
+                    least = lesser(least, s->mean[at + l]);
+                }
+                doubt = larger(SPREAD * fabs(along) * doubt / (double)n, TINY);
+                for (index_t l = 0; l < n; l++) {
+                    s->spread[at + l] = exp(larger((least - s->mean[at + l]) / doubt, -50.0));
+                    sum += s->spread[at + l];
+                }
+                double base = t->unit_base[k] >= 0 ? 0.0 : 1.0 / (double)n;
+                for (index_t l = 0; l < n; l++) {
+                    s->spread[at + l] /= sum;
+                    s->mean[at + l] = s->spread[at + l] - (l == t->unit_base[k] ? 1.0 : base);
+                    mean_along += s->mean[at + l] * s->U[columns[l]], score += s->mean[at + l] * s->W[columns[l]];
+                }
+            }
+        }
+        double low = t->score_lower[i], high = t->score_upper[i];
+        double first = lesser(larger(center - half, low), high), last = lesser(larger(center + half, low), high);
+        s->row_slope[i] = has_category ? t->chord[i] : envelope_slope(t, i, first, last, score, mean_along > 0.0);
+        s->row_pull[i] = derivative(t, i, score) + label;
+    }
+}
+
+/* Choose the lines of complete rows, which touch their derivatives where W's scores are. */
+INLINED void choose_lines(const row_sum_table *t, workspace *s) {
+    index_t n = t->n_complete, n_slopes = t->n_slopes;
+    products(t->d, n, t->complete, s->U, s->along);
+    products(t->d, n, t->complete, s->W, s->scratch);
+    for (index_t i = 0; i < n; i++) {
+        double at = (s->scratch[i] - t->complete_lower[i]) * t->complete_per_width[i] + 0.5;
+        index_t place = at > 0.0 ? (at < (double)n_slopes ? (index_t)at : n_slopes - 1) : 0;
+        place = s->along[i] > 0.0 ? place : place + n_slopes;
+        s->place[i] = place;
+        s->slope[i] = t->lines[(i * 2 * n_slopes + place) * 3];
+    }
+}
+
+/* Add weight (row + mean)(row + mean)^T + weight covariance of a row's law to the lower half of K; `row` is scratch. */
+INLINED void add_law(const row_sum_table *t, workspace *s, index_t i, double weight, double *row) {
+    index_t d = t->d;
+    memcpy(row, t->rows + i * d, (size_t)d * sizeof(double));
+    for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
+        index_t at = t->unit_at[k];
+        if (t->unit_category[k] < 0) {
+            index_t j = t->unit_column[k];
+            row[j] += s->mean[at], s->K[j * d + j] += weight * s->spread[at];
+            continue;
+        }
+        const index_t *columns;
+        index_t n = levels_of(t, k, &columns);
+        for (index_t l = 0; l < n; l++) {
+            double part = weight * s->spread[at + l];
+            row[columns[l]] += s->mean[at + l];
+            if (part == 0.0) continue;
+            s->K[columns[l] * d + columns[l]] += part;
+            for (index_t o = 0; o < n; o++)
+                if (columns[o] <= columns[l]) s->K[columns[l] * d + columns[o]] -= part * s->spread[at + o];
+        }
+    }
+    for (index_t a = 0; a < d; a++) {
+        double part = weight * row[a], *RESTRICT to = s->K + a * d;
+        for (index_t b = 0; b <= a; b++) to[b] += part * row[b];
+    }
+}
+
+/* The curvature K of the lines and laws that were chosen, and its Cholesky factor in place; 0 if it has none. */
+INLINED int factored_curvature(const row_sum_table *t, workspace *s) {
+    index_t d = t->d, n = t->n_complete;
+    for (index_t a = 0; a < d; a++) {
+        const double *RESTRICT column = t->complete + a * n;
+        for (index_t i = 0; i < n; i++) s->scratch[i] = t->complete_weight[i] * s->slope[i] * column[i];
+        for (index_t b = 0; b <= a; b++) s->K[a * d + b] = dot(n, s->scratch, t->complete + b * n);
+        s->K[a * d + a] += t->lam[a];
+    }
+    for (index_t i = 0; i < t->n_uncertain; i++) add_law(t, s, i, t->row_weight[i] * s->row_slope[i], s->size);
+    for (index_t a = 0; a < d; a++) {
+        double *RESTRICT row = s->K + a * d;
+        for (index_t b = 0; b < a; b++) row[b] = (row[b] - dot(b, row, s->K + b * d)) / s->K[b * d + b];
+        double pivot = row[a] - dot(a, row, row);
+        if (!(pivot > 0.0)) return 0;
+        row[a] = sqrt(pivot);
+    }
+    return 1;
+}
+
+/* Solve K out = y, given the factor of K. */
+INLINED void solve(const row_sum_table *t, const workspace *s, const double *y, double *out) {
+    index_t d = t->d;
+    for (index_t a = 0; a < d; a++) out[a] = (y[a] - dot(a, s->K + a * d, out)) / s->K[a * d + a];
+    for (index_t a = d - 1; a >= 0; a--) {
+        out[a] /= s->K[a * d + a];
+        for (index_t b = 0; b < a; b++) out[b] -= s->K[a * d + b] * out[a];
+    }
+}
+
+/* What is left at W of the gradient of the worst case: lines of complete rows, laws of the others. Into `left`. */
+INLINED void worst_gradient(const row_sum_table *t, workspace *s) {
+    index_t d = t->d, n = t->n_complete;
+    products(d, n, t->complete, s->W, s->scratch);
+    for (index_t i = 0; i < n; i++) {
+        const double *line = t->lines + (i * 2 * t->n_slopes + s->place[i]) * 3;
+        double score = s->scratch[i], height = s->along[i] > 0.0 ? -line[1] : line[2];
+        s->scratch[i] = t->complete_weight[i] * (line[0] * score + height);
+    }
+    for (index_t a = 0; a < d; a++)
+        s->left[a] = t->lam[a] * s->W[a] + dot(n, s->scratch, t->complete + a * n) + t->settled_middle[a] -
+                     (s->U[a] > 0.0 ? 1.0 : -1.0) * t->settled_radius[a];
+    for (index_t i = 0; i < t->n_uncertain; i++) {
+        double pull = t->row_weight[i] * s->row_pull[i], weight = t->row_weight[i] * s->row_slope[i];
+        for (index_t a = 0; a < d; a++) s->left[a] += pull * t->rows[i * d + a];
+        for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
+            index_t at = t->unit_at[k];
+            if (t->unit_category[k] < 0) {
+                index_t j = t->unit_column[k];
+                s->left[j] += pull * s->mean[at] + weight * s->spread[at] * s->W[j];
+                continue;
+            }
+            const index_t *columns;
+            index_t m = levels_of(t, k, &columns);
+            double mean = 0.0;
+            for (index_t l = 0; l < m; l++) mean += s->spread[at + l] * s->W[columns[l]];
+            for (index_t l = 0; l < m; l++)
+                s->left[columns[l]] += pull * s->mean[at + l] + weight * s->spread[at + l] * (s->W[columns[l]] - mean);
+        }
+    }
+}
+
+/* Choose lines, laws and u: those under which the worst case of all rows together is one model, by Newton steps. */
+INLINED void choose(const row_sum_table *t, workspace *s, const double *y) {
+    index_t d = t->d;
+    times(d, t->inverse, y, s->U);
+    first_force(t, s);
+    times(d, t->inverse, s->force, s->W);
+    for (index_t a = 0; a < d; a++) s->W[a] += t->w[a];
+    for (index_t step = 0;; step++) {
+        choose_laws(t, s, step == 0);
+        choose_lines(t, s);
+        if (!factored_curvature(t, s)) {
+            memcpy(s->u, s->U, (size_t)d * sizeof(double));
+            return;
+        }
+        if (step < t->n_steps) worst_gradient(t, s);
+        solve(t, s, y, s->u);
+        if (step == t->n_steps) return;
+        solve(t, s, s->left, s->force);
+        for (index_t a = 0; a < d; a++) s->W[a] -= s->force[a], s->U[a] = s->u[a];
+        for (index_t i = 0; i < t->n_uncertain; i++) s->row_along[i] = dot(d, t->rows + i * d, s->U);
+    }
+}
+
+/* --- what is proved ------------------------------------------------------------------------------------------ */
+
+/* Multipliers of an uncertain row: z of its score, zeta of the weights that its units meet. */
+INLINED void row_multipliers(const row_sum_table *t, workspace *s, index_t i) {
+    double along = dot(t->d, t->rows + i * t->d, s->u), z = along;
+    for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
+        index_t at = t->unit_at[k];
+        if (t->unit_category[k] < 0) z += s->mean[at] * s->u[t->unit_column[k]];
+        else {
+            const index_t *columns;
+            index_t n = levels_of(t, k, &columns);
+            for (index_t l = 0; l < n; l++) z += s->mean[at + l] * s->u[columns[l]];
+        }
+    }
+    z *= s->row_slope[i];
+    s->row_along[i] = along, s->multiplier[i] = z;
+    for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
+        index_t at = t->unit_at[k];
+        if (t->unit_category[k] < 0)
+            s->zeta[at] = z * s->mean[at] + s->row_slope[i] * s->spread[at] * s->u[t->unit_column[k]];
+        else {
+            const index_t *columns;
+            index_t n = levels_of(t, k, &columns);
+            double mean = 0.0;
+            for (index_t l = 0; l < n; l++) mean += s->spread[at + l] * s->u[columns[l]];
+            for (index_t l = 0; l < n; l++)
+                s->zeta[at + l] =
+                    z * s->mean[at + l] + s->row_slope[i] * s->spread[at + l] * (s->u[columns[l]] - mean);
+        }
+    }
+}
+
+/* Bound a variant's term over all pieces of its scores, given at the ends of pieces all but what the completed score
+   adds, for one share (Lemma 24). `over` has the least bound of each piece that other shares gave. */
+INLINED void over_pieces(const row_sum_table *t, index_t v, double slope, const double *RESTRICT at_end,
+                               double steep, double falling, double rising, double *RESTRICT over, int n_ends) {
+    index_t finer = t->finer, n_points = (n_ends - 1) * finer + 1;
+    const double *RESTRICT score = t->score + v * n_points, *RESTRICT below = t->below + v * (n_points - 1);
+    const double *RESTRICT above = t->above + v * (n_points - 1);
+    index_t between = v * (n_ends - 1) * (finer - 1);
+    for (int e = 0; e < n_ends - 1; e++) {
+        double first = at_end[e], last = at_end[e + 1], s0 = score[e * finer], s1 = score[(e + 1) * finer];
+        double before = first + slope * s0, result = -INFINITY;
+        double in_rectangle = larger(first, last) + larger(slope * s0, slope * s1);
+        for (index_t part = 0; part < finer; part++) {
+            index_t at = e * finer + part;
+            double after = last + slope * s1;
+            if (part < finer - 1) {
+                index_t b = between + e * (finer - 1) + part;
+                after = first + t->between_share[b] * (last - first) + steep * t->between_away[b] + slope * score[at + 1];
+            }
+            double off = larger(falling * below[at], rising * above[at]);
+            result = larger(result, larger(before, after) + off);
+            before = after;
+        }
+        over[e] = lesser(over[e], lesser(result, in_rectangle));
+    }
+}
+
+/* The greatest values of a unit at the ends of pieces, its changes and the weights it meets at their worst: added to
+   `at_end`, or, for a unit of a budget, what they are above the base's, into `gain`. */
+INLINED void add_choice(double own, double change, const double *RESTRICT middle, double *RESTRICT most,
+                              int is_first, int n_ends) {
+    if (is_first)
+        for (int e = 0; e < n_ends; e++) most[e] = own - middle[e] * change;
+    else
+        for (int e = 0; e < n_ends; e++) most[e] = larger(most[e], own - middle[e] * change);
+}
+
+typedef struct {
+    double z, along, fixed[N_SHARES];
+} row_numbers;
+
+/* What the weights of a unit, and its change, add but for the derivative's part: (zeta - slope change).w at its worst. */
+INLINED double number_term(double zeta, double slope, double change, double middle, double radius) {
+    double meets = zeta - slope * change;
+    return meets * middle + fabs(meets) * radius;
+}
+
+/* What the weights that a unit meets add if it does not differ from its row's base: zeta.w at its worst. */
+INLINED double unit_at_base(const row_sum_table *t, const workspace *s, index_t unit) {
+    index_t at = t->unit_at[unit], one = t->unit_column[unit], n = 1;
+    const index_t *columns = &one;
+    double sum = 0.0;
+    if (t->unit_category[unit] >= 0) n = levels_of(t, unit, &columns);
+    for (index_t l = 0; l < n; l++)
+        sum += number_term(s->zeta[at + l], 0.0, 0.0, t->weight_middle[columns[l]], t->weight_radius[columns[l]]);
+    return sum;
+}
+
+/* Bound the term of a variant with one share, or improve `over`; returns the largest over its pieces. */
+INLINED double variant_term(const row_sum_table *t, const workspace *s, index_t i, index_t v, int share,
+                                  const row_numbers *row, double falling, double rising, double *RESTRICT over,
+                                  int n_ends) {
+    index_t n_points = (n_ends - 1) * t->finer + 1, first = t->unit_start[i], n_units = t->unit_start[i + 1] - first;
+    double slope = SHARES[share] * row->z, steep = larger(falling, rising), middle[MOST_ENDS], at_end[MOST_ENDS];
+    double most[MOST_ENDS], gains[MOST_GROUPS][MOST_ENDS][16];
+    index_t n_gains[MOST_GROUPS] = {0}, used[MOST_GROUPS] = {0};
+    for (index_t g = 0; g < t->n_groups; g++) used[g] = t->variant_used[v * t->n_groups + g];
+    for (int e = 0; e < n_ends; e++) {
+        index_t at = v * n_points + e * t->finer;
+        middle[e] = t->middle[at];
+        at_end[e] = (row->fixed[share] + steep * t->radius[at]) - middle[e] * row->along;
+    }
+    for (index_t k = 0; k < n_units; k++) {
+        index_t unit = first + k, entry = t->variant_units[v] + k, at = t->unit_at[unit], group = t->unit_group[unit];
+        double base;
+        if (group >= 0 && used[group] == 0) { /* as it is filled in */
+            double rest = unit_at_base(t, s, unit);
+            for (int e = 0; e < n_ends; e++) at_end[e] += rest;
+            continue;
+        }
+        if (t->unit_category[unit] < 0) {
+            index_t j = t->unit_column[unit];
+            double wm = t->weight_middle[j], wr = t->weight_radius[j], zeta = s->zeta[at], u = s->u[j];
+            double low = t->variant_lower[entry], high = t->variant_upper[entry];
+            add_choice(number_term(zeta, slope, low, wm, wr), low * u, middle, most, 1, n_ends);
+            if (high > low) add_choice(number_term(zeta, slope, high, wm, wr), high * u, middle, most, 0, n_ends);
+        } else {
+            const index_t *columns;
+            index_t n = levels_of(t, unit, &columns), level = t->variant_level[entry], base_level = t->unit_base[unit];
+            double center = base_level >= 0 ? 0.0 : 1.0 / (double)n, base_u = of_base(t, unit, s->u), total = 0.0;
+            int is_first = 1;
+            for (index_t l = 0; l < n; l++) {
+                double zeta = s->zeta[at + l], apart = zeta + slope * (l == base_level ? 1.0 : center);
+                total += apart * t->weight_middle[columns[l]] + fabs(apart) * t->weight_radius[columns[l]];
+            }
+            if (level == BASE_LEVEL) add_choice(unit_at_base(t, s, unit), 0.0, middle, most, 1, n_ends);
+            else
+                for (index_t l = level >= 0 ? level : 0; l < (level >= 0 ? level + 1 : n); l++) {
+                    double apart = s->zeta[at + l] + slope * (l == base_level ? 1.0 : center);
+                    double own = total - slope * t->weight_middle[columns[l]] +
+                                 (fabs(apart - slope) - fabs(apart)) * t->weight_radius[columns[l]];
+                    add_choice(own, s->u[columns[l]] - base_u, middle, most, is_first, n_ends);
+                    is_first = 0;
+                }
+        }
+        if (group < 0)
+            for (int e = 0; e < n_ends; e++) at_end[e] += most[e];
+        else {
+            base = unit_at_base(t, s, unit);
+            for (int e = 0; e < n_ends; e++) {
+                double gain = larger(most[e] - base, 0.0), *kept = gains[group][e];
+                index_t n = n_gains[group], m = used[group] < 16 ? used[group] : 16;
+                at_end[e] += base;
+                if (used[group] >= 16) at_end[e] += gain; /* so many that all may differ */
+                else { /* keep the largest in order */
+                    index_t place = n < m ? n : m;
+                    while (place > 0 && kept[place - 1] < gain) {
+                        if (place < m) kept[place] = kept[place - 1];
+                        place--;
+                    }
+                    if (place < m) kept[place] = gain;
+                }
+            }
+            n_gains[group]++;
+        }
+    }
+    for (index_t g = 0; g < t->n_groups; g++)
+        if (used[g] < 16)
+            for (int e = 0; e < n_ends; e++)
+                for (index_t k = 0; k < (n_gains[g] < used[g] ? n_gains[g] : used[g]); k++) at_end[e] += gains[g][e][k];
+    over_pieces(t, v, slope, at_end, steep, falling, rising, over, n_ends);
+    double largest = over[0];
+    for (int e = 1; e < n_ends - 1; e++) largest = larger(largest, over[e]);
+    return largest;
+}
+
+/* How far (x_i + d).u reaches over the options of a variant, and the size of all that its term is made of. */
+INLINED void variant_sizes(const row_sum_table *t, const workspace *s, index_t i, index_t v, const row_numbers *row,
+                          double norm, double *falling, double *rising, double *size) {
+    double least = row->along, most = row->along, slope = LARGEST_SHARE * fabs(row->z);
+    double center = larger(fabs(t->center_lower[i]), fabs(t->center_upper[i])), derivative = t->derivative_size[v];
+    double sum = 2.0 * slope * (t->score_size[v] + center) + derivative * norm * t->row_norm[i];
+    for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
+        index_t entry = t->variant_units[v] + k - t->unit_start[i], at = t->unit_at[k];
+        double low = INFINITY, high = -INFINITY;
+        if (t->unit_category[k] < 0) {
+            index_t j = t->unit_column[k];
+            double u = s->u[j], weight = fabs(t->weight_middle[j]) + t->weight_radius[j];
+            double change = larger(fabs(t->variant_lower[entry]), fabs(t->variant_upper[entry]));
+            double a = t->variant_lower[entry] * u, b = t->variant_upper[entry] * u;
+            low = lesser(a, b), high = larger(a, b);
+            sum += (fabs(s->zeta[at]) + slope * change) * weight + derivative * change * fabs(u);
+        } else {
+            const index_t *columns;
+            index_t n = levels_of(t, k, &columns), level = t->variant_level[entry];
+            double base = of_base(t, k, s->u), largest = 0.0, largest_u = 0.0;
+            for (index_t l = 0; l < n; l++) {
+                index_t j = columns[l];
+                double weight = fabs(t->weight_middle[j]) + t->weight_radius[j], change = s->u[j] - base;
+                sum += fabs(s->zeta[at + l]) * weight;
+                largest = larger(largest, weight), largest_u = larger(largest_u, fabs(s->u[j]));
+                if (level == ANY_LEVEL || level == l) low = lesser(low, change), high = larger(high, change);
+            }
+            if (level == BASE_LEVEL) low = high = 0.0;
+            /* the weights of a level and of the base's, which is one level or the mean of all */
+            sum += 4.0 * slope * largest + 2.0 * derivative * largest_u;
+        }
+        if (t->unit_group[k] >= 0) low = lesser(low, 0.0), high = larger(high, 0.0);
+        least += low, most += high;
+    }
+    *falling = larger(most, 0.0), *rising = larger(-least, 0.0), *size = sum;
+}
+
+/* Bounds of the terms of a row's variants: each with one share, then those that may be the largest with all. */
+INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double norm, double *largest) {
+    index_t start = t->variant_start[i], n = t->variant_start[i + 1] - start;
+    row_numbers row = {s->multiplier[i], s->row_along[i], {0}};
+    double over[64][MOST_ENDS - 1], falling[64], rising[64], error[64];
+    char is_refined[64];
+    for (int k = 0; k < N_SHARES; k++) {
+        double z = (1.0 - SHARES[k]) * row.z;
+        row.fixed[k] = larger(z * t->center_lower[i], z * t->center_upper[i]);
+    }
+    for (index_t v = 0; v < n; v++) {
+        double size;
+        variant_sizes(t, s, i, start + v, &row, norm, falling + v, rising + v, &size);
+        error[v] = (double)(4 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;
+        if (!(error[v] < INFINITY)) error[v] = INFINITY;
+        for (int e = 0; e < MOST_ENDS - 1; e++) over[v][e] = INFINITY;
+        largest[v] = t->n_ends == 8
+                         ? variant_term(t, s, i, start + v, 0, &row, falling[v], rising[v], over[v], 8)
+                         : variant_term(t, s, i, start + v, 0, &row, falling[v], rising[v], over[v], 4);
+        is_refined[v] = 1; /* where no unit differs, the completed score is that of the center: share 1 is best */
+        for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++)
+            is_refined[v] &= t->unit_group[k] >= 0 && t->variant_used[(start + v) * t->n_groups + t->unit_group[k]] == 0;
+        largest[v] = error[v] < INFINITY ? largest[v] + error[v] : INFINITY;
+    }
+    /* Of the variants with the same use of the budgets the largest counts. */
+    for (;;) {
+        index_t at = -1;
+        for (index_t v = 0; v < n && at < 0; v++) {
+            if (is_refined[v] || !(error[v] < INFINITY)) continue;
+            int is_largest = 1;
+            for (index_t o = 0; o < n && is_largest; o++)
+                is_largest = memcmp(t->variant_used + (start + o) * t->n_groups, t->variant_used + (start + v) * t->n_groups,
+                                    (size_t)t->n_groups * sizeof(index_t)) != 0 ||
+                             largest[o] <= largest[v];
+            if (is_largest) at = v;
+        }
+        if (at < 0) return;
+        for (int k = 1; k < N_SHARES; k++)
+            largest[at] = error[at] + (t->n_ends == 8 ? variant_term(t, s, i, start + at, k, &row, falling[at],
+                                                                     rising[at], over[at], 8)
+                                                      : variant_term(t, s, i, start + at, k, &row, falling[at],
+                                                                     rising[at], over[at], 4));
+        is_refined[at] = 1;
+    }
+}
+
+/* Add a row's term with nothing of a budget used to *sum, and what using budgets adds at most to the gains of the
+   groups: f_g(q) for q units of group g, concave in q, group by group (Lemma 28). */
+INLINED void add_row(const row_sum_table *t, workspace *s, index_t i, const double *largest, double *sum, double *size) {
+    index_t start = t->variant_start[i], n = t->variant_start[i + 1] - start, n_groups = t->n_groups;
+    double m = t->row_weight[i], base = -INFINITY, majorant[MOST_GROUPS][17];
+    for (index_t v = 0; v < n; v++) {
+        int is_base = 1;
+        for (index_t g = 0; g < n_groups; g++) is_base &= t->variant_used[(start + v) * n_groups + g] == 0;
+        if (is_base && !(largest[v] <= base)) base = largest[v];
+    }
+    *sum += m * base, *size += m * fabs(base);
+    for (index_t g = 0; g < n_groups; g++) {
+        double gained[17];
+        index_t most = 0;
+        for (int q = 0; q < 17; q++) gained[q] = majorant[g][q] = 0.0;
+        for (index_t v = 0; v < n; v++) {
+            const index_t *used = t->variant_used + (start + v) * n_groups;
+            double gain = largest[v] - base;
+            index_t q = used[g] < 16 ? used[g] : 16;
+            int later = 0;
+            for (index_t h = g + 1; h < n_groups; h++) later |= used[h] != 0;
+            if (later || q == 0) continue;
+            double off = fabs(largest[v]) + fabs(base);
+            for (index_t h = 0; h < g; h++) {
+                double gained_before = majorant[h][used[h] < 16 ? used[h] : 16];
+                gain -= gained_before, off += gained_before;
+            }
+            gain += 16.0 * EPS * off;
+            most = q > most ? q : most;
+            if (!(gain <= gained[q])) gained[q] = gain;
+        }
+        /* what q units gain at most: also what the next number of units that was looked at does */
+        for (index_t q = most - 1; q > 0; q--)
+            if (gained[q] == 0.0 || !(gained[q] >= 0.0)) gained[q] = gained[q + 1];
+        for (index_t from = 0; from < most;) {
+            index_t to = from + 1;
+            double steepest = gained[to] - gained[from];
+            for (index_t q = from + 2; q <= most; q++) {
+                double slope = (gained[q] - gained[from]) / (double)(q - from);
+                if (slope > steepest) steepest = slope, to = q;
+            }
+            for (index_t q = from + 1; q <= to; q++) {
+                double step = larger(steepest, 0.0) * (1.0 + 16.0 * EPS);
+                majorant[g][q] = majorant[g][q - 1] + step;
+                s->gains[g][s->n_gains[g]++] = m * step;
+            }
+            from = to;
+        }
+        for (index_t q = most + 1; q < 17; q++) majorant[g][q] = majorant[g][most];
+    }
+}
+
+FOR_EACH_PROCESSOR
+static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
+    index_t d = t->d, n = t->n_complete;
+    choose(t, s, y);
+    double norm = sqrt(dot(d, s->u, s->u)) * (1.0 + (double)(d + 4) * EPS) + UNDERFLOW;
+    products(d, n, t->complete, s->u, s->along);
+    for (index_t i = 0; i < n; i++) {
+        const double *line = t->lines + (i * 2 * t->n_slopes + s->place[i]) * 3;
+        double c = s->along[i];
+        s->scratch[i] = c > 0.0 ? c * line[1] : -c * line[2];
+        s->slope[i] = line[0] * c * t->complete_weight[i];
+    }
+    double complete = dot(n, s->scratch, t->complete_weight);
+    for (index_t a = 0; a < d; a++) {
+        s->left[a] = y[a] - t->lam[a] * s->u[a] - dot(n, s->slope, t->complete + a * n);
+        s->size[a] = fabs(y[a]) + t->lam[a] * fabs(s->u[a]) + norm * t->curvature_size[a];
+    }
+    double incomplete = 0.0, incomplete_size = 0.0;
+    for (index_t g = 0; g < t->n_groups; g++) s->n_gains[g] = 0;
+    for (index_t i = 0; i < t->n_uncertain; i++) {
+        double m = t->row_weight[i];
+        row_multipliers(t, s, i);
+        double pull = m * s->multiplier[i];
+        for (index_t a = 0; a < d; a++) {
+            double part = pull * t->rows[i * d + a];
+            s->left[a] -= part, s->size[a] += fabs(part);
+        }
+        for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
+            index_t at = t->unit_at[k], one = t->unit_column[k], n_columns = 1;
+            const index_t *columns = &one;
+            if (t->unit_category[k] >= 0) n_columns = levels_of(t, k, &columns);
+            for (index_t l = 0; l < n_columns; l++) {
+                double part = m * s->zeta[at + l];
+                s->left[columns[l]] -= part, s->size[columns[l]] += fabs(part);
+            }
+        }
+        row_terms(t, s, i, norm, s->largest);
+        add_row(t, s, i, s->largest, &incomplete, &incomplete_size);
+    }
+    double gained = 0.0;
+    for (index_t g = 0; g < t->n_groups; g++) {
+        index_t k = t->budget[g] < s->n_gains[g] ? t->budget[g] : s->n_gains[g];
+        largest_first(s->gains[g], s->n_gains[g], k);
+        for (index_t j = 0; j < k; j++) gained += s->gains[g][j];
+    }
+    double residual = 0.0, residual_size = 0.0, tilted = 0.0, settled = 0.0, around = 0.0, of_settled = 0.0;
+    double roundings = 2.0 * (double)(n + t->n_uncertain + t->n_multipliers + d + 32) * EPS;
+    for (index_t a = 0; a < d; a++) {
+        double off = roundings * s->size[a] + UNDERFLOW, middle = t->weight_middle[a], radius = t->weight_radius[a];
+        residual += s->left[a] * middle + fabs(s->left[a]) * radius + off * (fabs(middle) + radius);
+        residual_size += fabs(s->left[a]) * (fabs(middle) + radius);
+        tilted += fabs(s->u[a]) * t->tilt[a];
+        settled -= s->u[a] * t->settled_middle[a];
+        around += fabs(s->u[a]) * t->settled_radius[a];
+        of_settled += fabs(s->u[a]) * fabs(t->settled_middle[a]);
+    }
+    of_settled *= (double)(d + 8) * EPS, residual_size *= (double)(d + 8) * EPS;
+    double n_rows = (double)(n + t->n_uncertain), n_units = (double)(t->n_multipliers + t->n_uncertain);
+    double error = (double)(n + 2 * d + 32) * EPS * norm * t->complete_size + (n_rows + 8.0) * EPS * incomplete_size +
+                   (n_units + 16.0) * EPS * gained;
+    double parts = complete + incomplete + gained + error + residual + residual_size + tilted + settled + around + of_settled;
+    double sizes = fabs(complete) + fabs(incomplete) + gained + error + fabs(residual) + residual_size + tilted +
+                   fabs(settled) + around + of_settled;
+    double bound = parts + (double)(d + 16) * EPS * sizes + UNDERFLOW;
+    return bound < INFINITY ? bound : INFINITY; /* a NaN too */
+}
+
+/* --- for many directions -------------------------------------------------------------------------------------- */
+
+static int open_workspace(const row_sum_table *t, workspace *s, double **doubles, index_t **indices) {
+    index_t d = t->d, n = t->n_complete, rows = t->n_uncertain, units = t->n_units, most = 0;
+    index_t n_gains = 16 * rows + units + 1;
+    for (index_t i = 0; i < rows; i++) {
+        index_t here = t->variant_start[i + 1] - t->variant_start[i];
+        most = here > most ? here : most;
+    }
+    if (most > 64) return 1;
+    index_t total = (6 + d) * d + 3 * n + 5 * rows + units + 3 * t->n_multipliers + t->n_groups * n_gains + 64;
+    double *at = *doubles = malloc((size_t)total * sizeof(double));
+    index_t *index = *indices = malloc((size_t)(n + units + rows + 1) * sizeof(index_t));
+    if (at == NULL || index == NULL) return 1;
+    double **of_columns[] = {&s->U, &s->W, &s->u, &s->force, &s->left, &s->size};
+    for (int k = 0; k < 6; k++) *of_columns[k] = at, at += d;
+    s->K = at, at += d * d;
+    s->along = at, at += n, s->slope = at, at += n, s->scratch = at, at += n;
+    s->row_along = at, at += rows, s->row_slope = at, at += rows, s->multiplier = at, at += rows, s->gain = at, at += rows;
+    s->row_pull = at, at += rows;
+    s->effect = at, at += units;
+    s->mean = at, at += t->n_multipliers, s->spread = at, at += t->n_multipliers, s->zeta = at, at += t->n_multipliers;
+    for (index_t g = 0; g < t->n_groups; g++) s->gains[g] = at, at += n_gains;
+    s->largest = at;
+    s->place = index, s->choice = index + n, s->label_choice = index + n + units;
+    return 0;
+}
+
+int row_sum_upper(const row_sum_table *t, index_t n, const double *y, double *bound, double *u, double *z, double *zeta,
+                  index_t *line) {
+    workspace s;
+    double *doubles = NULL;
+    index_t *indices = NULL;
+    int failed = open_workspace(t, &s, &doubles, &indices);
+    for (index_t k = 0; k < n && !failed; k++) {
+        bound[k] = bound_of(t, &s, y + k * t->d);
+        if (u == NULL) continue;
+        memcpy(u + k * t->d, s.u, (size_t)t->d * sizeof(double));
+        memcpy(z + k * t->n_uncertain, s.multiplier, (size_t)t->n_uncertain * sizeof(double));
+        memcpy(zeta + k * t->n_multipliers, s.zeta, (size_t)t->n_multipliers * sizeof(double));
+        memcpy(line + k * t->n_complete, s.place, (size_t)t->n_complete * sizeof(index_t));
+    }
+    free(doubles);
+    free(indices);
+    return failed;
+}
+
+int row_sum_first_order(const row_sum_table *t, index_t n, const double *y, double *rise) {
+    workspace s;
+    double *doubles = NULL;
+    index_t *indices = NULL;
+    int failed = open_workspace(t, &s, &doubles, &indices);
+    for (index_t k = 0; k < n && !failed; k++) {
+        times(t->d, t->inverse, y + k * t->d, s.U);
+        first_force(t, &s);
+        rise[k] = dot(t->d, s.U, s.force);
+    }
+    free(doubles);
+    free(indices);
+    return failed;
+}
