@@ -6,7 +6,7 @@ import sys
 import pytest
 
 OF_THE_COMMAND_LINE = {"typer", "rich", "pyarrow"}
-OPTIONAL = {"matplotlib", "pandas", "polars", "dask", "distributed", "numba"} | OF_THE_COMMAND_LINE
+OPTIONAL = {"matplotlib", "pandas", "polars", "dask", "distributed"} | OF_THE_COMMAND_LINE
 
 BLOCKER = """
 import sys

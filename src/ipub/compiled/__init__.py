@@ -12,8 +12,8 @@ from types import ModuleType
 
 
 @cache
-def loops() -> ModuleType | None:
-    """Return the loops; None where the package was installed without them.
+def loops(name: str = "kernels") -> ModuleType | None:
+    """Return a module of loops; None where the package was installed without it.
 
     Examples
     --------
@@ -22,6 +22,6 @@ def loops() -> ModuleType | None:
     True
     """
     try:
-        return import_module("ipub.compiled.kernels")
+        return import_module(f"ipub.compiled.{name}")
     except ImportError:
         return None

@@ -50,9 +50,10 @@ typedef struct {
     ptrdiff_t n_groups;
 } GroupedRows;
 
-/* Set found[g, s] to sum_i values[s, i] x_i x_i^T, or with values[s, i]^2; return 0, or -1 if there is no memory. */
+/* Set found[g, s] to sum_i values[s, i] x_i x_i^T, or with values[s, i]^2; return 0, or -1 if there is no memory. No
+   vector register that is used has more than `widest` doubles. */
 int ipub_weighted_grams(
-    const GroupedRows *grouped, ptrdiff_t n_values, const double *values, int is_squared, double *found);
+    const GroupedRows *grouped, ptrdiff_t n_values, const double *values, int is_squared, double *found, int widest);
 
 /* Set found[g, s] to sum_i (x_i first[s, i]) last[s, i]. */
 void ipub_weighted_sums(

@@ -18,7 +18,8 @@ cdef extern from "kernels.h" nogil:
         Py_ssize_t n_groups
 
     int ipub_weighted_grams(
-        const GroupedRows *grouped, Py_ssize_t n_values, const double *values, int is_squared, double *found)
+        const GroupedRows *grouped, Py_ssize_t n_values, const double *values, int is_squared, double *found,
+        int widest)
     void ipub_weighted_sums(
         const GroupedRows *grouped, Py_ssize_t n_values, const double *first, const double *last, double *found)
 
@@ -50,9 +51,7 @@ def sum_upper(const double[::1] values, double eps, double tiny, double factor, 
 cdef inline GroupedRows grouped_rows(
     const double[:, ::1] rows, const Py_ssize_t[::1] which, const Py_ssize_t[::1] starts
 ) noexcept nogil:
-    return GroupedRows(
-        &rows[0, 0], rows.shape[1], &which[0], which.shape[0], &starts[0], starts.shape[0] - 1
-    )
+    return GroupedRows(&rows[0, 0], rows.shape[1], &which[0], which.shape[0], &starts[0], starts.shape[0] - 1)
 
 
 def weighted_grams(
@@ -62,15 +61,19 @@ def weighted_grams(
     const double[:, ::1] values,
     bint is_squared,
     double[:, :, :, ::1] found,
+    int widest=8,
 ):
     """Set ``found[g, s]`` to ``sum_i values[s, i] x_i x_i^T`` over the rows of group g, squares of values if so said.
 
     The rows of group g are ``rows[which[starts[g]:starts[g + 1]]]``, and `values` are in the order of `which`.
+    No vector register that is used has more than `widest` numbers: the bits are the same for all.
     """
     cdef GroupedRows grouped = grouped_rows(rows, which, starts)
     cdef int status
     with nogil:
-        status = ipub_weighted_grams(&grouped, values.shape[0], &values[0, 0], is_squared, &found[0, 0, 0, 0])
+        status = ipub_weighted_grams(
+            &grouped, values.shape[0], &values[0, 0], is_squared, &found[0, 0, 0, 0], widest
+        )
     if status:
         raise MemoryError
 

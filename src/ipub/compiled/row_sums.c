@@ -46,15 +46,16 @@
 
 typedef void AddTile(const double *, const double *, ptrdiff_t, double *, ptrdiff_t);
 
-static AddTile *fastest_add_tile(void)
+static AddTile *fastest_add_tile(int widest)
 {
 #if HAS_VERSIONS
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f"))
+    if (widest >= 8 && __builtin_cpu_supports("avx512f"))
         return add_tile_8;
-    if (__builtin_cpu_supports("avx2"))
+    if (widest >= 4 && __builtin_cpu_supports("avx2"))
         return add_tile_4;
 #endif
+    (void)widest;
     return add_tile;
 }
 
@@ -94,9 +95,9 @@ static void scale_columns(
 }
 
 int ipub_weighted_grams(
-    const GroupedRows *grouped, ptrdiff_t n_values, const double *values, int is_squared, double *found)
+    const GroupedRows *grouped, ptrdiff_t n_values, const double *values, int is_squared, double *found, int widest)
 {
-    AddTile *const add = fastest_add_tile();
+    AddTile *const add = fastest_add_tile(widest);
     const ptrdiff_t d = grouped->n_columns, wide = (d + TILE - 1) / TILE * TILE;
     const size_t table = (size_t)(wide * STRIDE), square = (size_t)(wide * wide), line = 64 / sizeof(double);
     /* Two copies of some rows, in lines of the cache, and a sum for each of the values. */

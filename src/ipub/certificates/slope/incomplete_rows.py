@@ -91,9 +91,7 @@ class IncompleteRows:
     """Which moves of the uncertain cells are possible: sums over cells ask for its support functions."""
 
     @classmethod
-    def of(
-        cls, arrays: IncompleteRowArrays, categories: tuple[Levels, ...], moves: CellMoves
-    ) -> IncompleteRows:
+    def of(cls, arrays: IncompleteRowArrays, categories: tuple[Levels, ...], moves: CellMoves) -> IncompleteRows:
         """Make them from what a pass gathered."""
         return cls(**arrays._asdict(), categories=categories, moves=moves)
 
