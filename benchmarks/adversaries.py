@@ -18,7 +18,10 @@ from benchmarks.lines import Lines
 from benchmarks.real_tables import LEVEL, MOST_TEST_ROWS, SOURCES
 from ipub import IntervalMatrix
 from ipub.certainty import is_certain
-from ipub.certificates.around_filling import WRONG_CELLS, BudgetMoves, MovableRows, RandomMoves, certify_around
+from ipub.certificates.around_filling.attempt import certify_around
+from ipub.certificates.around_filling.moves import BudgetMoves
+from ipub.certificates.around_filling.random_moves import RandomMoves
+from ipub.certificates.around_filling.units import WRONG_CELLS, MovableRows
 from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet

@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 from ipub.attained import BudgetSearch, attained_bounds
 from ipub.certainty import is_certain
 from ipub.certificates import EFFORT, Certificate, TrainedModel, tight
-from ipub.certificates.around_filling import HOLES, WRONG_CELLS, BudgetMoves, MovableRows, certify_around
+from ipub.certificates.around_filling.attempt import certify_around
+from ipub.certificates.around_filling.moves import BudgetMoves
+from ipub.certificates.around_filling.units import HOLES, WRONG_CELLS, MovableRows
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, engine_of, on_engine, with_wrong_labels
 from ipub.errors import IpubError
 from ipub.progress import progress
 from ipub.rounding import Array
 from ipub.solvers import solve
-from ipub.training import Training, movable_holes
+from ipub.training import Training
+from ipub.training.movable import movable_holes
 
 KINDS = ("holes", "wrong_cells", "labels")
 

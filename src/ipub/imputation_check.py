@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from ipub.certainty import is_certain, possible_labels
-from ipub.certificates.around_filling import HOLES
+from ipub.certificates.around_filling.units import HOLES
 from ipub.data.frames import is_frame
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.sparse_columns import as_dense

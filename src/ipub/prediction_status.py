@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ipub.certainty import is_certain
 from ipub.certificates import DrawBounds, RowSumBounds, is_on_one_side
-from ipub.certificates.around_filling import RandomMoves
+from ipub.certificates.around_filling.random_moves import RandomMoves
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.errors import IpubError
 from ipub.progress import progress

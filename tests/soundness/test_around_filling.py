@@ -8,13 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates.around_filling import BudgetMoves, FilledBounds, MovableRows, RandomMoves, certify_around
+from ipub.certificates.around_filling.attempt import certify_around
+from ipub.certificates.around_filling.bounds import FilledBounds
 from ipub.certificates.around_filling.filled_table import FilledTable
 from ipub.certificates.around_filling.force import force_upper
 from ipub.certificates.around_filling.hessian_loss import hessian_loss
+from ipub.certificates.around_filling.moves import BudgetMoves
+from ipub.certificates.around_filling.random_moves import RandomMoves
 from ipub.certificates.around_filling.remainder import Remainder
 from ipub.certificates.around_filling.table_metric import Metric
 from ipub.certificates.around_filling.unit_terms import Directions, products_with_move
+from ipub.certificates.around_filling.units import MovableRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem

@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ipub.certificates.around_filling import BudgetMoves, FilledEllipsoid, MovableRows, RandomMoves, certify_around
+from ipub.certificates.around_filling.attempt import certify_around
+from ipub.certificates.around_filling.bounds import FilledEllipsoid
 from ipub.certificates.around_filling.filled_table import FilledTable
 from ipub.certificates.around_filling.hessian_loss import _loss_by_chance, hessian_loss
-from ipub.certificates.around_filling.random_moves import RowEvents, _chord_bound, _subgaussian_norm, log_inverse_upper
+from ipub.certificates.around_filling.moves import BudgetMoves
+from ipub.certificates.around_filling.random_moves import (
+    RandomMoves,
+    RowEvents,
+    _chord_bound,
+    _subgaussian_norm,
+    log_inverse_upper,
+)
 from ipub.certificates.around_filling.table_metric import Metric
+from ipub.certificates.around_filling.units import MovableRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from support.cases import train

@@ -10,12 +10,12 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 from ipub import IntervalMatrix
-from ipub.certificates.around_filling import HOLES, WRONG_CELLS, MovableRows
 from ipub.certificates.around_filling.bounds import FilledBounds
 from ipub.certificates.around_filling.filled_table import FilledTable
 from ipub.certificates.around_filling.prove_move import ProvedMove
 from ipub.certificates.around_filling.remainder import Reach
 from ipub.certificates.around_filling.table_metric import Metric
+from ipub.certificates.around_filling.units import HOLES, WRONG_CELLS, MovableRows
 from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, get_args, get_type_hints
 
-from ipub.certificates.around_filling import FilledBounds, FilledEllipsoid
+from ipub.certificates.around_filling.bounds import FilledBounds, FilledEllipsoid
 from ipub.certificates.certificate import Certificate
 from ipub.certificates.draws import DrawBounds
 from ipub.certificates.pointwise import PointwiseBounds

@@ -12,15 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, TrainedModel
-from ipub.certificates.around_filling import (
-    HOLES,
-    WRONG_CELLS,
-    AroundAttempt,
-    BudgetMoves,
-    FilledBounds,
-    MovableRows,
-    certify_around,
-)
+from ipub.certificates.around_filling.attempt import AroundAttempt, certify_around
+from ipub.certificates.around_filling.bounds import FilledBounds
+from ipub.certificates.around_filling.moves import BudgetMoves
+from ipub.certificates.around_filling.units import HOLES, WRONG_CELLS, MovableRows
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError

@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, ScoreBounds, TrainedModel
-from ipub.certificates.around_filling import HOLES, BudgetMoves, MovableRows, RandomMoves, certify_around
+from ipub.certificates.around_filling.attempt import certify_around
+from ipub.certificates.around_filling.moves import BudgetMoves
+from ipub.certificates.around_filling.random_moves import RandomMoves
+from ipub.certificates.around_filling.units import HOLES, MovableRows
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import GiveRange, IpubError

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ipub.certificates.around_filling import HOLES, WRONG_CELLS, MovableRows
+from ipub.certificates.around_filling.units import HOLES, WRONG_CELLS, MovableRows
 from ipub.data.holes import column_precision
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import Levels

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from ipub.attained import Attained, attained_bounds, attained_within_budget
 from ipub.certificates import (
     CERTIFICATES,
     EFFORT,
@@ -28,7 +27,6 @@ from ipub.certificates import (
     every_level,
     with_effort,
 )
-from ipub.certificates.around_filling import BudgetMoves, MovableRows, RandomMoves
 from ipub.certificates.row_levels import count_combinations
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
@@ -45,6 +43,12 @@ from ipub.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic
 from ipub.training.models import train
 from ipub.user_warnings import warn_user
+
+if TYPE_CHECKING:
+    from ipub.attained import Attained
+    from ipub.certificates.around_filling.moves import BudgetMoves
+    from ipub.certificates.around_filling.random_moves import RandomMoves
+    from ipub.certificates.around_filling.units import MovableRows
 
 MOST_ROW_TERMS = 1e9
 """Uncertain cells and levels, times rows with every combination of levels, that a call looks at one by one.
@@ -379,6 +383,8 @@ class Training:
             The bounds have shape (m, 2), or (m, K, 2) if there is more than one model; so has `inside`. The completions
             are m pairs, if `keep_completions`; of more than one model, lists of K pairs.
         """
+        from ipub.attained import Attained
+
         self.check_certified()
         self.check_search()
         center, cells, missing_categories = self.extended(rows)
@@ -435,6 +441,9 @@ class Training:
 
     def _search(self, k: int, center: Array, radius: Array, keep: bool, report: Callable[[float], None]) -> Attained:
         """Search for the ends of rows among what model k may be trained on."""
+        from ipub.attained import Attained, attained_bounds, attained_within_budget
+        from ipub.certificates.around_filling.moves import BudgetMoves
+
         problem, solution = self.models[k]
         draws = self.certificates[k].part(DrawBounds)
         if self.around is None and draws is None:
