@@ -1,4 +1,4 @@
-"""Bounds around a filled-in table: a budget of holes, random holes, wrong cells; columns scaled to [0, 1].
+"""Bounds around a filled-in table: a budget of holes, wrong cells; columns scaled to [0, 1].
 
 Numbers are filled in with the middle of their intervals (the central 90 % of a column), columns with two values with
 1/2, other missing categories with their most frequent level. Test rows are filled in likewise, so that only the
@@ -18,10 +18,7 @@ from benchmarks.lines import Lines
 from benchmarks.real_tables import LEVEL, MOST_TEST_ROWS, SOURCES
 from ipub import IntervalMatrix
 from ipub.certainty import is_certain
-from ipub.certificates.around_filling.attempt import certify_around
-from ipub.certificates.around_filling.moves import BudgetMoves
-from ipub.certificates.around_filling.random_moves import RandomMoves
-from ipub.certificates.around_filling.units import WRONG_CELLS, MovableRows
+from ipub.certificates.around_filling import WRONG_CELLS, BudgetMoves, MovableRows, certify_around
 from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
@@ -36,12 +33,8 @@ BUDGETS = (
     ("pima_diabetes", 0.01),
 )
 SHARE = 0.05
-RANDOM = (("heart_disease_4sites", 1.0), ("horse_colic", 1.0))
 WRONG = ("hepatitis", 0.01)
 PRECISION = 0.1
-COVERED = ("pima_diabetes", 0.1)
-BIAS, DELTA, N_DRAWS = 0.1, 0.3, 2_500
-LAWS = ("uniform", "two-point", "two-point, shifted", "rows move together", "skewed")
 N_CANDIDATES = 6
 """Wrong cells that are tried for each end of each test row."""
 
@@ -114,13 +107,10 @@ def run(console: Console) -> None:
         filled = load(name)
         count = int(SHARE * filled.movable.n_units)
         lines.add(name, f"{alpha:g}", *_measure(filled, alpha, BudgetMoves((count,)), f"at most {count} holes"))
-    for name, alpha in RANDOM:
-        lines.add(name, f"{alpha:g}", *_measure(load(name), alpha, RandomMoves(bias=0.0), "random, bias 0, 99 %"))
     _wrong_cells(console)
-    _coverage(console)
 
 
-def _measure(filled: Filled, alpha: float, moves: BudgetMoves | RandomMoves, said: str) -> list[str]:
+def _measure(filled: Filled, alpha: float, moves: BudgetMoves, said: str) -> list[str]:
     problem = filled.problem(alpha)
     solution, start = solve(problem), time.perf_counter()
     attempt = certify_around(problem, solution, filled.movable, moves)
@@ -152,59 +142,6 @@ def _wrong_cells(console: Console) -> None:
     title = f"one wrong cell, by up to {PRECISION:g} of the range: certified over attained width"
     lines = Lines(console, title, "table", "alpha", "ratio", "violations")
     lines.add(name, f"{alpha:g}", f"{ratio:.3f}", f"{outside}")
-
-
-def _coverage(console: Console) -> None:
-    """Retrain with drawn holes: how often the bounds of a row fail, at most over all test rows."""
-    name, alpha = COVERED
-    filled = load(name)
-    problem = filled.problem(alpha)
-    solution, movable = solve(problem), filled.movable
-    attempt = certify_around(problem, solution, movable, RandomMoves(bias=BIAS, delta=DELTA))
-    if attempt.bounds is None:
-        return
-    low, high = attempt.bounds.ends(filled.X_test)
-    rows, starts = movable.rows[movable.unit_row], movable.option_starts
-    columns, size = movable.option_columns[starts, 0], np.abs(movable.option_amounts[starts, 0])
-    rng = np.random.default_rng(0)
-    title = f"{name}, alpha {alpha:g}: share of {N_DRAWS:,} retrained draws outside, delta {DELTA:g}, bias {BIAS:g}"
-    lines = Lines(console, title, "law", "mean of rows", "worst row")
-    for law in LAWS:
-        outside = np.zeros(len(filled.X_test))
-        for _ in range(N_DRAWS):
-            X = np.column_stack([filled.X, np.ones(len(filled.X))])
-            X[rows, columns] += size * _moves(rng, law, movable.unit_row)
-            scores = filled.X_test @ _retrain(problem, X, filled.y, solution.w)
-            outside += (scores < low) | (scores > high)
-        lines.add(law, f"{outside.mean() / N_DRAWS:.4f}", f"{outside.max() / N_DRAWS:.4f}")
-
-
-def _moves(rng: np.random.Generator, law: str, row: Array) -> Array:
-    """Draw moves in [-1, 1] with means of at most `BIAS`."""
-    n = len(row)
-    if law == "uniform":
-        return rng.uniform(-1.0, 1.0, size=n)
-    if law == "two-point":
-        return rng.choice([-1.0, 1.0], size=n)
-    if law == "two-point, shifted":
-        return np.where(rng.random(n) < 0.5 * (1.0 + BIAS), 1.0, -1.0)
-    if law == "rows move together":
-        return rng.choice([-1.0, 1.0], size=int(row.max()) + 1)[row]
-    return np.where(rng.random(n) < 0.1, 1.0, -1.0 / 9.0)
-
-
-def _retrain(problem: Problem, X: Array, y: Array, w: Array) -> Array:
-    """Return the model of a table by Newton's method from a near one."""
-    lam = problem.penalty.lam_vector(len(w))
-    for _ in range(20):
-        score = X @ w
-        gradient = problem.loss.derivative(y, score) @ X / len(X) + lam * w
-        hessian = (X * problem.loss.curvature(y, score)[:, None]).T @ X / len(X) + np.diag(lam)
-        step = np.linalg.solve(hessian, gradient)
-        w = w - step
-        if np.abs(step).max() < 1e-11:
-            break
-    return w
 
 
 def _attained(filled: Filled, problem: Problem, solution: Solution, alpha: float, x: Array) -> tuple[float, float]:

@@ -352,7 +352,6 @@ NOT_FOR_A_FIT = {
     "sklearn.neighbors",
     "ipub.app.cli",
     "ipub.attained",
-    "ipub.certificates.around_filling.bounds",
     "ipub.certificates.stored",
     "ipub.certificates.tilted.search",
     "ipub.data.quantile_regression",

@@ -97,7 +97,7 @@ def test_penalties_near_zero_hold_without_training_rows(loss, fit_intercept, mon
     assert (path.bounds[..., 1] >= attained[..., 1] - slack[..., 1]).all()
 
 
-@pytest.mark.parametrize("certificate", ["sphere", "ball", "slope", "curvature", "pointwise"])
+@pytest.mark.parametrize("certificate", ["sphere", "ball", "slope", "pointwise"])
 def test_the_certificate_of_the_estimator_is_used(certificate):
     X, y = draw_table(n=60, holes=0.02)
     template = BoundedClassifier(certificate=certificate)

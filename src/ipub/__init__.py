@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ipub.imputation_check import ImputationReport, imputation_report
     from ipub.penalty_paths import PenaltyPath, penalty_path
     from ipub.sklearn_models.certify import certify
-    from ipub.uncertainty import Budget, Draws, RandomHoles
+    from ipub.uncertainty import Budget, Draws
 
 __version__ = "0.1.0"
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "IpubError",
     "IpubWarning",
     "PenaltyPath",
-    "RandomHoles",
     "SentinelWarning",
     "__version__",
     "certify",
@@ -51,7 +50,6 @@ if not TYPE_CHECKING:  # which would take any name for one of ours
         "IpubError": "errors",
         "IpubWarning": "errors",
         "PenaltyPath": "penalty_paths",
-        "RandomHoles": "uncertainty",
         "SentinelWarning": "data.sentinels",
         "certify": "sklearn_models.certify",
         "imputation_report": "imputation_check",

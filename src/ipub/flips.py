@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from ipub.attained import BudgetSearch, attained_bounds
 from ipub.certainty import is_certain
 from ipub.certificates import EFFORT, Certificate, TrainedModel, tight
-from ipub.certificates.around_filling.attempt import certify_around
-from ipub.certificates.around_filling.moves import BudgetMoves
-from ipub.certificates.around_filling.units import HOLES, WRONG_CELLS, MovableRows
+from ipub.certificates.row_sums.around_filling import bounds_around_filling
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 from ipub.engine import MemoryRows, engine_of, on_engine, with_wrong_labels
 from ipub.errors import IpubError
 from ipub.progress import progress
@@ -175,11 +174,26 @@ def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: st
     if group == HOLES and training.around is None:
         any_filling = training.score_bounds(rows, effort=effort)
 
+    proved: dict[int, Array | None] = {}
+    """Of each budget that was tried, how wide its ranges were; None if they did not close."""
+
     def bounds(k: int) -> Array:
-        attempt = certify_around(*filled.model, filled.movable, filled.moves(k))
-        if attempt.bounds is None:
+        if any(widths is None and other < k for other, widths in proved.items()):
+            return any_filling  # nor does a larger budget
+        near = min(
+            (other for other, widths in proved.items() if widths is not None),
+            key=lambda other: abs(other - k),
+            default=None,
+        )
+        found = bounds_around_filling(
+            *filled.model, filled.movable, filled.moves(k), None if near is None else proved[near]
+        )
+        if found is None and near is not None:
+            found = bounds_around_filling(*filled.model, filled.movable, filled.moves(k))
+        proved[k] = None if found is None else found.widths
+        if found is None:
             return any_filling
-        low, high = Certificate("filling", (attempt.bounds,), 0.0).score_bounds(X).T
+        low, high = Certificate("filling", (found,), 0.0).score_bounds(X).T
         return np.column_stack([np.maximum(low, any_filling[:, 0]), np.minimum(high, any_filling[:, 1])])
 
     def attained(row: int, k: int, side: float) -> float:

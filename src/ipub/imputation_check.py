@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from ipub.certainty import is_certain, possible_labels
-from ipub.certificates.around_filling.units import HOLES
 from ipub.data.frames import is_frame
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.movable_units import HOLES
 from ipub.data.sparse_columns import as_dense
 from ipub.errors import IpubError
 from ipub.estimators import BoundedClassifier, BoundedRegressor

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from ipub.certainty import is_certain
 from ipub.certificates import DrawBounds, RowSumBounds, is_on_one_side
-from ipub.certificates.around_filling.random_moves import RandomMoves
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.errors import IpubError
 from ipub.progress import progress
@@ -61,14 +60,10 @@ def prediction_status(training: Training, rows: IntervalMatrix, effort: float, v
 
 
 def _is_open(training: Training, rows: IntervalMatrix, verbose: int) -> NDArray[np.bool_]:
-    """Return which rows have a class from one table and another class from another, clearly, as retraining shows.
-
-    With random holes a table has a probability, which retraining does not show: then none.
-    """
+    """Return which rows have a class from one table and another class from another, clearly, as retraining shows."""
     (certificate,), (model,) = training.certificates, training.models
-    is_random = training.around is not None and isinstance(training.around.moves, RandomMoves)
     is_drawn = certificate.part(DrawBounds) is not None
-    if is_random or (is_drawn and not certificate.gap <= WELL_TRAINED * abs(model.solution.primal)):
+    if is_drawn and not certificate.gap <= WELL_TRAINED * abs(model.solution.primal):
         return np.zeros(rows.shape[0], dtype=bool)
     attained = training.attained_bounds(rows, verbose=verbose).bounds
     least = RETRAINING_ERROR * (1.0 + np.abs(attained).max(axis=1))

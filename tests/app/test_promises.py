@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from ipub import BoundedClassifier, Budget, Draws, RandomHoles
+from ipub import BoundedClassifier, Budget, Draws
 from ipub.app import cli
 from ipub.io.modelfile import load
 
@@ -41,7 +41,6 @@ def run(*arguments):
             Budget(cells=1, wrong_cells=1, precision=0.2),
             "at most 1 of the observed cells",
         ),
-        (["--random-holes", "0"], RandomHoles(bias=0.0), "With probability 99 %"),
         (["--draws", "3", "--draw-radius", "0.2"], Draws(n_draws=3, radius=0.2, random_state=0), "0.2 half-widths"),
         (["--draws", "3", "--imputer", "chained"], Draws("chained", n_draws=3, random_state=0), "'chained'"),
     ],
@@ -70,7 +69,6 @@ def test_fit_and_predict_say_what_is_promised(frame, options, uncertainty, words
         (["--draw-radius", "0.2"], "give --draws"),
         (["--draws", "1"], "at least 2"),
         (["--draws", "3", "--imputer", "mean"], "--imputer mean is not known"),
-        (["--random-holes", "3"], "--random-holes"),
         (["--draws", "3", "--draw-radius", "3"], "--draw-radius"),
     ],
 )

@@ -288,13 +288,3 @@ def test_too_many_uncertain_cells_are_summed_or_the_half_ball_is_used_alone(monk
         assert certificate.part(SlopeBounds) is None
         assert "slope" not in repr(certificate).split(":")[1]
         assert "half-ball" in certificate.note
-
-
-def test_the_certificate_of_the_curvature_is_that_of_the_slope_where_the_loss_is_smooth(X_test):
-    for loss in LOSSES:
-        problem = make_problem(loss, 0.3, holes=0.05)
-        solution = solve(problem)
-        certificate = CERTIFICATES["curvature"](problem, solution)
-        other = CERTIFICATES["slope" if problem.loss.is_smooth else "ball"](problem, solution)
-        np.testing.assert_array_equal(certificate.score_bounds(X_test), other.score_bounds(X_test))
-        assert bool(certificate.note) == (not problem.loss.is_smooth)

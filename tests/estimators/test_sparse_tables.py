@@ -11,7 +11,7 @@ from ipub import BoundedClassifier, BoundedRegressor, IntervalWarning, IpubError
 from ipub.engine import engine_of
 from ipub.engine.sparse import SparseRows
 from ipub.io.modelfile import load, save
-from ipub.uncertainty import Budget, Draws, RandomHoles
+from ipub.uncertainty import Budget, Draws
 from support.sparse_rows import keep_every_table_sparse
 
 pytestmark = pytest.mark.filterwarnings("ignore::ipub.IntervalWarning")
@@ -228,7 +228,7 @@ def test_conditional_intervals_of_a_sparse_table_are_refused():
         BoundedClassifier(certificate="ball", intervals="conditional").fit(X, y)
 
 
-@pytest.mark.parametrize("uncertainty", [Budget(share=0.05), RandomHoles(0.1), Draws(n_draws=3)])
+@pytest.mark.parametrize("uncertainty", [Budget(share=0.05), Draws(n_draws=3)])
 def test_promises_with_matrices_say_how_large_they_would_be(uncertainty):
     X = np.random.default_rng(0).normal(size=(30, 5_000))
     X[0, 0] = np.nan

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ipub.prediction_status as status_module
-from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, IpubError, RandomHoles, certify
+from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, IpubError, certify
 from ipub.attained import Attained
 from ipub.certificates import RowSumBounds
 from ipub.io.modelfile import load, save
@@ -21,7 +21,6 @@ from ipub.training import Training
 UNCERTAINTIES = {
     "budget": Budget(cells=2),
     "wrong cells": Budget(cells=1, wrong_cells=1, precision=0.3),
-    "random": RandomHoles(bias=0.1),
     "draws": Draws(n_draws=4, random_state=0),
     "draws with cells": Draws(n_draws=3, random_state=0, cells=1),
 }
@@ -198,13 +197,10 @@ def test_every_uncertainty_has_its_status(uncertainty):
     status = clf.predict_status(rows)
     assert set(status) <= {"certain", "open", "unproved"}
     assert (status[clf.predict_set(rows).sum(axis=1) == 1] == "certain").all()
-    if isinstance(uncertainty, RandomHoles):
-        assert "open" not in status
-    else:
-        attained = clf.attained_bounds(rows)
-        is_flipped = (attained[:, 0] < 0.0) & (attained[:, 1] > 0.0)
-        assert (is_flipped[status == "open"]).all()
-        assert not is_flipped[status == "certain"].any()
+    attained = clf.attained_bounds(rows)
+    is_flipped = (attained[:, 0] < 0.0) & (attained[:, 1] > 0.0)
+    assert (is_flipped[status == "open"]).all()
+    assert not is_flipped[status == "certain"].any()
 
 
 def test_draws_are_certain_by_the_range_over_all_draws_alone(monkeypatch):

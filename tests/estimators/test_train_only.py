@@ -18,7 +18,6 @@ from ipub import (
     Budget,
     Draws,
     IpubError,
-    RandomHoles,
     certify,
     imputation_report,
     penalty_path,
@@ -28,7 +27,6 @@ from ipub.io.modelfile import load, load_with_metadata, save
 UNCERTAINTIES = {
     "worst": "worst",
     "budget": Budget(cells=2),
-    "random": RandomHoles(bias=0.1),
     "draws": Draws(n_draws=4, random_state=0),
     "draws with cells": Draws(n_draws=3, random_state=0, cells=1),
 }

@@ -1,9 +1,7 @@
-"""The parameter `uncertainty`: budgets, random holes and draws in everything that a fitted estimator does."""
+"""The parameter `uncertainty`: budgets and draws in everything that a fitted estimator does."""
 
-import copy
 import itertools
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ipub import (
     BoundedClassifier,
@@ -23,12 +21,10 @@ from ipub import (
     Draws,
     IntervalMatrix,
     IpubError,
-    RandomHoles,
     certify,
     imputation_report,
     penalty_path,
 )
-from ipub.certificates import bounds_of_uncertain_rows
 from ipub.io.modelfile import load, save
 
 RNG = np.random.default_rng(5)
@@ -56,7 +52,6 @@ KINDS = {
     "budget": Budget(cells=2),
     "share": Budget(share=0.4, filling="mean"),
     "wrong cells": Budget(cells=1, wrong_cells=1, precision=0.3),
-    "random": RandomHoles(bias=0.0, delta=0.1),
     "draws": Draws(n_draws=5, random_state=0),
 }
 each_kind = pytest.mark.parametrize("uncertainty", KINDS.values(), ids=list(KINDS))
@@ -186,23 +181,21 @@ def test_the_sentence_says_always_or_with_which_probability():
     assert len(set(promises.values())) == len(promises)
     for name in ("worst", "budget", "share", "wrong cells"):
         assert promises[name].startswith("Always: the bounds hold for every")
-    assert promises["random"].startswith("With probability 90 %")
     assert promises["draws"].startswith("With probability 66.6666 %")
     assert "at most 2 of the" in promises["budget"]
     assert "at most 1 of the observed cells" in promises["wrong cells"]
 
 
 def test_a_probability_in_a_sentence_is_never_more_than_is_proved():
-    assert RandomHoles(delta=1e-9).promise.startswith("With probability 99.9999 %")
     assert Draws(n_draws=10**8).promise.startswith("With probability 99.9999 %")
 
 
 def test_the_sentence_of_a_path_holds_for_every_alpha():
     X, y = table()
-    path = penalty_path(BoundedClassifier(uncertainty=RandomHoles(bias=0.0)), X, y, T, alphas=[1e-6, 1.0])
+    path = penalty_path(BoundedClassifier(uncertainty=Budget(cells=3)), X, y, T, alphas=[1e-6, 1.0])
     promises = [estimator.certificate_.promise for estimator in path.estimators]
     assert len(set(promises)) == 2
-    assert path.promise.startswith("With probability 99 %")
+    assert "at most 3 of the" in path.promise
 
 
 def test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so():
@@ -265,10 +258,6 @@ def test_a_changed_object_is_noticed_and_an_equal_one_is_not():
         (Budget(cells=1, filling=np.zeros((N, D))), "changes column 0 in row 0"),
         (Budget(cells=1, filling=np.where(np.isnan(table()[0]), 99.0, table()[0])), "99 for column . in row"),
         (Budget(cells=1, filling=table()[0]), "leaves nan"),
-        (RandomHoles(bias=2.0), "bias is 2.0"),
-        (RandomHoles(delta=0.0), "delta is 0.0"),
-        (RandomHoles(blocks="columns"), "blocks is 'columns'"),
-        (RandomHoles(claim="some"), "claim is 'some'"),
         (Budget(cells=1, filling=5), "The filling gives a int"),
         (Budget(cells=1, filling=lambda X: X), "filling is a function"),
         (Draws(random_state="a"), "random_state is 'a'"),
@@ -294,11 +283,10 @@ def test_what_a_budget_does_not_speak_of_is_refused(options):
         BoundedClassifier(uncertainty=Budget(cells=1), **options).fit(X, y)
 
 
-@pytest.mark.parametrize("uncertainty", [Budget(cells=1), RandomHoles()])
-def test_uncertain_targets_are_refused(uncertainty):
+def test_uncertain_targets_are_refused():
     X, y = table()
     with pytest.raises(IpubError, match="y_lower"):
-        BoundedRegressor(uncertainty=uncertainty).fit(X, y, y_lower=y - 0.1, y_upper=y + 0.1)
+        BoundedRegressor(uncertainty=Budget(cells=1)).fit(X, y, y_lower=y - 0.1, y_upper=y + 0.1)
 
 
 def test_bounds_of_cells_may_be_given():
@@ -327,53 +315,6 @@ def test_more_than_two_classes():
     assert "the 3 scores of each of m rows together the probability is at least 1 - m 6/6" in (
         model.certificate_[0].promise
     )
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_rows_of_a_call_share_the_probability_only_if_they_are_claimed_together(n_classes):
-    X, _ = table(seed=2)
-    y = np.digitize(np.nan_to_num(X[:, 0]), [-0.4, 0.4]) if n_classes == 3 else np.nan_to_num(X[:, 0]) > 0.0
-    for claim in ("row", "rows"):
-        uncertainty = RandomHoles(bias=0.0, delta=0.5, blocks="cells", claim=claim)
-        model = BoundedClassifier(alpha=3.0, uncertainty=uncertainty).fit(X, y)
-        together, alone = model.decision_bounds(T), model.decision_bounds(T[:1])
-        is_same = np.allclose(together[:1], alone, rtol=1e-9)
-        assert is_same if claim == "row" else not is_same
-        assert (np.ptp(together[:1], axis=-1) >= np.ptp(alone, axis=-1) - 1e-12).all()
-        assert np.array_equal(copy.deepcopy(model).decision_bounds(T), together)
-
-
-def test_a_claim_for_more_rows_is_wider():
-    X, y = table(holes=0.3)
-    widths, alone = {}, {}
-    for claim in ("row", "rows", "all"):
-        model = BoundedClassifier(alpha=3.0, uncertainty=RandomHoles(bias=0.0, claim=claim)).fit(X, y)
-        assert model.certificate_.note == ""
-        part = next(part for part in model.certificate_.parts if part.name == "filling")
-        training = replace(model.training_, certificates=(replace(model.certificate_, parts=(part,)),))
-        read = training.table.uncertain_rows
-        widths[claim] = np.ptp(training.score_bounds(read(T)), axis=1)
-        alone[claim] = np.concatenate([np.ptp(training.score_bounds(read(T[[k]])), axis=1) for k in range(len(T))])
-        if claim == "row":
-            three = part.for_rows(3)
-    assert np.allclose(alone["row"], widths["row"])
-    assert np.allclose(alone["all"], widths["all"])
-    assert np.allclose(alone["rows"], alone["row"])
-    assert (widths["row"] < widths["rows"]).all()
-    assert (widths["rows"] <= widths["all"] * 1.001).all()
-    # The scores of a row with its hole at either end, and the weight of its column, are three claims.
-    model = BoundedClassifier(alpha=3.0, uncertainty=RandomHoles(bias=0.0)).fit(X, y)
-    training = replace(model.training_, certificates=(replace(model.certificate_, parts=(three,)),))
-    holed = T[:1].copy()
-    holed[0, 1] = np.nan
-    weights = np.column_stack(three.ends(np.eye(D + 1)))[:D]
-    cells = np.zeros(1, dtype=int), np.ones(1, dtype=int), np.array([np.ptp(model.hole_ranges_[1]) / 2.0])
-    row = np.append(np.where(np.isnan(holed), model.fill_values_, holed), [[1.0]], axis=1)
-    ends = lambda rows: np.column_stack(three.ends(rows))  # noqa: E731
-    expected = bounds_of_uncertain_rows(ends, row, cells, weights, most_tried=0)
-    part = next(part for part in model.certificate_.parts if part.name == "filling")
-    training = replace(model.training_, certificates=(replace(model.certificate_, parts=(part,)),))
-    assert np.allclose(training.score_bounds(training.table.uncertain_rows(holed)), expected)
 
 
 # --- paths, scikit-learn models, attained bounds ---------------------------------------------------
@@ -405,11 +346,6 @@ def test_a_pipeline_that_fills_in_values_outside_the_intervals_is_within_the_bou
             bounds = certify(pipeline, X, y, intervals=intervals, uncertainty=uncertainty).decision_bounds(T)
         assert (bounds[:, 0] <= scores + 1e-3).all()
         assert (scores - 1e-3 <= bounds[:, 1]).all()
-    with (
-        pytest.warns(UserWarning, match="outside their interval"),
-        pytest.raises(IpubError, match="outside its interval for column"),
-    ):
-        certify(pipeline, X, y, intervals=intervals, uncertainty=RandomHoles())
 
 
 def test_attained_bounds_are_inside_and_within_the_budget():
@@ -422,8 +358,6 @@ def test_attained_bounds_are_inside_and_within_the_budget():
         assert (np.ptp(attained, axis=1) > 0.05 * np.ptp(bounds, axis=1)).all()
         with pytest.raises(IpubError, match="return_completions"):
             model.attained_bounds(T, return_completions=True)
-    with pytest.raises(IpubError, match="RandomHoles"):
-        BoundedClassifier(uncertainty=RandomHoles()).fit(X, y).attained_bounds(T)
 
 
 def test_one_cell_moves_a_score_as_far_as_the_best_of_all_single_cells():
@@ -690,54 +624,6 @@ def test_a_pipeline_that_fills_in_no_level_of_a_category_is_refused():
     pipeline = make_pipeline(encoded, LogisticRegression()).fit(X, y)
     with pytest.raises(IpubError, match="not one of its levels"):
         certify(pipeline, X, y, uncertainty=Budget(cells=1))
-
-
-def test_random_holes_are_refused_where_a_scaler_clips_them():
-    X, y = table()
-    model = LogisticRegression(tol=1e-10)
-    uncertainty, wide = RandomHoles(bias=0.0), {0: (-9.0, 9.0)}
-    for clip, intervals in ((True, wide), (False, wide), (True, "observed")):
-        pipeline = make_pipeline(SimpleImputer(), MinMaxScaler(clip=clip), clone(model)).fit(X, y)
-        if clip and intervals is wide:
-            with pytest.raises(IpubError, match="clips values of column 0"):
-                certify(pipeline, X, y, intervals=intervals, uncertainty=uncertainty)
-        else:
-            certify(pipeline, X, y, intervals=intervals, uncertainty=uncertainty)
-
-
-def test_all_that_is_looked_at_for_a_row_with_holes_shares_the_probability():
-    X, y = frame()
-    X["kind"] = np.where(X["site"] == "a", "p", "q")
-    y = y + 2 * (X["size"].fillna(0.0) > 1.0)
-    y = np.unique(y, return_inverse=True)[1]
-    n_models = len(np.unique(y))
-    rows = X.iloc[[0, 1, 2]].fillna({"size": 0.0, "age": 0.0, "site": "a"}).reset_index(drop=True)
-    rows.loc[1, ["size", "age"]] = np.nan
-    rows.loc[2, ["site", "kind"]] = None
-    # Row 1: its lowest and its highest row, and two weights. Row 2: six combinations of levels.
-    for claim, wanted in (("row", 6 + 2), ("rows", 1 + 2 + 6 + 2)):
-        model = BoundedClassifier(alpha=1.0, uncertainty=RandomHoles(delta=0.1, claim=claim)).fit(X, y)
-        training = model.training_
-        here = training._for_rows(*training.extended(training.table.uncertain_rows(rows)))
-        chances = [part.table.chance for each in here.certificates for part in each.parts if part.name == "filling"]
-        assert len(chances) == n_models
-        assert {chance.n_rows for chance in chances} == {wanted}
-        assert {chance.delta for chance in chances} == {0.1 / n_models}
-        assert {chance.events(2).end for chance in chances} == {0.36 * (0.1 / n_models / wanted)}
-        assert model.decision_bounds(rows).shape == (3, n_models, 2)
-
-
-def test_the_models_of_several_classes_share_the_probability_whatever_is_claimed():
-    X, _ = table()
-    y = np.digitize(np.nan_to_num(X[:, 0]), [-0.4, 0.4])
-    for claim in ("row", "rows", "all"):
-        single, several = (
-            BoundedClassifier(alpha=0.2, uncertainty=RandomHoles(bias=0.0, delta=delta, claim=claim)).fit(X, labels)
-            for delta, labels in ((0.1, y == 0), (0.3, y))
-        )
-        one, three = single.decision_bounds(T), several.decision_bounds(T)
-        assert three.shape == (12, 3, 2)
-        assert np.allclose(one, three[:, 0], rtol=1e-6)
 
 
 def test_a_prediction_is_safe_only_if_it_is_the_one_that_is_certain():

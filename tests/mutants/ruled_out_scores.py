@@ -125,17 +125,10 @@ MUTANTS = (
     ),
     Mutant("rounding flips", STATES, "least = RETRAINING_ERROR *", "least = 0.0 *", (OPEN,)),
     Mutant(
-        "random holes flip",
-        STATES,
-        "if is_random or (",
-        "if (",
-        (f"{STATUS}::test_every_uncertainty_has_its_status",),
-    ),
-    Mutant(
         "draws that are badly trained flip",
         STATES,
-        "(is_drawn and not certificate.gap",
-        "(False and not certificate.gap",
+        "if is_drawn and not certificate.gap",
+        "if False and not certificate.gap",
         (f"{STATUS}::test_draws_that_are_badly_trained_show_no_flip",),
     ),
     Mutant(

@@ -8,17 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates.around_filling.attempt import certify_around
-from ipub.certificates.around_filling.bounds import FilledBounds
+from ipub.certificates.around_filling import BudgetMoves, FilledBounds, MovableRows, certify_around
 from ipub.certificates.around_filling.filled_table import FilledTable
 from ipub.certificates.around_filling.force import force_upper
 from ipub.certificates.around_filling.hessian_loss import hessian_loss
-from ipub.certificates.around_filling.moves import BudgetMoves
-from ipub.certificates.around_filling.random_moves import RandomMoves
 from ipub.certificates.around_filling.remainder import Remainder
 from ipub.certificates.around_filling.table_metric import Metric
 from ipub.certificates.around_filling.unit_terms import Directions, products_with_move
-from ipub.certificates.around_filling.units import MovableRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -290,7 +286,6 @@ def test_units_have_the_options_of_numbers_and_of_categories():
         (4, [3, 0, 0, 0, 0, 0, 0]),
     ]
     assert both.is_generator.sum() == 4
-    assert sorted(both.is_number.tolist()) == [False, True, True]
 
 
 def test_a_larger_budget_gives_no_narrower_bounds():
@@ -340,13 +335,9 @@ def test_nothing_that_moves_leaves_the_model_as_it_is():
 
 
 @pytest.mark.parametrize("loss", ["huber", "squared_hinge", "smoothed_hinge", "hinge"])
-def test_other_losses_and_penalties_are_refused_with_a_reason(loss):
+def test_other_losses_are_refused_with_a_reason(loss):
     case = filled_case(np.random.default_rng(10), "log_loss", intercept=False)
     problem = Problem(case.problem.rows, LOSSES[loss], case.penalty)
     attempt = certify_around(problem, train(case.problem), case.movable, BudgetMoves((1,)))
     assert attempt.bounds is None
     assert loss in attempt.note
-    problem = Problem(case.problem.rows, case.loss, ElasticNet(0.1, 0.1))
-    attempt = certify_around(problem, train(case.problem), case.movable, RandomMoves())
-    assert attempt.bounds is None
-    assert "L2" in attempt.note

@@ -35,7 +35,7 @@ from support.oracles.losses import SmoothOracle, oracle_of
 from support.oracles.rationals import rational
 
 ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
-del ATTACKED["curvature"], ATTACKED["pointwise"]  # other names for "slope" or "ball", and for "tight"
+del ATTACKED["pointwise"]  # another name for "tight"
 PRECISION = 160
 """Bits of the ball arithmetic that proves the error of a retrained model."""
 

@@ -10,12 +10,12 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 from ipub import IntervalMatrix
+from ipub.certificates.around_filling import HOLES, WRONG_CELLS, MovableRows
 from ipub.certificates.around_filling.bounds import FilledBounds
 from ipub.certificates.around_filling.filled_table import FilledTable
 from ipub.certificates.around_filling.prove_move import ProvedMove
 from ipub.certificates.around_filling.remainder import Reach
 from ipub.certificates.around_filling.table_metric import Metric
-from ipub.certificates.around_filling.units import HOLES, WRONG_CELLS, MovableRows
 from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
@@ -87,7 +87,8 @@ class FilledCase:
                 units = np.flatnonzero(movable.unit_group == group)
                 for unit in rng.choice(units, size=min(count, len(units)), replace=False):
                     option = int(rng.choice(np.flatnonzero(movable.option_unit == unit)))
-                    whole = not movable.is_number[unit] or rng.random() < 0.3
+                    is_level = movable.option_amounts[option, 1] != 0.0
+                    whole = is_level or rng.random() < 0.3
                     chosen.append((option, fmpq(1) if whole else fmpq(int(rng.integers(1, 16)), 16)))
             yield self.moved(chosen)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ipub.data.frames import is_number_in_text
 from ipub.io.tables import TableError
 from ipub.losses import LOSSES
-from ipub.uncertainty import Budget, Draws, RandomHoles
+from ipub.uncertainty import Budget, Draws
 from ipub.uncertainty.draws import IMPUTERS
 
 MOST_CLASSES = 100
@@ -77,7 +77,6 @@ def choose_uncertainty(
     budget: str,
     wrong_cells: int,
     wrong_by: float | None,
-    random_holes: float | None,
     draws: int,
     imputer: str | None,
     draw_radius: float | None,
@@ -85,7 +84,6 @@ def choose_uncertainty(
     """Return the parameter `uncertainty` that the options of `ipub fit` ask for."""
     asked = {
         "--budget or --wrong-cells": bool(budget) or wrong_cells > 0,
-        "--random-holes": random_holes is not None,
         "--draws": draws > 0,
     }
     if sum(asked.values()) > 1:
@@ -102,8 +100,6 @@ def choose_uncertainty(
         imputer, radius = imputer or IMPUTERS[0], 0.1 if draw_radius is None else draw_radius
         check_choice("--imputer", imputer, list(IMPUTERS))
         return Draws(imputer, n_draws=draws, radius=radius, random_state=0)
-    if random_holes is not None:
-        return RandomHoles(bias=random_holes)
     if not asked["--budget or --wrong-cells"]:
         return "worst"
     return Budget(**_budget(budget), wrong_cells=wrong_cells, precision=wrong_by)

@@ -25,7 +25,6 @@ from ipub.app.options import (
     DrawRadius,
     ImputerName,
     NumberOfDraws,
-    RandomHolesBias,
     WrongBy,
     WrongCells,
 )
@@ -127,7 +126,6 @@ def fit(
     budget: BudgetOption = "",
     wrong_cells: WrongCells = 0,
     wrong_by: WrongBy = None,
-    random_holes: RandomHolesBias = None,
     draws: NumberOfDraws = 0,
     imputer: ImputerName = None,
     draw_radius: DrawRadius = None,
@@ -135,7 +133,7 @@ def fit(
     """Train on a table with missing cells and save a model that bounds its predictions.
 
     Bounds hold for every filling of the missing cells; with --budget or --wrong-cells for tables that differ from a
-    filled-in one in few cells; with --random-holes or --draws with a probability. What is said of them is printed.
+    filled-in one in few cells; with --draws with a probability. What is said of them is printed.
     """
     from ipub.app.advice import Fit, SameCommand
     from ipub.app.choices import check_choice, choose_loss, choose_uncertainty
@@ -149,7 +147,7 @@ def fit(
     from ipub.io.tables import check_not_overwritten
     from ipub.losses import LOSSES, loss_parameters
 
-    uncertainty = choose_uncertainty(budget, wrong_cells, wrong_by, random_holes, draws, imputer, draw_radius)
+    uncertainty = choose_uncertainty(budget, wrong_cells, wrong_by, draws, imputer, draw_radius)
     check_choice("--loss", loss, ["auto", *LOSS_NAMES])
     check_choice("--certificate", certificate, [*CERTIFICATE_NAMES, "none"])
     check_choice("--intervals", intervals, list(get_args(Rule)))

@@ -8,7 +8,7 @@ import typer
 
 # What help lists is written down here, since the library that knows it takes a second to load; a test compares them.
 LOSS_NAMES = ("squared_error", "hinge", "log_loss", "squared_hinge", "smoothed_hinge", "huber")
-CERTIFICATE_NAMES = ("sphere", "ball", "slope", "curvature", "tight", "pointwise")
+CERTIFICATE_NAMES = ("sphere", "ball", "slope", "tight", "pointwise")
 FILLING_NAMES = ("middle", "mean", "median")
 DATASET_NAMES = ("default", "drive", "HIGGS")
 
@@ -18,10 +18,6 @@ BudgetOption = Annotated[
 WrongCells = Annotated[int, typer.Option(min=0, help="Observed cells that may be wrong, beside the holes.")]
 WrongBy = Annotated[
     float | None, typer.Option(help="By how much, in the units of their column; else anywhere in its interval.")
-]
-RandomHolesBias = Annotated[
-    float | None,
-    typer.Option(min=0.0, max=1.0, help="Holes are random, with means so many half-widths off the middle: 0 to 1."),
 ]
 NumberOfDraws = Annotated[int, typer.Option(min=0, help="Bound what an imputer draws, so often: 199 for 99 %.")]
 ImputerName = Annotated[

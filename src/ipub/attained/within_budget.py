@@ -15,9 +15,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.attained.first_order import KINK_WIDTH
-from ipub.certificates.around_filling.moves import BudgetMoves
-from ipub.certificates.around_filling.units import MovableRows
 from ipub.data.interval_matrix import Indices, IntervalMatrix
+from ipub.data.movable_units import BudgetMoves, MovableRows
 from ipub.engine import MemoryRows
 from ipub.engine.completions import whole_table
 from ipub.problem import Problem

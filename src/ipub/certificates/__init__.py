@@ -12,8 +12,6 @@ from ipub.certificates.certificate import (
     keeps_training_rows,
     without_training_rows,
 )
-from ipub.certificates.curvature import curvature
-from ipub.certificates.curvature import unsupported_reason as no_curvature
 from ipub.certificates.draws import DrawBounds
 from ipub.certificates.origin import origin
 from ipub.certificates.pointwise import EFFORT, PointwiseBounds, pointwise, with_effort
@@ -26,7 +24,7 @@ from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
 from ipub.certificates.sphere import sphere
 from ipub.certificates.sphere import unsupported_reason as no_sphere
-from ipub.certificates.test_rows import MOST_TRIED, bounds_of_uncertain_rows, every_level
+from ipub.certificates.test_rows import MOST_TRIED, bounds_of_uncertain_rows
 from ipub.certificates.tight import tight
 
 CERTIFICATES: dict[str, Recipe] = {
@@ -35,12 +33,6 @@ CERTIFICATES: dict[str, Recipe] = {
         Recipe("sphere", sphere, Needs(), no_sphere),
         Recipe("ball", ball, Needs()),
         Recipe("slope", slope, Needs(matrices=True, training_rows=True)),
-        Recipe(
-            "curvature",
-            curvature,
-            Needs(smooth_loss=True, matrices=True, training_rows=True),
-            no_curvature,
-        ),
         Recipe("tight", tight, Needs(matrices=True, training_rows=True), takes_hints=True),
         Recipe("pointwise", pointwise, Needs(matrices=True, training_rows=True, training=True)),
     )
@@ -65,8 +57,6 @@ __all__ = [
     "TrainedModel",
     "ball",
     "bounds_of_uncertain_rows",
-    "curvature",
-    "every_level",
     "is_on_one_side",
     "keeps_training_rows",
     "origin",

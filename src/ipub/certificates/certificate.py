@@ -84,18 +84,6 @@ class ScoreBounds(ABC):
         """Return bounds for many rows: a little wider than these, if they are faster."""
         return self
 
-    @property
-    def row_by_row(self) -> bool:
-        """Whether they hold with a probability for each row by itself: together, rows need `for_rows`."""
-        return False
-
-    def for_rows(self, of_a_row: int, of_all: int | None = None) -> ScoreBounds:  # noqa: ARG002 (always)
-        """Return bounds that hold, with the same probability, for what one call looks at.
-
-        That are so many scores of a row; or, if all rows of a call are claimed together, so many `of_all` of them.
-        """
-        return self
-
     @classmethod
     def ends_of_all(cls, parts: Sequence[Self], X: Array) -> tuple[Array, Array]:
         """Return the ends of several bounds of this kind, each of shape (len(X), len(parts))."""
@@ -194,15 +182,6 @@ class Certificate:
         It keeps sums over the training rows alone, but these may be sums over a single one.
         """
         return replace(self, parts=tuple(part.in_columns() for part in self.parts))
-
-    @property
-    def row_by_row(self) -> bool:
-        """Whether a part holds with a probability for each row by itself."""
-        return any(part.row_by_row for part in self.parts)
-
-    def for_rows(self, of_a_row: int, of_all: int | None = None) -> Certificate:
-        """Return the certificate that holds, with the same probability, for what one call looks at."""
-        return replace(self, parts=tuple(part.for_rows(of_a_row, of_all) for part in self.parts))
 
     def without_training_rows(self) -> Certificate:
         """Return the certificate that keeps no training rows, nor sums over fewer than `FEWEST_ROWS` of them.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, get_args, get_type_hints
 
-from ipub.certificates.around_filling.bounds import FilledBounds, FilledEllipsoid
 from ipub.certificates.certificate import Certificate
 from ipub.certificates.draws import DrawBounds
 from ipub.certificates.pointwise import PointwiseBounds
@@ -24,7 +23,7 @@ def _dataclasses_in(kind: Any) -> dict[type, None]:
     return {kind: None} | {found: None for hint in fields for found in _dataclasses_in(hint)}
 
 
-BOUNDS = (Region, SlopeBounds, PointwiseBounds, FilledBounds, FilledEllipsoid, DrawBounds, RowSumBounds)
+BOUNDS = (Region, SlopeBounds, PointwiseBounds, DrawBounds, RowSumBounds)
 
 KINDS = (Certificate, *BOUNDS, *LOSSES.values())
 

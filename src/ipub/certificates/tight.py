@@ -14,7 +14,12 @@ from ipub.certificates.certificate import Certificate, ScoreBounds, intersection
 from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, origin
 from ipub.certificates.region import Region
-from ipub.certificates.row_sums.bounds import RowSumBounds, attempt_row_sums, row_sum_bounds_within
+from ipub.certificates.row_sums.bounds import (
+    RowSumAttempt,
+    RowSumBounds,
+    attempt_row_sums,
+    row_sum_bounds_within,
+)
 from ipub.certificates.slope.attempt import SlopeAttempt, attempt_slope_bounds, slope_bounds_within
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.move_sets import KnownRows
@@ -35,6 +40,8 @@ their passes for it: of 3,000 rows x 8 columns with 1 % to 20 % of the cells mis
 
 NOT_TRIED = SlopeAttempt(None, "")
 """Slopes of a draw whose set of moves is not to be proved without a start, as that of another draw was not."""
+
+NO_ROW_SUMS = RowSumAttempt(None, "")
 
 MOST_SLOPE_WORK = 2.0e8
 """Numbers in the matrices of slopes, one for each column with uncertain cells and some more, that are not too many.
@@ -61,6 +68,9 @@ def tight(
         Whether uncertain cells are to be taken column by column. Then slopes are enough, however wide they are: it
         saves time as well.
     """
+    by_rows, rows_note = _row_sums(problem, solution, hint) if not in_columns else NO_ROW_SUMS
+    if by_rows is not None:
+        return _with_row_sums(problem, solution, by_rows, is_fast=hint is not None)
     too_wide = _too_wide(problem)
     if too_wide is not None:
         attempt = too_wide
@@ -76,13 +86,6 @@ def tight(
         region = _around_zero(problem, solution, attempt.bounds, is_fast=isinstance(hint, AnotherDraw))
         if region is not None:
             return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)
-    by_rows, rows_note = None, ""
-    if isinstance(hint, AnotherDraw) and hint.row_sums_widths is not None:
-        by_rows, rows_note = attempt_row_sums(problem, solution, hint.row_sums_widths)
-    elif hint is None and not in_columns and problem.rows.allows_matrices:
-        by_rows, rows_note = attempt_row_sums(problem, solution)
-    if by_rows is not None and hint is None:
-        attempt = _within_rows(problem, solution, by_rows, attempt)
     at_zero, is_bracketed = _origin(problem, solution, attempt.bounds)
     # With uncertain labels the sphere is the ball, which the slopes start from anyway.
     around_center = [] if no_sphere(problem) else [sphere(problem, solution, at_zero)]
@@ -103,14 +106,31 @@ def tight(
     return certificate if by_rows is None else replace(certificate, parts=(*parts, by_rows))
 
 
-def _within_rows(problem: Problem, solution: Solution, by_rows: RowSumBounds, attempt: SlopeAttempt) -> SlopeAttempt:
-    """Return slope bounds for the moves that row sums leave: what can be kept without training rows."""
-    ranges = by_rows.ranges
+def _row_sums(problem: Problem, solution: Solution, hint: Neighbour | AnotherDraw | None) -> RowSumAttempt:
+    """Try row sums, where a table is short enough; of a draw only if those of another draw closed."""
+    if not problem.rows.allows_matrices:
+        return NO_ROW_SUMS
+    if hint is None:
+        return attempt_row_sums(problem, solution)
+    if isinstance(hint, AnotherDraw) and hint.row_sums_widths is not None:
+        return attempt_row_sums(problem, solution, hint.row_sums_widths)
+    return NO_ROW_SUMS
+
+
+def _with_row_sums(problem: Problem, solution: Solution, by_rows: RowSumBounds, is_fast: bool) -> Certificate:
+    """Return the certificate of row sums that closed.
+
+    With the ball around zero, for rows so far away that numbers overflow, and, unless it is to be fast, slopes over the
+    moves that row sums leave, which can be kept without training rows.
+    """
+    ranges, region = by_rows.ranges, around_zero(problem, solution)
+    if problem.penalty.n_free:
+        at = ranges.table.weights_at[-1]
+        region = with_bracket(region, (float(ranges.lower[at]), float(ranges.upper[at])))
     moves = KnownRows.of(ranges.table.directions, solution.w, ranges.lower, ranges.upper)
-    bounds = slope_bounds_within(problem, solution, moves)
-    if bounds is None or (attempt.bounds is not None and not bounds.excess < attempt.bounds.excess):
-        return attempt
-    return SlopeAttempt(bounds, "")
+    slopes = None if is_fast else slope_bounds_within(problem, solution, moves)
+    parts = (region, by_rows) if slopes is None else (region, slopes, by_rows)
+    return Certificate("tight", parts, solution.gap)
 
 
 def _too_wide(problem: Problem) -> SlopeAttempt | None:

@@ -20,21 +20,23 @@
 #endif
 
 static const double EPS = 2.220446049250313e-16, UNDERFLOW = 1e-160, TINY = 1e-300;
-static const double SHARES[N_SHARES] = {1.0, 0.67, 0.33, 1.25, 0.0, 1.5};
+static const double SHARES[N_SHARES] = {0.0, 0.33, 0.67, 1.0, 1.25, 1.5};
+enum { FIRST_SHARE = 3 };
 static const double LARGEST_SHARE = 1.5;
 
-enum { CHUNK = 512 };
+enum { CHUNK = 512, MANY_COLUMNS = 16, GAIN_PASSES = 2 };
 static const double SPREAD = 0.7; /* how far apart effects of levels are, in doubts, for one to be preferred */
 
 typedef struct {
     double *U, *W, *u, *force, *left, *size;                      /* [d] */
-    double *K;                                                    /* [d, d] */
+    double *K, *padded;                                           /* [d, stride], [stride] */
     double *along, *slope, *scratch;                              /* [n_complete] */
     double *row_along, *row_slope, *row_pull, *multiplier;        /* [n_uncertain] */
     double *gain, *effect;                                        /* of labels [n_uncertain], of units [n_units] */
     double least_gain[MOST_GROUPS];                               /* that the budget of a group allows */
     double *mean, *spread, *zeta;                                 /* [n_multipliers] */
-    double *gains[MOST_GROUPS];                                   /* [most gains of a group] */
+    double *gains[MOST_GROUPS], *ordered;                         /* [n_gains], row by row; scratch for one group */
+    index_t *gains_at;                                            /* the first of each row and group */
     double *totals;                                               /* [n_multipliers, N_SHARES] */
     index_t *place, *choice, *label_choice;                       /* [n_complete], [n_units], [n_uncertain] */
     double *largest;                                              /* of the variants of one row */
@@ -83,11 +85,9 @@ INLINED void times(index_t d, const double *RESTRICT matrix, const double *RESTR
 
 /* About the derivative of a row at a score, by its grid. */
 INLINED double derivative(const row_sum_table *t, index_t i, double s) {
-    double width = t->score_upper[i] - t->score_lower[i];
     const double *grid = t->grid + i * t->n_grid;
-    if (!(width > 1e-250)) return grid[0];
-    double at = (s - t->score_lower[i]) / width * (double)(t->n_grid - 1);
-    at = at > 0.0 ? lesser(at, (double)(t->n_grid - 1)) : 0.0;
+    double at = (s - t->score_lower[i]) * t->grid_scale[i], last = (double)(t->n_grid - 1);
+    at = at > 0.0 ? lesser(at, last) : 0.0;
     index_t k = (index_t)at;
     k = k < t->n_grid - 1 ? k : t->n_grid - 2;
     return grid[k] + (at - (double)k) * (grid[k + 1] - grid[k]);
@@ -95,10 +95,10 @@ INLINED double derivative(const row_sum_table *t, index_t i, double s) {
 
 /* About the slope at a score of the convex (or concave) envelope of a row's derivative over [first, last]. */
 INLINED double envelope_slope(const row_sum_table *t, index_t i, double first, double last, double s, int is_convex) {
-    double width = last - first, step = (t->score_upper[i] - t->score_lower[i]) / (double)(t->n_grid - 1);
+    double width = last - first, scale = t->grid_scale[i];
     s = lesser(larger(s, first), last);
-    if (!(step > 1e-250)) return t->slope_at_w[i];
-    double tangent = (derivative(t, i, s + 0.5 * step) - derivative(t, i, s - 0.5 * step)) / step;
+    if (!(scale > 0.0)) return t->slope_at_w[i];
+    double tangent = (derivative(t, i, s + 0.5 / scale) - derivative(t, i, s - 0.5 / scale)) * scale;
     if (!(width > 1e-9 * (fabs(s) + 1e-9))) return tangent;
     double v0 = derivative(t, i, first), v3 = derivative(t, i, last), steepest, knee;
     double a = first + width / 3.0, b = first + width / 1.5, v1 = derivative(t, i, a), v2 = derivative(t, i, b);
@@ -254,7 +254,7 @@ INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
                 }
                 double lead = s->effect[k] - s->least_gain[t->unit_group[k]];
                 lead = lead / larger(t->row_weight[i] * fabs(along) * doubt, TINY);
-                likely = 0.5 + 0.5 * (lead > -1.0 ? lesser(lead, 1.0) : -1.0);
+                likely = t->changed_share * (0.5 + 0.5 * (lead > -1.0 ? lesser(lead, 1.0) : -1.0));
                 if (t->unit_category[k] >= 0) {
                     for (index_t l = 0; l < n; l++) s->mean[at + l] = s->spread[at + l] = 0.0;
                     s->spread[at + t->unit_base[k]] = 1.0 - likely, s->mean[at + t->unit_base[k]] = -likely;
@@ -322,15 +322,25 @@ INLINED void choose_lines(const row_sum_table *t, workspace *s) {
     }
 }
 
+/* Add weight row row^T to K; both have a stride, which is a multiple of 8, and zeros behind the last column. */
+INLINED void add_square(index_t d, index_t stride, double weight, const double *RESTRICT row, double *RESTRICT K) {
+    for (index_t a = 0; a < d; a++) {
+        double part = weight * row[a], *RESTRICT to = K + a * stride;
+        if (part != 0.0)
+            for (index_t block = 0; block < stride; block += 8)
+                for (int b = 0; b < 8; b++) to[block + b] += part * row[block + b];
+    }
+}
+
 /* Add weight (row + mean)(row + mean)^T + weight covariance of a row's law to the lower half of K; `row` is scratch. */
 INLINED void add_law(const row_sum_table *t, workspace *s, index_t i, double weight, double *row) {
-    index_t d = t->d;
+    index_t d = t->d, stride = t->stride;
     memcpy(row, t->rows + i * d, (size_t)d * sizeof(double));
     for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
         index_t at = t->unit_at[k];
         if (t->unit_category[k] < 0) {
             index_t j = t->unit_column[k];
-            row[j] += s->mean[at], s->K[j * d + j] += weight * s->spread[at];
+            row[j] += s->mean[at], s->K[j * stride + j] += weight * s->spread[at];
             continue;
         }
         const index_t *columns;
@@ -339,30 +349,34 @@ INLINED void add_law(const row_sum_table *t, workspace *s, index_t i, double wei
             double part = weight * s->spread[at + l];
             row[columns[l]] += s->mean[at + l];
             if (part == 0.0) continue;
-            s->K[columns[l] * d + columns[l]] += part;
+            s->K[columns[l] * stride + columns[l]] += part;
             for (index_t o = 0; o < n; o++)
-                if (columns[o] <= columns[l]) s->K[columns[l] * d + columns[o]] -= part * s->spread[at + o];
+                if (columns[o] <= columns[l]) s->K[columns[l] * stride + columns[o]] -= part * s->spread[at + o];
         }
     }
-    for (index_t a = 0; a < d; a++) {
-        double part = weight * row[a], *RESTRICT to = s->K + a * d;
-        for (index_t b = 0; b <= a; b++) to[b] += part * row[b];
-    }
+    add_square(d, t->stride, weight, row, s->K);
 }
 
 /* The curvature K of the lines and laws that were chosen, and its Cholesky factor in place; 0 if it has none. */
 INLINED int factored_curvature(const row_sum_table *t, workspace *s) {
-    index_t d = t->d, n = t->n_complete;
-    for (index_t a = 0; a < d; a++) {
-        const double *RESTRICT column = t->complete + a * n;
-        for (index_t i = 0; i < n; i++) s->scratch[i] = t->complete_weight[i] * s->slope[i] * column[i];
-        for (index_t b = 0; b <= a; b++) s->K[a * d + b] = dot(n, s->scratch, t->complete + b * n);
-        s->K[a * d + a] += t->lam[a];
+    index_t d = t->d, n = t->n_complete, stride = t->stride;
+    if (d < MANY_COLUMNS) {
+        for (index_t a = 0; a < d; a++) {
+            const double *RESTRICT column = t->complete + a * n;
+            for (index_t i = 0; i < n; i++) s->scratch[i] = t->complete_weight[i] * s->slope[i] * column[i];
+            for (index_t b = 0; b <= a; b++) s->K[a * stride + b] = dot(n, s->scratch, t->complete + b * n);
+        }
+    } else { /* row by row: most columns of categories are 0 */
+        for (index_t a = 0; a < d * stride; a++) s->K[a] = 0.0;
+        for (index_t i = 0; i < n; i++) {
+            add_square(d, stride, t->complete_weight[i] * s->slope[i], t->complete_rows + i * stride, s->K);
+        }
     }
-    for (index_t i = 0; i < t->n_uncertain; i++) add_law(t, s, i, t->row_weight[i] * s->row_slope[i], s->size);
+    for (index_t a = 0; a < d; a++) s->K[a * stride + a] += t->lam[a];
+    for (index_t i = 0; i < t->n_uncertain; i++) add_law(t, s, i, t->row_weight[i] * s->row_slope[i], s->padded);
     for (index_t a = 0; a < d; a++) {
-        double *RESTRICT row = s->K + a * d;
-        for (index_t b = 0; b < a; b++) row[b] = (row[b] - dot(b, row, s->K + b * d)) / s->K[b * d + b];
+        double *RESTRICT row = s->K + a * stride;
+        for (index_t b = 0; b < a; b++) row[b] = (row[b] - dot(b, row, s->K + b * stride)) / s->K[b * stride + b];
         double pivot = row[a] - dot(a, row, row);
         if (!(pivot > 0.0)) return 0;
         row[a] = sqrt(pivot);
@@ -372,11 +386,11 @@ INLINED int factored_curvature(const row_sum_table *t, workspace *s) {
 
 /* Solve K out = y, given the factor of K. */
 INLINED void solve(const row_sum_table *t, const workspace *s, const double *y, double *out) {
-    index_t d = t->d;
-    for (index_t a = 0; a < d; a++) out[a] = (y[a] - dot(a, s->K + a * d, out)) / s->K[a * d + a];
+    index_t d = t->d, stride = t->stride;
+    for (index_t a = 0; a < d; a++) out[a] = (y[a] - dot(a, s->K + a * stride, out)) / s->K[a * stride + a];
     for (index_t a = d - 1; a >= 0; a--) {
-        out[a] /= s->K[a * d + a];
-        for (index_t b = 0; b < a; b++) out[b] -= s->K[a * d + b] * out[a];
+        out[a] /= s->K[a * stride + a];
+        for (index_t b = 0; b < a; b++) out[b] -= s->K[a * stride + b] * out[a];
     }
 }
 
@@ -430,7 +444,7 @@ INLINED void choose(const row_sum_table *t, workspace *s, const double *y) {
         solve(t, s, y, s->u);
         if (step == t->n_steps) return;
         solve(t, s, s->left, s->force);
-        for (index_t a = 0; a < d; a++) s->W[a] -= s->force[a], s->U[a] = s->u[a];
+        for (index_t a = 0; a < d; a++) s->W[a] -= 0.5 * s->force[a], s->U[a] = 0.5 * (s->U[a] + s->u[a]);
         for (index_t i = 0; i < t->n_uncertain; i++) s->row_along[i] = dot(d, t->rows + i * d, s->U);
     }
 }
@@ -467,31 +481,38 @@ INLINED void row_multipliers(const row_sum_table *t, workspace *s, index_t i) {
     }
 }
 
-/* Bound a variant's term over all pieces of its scores, given at the ends of pieces all but what the completed score
-   adds, for one share (Lemma 24). `over` has the least bound of each piece that other shares gave. */
-INLINED void over_pieces(const row_sum_table *t, index_t v, double slope, const double *RESTRICT at_end,
-                               double steep, double falling, double rising, double *RESTRICT over, int n_ends) {
-    index_t finer = t->finer, n_points = (n_ends - 1) * finer + 1;
-    const double *RESTRICT score = t->score + v * n_points, *RESTRICT below = t->below + v * (n_points - 1);
-    const double *RESTRICT above = t->above + v * (n_points - 1);
-    index_t between = v * (n_ends - 1) * (finer - 1);
-    for (int e = 0; e < n_ends - 1; e++) {
-        double first = at_end[e], last = at_end[e + 1], s0 = score[e * finer], s1 = score[(e + 1) * finer];
-        double before = first + slope * s0, result = -INFINITY;
-        double in_rectangle = larger(first, last) + larger(slope * s0, slope * s1);
-        for (index_t part = 0; part < finer; part++) {
-            index_t at = e * finer + part;
-            double after = last + slope * s1;
-            if (part < finer - 1) {
-                index_t b = between + e * (finer - 1) + part;
-                after = first + t->between_share[b] * (last - first) + steep * t->between_away[b] + slope * score[at + 1];
-            }
-            double off = larger(falling * below[at], rising * above[at]);
-            result = larger(result, larger(before, after) + off);
-            before = after;
-        }
-        over[e] = lesser(over[e], lesser(result, in_rectangle));
+/* Bound a variant's term over all pieces of its scores for one share, given at the ends of pieces all but what the
+   completed score adds (Lemma 24). `over` has the least bound of each piece that other shares gave. There is one piece
+   less than there are ends: what is computed behind the last counts nowhere. */
+INLINED void over_pieces(const row_sum_table *t, index_t v, double slope, const double *RESTRICT at_end, double steep,
+                         double falling, double rising, double *RESTRICT over, int n_ends) {
+    index_t first = v * t->finer * n_ends;
+    const double *RESTRICT score = t->score + first;
+    double move[MOST_ENDS + 1], at_first[MOST_ENDS + 1], before[MOST_ENDS], after[MOST_ENDS], result[MOST_ENDS];
+    double rectangle[MOST_ENDS];
+    for (int e = 0; e < n_ends; e++) move[e] = slope * score[e], at_first[e] = at_end[e] + move[e];
+    move[n_ends] = move[n_ends - 1], at_first[n_ends] = at_first[n_ends - 1];
+    for (int e = 0; e < n_ends; e++) {
+        rectangle[e] = larger(at_end[e], at_end[e + 1]) + larger(move[e], move[e + 1]);
+        before[e] = at_first[e], result[e] = -INFINITY;
     }
+    for (index_t part = 0; part < t->finer; part++) {
+        const double *RESTRICT below = t->below + first + part * n_ends, *RESTRICT above = t->above + first + part * n_ends;
+        if (part + 1 < t->finer) {
+            index_t inner = first + (part + 1) * n_ends;
+            const double *RESTRICT share = t->between_share + inner, *RESTRICT away = t->between_away + inner;
+            for (int e = 0; e < n_ends; e++)
+                after[e] = at_end[e] + share[e] * (at_end[e + 1] - at_end[e]) + steep * away[e] +
+                           slope * t->score[inner + e];
+        } else
+            for (int e = 0; e < n_ends; e++) after[e] = at_first[e + 1];
+        for (int e = 0; e < n_ends; e++) {
+            double off = larger(falling * below[e], rising * above[e]);
+            result[e] = larger(result[e], larger(before[e], after[e]) + off);
+            before[e] = after[e];
+        }
+    }
+    for (int e = 0; e < n_ends; e++) over[e] = lesser(over[e], lesser(result[e], rectangle[e]));
 }
 
 /* The greatest values of a unit at the ends of pieces, its changes and the weights it meets at their worst: added to
@@ -529,16 +550,14 @@ INLINED double unit_at_base(const row_sum_table *t, const workspace *s, index_t 
 INLINED double variant_term(const row_sum_table *t, const workspace *s, index_t i, index_t v, int share,
                                   const row_numbers *row, double falling, double rising, double *RESTRICT over,
                                   int n_ends) {
-    index_t n_points = (n_ends - 1) * t->finer + 1, first = t->unit_start[i], n_units = t->unit_start[i + 1] - first;
-    double slope = SHARES[share] * row->z, steep = larger(falling, rising), middle[MOST_ENDS], at_end[MOST_ENDS];
+    index_t first = t->unit_start[i], n_units = t->unit_start[i + 1] - first;
+    double slope = SHARES[share] * row->z, steep = larger(falling, rising), at_end[MOST_ENDS + 1];
+    const double *RESTRICT middle = t->middle + v * n_ends, *RESTRICT radius = t->radius + v * n_ends;
     double most[MOST_ENDS], gains[MOST_GROUPS][MOST_ENDS][16];
     index_t n_gains[MOST_GROUPS] = {0}, used[MOST_GROUPS] = {0};
     for (index_t g = 0; g < t->n_groups; g++) used[g] = t->variant_used[v * t->n_groups + g];
-    for (int e = 0; e < n_ends; e++) {
-        index_t at = v * n_points + e * t->finer;
-        middle[e] = t->middle[at];
-        at_end[e] = (row->fixed[share] + steep * t->radius[at]) - middle[e] * row->along;
-    }
+    for (int e = 0; e < n_ends; e++)
+        at_end[e] = (row->fixed[share] + steep * radius[e]) - middle[e] * row->along;
     for (index_t k = 0; k < n_units; k++) {
         index_t unit = first + k, entry = t->variant_units[v] + k, at = t->unit_at[unit], group = t->unit_group[unit];
         double base;
@@ -597,6 +616,7 @@ INLINED double variant_term(const row_sum_table *t, const workspace *s, index_t 
         if (used[g] < 16)
             for (int e = 0; e < n_ends; e++)
                 for (index_t k = 0; k < (n_gains[g] < used[g] ? n_gains[g] : used[g]); k++) at_end[e] += gains[g][e][k];
+    at_end[n_ends] = at_end[n_ends - 1];
     over_pieces(t, v, slope, at_end, steep, falling, rising, over, n_ends);
     double largest = over[0];
     for (int e = 1; e < n_ends - 1; e++) largest = larger(largest, over[e]);
@@ -640,11 +660,24 @@ INLINED void variant_sizes(const row_sum_table *t, const workspace *s, index_t i
     *falling = larger(most, 0.0), *rising = larger(-least, 0.0), *size = sum;
 }
 
-/* Bounds of the terms of a row's variants: each with one share, then those that may be the largest with all. */
-INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double norm, double *largest) {
+/* The numbers of ends are constants to the compiler. */
+#define VARIANT_TERM(v, share)                                                                                  \
+    (t->n_ends == 8 ? variant_term(t, s, i, start + (v), share, &row, falling[v], rising[v], over[v], 8)        \
+                    : variant_term(t, s, i, start + (v), share, &row, falling[v], rising[v], over[v], 4))
+
+/* Whether a variant uses nothing of any budget. */
+INLINED int is_base(const row_sum_table *t, index_t v) {
+    for (index_t g = 0; g < t->n_groups; g++)
+        if (t->variant_used[v * t->n_groups + g] != 0) return 0;
+    return 1;
+}
+
+/* Bounds of the terms of a row's variants: each with one share, then those that may be the largest with all; those that
+   use something of a budget only `if_used`. */
+INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double norm, double *largest, int if_used) {
     index_t start = t->variant_start[i], n = t->variant_start[i + 1] - start;
     row_numbers row = {s->multiplier[i], s->row_along[i], {0}};
-    double over[64][MOST_ENDS - 1], falling[64], rising[64], error[64];
+    double over[64][MOST_ENDS], falling[64], rising[64], error[64];
     char is_refined[64];
     for (int k = 0; k < N_SHARES; k++) {
         double z = (1.0 - SHARES[k]) * row.z;
@@ -655,14 +688,13 @@ INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double n
         variant_sizes(t, s, i, start + v, &row, norm, falling + v, rising + v, &size);
         error[v] = (double)(4 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;
         if (!(error[v] < INFINITY)) error[v] = INFINITY;
-        for (int e = 0; e < MOST_ENDS - 1; e++) over[v][e] = INFINITY;
-        largest[v] = t->n_ends == 8
-                         ? variant_term(t, s, i, start + v, 0, &row, falling[v], rising[v], over[v], 8)
-                         : variant_term(t, s, i, start + v, 0, &row, falling[v], rising[v], over[v], 4);
+        for (int e = 0; e < MOST_ENDS; e++) over[v][e] = INFINITY;
+        largest[v] = VARIANT_TERM(v, FIRST_SHARE);
         is_refined[v] = 1; /* where no unit differs, the completed score is that of the center: share 1 is best */
         for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++)
             is_refined[v] &= t->unit_group[k] >= 0 && t->variant_used[(start + v) * t->n_groups + t->unit_group[k]] == 0;
         largest[v] = error[v] < INFINITY ? largest[v] + error[v] : INFINITY;
+        is_refined[v] |= !if_used && !is_base(t, start + v);
     }
     /* Of the variants with the same use of the budgets the largest counts. */
     for (;;) {
@@ -677,28 +709,27 @@ INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double n
             if (is_largest) at = v;
         }
         if (at < 0) return;
-        for (int k = 1; k < N_SHARES; k++)
-            largest[at] = error[at] + (t->n_ends == 8 ? variant_term(t, s, i, start + at, k, &row, falling[at],
-                                                                     rising[at], over[at], 8)
-                                                      : variant_term(t, s, i, start + at, k, &row, falling[at],
-                                                                     rising[at], over[at], 4));
+        /* The best share is mostly one: others are tried on either side of the first while they help. */
+        for (int side = -1; side <= 1; side += 2)
+            for (int k = FIRST_SHARE + side; k >= 0 && k < N_SHARES; k += side) {
+                double found = error[at] + VARIANT_TERM(at, k);
+                int helps = found < largest[at];
+                largest[at] = found;
+                if (!helps) break;
+            }
         is_refined[at] = 1;
     }
 }
 
-/* Add a row's term with nothing of a budget used to *sum, and what using budgets adds at most to the gains of the
+/* Return a row's term with nothing of a budget used, and put what using budgets adds at most among the gains of the
    groups: f_g(q) for q units of group g, concave in q, group by group (Lemma 28). */
-INLINED void add_row(const row_sum_table *t, workspace *s, index_t i, const double *largest, double *sum, double *size) {
+INLINED double row_gains(const row_sum_table *t, workspace *s, index_t i, const double *largest) {
     index_t start = t->variant_start[i], n = t->variant_start[i + 1] - start, n_groups = t->n_groups;
     double m = t->row_weight[i], base = -INFINITY, majorant[MOST_GROUPS][17];
-    for (index_t v = 0; v < n; v++) {
-        int is_base = 1;
-        for (index_t g = 0; g < n_groups; g++) is_base &= t->variant_used[(start + v) * n_groups + g] == 0;
-        if (is_base && !(largest[v] <= base)) base = largest[v];
-    }
-    *sum += m * base, *size += m * fabs(base);
+    for (index_t v = 0; v < n; v++)
+        if (is_base(t, start + v) && !(largest[v] <= base)) base = largest[v];
     for (index_t g = 0; g < n_groups; g++) {
-        double gained[17];
+        double gained[17], *to_gains = s->gains[g] + s->gains_at[i * n_groups + g];
         index_t most = 0;
         for (int q = 0; q < 17; q++) gained[q] = majorant[g][q] = 0.0;
         for (index_t v = 0; v < n; v++) {
@@ -730,12 +761,36 @@ INLINED void add_row(const row_sum_table *t, workspace *s, index_t i, const doub
             for (index_t q = from + 1; q <= to; q++) {
                 double step = larger(steepest, 0.0) * (1.0 + 16.0 * EPS);
                 majorant[g][q] = majorant[g][q - 1] + step;
-                s->gains[g][s->n_gains[g]++] = m * step;
+                *to_gains++ = m * step;
             }
             from = to;
         }
         for (index_t q = most + 1; q < 17; q++) majorant[g][q] = majorant[g][most];
     }
+    return base;
+}
+
+/* The k-th largest gain of each group, k its budget; with the sum of the k largest of all groups. */
+INLINED double largest_gains(const row_sum_table *t, workspace *s) {
+    double sum = 0.0;
+    for (index_t g = 0; g < t->n_groups; g++) {
+        index_t n = s->gains_at[t->n_uncertain * t->n_groups + g], k = t->budget[g] < n ? t->budget[g] : n;
+        memcpy(s->ordered, s->gains[g], (size_t)n * sizeof(double));
+        largest_first(s->ordered, n, k);
+        s->least_gain[g] = INFINITY;
+        for (index_t j = 0; j < k; j++) sum += s->ordered[j], s->least_gain[g] = lesser(s->least_gain[g], s->ordered[j]);
+    }
+    return sum;
+}
+
+/* Whether some gain of a row is among the largest of its group. */
+INLINED int is_among_largest(const row_sum_table *t, const workspace *s, index_t i) {
+    for (index_t g = 0; g < t->n_groups; g++) {
+        index_t end = s->gains_at[(i + 1) * t->n_groups + g];
+        for (index_t k = s->gains_at[i * t->n_groups + g]; k < end; k++)
+            if (s->gains[g][k] >= s->least_gain[g]) return 1;
+    }
+    return 0;
 }
 
 FOR_EACH_PROCESSOR
@@ -756,7 +811,6 @@ static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
         s->size[a] = fabs(y[a]) + t->lam[a] * fabs(s->u[a]) + norm * t->curvature_size[a];
     }
     double incomplete = 0.0, incomplete_size = 0.0;
-    for (index_t g = 0; g < t->n_groups; g++) s->n_gains[g] = 0;
     for (index_t i = 0; i < t->n_uncertain; i++) {
         double m = t->row_weight[i];
         row_multipliers(t, s, i);
@@ -774,14 +828,19 @@ static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
                 s->left[columns[l]] -= part, s->size[columns[l]] += fabs(part);
             }
         }
-        row_terms(t, s, i, norm, s->largest);
-        add_row(t, s, i, s->largest, &incomplete, &incomplete_size);
+        row_terms(t, s, i, norm, s->largest, 0);
+        double base = row_gains(t, s, i, s->largest);
+        incomplete += m * base, incomplete_size += m * fabs(base);
     }
-    double gained = 0.0;
-    for (index_t g = 0; g < t->n_groups; g++) {
-        index_t k = t->budget[g] < s->n_gains[g] ? t->budget[g] : s->n_gains[g];
-        largest_first(s->gains[g], s->n_gains[g], k);
-        for (index_t j = 0; j < k; j++) gained += s->gains[g][j];
+    /* Gains are bounded with one share: only those that count are worth others. */
+    double gained = largest_gains(t, s);
+    for (int pass = 0; pass < GAIN_PASSES && gained > 0.0; pass++) {
+        for (index_t i = 0; i < t->n_uncertain; i++)
+            if (is_among_largest(t, s, i)) {
+                row_terms(t, s, i, norm, s->largest, 1);
+                row_gains(t, s, i, s->largest);
+            }
+        gained = largest_gains(t, s);
     }
     double residual = 0.0, residual_size = 0.0, tilted = 0.0, settled = 0.0, around = 0.0, of_settled = 0.0;
     double roundings = 2.0 * (double)(n + t->n_uncertain + t->n_multipliers + d + 32) * EPS;
@@ -809,27 +868,39 @@ static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
 
 static int open_workspace(const row_sum_table *t, workspace *s, double **doubles, index_t **indices) {
     index_t d = t->d, n = t->n_complete, rows = t->n_uncertain, units = t->n_units, most = 0;
-    index_t n_gains = 16 * rows + units + 1;
+    index_t n_gains = 16 * rows + units + 1, groups = t->n_groups;
     for (index_t i = 0; i < rows; i++) {
         index_t here = t->variant_start[i + 1] - t->variant_start[i];
         most = here > most ? here : most;
     }
     if (most > 64) return 1;
-    index_t total = (6 + d) * d + 3 * n + 5 * rows + units + 3 * t->n_multipliers + t->n_groups * n_gains + 64;
+    index_t total = 6 * d + (d + 1) * t->stride + 3 * n + 5 * rows + units + 3 * t->n_multipliers + (groups + 1) * n_gains + 64;
     double *at = *doubles = malloc((size_t)total * sizeof(double));
-    index_t *index = *indices = malloc((size_t)(n + units + rows + 1) * sizeof(index_t));
+    index_t *index = *indices = malloc((size_t)(n + units + rows + (rows + 1) * groups + 1) * sizeof(index_t));
     if (at == NULL || index == NULL) return 1;
     double **of_columns[] = {&s->U, &s->W, &s->u, &s->force, &s->left, &s->size};
     for (int k = 0; k < 6; k++) *of_columns[k] = at, at += d;
-    s->K = at, at += d * d;
+    s->K = at, at += d * t->stride, s->padded = at, at += t->stride;
+    for (index_t a = 0; a < t->stride; a++) s->padded[a] = 0.0;
     s->along = at, at += n, s->slope = at, at += n, s->scratch = at, at += n;
     s->row_along = at, at += rows, s->row_slope = at, at += rows, s->multiplier = at, at += rows, s->gain = at, at += rows;
     s->row_pull = at, at += rows;
     s->effect = at, at += units;
     s->mean = at, at += t->n_multipliers, s->spread = at, at += t->n_multipliers, s->zeta = at, at += t->n_multipliers;
-    for (index_t g = 0; g < t->n_groups; g++) s->gains[g] = at, at += n_gains;
+    for (index_t g = 0; g < groups; g++) s->gains[g] = at, at += n_gains;
+    s->ordered = at, at += n_gains;
     s->largest = at;
     s->place = index, s->choice = index + n, s->label_choice = index + n + units;
+    s->gains_at = index + n + units + rows;
+    for (index_t g = 0; g < groups; g++) {
+        s->gains_at[g] = 0;
+        for (index_t i = 0; i < rows; i++) {
+            index_t used = 0;
+            for (index_t v = t->variant_start[i]; v < t->variant_start[i + 1]; v++)
+                if (t->variant_used[v * groups + g] > used) used = t->variant_used[v * groups + g];
+            s->gains_at[(i + 1) * groups + g] = s->gains_at[i * groups + g] + (used < 16 ? used : 16);
+        }
+    }
     return 0;
 }
 

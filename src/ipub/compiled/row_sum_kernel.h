@@ -18,15 +18,16 @@ typedef struct {
     /* the model's weights [d], and about the inverse of the curvature [d, d] */
     const double *lam, *w, *tilt, *settled_middle, *settled_radius, *weight_middle, *weight_radius, *inverse;
 
-    /* complete rows: their columns [d, n_complete]; lines [n_complete, 2 n_slopes, 3]: slope, above, below */
-    const double *complete, *complete_weight, *complete_lower, *complete_per_width, *lines, *curvature_size;
-    index_t n_slopes;
+    /* complete rows: their columns [d, n_complete], and row by row, with zeros behind them [n_complete, stride]; lines [n_complete, 2 n_slopes, 3]: slope, above,
+       below */
+    const double *complete, *complete_rows, *complete_weight, *complete_lower, *complete_per_width, *lines, *curvature_size;
+    index_t n_slopes, stride;
     double complete_size;
 
     /* uncertain rows [n_uncertain, d], [n_uncertain] */
     const double *rows, *row_weight, *row_norm, *center_lower, *center_upper;
     /* advice: derivatives at w, with either label less that of the center, and on a grid over all scores of a row */
-    const double *value_at_w, *slope_at_w, *first_label, *second_label, *chord, *score_lower, *score_upper, *grid;
+    const double *value_at_w, *slope_at_w, *first_label, *second_label, *chord, *score_lower, *score_upper, *grid, *grid_scale;
     index_t n_grid;
     const index_t *label_group;
 
@@ -40,12 +41,14 @@ typedef struct {
     /* variants, row by row; how many units of each group differ [n_variants, n_groups]; an entry for each unit */
     const index_t *variant_start, *variant_units, *variant_used, *variant_level;
     const double *variant_lower, *variant_upper;
-    /* points of their graphs [n_variants, n_points], n_points = (n_ends - 1) finer + 1 */
-    const double *score, *middle, *radius, *below, *above, *between_share, *between_away;
+    /* derivatives at the ends of pieces [n_variants, n_ends]; scores, distances from chords and means of derivatives for
+       the ends, and for the points that cut each piece finer [n_variants, finer, n_ends] */
+    const double *middle, *radius, *score, *below, *above, *between_share, *between_away;
     const double *score_size, *derivative_size;
     index_t n_ends, finer;
 
     index_t n_steps; /* Newton steps of the advice */
+    double changed_share; /* of the law of a unit that counts in a budget, where it gains most: for what it is changed to */
 } row_sum_table;
 
 /* Bound y.w from above for each of n directions [n, d]; where `u` is not null, return also the multipliers u [n, d],

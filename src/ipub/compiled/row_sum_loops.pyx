@@ -7,8 +7,8 @@ import numpy as np
 
 cdef extern from "row_sum_kernel.h" nogil:
     ctypedef struct row_sum_table:
-        int64_t d, n_complete, n_uncertain, n_units, n_multipliers, n_variants, n_groups, n_slopes, n_grid, n_ends, finer, n_steps
-        double complete_size
+        int64_t d, n_complete, n_uncertain, n_units, n_multipliers, n_variants, n_groups, n_slopes, n_grid, n_ends, finer, n_steps, stride
+        double complete_size, changed_share
         const double *lam
         const double *w
         const double *tilt
@@ -18,6 +18,7 @@ cdef extern from "row_sum_kernel.h" nogil:
         const double *weight_radius
         const double *inverse
         const double *complete
+        const double *complete_rows
         const double *complete_weight
         const double *complete_lower
         const double *complete_per_width
@@ -36,6 +37,7 @@ cdef extern from "row_sum_kernel.h" nogil:
         const double *score_lower
         const double *score_upper
         const double *grid
+        const double *grid_scale
         const double *unit_lower
         const double *unit_upper
         const double *variant_lower
@@ -89,7 +91,9 @@ cdef class RowSumKernel:
         self.table.n_ends = fields["n_ends"]
         self.table.finer = fields["finer"]
         self.table.n_steps = fields["n_steps"]
+        self.table.stride = fields["stride"]
         self.table.complete_size = fields["complete_size"]
+        self.table.changed_share = fields["changed_share"]
         self.table.lam = self._numbers("lam", fields)
         self.table.w = self._numbers("w", fields)
         self.table.tilt = self._numbers("tilt", fields)
@@ -99,6 +103,7 @@ cdef class RowSumKernel:
         self.table.weight_radius = self._numbers("weight_radius", fields)
         self.table.inverse = self._numbers("inverse", fields)
         self.table.complete = self._numbers("complete", fields)
+        self.table.complete_rows = self._numbers("complete_rows", fields)
         self.table.complete_weight = self._numbers("complete_weight", fields)
         self.table.complete_lower = self._numbers("complete_lower", fields)
         self.table.complete_per_width = self._numbers("complete_per_width", fields)
@@ -117,6 +122,7 @@ cdef class RowSumKernel:
         self.table.score_lower = self._numbers("score_lower", fields)
         self.table.score_upper = self._numbers("score_upper", fields)
         self.table.grid = self._numbers("grid", fields)
+        self.table.grid_scale = self._numbers("grid_scale", fields)
         self.table.unit_lower = self._numbers("unit_lower", fields)
         self.table.unit_upper = self._numbers("unit_upper", fields)
         self.table.variant_lower = self._numbers("variant_lower", fields)

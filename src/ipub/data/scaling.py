@@ -23,9 +23,6 @@ OPERATIONS = {
 }
 """Operations on a column: each is nondecreasing in the cell, if factors and divisors are positive."""
 
-ROUNDED = 1e-14
-"""What a clip cuts off is taken for rounding up to this share of an end, which may be scaled to 1 and a bit."""
-
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
@@ -152,21 +149,6 @@ class Scaling:
         is_point = radii == 0.0
         points = self._cells(centers, columns, np.positive)
         return np.where(is_point, points, middles), np.where(is_point, 0.0, halves)
-
-    def clips(self, lower: Array, upper: Array, columns: Indices) -> NDArray[np.bool_]:
-        """Return which intervals of cells are cut by a maximum or a minimum, so that scaling is not affine in them.
-
-        What is cut off by no more than `ROUNDED` times the largest end is rounding.
-        """
-        is_cut = np.zeros(len(columns), dtype=bool)
-        ends = np.stack([lower, upper])
-        with overflow_means_unbounded():
-            for name, operand in self.operations:
-                scaled = OPERATIONS[name](ends, operand[columns])
-                if name in ("maximum", "minimum"):
-                    is_cut |= (np.abs(scaled - ends) > ROUNDED * np.abs(ends).max(axis=0)).any(axis=0)
-                ends = scaled
-        return is_cut
 
     def _cells(self, values: Array, columns: Indices, rounded: Callable[[Array], Array]) -> Array:
         """Scale the values of cells in the given columns, rounded after each operation."""

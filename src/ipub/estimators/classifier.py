@@ -53,12 +53,11 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Part of the penalty that is l1, from 0 to below 1.
     fit_intercept : bool, default=True
         Whether to fit an intercept b. It is not penalised.
-    certificate : {"tight", "sphere", "ball", "slope", "curvature", "pointwise"} or None, default="tight"
+    certificate : {"tight", "sphere", "ball", "slope", "pointwise"} or None, default="tight"
         How bounds are proved. ``"sphere"`` is the sphere around the trained weights of the original paper, ``"ball"``
         a half-ball inside it, ``"slope"`` a bound of how fast the weights move with the cells. ``"tight"`` takes slopes
-        where they are nearly exact, and else the intersection of all, with row sums. ``"curvature"`` is ``"slope"`` for
-        smooth losses and ``"ball"`` for the hinge. ``"pointwise"`` is nearly exact, and spends time on every row that
-        is bounded.
+        where they are nearly exact, and else the intersection of all, with row sums. ``"pointwise"`` is nearly
+        exact, and spends time on every row that is bounded.
         None trains only, which is fast (for `GridSearchCV`): predictions are the same, and methods for bounds raise an
         error.
     effort : float, default=1.0
@@ -86,10 +85,10 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     handle_unknown : {"error", "any"}, default="error"
         What to do with a category in a test row that was neither there in training nor declared by the column's type:
         raise an error, or let it be any of those that were.
-    uncertainty : "worst", Budget, RandomHoles or Draws, default="worst"
+    uncertainty : "worst", Budget or Draws, default="worst"
         What the bounds are about: every filling of the holes (the worst case); tables that differ from a filled-in one
-        in few cells (`ipub.Budget`); missing values that are independent from row to row (`ipub.RandomHoles`); or those
-        that an imputer draws (`ipub.Draws`). The last two hold with a probability. ``certificate_.promise`` says which.
+        in few cells (`ipub.Budget`); or those that an imputer draws (`ipub.Draws`), with a probability.
+        ``certificate_.promise`` says which.
         Where "the center" is named below, that is the filled-in table; of `Draws`, the mean of the models of all draws.
         Where "all fillings" are, that is the tables of the promise.
     class_weight : "balanced", mapping or None, default=None
@@ -361,7 +360,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         """Return (m,): whether each prediction is ``"certain"``, ``"open"`` or ``"unproved"``.
 
         - ``"certain"``: every filling gives the same class; proved. With another `uncertainty` it is proved for what
-          that promises: for every table within a budget, or, with `RandomHoles` and `Draws`, with the probability that
+          that promises: for every table within a budget, or, with `Draws`, with the probability that
           ``certificate_.promise`` states. The class is that of `predict`, unless categories of the
           training table are missing (then the model of `predict` is trained on no filling), or `tol` is large.
         - ``"open"``: two fillings are known, one for each of two classes; `attained_bounds` finds them.
@@ -405,8 +404,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         X : array or DataFrame of shape (m, n_features)
             Rows without holes.
         of : {"holes", "wrong_cells", "labels"}, default="holes"
-            Missing values of the training table that differ from the filled-in ones: those of the `Budget` or
-            `RandomHoles` of `fit`, or the middle of every interval and the commonest level. Or observed cells that are
+            Missing values of the training table that differ from the filled-in ones: those of the `Budget`
+            of `fit`, or the middle of every interval and the commonest level. Or observed cells that are
             wrong, by up to the precision of the `Budget` of `fit`. Or labels that are wrong, with all cells as filled
             in.
 

@@ -10,7 +10,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.errors import IpubError
 from ipub.reading.sources import is_dask
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,11 +34,6 @@ def _of_partitions(estimator: Any, X: Any, method: str) -> Any:
     from dask.delayed import delayed
 
     training = estimator.training_
-    if any(certificate.row_by_row for certificate in training.certificates if certificate is not None):
-        raise IpubError(
-            "These bounds hold with a probability for all rows of one call, so the rows must be in memory: give "
-            "X.compute()."
-        )
     # As schedulers send it to workers: a pickle has no training rows.
     without_rows = pickle.loads(pickle.dumps(estimator)).set_output(transform="default")
     # All cells missing: any table of these columns has the same kind of result.

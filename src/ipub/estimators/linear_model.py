@@ -40,7 +40,7 @@ from ipub.reading.sources import is_dask, is_kept, long_table_of, of_each_piece,
 from ipub.reading.sparse import filled_sparse_rows, uncertain_sparse_rows
 from ipub.rounding import Array
 from ipub.training import Training, fit_training
-from ipub.uncertainty import Budget, Draws, RandomHoles
+from ipub.uncertainty import Budget, Draws
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -53,7 +53,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "scale": [StrOptions({"standard", "minmax"}), None],
     "precision": [Interval(Real, 0, None, closed="left"), Mapping, None],
     "handle_unknown": [StrOptions({"error", "any"})],
-    "uncertainty": [StrOptions({"worst"}), Budget, RandomHoles, Draws],
+    "uncertainty": [StrOptions({"worst"}), Budget, Draws],
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "random_state": ["random_state"],
@@ -149,11 +149,6 @@ class BoundedLinearModel(FrameOutput):
         table = long_table_of(X)
         if table is None or is_kept(table):
             return training.score_bounds(self._uncertain_rows(X), effort=self.effort, verbose=self.verbose)
-        if any(certificate.row_by_row for certificate in training.certificates):
-            raise IpubError(
-                "These bounds hold with a probability for all rows of one call, so the rows must be in memory: read "
-                "them into a DataFrame."
-            )
 
         def bounds(frame: Any) -> Array:
             rows = training.table.uncertain_rows(frame, any_level)

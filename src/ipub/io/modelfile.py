@@ -37,7 +37,7 @@ from ipub.estimators import (
 )
 from ipub.io.atomic import FileError, whole_file
 from ipub.losses import LOSSES
-from ipub.uncertainty import Budget, Draws, RandomHoles
+from ipub.uncertainty import Budget, Draws
 
 FORMAT = "ipub model"
 VERSION = 5
@@ -51,10 +51,20 @@ RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(*PARTS, Scaling, TableEncoder, ConditionalIntervals, ConditionalColumn, IntervalReport),
-        *(Budget, RandomHoles, Draws, *map(type, LOSSES.values())),
+        *(Budget, Draws, *map(type, LOSSES.values())),
     )
 }
 """Dataclasses that a model file may hold."""
+
+FORMER = {
+    "RandomHoles": "bounds of random holes",
+    "RandomMoves": "bounds of random holes",
+    "TubeBounds": "row sums in pieces",
+}
+"""Dataclasses that files of earlier versions may hold, and what they were for."""
+
+FORMER_FIELDS: dict[str, dict[str, Any]] = {"FilledTable": {"chance": None}, "Ranges": {"has_common_lines": False}}
+"""Fields that dataclasses had in earlier versions: where they have these values, nothing is lost without them."""
 
 HEADER = "model.json"
 ARRAY_KINDS = "biufcUS"
@@ -63,6 +73,10 @@ ARRAY_KINDS = "biufcUS"
 
 class ModelFileError(FileError):
     """A file that is no model, is damaged, or comes from a newer version; or a model that cannot be stored."""
+
+
+class FormerPartError(LookupError):
+    """A file that holds what earlier versions had, and this one has not."""
 
 
 class StoredModel(NamedTuple):
@@ -165,6 +179,11 @@ def load_with_metadata(path: str | os.PathLike[str]) -> StoredModel:
                 return _read(archive, path)
         except ModelFileError:
             raise
+        except FormerPartError as error:
+            raise ModelFileError(
+                f"{path} has {error}, which ipub {ipub.__version__} no longer makes: fit the model again, with "
+                "`ipub fit` or in Python, and save it."
+            ) from None
         # The content is not trusted: every error in reading it becomes one kind of error.
         except Exception as error:
             raise ModelFileError(f"{path} is damaged and cannot be loaded ({error}). Save the model again.") from error
@@ -292,7 +311,11 @@ def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
         case {"mapping": pairs}:
             return {_decode(key, archive): _decode(item, archive) for key, item in pairs}
         case {"record": name, "fields": fields}:
-            return RECORDS[name](**_decode_items(fields, archive))
+            if name in FORMER:
+                raise FormerPartError(FORMER[name])
+            former = FORMER_FIELDS.get(name, {})
+            kept = {field: value for field, value in fields.items() if former.get(field, ...) != value}
+            return RECORDS[name](**_decode_items(kept, archive))
         case {"objects": items, "shape": shape}:
             objects = np.empty(len(items), dtype=object)
             objects[:] = [_decode(item, archive) for item in items]

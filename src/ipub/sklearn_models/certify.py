@@ -28,7 +28,7 @@ from ipub.sklearn_models import FittedModel, Steps, read_model, read_steps, refu
 from ipub.solvers import Solution, solve
 from ipub.training import Training, certify_as_promised, certify_models, problem_of
 from ipub.training.filled import Source, certify_filled
-from ipub.uncertainty import Budget, Draws, RandomHoles
+from ipub.uncertainty import Budget, Draws
 from ipub.user_warnings import warn_user
 
 LARGE_GAP = 1e-3
@@ -85,8 +85,8 @@ def certify(
     sample_weight : array of shape (n_rows,), optional
         The weights that the model was trained with. Class weights are read from the model.
     certificate, intervals, interval_level, uncertainty
-        As in `BoundedClassifier`; `intervals` in the units of X. A `Budget` or `RandomHoles` without a filling of its
-        own starts from what the imputer of the pipeline fills in. `Draws` trains a model of the same kind on each draw.
+        As in `BoundedClassifier`; `intervals` in the units of X. A `Budget` without a filling of its own starts from
+        what the imputer of the pipeline fills in. `Draws` trains a model of the same kind on each draw.
     X_lower, X_upper : arrays of shape (n_rows, n_features), optional
         Bounds of each cell in the units of X, equal to X where X is observed.
 
@@ -186,7 +186,7 @@ def _training(
 ) -> Training:
     """Certify a model, or what the parameter `uncertainty` asks for around it."""
     uncertainty = parameters.uncertainty
-    if isinstance(uncertainty, Budget | RandomHoles):
+    if isinstance(uncertainty, Budget):
         table = None if filling is None else np.asarray(filling.matrix.table, dtype=float)
         w = model.solution.w
         return certify_filled(parameters, data, uncertainty, source, table, lambda problem: _reference(problem, w))

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, TrainedModel
-from ipub.certificates.around_filling.attempt import AroundAttempt, certify_around
-from ipub.certificates.around_filling.bounds import FilledBounds
-from ipub.certificates.around_filling.moves import BudgetMoves
-from ipub.certificates.around_filling.units import HOLES, WRONG_CELLS, MovableRows
+from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
+from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
 from ipub.imputing import DrawnTables, Sampler, check_not_deterministic, holes_of, sampler_of
@@ -39,15 +38,11 @@ MANY_KEPT, MOST_KEPT = 1 << 23, 1 << 27
 """Numbers that the certificates of all draws may keep of the training rows (64 MiB, 1 GiB). Beyond the first, cells are
 bounded column by column if that is nearly as narrow; beyond the second, they always are."""
 
+NOT_PROVED = "No bounds around a draw could be proved: those of any filling are used for it, which are wider."
+"""The note where few cells may be anywhere, and bounds are those of all."""
+
 NEARLY_AS_NARROW = 1.2
 """Bounds by columns may be so many times as wide over the rows that are probed."""
-
-
-CLEARLY_NARROWER = 0.9
-"""Bounds around the drawn table must make the others of the first draw so many times as wide, or less."""
-
-MOST_PAIRS = 1 << 22
-"""They are tried where rows times uncertain cells are at most this: they look at each pair."""
 
 
 def train_and_certify_draws(
@@ -92,7 +87,6 @@ def train_and_certify_draws(
     starts = tuple(model.solution.w for model in middle)
     n_kept = draws.n_draws * int(np.count_nonzero(tables.radii)) * data.rows[0].n_features
     task = _Task(parameters, data.rows, engine, sampler, tables, n_kept, n_kept > MOST_KEPT, starts)
-    task = replace(task, is_met_around=draws.n_draws * engine.n_rows * engine.n_features <= MANY_KEPT)
     if draws.cells:
         refuse_other_uncertainty("Draws with cells", parameters, data)
     recipe = task.recipe
@@ -112,9 +106,9 @@ def train_and_certify_draws(
 
 
 def bounds_around(
-    model: TrainedModel, drawn: MemoryRows, holes: IntervalMatrix | None = None, cells: int = 0
-) -> AroundAttempt:
-    """Bound the models of a neighbourhood as those of tables that differ from its middle (Theorem 9).
+    model: TrainedModel, drawn: MemoryRows, holes: IntervalMatrix, cells: int, widths: Array | None = None
+) -> RowSumBounds | None:
+    """Bound the models of tables in the neighbourhood of a draw but for few cells, which may be anywhere.
 
     Parameters
     ----------
@@ -122,23 +116,22 @@ def bounds_around(
         Trained on a draw.
     drawn : MemoryRows
         The draw, each cell with its neighbourhood.
-    holes : IntervalMatrix, optional
+    holes : IntervalMatrix
         The training table with its intervals.
     cells : int
         How many of its holes may be anywhere in these, beside the neighbourhood.
+    widths : array, optional
+        `RowSumBounds.widths` of another draw: where to start.
     """
     problem, solution = model
     matrix = drawn.matrix
-    if problem.rows.uncertain_labels or matrix.shape[0] * matrix.n_uncertain > MOST_PAIRS:
-        return AroundAttempt(None, "The table is too long to look at each row and cell.")
     table = matrix.center_rows(slice(0, matrix.shape[0]))
     rows = on_engine(problem.rows, MemoryRows(IntervalMatrix.from_bounds(table, table), drawn.y, drawn.weight))
     in_row, columns, _, radii = matrix.cells(slice(0, matrix.shape[0]))
     movable = MovableRows.of_numbers(in_row, columns, radii, radii, HOLES)
     moves = BudgetMoves((movable.n_units, cells))
-    if holes is not None and cells:
-        movable = movable.joined_to(movable_holes(holes, table, WRONG_CELLS))
-    return certify_around(replace(problem, rows=rows), solution, movable, moves, rounds=0)
+    movable = movable.joined_to(movable_holes(holes, table, WRONG_CELLS))
+    return bounds_around_filling(replace(problem, rows=rows), solution, movable, moves, widths)
 
 
 def _seeds(draws: Draws, otherwise: Any) -> list[np.random.SeedSequence]:
@@ -182,15 +175,6 @@ class _Member(NamedTuple):
         cells, columns = (np.ptp(certificate.score_bounds(rows), axis=1).sum() for certificate in certificates)
         return bool(columns <= NEARLY_AS_NARROW * cells)
 
-    def is_narrower_around(self) -> bool:
-        """Whether the bounds around the drawn table make the others clearly narrower."""
-        if self.certificate is None or self.certificate.part(FilledBounds) is None:
-            return False
-        parts, rows = self.certificate.parts, self._probed_rows()
-        without = replace(self.certificate, parts=parts[:-1])
-        widths = [np.ptp(each.score_bounds(rows), axis=1).sum() for each in (self.certificate, without)]
-        return bool(widths[0] < CLEARLY_NARROWER * widths[1])
-
     def _probed_rows(self) -> Array:
         return next(self.model.problem.rows.blocks()).center[:PROBED]
 
@@ -221,7 +205,6 @@ class _Task:
     starts: tuple[Array, ...]
     hessians: tuple[Array, ...] | None = None
     hints: tuple[AnotherDraw | None, ...] | None = None
-    is_met_around: bool = False
     cells: int = 0
     any_filling: tuple[Certificate, ...] | None = None
     """Of each model, if some cells may be anywhere in their intervals."""
@@ -253,18 +236,15 @@ class _Task:
     def _certified(
         self, model: TrainedModel, drawn: MemoryRows, hint: AnotherDraw | None, any_filling: Certificate | None
     ) -> Certificate | None:
-        """Certify the neighbourhood of a draw: by the recipe, and as a table around which cells may differ."""
+        """Certify the neighbourhood of a draw, and the few cells that may be anywhere."""
         if any_filling is not None:
-            attempt = bounds_around(model, drawn, self.engine.matrix, self.cells)
-            own = () if attempt.bounds is None else (attempt.bounds,)
-            return replace(any_filling, parts=(*own, *any_filling.parts), gap=model.solution.gap, note=attempt.note)
+            bounds = bounds_around(model, drawn, self.engine.matrix, self.cells)
+            if bounds is None:
+                return replace(any_filling, gap=model.solution.gap, note=NOT_PROVED)
+            return replace(any_filling, parts=with_box(bounds), gap=model.solution.gap, note="")
         if self.recipe is None:
             return None
-        certificate = self.recipe(*model, hint=hint, in_columns=self.is_in_columns)
-        if not self.is_met_around or self.is_in_columns:
-            return certificate
-        around = bounds_around(model, drawn).bounds
-        return certificate if around is None else replace(certificate, parts=(*certificate.parts, around))
+        return self.recipe(*model, hint=hint, in_columns=self.is_in_columns)
 
 
 def _all_draws(
@@ -280,7 +260,6 @@ def _all_draws(
         report(1)
         task = replace(
             task,
-            is_met_around=task.is_met_around and any(member.is_narrower_around() for member in first),
             starts=tuple(member.model.solution.w for member in first),
             hessians=tuple(member.hessian() for member in first),
             hints=tuple(member.hint() for member in first),

@@ -1,4 +1,4 @@
-"""Training and certificates around a filled-in table: budgets and random holes (Theorems 9 and 10)."""
+"""Training and certificates around a filled-in table: budgets (Theorem 9)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, ScoreBounds, TrainedModel
-from ipub.certificates.around_filling.attempt import certify_around
-from ipub.certificates.around_filling.moves import BudgetMoves
-from ipub.certificates.around_filling.random_moves import RandomMoves
-from ipub.certificates.around_filling.units import HOLES, MovableRows
+from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
 from ipub.data.interval_matrix import IntervalMatrix
+from ipub.data.movable_units import HOLES, BudgetMoves, MovableRows
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
-from ipub.errors import GiveRange, IpubError
-from ipub.imputing import DrawnTables, Holes, filling_of, holes_of
+from ipub.errors import IpubError
+from ipub.imputing import DrawnTables, filling_of, holes_of
 from ipub.parallel import single_threaded_blas
 from ipub.problem import Problem
 from ipub.reading import Parameters, TrainingData
@@ -26,17 +24,13 @@ from ipub.solvers import Solution
 from ipub.training.models import problem_of, train
 from ipub.training.movable import movable_cells, movable_holes, refuse_other_uncertainty
 from ipub.training.training import Around, Training
-from ipub.uncertainty import Budget, RandomHoles
+from ipub.uncertainty import Budget
 
 Source = tuple[Any, ArrayLike | None, ArrayLike | None]
 """The training table as it was given to `fit`, and the bounds of its cells."""
 
-ROUNDING = 1e-9
-"""By so much of its size a filled-in value may be outside its interval for rounding."""
-
-
-MOST_WRONG_CELLS = 20_000
-"""With more cells that may differ, the bounds of all of them together are not intersected: time against width."""
+NOT_PROVED = "No bounds around the filled-in table could be proved: the bounds are those of {instead}, which are wider."
+"""The note where the budget is not used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +69,7 @@ class FilledTraining:
 def certify_filled(
     parameters: Parameters,
     data: TrainingData,
-    uncertainty: Budget | RandomHoles,
+    uncertainty: Budget,
     source: Source,
     table: Array | None = None,
     reference: Callable[[Problem], Solution] | None = None,
@@ -89,7 +83,7 @@ def certify_filled(
     parameters : Parameters
     data : TrainingData
         The table as it was read.
-    uncertainty : Budget or RandomHoles
+    uncertainty : Budget
     source : Source
         The table as it was given to `fit`.
     table : array of shape (n_rows, n_columns), optional
@@ -99,7 +93,7 @@ def certify_filled(
     """
     uncertainty.check()
     check_arithmetic()
-    refuse_other_uncertainty("Budgets and random holes", parameters, data)
+    refuse_other_uncertainty("Budgets", parameters, data)
     filled = _filled(parameters, data, uncertainty, source, table, reference)
     with single_threaded_blas(data.rows[0].n_features):
         certificates = () if parameters.certificate is None else _certificates(parameters, data, filled, uncertainty)
@@ -115,7 +109,7 @@ def certify_filled(
 def _filled(
     parameters: Parameters,
     data: TrainingData,
-    uncertainty: Budget | RandomHoles,
+    uncertainty: Budget,
     source: Source,
     table: Array | None,
     reference: Callable[[Problem], Solution] | None,
@@ -131,9 +125,6 @@ def _filled(
         table = matrix.center_rows(slice(0, matrix.shape[0]))
     else:
         table = _with_values_of(engine.matrix, table)
-    if isinstance(uncertainty, RandomHoles):
-        _refuse_clipped(data, holes)
-        _refuse_outside(engine.matrix, table, holes)
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), engine.y, engine.weight)
     models = [on_engine(each, rows) for each in data.rows]
     if reference is None:
@@ -142,27 +133,10 @@ def _filled(
         problems = [problem_of(parameters, each) for each in models]
         trained = tuple(TrainedModel(problem, reference(problem)) for problem in problems)
     movable = movable_holes(engine.matrix, table)
-    if isinstance(uncertainty, Budget) and uncertainty.wrong_cells:
+    if uncertainty.wrong_cells:
         movable = movable.joined_to(movable_cells(data, holes, table, uncertainty.precision))
     n_holes = int(np.count_nonzero(movable.unit_group == HOLES))
     return FilledTraining(table, trained, movable, n_holes)
-
-
-def _refuse_outside(matrix: IntervalMatrix, table: Array, holes: Holes) -> None:
-    """Raise an error if a pipeline has filled in a number outside its interval: it is no mean of values inside."""
-    in_row, columns, centers, radii = matrix.cells(slice(0, matrix.shape[0]))
-    beyond = np.abs(table[in_row, columns] - centers) - radii
-    outside = np.flatnonzero(beyond > ROUNDING * (np.abs(centers) + radii))
-    if len(outside):
-        first = int(outside[0])
-        column = holes.label(int(columns[first]))
-        raise IpubError(
-            "The pipeline fills in a value outside its interval for column {column} in {row}, which is no mean of "
-            "values inside. Give a wider range, {remedy}, or give RandomHoles a filling.",
-            column=column,
-            row=int(in_row[first]),
-            remedy=GiveRange(column),
-        )
 
 
 def _with_values_of(matrix: IntervalMatrix, table: Array) -> Array:
@@ -178,67 +152,38 @@ def _with_values_of(matrix: IntervalMatrix, table: Array) -> Array:
     return filled
 
 
-def _refuse_clipped(data: TrainingData, holes: Holes) -> None:
-    """Raise an error if scaling clips the intervals of missing values: means before it are not means after it."""
-    scaling = data.table.scaling
-    if scaling is None:
-        return
-    clipped = np.flatnonzero(scaling.clips(holes.lower, holes.upper, holes.columns))
-    if len(clipped):
-        raise IpubError(
-            "RandomHoles speaks of the mean of a missing value, and the scaler clips values of column {column}, which "
-            "moves means: use a scaler without clip, or narrower intervals.",
-            column=holes.label(int(holes.columns[clipped[0]])),
-        )
-
-
 # --- certificates ----------------------------------------------------------------------------------
 
 
 def _certificates(
-    parameters: Parameters, data: TrainingData, filled: FilledTraining, uncertainty: Budget | RandomHoles
+    parameters: Parameters, data: TrainingData, filled: FilledTraining, uncertainty: Budget
 ) -> tuple[Certificate, ...]:
     """Certify the tables around a filled-in one, for each model.
 
-    Where observed cells cannot be wrong, the bounds of any filling hold as well, and are intersected; if the filling
-    leaves the intervals, those of the smallest intervals that contain it too.
+    Where that fails the bounds are those of any filling; if observed cells may be wrong, those of all cells.
     """
-    moves = moves_of(uncertainty, filled)
-    attempts = [certify_around(*model, filled.movable, moves) for model in filled.models]
-    wrong_cells = uncertainty.wrong_cells if isinstance(uncertainty, Budget) else 0
-    missing = any(attempt.bounds is None for attempt in attempts)
-    # A table of which every cell may be wrong is certified only where that is quick, or nothing else is there.
-    is_worthwhile = missing or not wrong_cells or filled.movable.n_units <= MOST_WRONG_CELLS
-    others = _any_filling(parameters, data, filled, bool(wrong_cells)) if is_worthwhile else None
+    assert parameters.certificate is not None
+    moves, wrong_cells = moves_of(uncertainty, filled), bool(uncertainty.wrong_cells)
+    attempts = [bounds_around_filling(*model, filled.movable, moves) for model in filled.models]
+    is_any_filling = not wrong_cells and all(bounds is None for bounds in attempts)
     # One sentence for all classes: what holds for each of them.
-    is_any_filling = not wrong_cells and all(attempt.bounds is None for attempt in attempts)
-    promise = ANY_FILLING if is_any_filling else promise_of(uncertainty, filled)
+    promise = ANY_FILLING if is_any_filling else uncertainty.promise(filled.n_holes)
+    failed = any(bounds is None for bounds in attempts)
+    others = _any_filling(parameters, data, filled, wrong_cells) if failed else ()
     certificates = []
-    for k, attempt in enumerate(attempts):
-        parts: tuple[ScoreBounds, ...] = () if attempt.bounds is None else (attempt.bounds,)
-        note = attempt.note
-        if others is not None:
-            parts += others[k].parts
-            note = " ".join(each for each in (note, others[k].note) if each)
-        if attempt.bounds is None:
-            note = f"{attempt.note} The bounds are those of {'all cells' if wrong_cells else 'any filling'}."
-        gap = filled.models[k].solution.gap
-        assert parameters.certificate is not None
-        certificates.append(Certificate(parameters.certificate, parts, gap, note, promise))
+    for k, (bounds, model) in enumerate(zip(attempts, filled.models, strict=True)):
+        parts: tuple[ScoreBounds, ...] = others[k].parts if bounds is None else with_box(bounds)
+        note = ""
+        if bounds is None:
+            instead = NOT_PROVED.format(instead="all cells" if wrong_cells else "any filling")
+            note = " ".join(filter(None, [instead, others[k].note]))
+        certificates.append(Certificate(parameters.certificate, parts, model.solution.gap, note, promise))
     return tuple(certificates)
 
 
-def moves_of(uncertainty: Budget | RandomHoles, filled: FilledTraining) -> BudgetMoves | RandomMoves:
-    """Return the set of moves that certificates use; the probability is shared by all models of a row."""
-    if isinstance(uncertainty, Budget):
-        return BudgetMoves((uncertainty.count(filled.n_holes), int(uncertainty.wrong_cells)))
-    delta = uncertainty.delta / len(filled.models)
-    return RandomMoves(uncertainty.bias, delta, uncertainty.blocks, uncertainty.claim)
-
-
-def promise_of(uncertainty: Budget | RandomHoles, filled: FilledTraining) -> str:
-    """Return the sentence that says what is promised."""
-    return uncertainty.promise(filled.n_holes) if isinstance(uncertainty, Budget) else uncertainty.promise
+def moves_of(uncertainty: Budget, filled: FilledTraining) -> BudgetMoves:
+    """Return the set of moves that certificates use."""
+    return BudgetMoves((uncertainty.count(filled.n_holes), int(uncertainty.wrong_cells)))
 
 
 def _any_filling(

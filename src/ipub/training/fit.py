@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ipub.reading import Parameters, TrainingData
 from ipub.reading.sources import read_source
 from ipub.training.training import Training, train_and_certify
-from ipub.uncertainty import Budget, Draws, RandomHoles
+from ipub.uncertainty import Budget, Draws
 
 
 def fit_training(
@@ -43,7 +43,7 @@ def certify_as_promised(
             from ipub.training.draws import train_and_certify_draws
 
             return train_and_certify_draws(parameters, data, draws, X, X_lower, X_upper)
-        case Budget() | RandomHoles() as uncertainty:
+        case Budget() as uncertainty:
             from ipub.training.filled import certify_filled
 
             return certify_filled(parameters, data, uncertainty, (X, X_lower, X_upper))

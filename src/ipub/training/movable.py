@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ipub.certificates.around_filling.units import HOLES, WRONG_CELLS, MovableRows
 from ipub.data.holes import column_precision
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import Levels
+from ipub.data.movable_units import HOLES, WRONG_CELLS, MovableRows
 from ipub.errors import IpubError
 from ipub.imputing import Holes
 from ipub.reading import Parameters, TrainingData

@@ -24,12 +24,12 @@ from ipub.certificates import (
     Region,
     TrainedModel,
     bounds_of_uncertain_rows,
-    every_level,
     with_effort,
 )
 from ipub.certificates.row_levels import count_combinations
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
+from ipub.data.movable_units import BudgetMoves, MovableRows
 from ipub.engine import engine_of
 from ipub.engine.array import device_memory, longer
 from ipub.engine.device import to_device
@@ -46,9 +46,6 @@ from ipub.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from ipub.attained import Attained
-    from ipub.certificates.around_filling.moves import BudgetMoves
-    from ipub.certificates.around_filling.random_moves import RandomMoves
-    from ipub.certificates.around_filling.units import MovableRows
 
 MOST_ROW_TERMS = 1e9
 """Uncertain cells and levels, times rows with every combination of levels, that a call looks at one by one.
@@ -99,8 +96,8 @@ class Around(NamedTuple):
 
     movable: MovableRows
     """Its holes and observed cells, each with the ways in which it may differ."""
-    moves: BudgetMoves | RandomMoves
-    """How many of them may, or with which law."""
+    moves: BudgetMoves
+    """How many of them may."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,13 +251,13 @@ class Training:
                 UserWarning,
             )
         with single_threaded_blas(center.shape[1]):
-            here = self._with_effort(effort)._for_rows(center, cells, missing_categories)
+            here = self._with_effort(effort)
             count = count_combinations(missing_categories, len(center)).sum()
             if n_in_all is not None:
                 count = count * (n_in_all / max(1, len(center)))
             parts = []
             for k, certificate in enumerate(self.certificates):
-                is_many = here._can_be_faster(k) and count * certificate.terms_per_row > MOST_ROW_TERMS
+                is_many = not self._is_retrained(k) and count * certificate.terms_per_row > MOST_ROW_TERMS
                 if is_many and verbose:
                     print(FASTER)
                 parts.append(
@@ -270,7 +267,7 @@ class Training:
                         cells,
                         here.coef_bounds[k],
                         missing_categories,
-                        0 if self._is_retrained(k) or certificate.row_by_row else MOST_TRIED,
+                        0 if self._is_retrained(k) else MOST_TRIED,
                         here._rough_bounds(k),
                         combines_levels=not is_many,
                     )
@@ -283,7 +280,7 @@ class Training:
         needs = [certificate.needs for certificate in self.certificates]
         keeps_rows = any(each.training_rows or each.training for each in needs)
         is_plain = self.table.is_plain and not self.table.precision.any()
-        return is_plain and not keeps_rows and not any(certificate.row_by_row for certificate in self.certificates)
+        return is_plain and not keeps_rows
 
     @property
     def bounds_sparse_rows(self) -> bool:
@@ -307,43 +304,16 @@ class Training:
         """Return the training whose pointwise bounds may spend so many seconds on a row."""
         return replace(self, certificates=tuple(with_effort(each, effort) for each in self.certificates))
 
-    def _for_rows(
-        self, center: Array, cells: tuple[Indices, Indices, Array], missing_categories: MissingCategories
-    ) -> Training:
-        """Return the training whose bounds hold with their probability for what one call looks at.
-
-        For a row with uncertain cells that is the row with its lowest and that with its highest score, and the weights
-        of their columns; with missing categories, that for every combination of levels; and if all rows of a call are
-        meant, each of them. Each of several models has its share of the probability (`moves_of`).
-        """
-        if not any(certificate.row_by_row for certificate in self.certificates):
-            return self
-        _, (in_row, columns, _), origin = every_level(center, cells, missing_categories)
-        looked_at = 1 + (np.bincount(in_row, minlength=len(origin)) > 0)
-        of_rows = np.bincount(origin, looked_at, minlength=1)
-        weights = np.unique(columns)
-        of_a_row, of_all = (max(1, int(count)) + len(weights) for count in (of_rows.max(), of_rows.sum()))
-        certificates = tuple(certificate.for_rows(of_a_row, of_all) for certificate in self.certificates)
-        if len(weights) == 0:
-            return replace(self, certificates=certificates)
-        unit = unit_rows(self.coef.shape[1] + self.fit_intercept)[: self.coef.shape[1]]
-        bounds = np.stack([certificate.score_bounds(unit) for certificate in certificates])
-        return replace(self, certificates=certificates, coef_bounds=bounds)
-
     def _is_retrained(self, k: int) -> bool:
         """Whether model k is retrained for each row to bound."""
         return bool(self.models) and self.certificates[k].needs_training
-
-    def _can_be_faster(self, k: int) -> bool:
-        """Whether many rows may be bounded faster under model k."""
-        return not (self._is_retrained(k) or self.certificates[k].row_by_row)
 
     def _rough_bounds(self, k: int) -> Callable[[Array], Array] | None:
         """Return a faster way to bound the scores of rows without holes under model k, if there is one."""
         certificate = self.certificates[k]
         if self._is_retrained(k):
             return certificate.score_bounds
-        if certificate.row_by_row or not certificate.needs.training_rows:
+        if not certificate.needs.training_rows:
             return None
         return certificate.in_columns().score_bounds
 
@@ -442,7 +412,6 @@ class Training:
     def _search(self, k: int, center: Array, radius: Array, keep: bool, report: Callable[[float], None]) -> Attained:
         """Search for the ends of rows among what model k may be trained on."""
         from ipub.attained import Attained, attained_bounds, attained_within_budget
-        from ipub.certificates.around_filling.moves import BudgetMoves
 
         problem, solution = self.models[k]
         draws = self.certificates[k].part(DrawBounds)
@@ -454,11 +423,6 @@ class Training:
             return Attained(draws.plain(center, radius), [], np.zeros((len(center), 2), dtype=bool))
         assert self.around is not None
         movable, moves = self.around
-        if not isinstance(moves, BudgetMoves):
-            raise IpubError(
-                "With RandomHoles every filling is attained, with whatever probability: attained_bounds is for "
-                "uncertainty='worst', a Budget or Draws."
-            )
         bounds = attained_within_budget(problem, solution, movable, moves, center, radius=radius, progress=report)
         return Attained(bounds, [], np.zeros((len(center), 2), dtype=bool))
 

@@ -5,7 +5,6 @@ from ipub.uncertainty.base import CellMoves, Together, Uncertainty
 from ipub.uncertainty.budget import Budget
 from ipub.uncertainty.draws import Draws
 from ipub.uncertainty.missing_categories import AnyLevel
-from ipub.uncertainty.random_holes import RandomHoles
 from ipub.uncertainty.uncertain_labels import UncertainLabels
 from ipub.uncertainty.wrong_labels import LargestValues, WrongLabels, largest_sum
 
@@ -16,7 +15,6 @@ __all__ = [
     "CellMoves",
     "Draws",
     "LargestValues",
-    "RandomHoles",
     "Together",
     "UncertainLabels",
     "Uncertainty",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
 from ipub.certificates.row_sums.prove import MOST_NARROWED_OF_JUMPS, can_be_narrowed, narrowed, prove_ranges
-from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.ranges import FINEST, Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import kernel_type, largest_scores
 from ipub.problem import Problem
@@ -63,7 +64,11 @@ class RowSumBounds(ScoreBounds):
         X = np.asarray(X, dtype=float)
         if self.is_for_search_alone:
             return np.full(len(X), -np.inf), np.full(len(X), np.inf)
-        return -largest_scores(self.ranges, -X), largest_scores(self.ranges, X)
+        return -largest_scores(self._asked, -X), largest_scores(self._asked, X)
+
+    @cached_property
+    def _asked(self) -> Ranges:
+        return replace(self.ranges, accuracy=FINEST)
 
     def without_training_rows(self) -> None:
         """Return nothing: every bound looks at every row."""
@@ -85,7 +90,7 @@ def attempt_row_sums(problem: Problem, solution: Solution, widths: Array | None 
     at_w = ranges_at_w(problem, solution)
     if at_w is None:
         return RowSumAttempt(None, "")
-    bounds = _proved_bounds(at_w, widths)
+    bounds = proved_bounds(at_w, widths)
     return RowSumAttempt(bounds, NOT_CLOSED if bounds is None else "")
 
 
@@ -94,7 +99,7 @@ def row_sum_bounds(problem: Problem, solution: Solution, widths: Array | None = 
     return attempt_row_sums(problem, solution, widths).bounds
 
 
-def _proved_bounds(at_w: Ranges, widths: Array | None) -> RowSumBounds | None:
+def proved_bounds(at_w: Ranges, widths: Array | None = None) -> RowSumBounds | None:
     """Prove ranges, given those that hold w alone, and narrow them; None if none close."""
     try:
         proved = prove_ranges(at_w, widths)
@@ -103,18 +108,15 @@ def _proved_bounds(at_w: Ranges, widths: Array | None) -> RowSumBounds | None:
     if proved is None:
         return None
     path = proved.ranges
-    ranges = _of_completions(path)
+    if path.table.has_centers:
+        # Models of completions alone need no center of a missing category.
+        ranges = narrowed(Ranges.of(path.table, path.lower, path.upper, on_path=False))
+    else:
+        path = ranges = narrowed(path)
     if widths is None:
         return RowSumBounds(ranges, proved.widths, path)
     # There may be hundreds of similar tables: what was computed on the way is not kept.
     return RowSumBounds(replace(ranges, table=replace(ranges.table)), proved.widths)
-
-
-def _of_completions(path: Ranges) -> Ranges:
-    """Return the ranges of the models of completions alone, which need no center of a missing category."""
-    if not path.table.has_centers:
-        return path
-    return narrowed(Ranges.of(path.table, path.lower, path.upper, on_path=False), 1)
 
 
 @overflow_means_unbounded()

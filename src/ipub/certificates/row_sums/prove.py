@@ -11,19 +11,29 @@ from ipub.certificates.row_sums.ranges import COARSE, FINE, Ranges
 from ipub.certificates.row_sums.representatives import Representatives
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import first_order_rise, largest_scores
+from ipub.data.interval_matrix import Indices
 from ipub.rounding import TINY, Array, down, up
 
-FIRST_WIDTHS = (1.25, 1.75, 2.5)
-"""Widths of ranges, in first-order changes, to look at with a sample of directions; with all, the first of them."""
+FIRST_WIDTH = 1.25
+"""Width of the first ranges, in first-order changes."""
 
-HOPELESS = 1.2
-"""If the row sums of a sample of directions are all wider than this many times the ranges, nothing will close."""
+HOPELESS = 1.7
+"""If the median row sum of a sample of directions is wider than so many times its first range, nothing will close."""
 
-N_SAMPLED = 48
+STALLED = 1.15
+"""The same of all directions, once ranges have been widened to what was found: their shape is then about right."""
+
+N_SAMPLED = 32
 """Directions in that sample."""
 
-GROWTH = (0.03, 0.06)
+GROWTH = (0.04, 0.12)
 """A range that does not close is widened to (1 + clip(r - 1, *GROWTH)) times the bound, r the bound over the range."""
+
+COARSE_INFLATION, FINE_INFLATION = 0.15, 0.05
+"""How much wider than own ranges those of representatives may be, squared: while ranges close, and afterwards."""
+
+NEARLY_CLOSED = 1.12
+"""Where coarse row sums of the median direction came this near to their ranges, fine ones are tried."""
 
 MOST_ROUNDS = 9
 """How often they are made wider, at most."""
@@ -31,11 +41,8 @@ MOST_ROUNDS = 9
 PATIENCE = 2
 """Ranges are given up if neither the worst nor the median of their row sums has come closer in so many rounds."""
 
-MOST_WIDENED = 4.0
-"""Ranges that have become wider than this many times the first (the median) are given up."""
-
-MOST_NARROWED = 1
-"""How often proved ranges are narrowed by their own row sums."""
+MOST_NARROWED = 2
+"""How often ranges are narrowed by their own row sums, at most."""
 
 MOST_NARROWED_OF_JUMPS = 16
 """The same where derivatives jump: nothing else narrows their ranges, and each round settles more rows."""
@@ -62,12 +69,20 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | No
         return None
     both = np.concatenate([table.directions, -table.directions])
     change = first_order_changes(at_w, both)
-    start = np.full(len(both), FIRST_WIDTHS[0])
+    start = np.full(len(both), FIRST_WIDTH)
     if widths is not None:
         start = np.maximum(_of_directions(table, widths), 1.0)  # what is narrower than that does not close
     elif not _is_worth_trying(at_w, both, change):
         return None
-    return _closed(at_w, change, start, Representatives.choose(table, change))
+    coarse = replace(at_w, accuracy=COARSE)
+    closed, nearest = _closed(coarse, change, start, Representatives.choose(table, change, COARSE_INFLATION))
+    if closed is None and widths is None and nearest.ratio < NEARLY_CLOSED:
+        fine = Representatives.choose(table, change, FINE_INFLATION)
+        closed, _ = _closed(replace(at_w, accuracy=FINE), change, nearest.widths, fine)
+    if closed is None:
+        return None
+    of_rows = closed.widths.reshape(2, -1)[:, table.rows_and_weights_at]
+    return ProvedRanges(replace(closed.ranges, accuracy=FINE), of_rows)
 
 
 def _of_directions(table: RowTable, widths: Array) -> Array:
@@ -81,35 +96,45 @@ def _of_directions(table: RowTable, widths: Array) -> Array:
     return result.ravel()
 
 
-def _closed(at_w: Ranges, first: Array, widths: Array, few: Representatives) -> ProvedRanges | None:
+class _Nearest(NamedTuple):
+    """Where ranges came nearest to closing."""
+
+    ratio: float
+    """The median of row sums over ranges."""
+    widths: Array
+
+
+def _closed(at_w: Ranges, change: Array, widths: Array, few: Representatives) -> tuple[ProvedRanges | None, _Nearest]:
     """Widen ranges of representatives until their row sums lie strictly inside; None if they never do."""
     n, n_few = len(at_w.lower), len(few.index)
     some = np.concatenate([few.index, n + few.index])
     Y, low, high = at_w.table.directions[few.index], at_w.lower[few.index], at_w.upper[few.index]
-    both, first = np.concatenate([Y, -Y]), first[some]
+    both, first = np.concatenate([Y, -Y]), change[some]
     change, least, patience = widths[some] * first, np.full(2, np.inf), PATIENCE
-    for _ in range(MOST_ROUNDS):
+    nearest = _Nearest(np.inf, widths)
+
+    def of_all(of_few: Array) -> Array:
+        return of_few.reshape(2, n_few)[:, few.of].ravel()
+
+    for number in range(MOST_ROUNDS):
         lower, upper = around(low, high, change)
-        ranges = replace(at_w.with_ends(*few.spread(lower, upper)), pieces=COARSE)
+        ranges = at_w.with_ends(*few.spread(lower, upper))
         bounds = largest_scores(ranges, both)
         if ((bounds[:n_few] < upper) & (-bounds[n_few:] > lower)).all():
-            of_rows = (change / first).reshape(2, n_few)[:, few.of][:, at_w.table.rows_and_weights_at]
-            for _ in range(MOST_NARROWED):
-                lower, upper = np.fmax(lower, -bounds[n_few:]), np.fmin(upper, bounds[:n_few])
-                ranges = replace(ranges.within(*few.spread(lower, upper)), pieces=FINE)
-                bounds = largest_scores(ranges, both)
-            lower, upper = np.fmax(lower, -bounds[n_few:]), np.fmin(upper, bounds[:n_few])
-            return ProvedRanges(ranges.within(*few.spread(lower, upper)), of_rows)
+            closed = ranges.within(*few.spread(np.fmax(lower, -bounds[n_few:]), np.fmin(upper, bounds[:n_few])))
+            return ProvedRanges(closed, of_all(change / first)), nearest
         found = bounds - np.concatenate([high, -low])
         # Wider ranges help less and less: once neither the worst nor the median comes closer, none will close.
         ratios = found / change
         excess = np.array([np.max(ratios), np.median(ratios)])
+        if excess[1] < nearest.ratio:
+            nearest = _Nearest(float(excess[1]), of_all(change / first))
         patience = PATIENCE if (excess < least).any() else patience - 1
         least = np.fmin(least, excess)
         change = np.maximum(change, (1.0 + np.clip(ratios - 1.0, *GROWTH)) * found)
-        if not patience or not np.median(change / first) <= MOST_WIDENED * FIRST_WIDTHS[0]:
+        if not patience or (number and excess[1] > STALLED):
             break
-    return None
+    return None, nearest
 
 
 def _is_worth_trying(at_w: Ranges, both: Array, change: Array) -> bool:
@@ -119,20 +144,17 @@ def _is_worth_trying(at_w: Ranges, both: Array, change: Array) -> bool:
         return True
     sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
     at = np.concatenate([high, -low])[sampled]
-    for width in FIRST_WIDTHS:
-        ranges = replace(at_w.with_ends(*around(low, high, width * change)), pieces=COARSE)
-        found = largest_scores(ranges, both[sampled]) - at
-        if np.median(found / (width * change[sampled])) < HOPELESS:
-            return True
-    return False
+    ranges = replace(at_w.with_ends(*around(low, high, FIRST_WIDTH * change)), accuracy=COARSE)
+    found = largest_scores(ranges, both[sampled]) - at
+    return bool(np.median(found / (FIRST_WIDTH * change[sampled])) < HOPELESS)
 
 
-def can_be_narrowed(ranges: Ranges) -> bool:
-    """Whether row sums of a sample of directions are narrower than their ranges."""
-    Y = ranges.table.directions
-    sampled = np.random.default_rng(0).permutation(len(Y))[: N_SAMPLED // 2]
-    width = ranges.upper[sampled] - ranges.lower[sampled]
-    found = largest_scores(ranges, np.concatenate([Y[sampled], -Y[sampled]])).reshape(2, -1).sum(axis=0)
+def can_be_narrowed(ranges: Ranges, which: Indices | None = None) -> bool:
+    """Whether row sums of a sample of directions, or of some of them, are narrower than their ranges."""
+    which = np.arange(len(ranges.lower)) if which is None else which
+    sampled = which[np.random.default_rng(0).permutation(len(which))[: N_SAMPLED // 2]]
+    Y, width = ranges.table.directions[sampled], ranges.upper[sampled] - ranges.lower[sampled]
+    found = largest_scores(ranges, np.concatenate([Y, -Y])).reshape(2, -1).sum(axis=0)
     return bool(np.median(found / width) < WORTHWHILE)
 
 
@@ -141,15 +163,23 @@ def narrowed(ranges: Ranges, most: int = MOST_NARROWED, *, settle: bool = False)
 
     With `settle` rows whose derivative is settled on the way are left out: for the models of completions alone.
     """
-    for _ in range(most):
+    few: Representatives | None = None
+    for number in range(most):
         if settle:
-            ranges = ranges.without_settled_rows()
-        Y = ranges.table.directions
+            ranges, few = ranges.without_settled_rows(), None
+        elif few is not None and number and not can_be_narrowed(ranges, few.index):
+            break
+        if few is None:
+            Y = ranges.table.directions
+            change = first_order_changes(ranges, np.concatenate([Y, -Y]))
+            few = Representatives.choose(ranges.table, change, FINE_INFLATION)
+        Y, n = ranges.table.directions[few.index], len(few.index)
         bounds = largest_scores(ranges, np.concatenate([Y, -Y]))
-        following = ranges.within(-bounds[len(Y) :], bounds[: len(Y)])
-        is_worthwhile = (following.upper - following.lower).sum() < WORTHWHILE * (ranges.upper - ranges.lower).sum()
+        lower, upper = ranges.lower[few.index], ranges.upper[few.index]
+        following = ranges.within(*few.spread(np.fmax(lower, -bounds[n:]), np.fmin(upper, bounds[:n])))
+        before, after = (each.upper - each.lower for each in (ranges, following))
         ranges = following
-        if not is_worthwhile:
+        if not after.sum() < WORTHWHILE * before.sum():
             break
     return ranges
 

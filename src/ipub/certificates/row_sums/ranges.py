@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ipub.certificates.row_sums.graphs import Between, Graph, GraphPoints, LossGraph, graph_points
+from ipub.certificates.row_sums.graphs import Graph, GraphPoints, LossGraph, graph_points
 from ipub.certificates.row_sums.lines import N_SLOPES, Lines
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.variants import ANY_LEVEL, BASE_LEVEL, Variants, make_variants
@@ -21,23 +21,23 @@ N_GRID = 17
 """Points at which an uncertain row's derivative is known to the advice."""
 
 
-NEWTON_STEPS = 3
-"""Newton steps of the advice for each direction: width against time."""
+class Accuracy(NamedTuple):
+    """How closely the sum of a direction is bounded: width against time."""
 
-
-class Pieces(NamedTuple):
-    """Into how many pieces scores are cut: accuracy against time."""
-
-    of_lines: int
-    """Those of a complete row."""
-    of_variants: int
-    """Those of a variant."""
+    pieces_of_lines: int
+    """Pieces into which the scores of a complete row are cut."""
+    pieces_of_variants: int
+    """Those of a variant: 7 or 3, whose ends are 8 or 4 numbers."""
     finer: int
     """Parts of these, which cost less."""
+    n_steps: int
+    """Newton steps of the advice."""
+    changed_share: float
+    """How much of the law of a unit that counts in a budget is for what it may be changed to, where it gains most."""
 
 
-FINE, COARSE = Pieces(12, 7, 2), Pieces(6, 3, 2)
-"""For what is used, and for ranges that are to prove themselves."""
+COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0, 0.0), Accuracy(12, 7, 2, 1, 0.0), Accuracy(12, 7, 2, 3, 1.0)
+"""For ranges that are to prove themselves, to narrow them, and for the rows that are asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Ranges:
     on_path : bool
         Whether they are also about the minimisers on the way from w to the models of completions (Theorem 12), and not
         only about these.
-    pieces : Pieces
+    accuracy : Accuracy
     """
 
     table: RowTable
@@ -60,7 +60,7 @@ class Ranges:
     lower: Array
     upper: Array
     on_path: bool
-    pieces: Pieces = FINE
+    accuracy: Accuracy = FINE
 
     @classmethod
     def of(cls, table: RowTable, lower: Array, upper: Array, *, on_path: bool) -> Ranges:
@@ -101,13 +101,13 @@ class Ranges:
     def lines(self) -> Lines:
         """Lines below and above the derivatives of the complete rows."""
         at = self.table.complete_at
-        return Lines.of(self.table.complete_graph, self.lower[at], self.upper[at], self.pieces.of_lines)
+        return Lines.of(self.table.complete_graph, self.lower[at], self.upper[at], self.accuracy.pieces_of_lines)
 
     @cached_property
     def points(self) -> GraphPoints:
         """Points of the graphs of the variants, over all scores that a completion may give them."""
-        graph, pieces = self.variant_graph, self.pieces
-        n_pieces, finer = (1, 1) if graph.is_step else (pieces.of_variants, pieces.finer)
+        graph, accuracy = self.variant_graph, self.accuracy
+        n_pieces, finer = (1, 1) if graph.is_step else (accuracy.pieces_of_variants, accuracy.finer)
         return graph_points(graph, *self.variant_scores, n_pieces, finer)
 
     @cached_property
@@ -210,7 +210,8 @@ class Ranges:
             "n_multipliers": int(sizes.sum()),
             "n_variants": len(variants.row),
             "n_groups": len(table.budget),
-            "n_steps": NEWTON_STEPS,
+            "n_steps": self.accuracy.n_steps,
+            "changed_share": self.accuracy.changed_share,
             "lam": table.lam,
             "w": table.w,
             "tilt": table.gradient_upper if self.on_path else np.zeros(d),
@@ -220,6 +221,8 @@ class Ranges:
             "weight_radius": weight_radius,
             "inverse": self.inverse,
             "complete": table.complete.T,
+            "complete_rows": np.pad(table.complete, ((0, 0), (0, -d % 8))),
+            "stride": d + -d % 8,
             "complete_weight": table.complete_weight,
             "complete_lower": lines.lower,
             "complete_per_width": (N_SLOPES - 1) / np.maximum(lines.upper - lines.lower, 1e-300),
@@ -270,6 +273,7 @@ class Ranges:
             "score_lower": low,
             "score_upper": high,
             "grid": np.nan_to_num(grid).T,
+            "grid_scale": np.divide(N_GRID - 1, high - low, out=np.zeros_like(low), where=high - low > 1e-250),
             "n_grid": N_GRID,
         }
 
@@ -326,19 +330,34 @@ def _largest_sums(index: Array, values: Array, most: Array) -> Array:
 
 
 def _point_fields(points: GraphPoints) -> dict[str, Any]:
-    """Return the points of the variants' graphs, those of one variant after the other."""
-    n = points.score.shape[1]
-    between = points.between or Between(*(np.zeros((1, 0, n)) for _ in Between._fields))
+    """Return the points of the variants' graphs, those of one variant after the other.
+
+    The ends of pieces come first, then the first point inside each piece, and so on; the last of these is not there.
+    """
+    n, finer = points.score.shape[1], points.finer
+    n_ends = (len(points.score) - 1) // finer + 1
+
+    def by_part(values: Array) -> Array:
+        """Order values of parts, or of points, of pieces by their place in the piece."""
+        padded = np.zeros((n_ends * finer, n))
+        padded[: len(values)] = values
+        return padded.reshape(n_ends, finer, n).transpose(2, 1, 0)
+
+    between = []
+    for each in points.between or ():
+        found = np.zeros((n_ends, finer, n))
+        found[:-1, 1:] = each
+        between.append(found.transpose(2, 1, 0))
     return {
-        "score": points.score.T,
-        "middle": points.middle.T,
-        "radius": points.radius.T,
-        "below": points.below_chord.T,
-        "above": points.above_chord.T,
-        "between_share": between.share.transpose(2, 0, 1),
-        "between_away": between.away.transpose(2, 0, 1),
+        "score": by_part(points.score),
+        "middle": points.middle[::finer].T,
+        "radius": points.radius[::finer].T,
+        "below": by_part(points.below_chord),
+        "above": by_part(points.above_chord),
+        "between_share": between[0] if between else np.zeros(0),
+        "between_away": between[1] if between else np.zeros(0),
         "score_size": np.maximum(np.abs(points.score[0]), np.abs(points.score[-1])),
         "derivative_size": (np.abs(points.middle) + points.radius).max(axis=0, initial=0.0),
-        "n_ends": (len(points.score) - 1) // points.finer + 1,
-        "finer": points.finer,
+        "n_ends": n_ends,
+        "finer": finer,
     }

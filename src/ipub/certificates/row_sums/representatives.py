@@ -13,10 +13,13 @@ from ipub.certificates.row_sums.table import RowTable
 from ipub.data.interval_matrix import Indices
 from ipub.rounding import EPS, UNDERFLOW, Array, down, up
 
-MOST_INFLATED = 1.1
-"""How much wider than its own range that of a direction may be, to first order: width against time."""
+MOST_INFLATED = 1.6
+"""How much wider than its own range that of any row may be."""
 
-WORTHWHILE = 0.6
+OF_INCOMPLETE = 4.0
+"""How much more the range of an incomplete row counts than that of a complete one, which enters by its square alone."""
+
+WORTHWHILE = 0.7
 """Representatives are used if they are at most this share of all directions."""
 
 
@@ -45,33 +48,48 @@ class Representatives(NamedTuple):
     size: Array
 
     @classmethod
-    def choose(cls, table: RowTable, change: Array) -> Representatives:
-        """Choose them, given how far all directions, then their opposites, move to first order."""
+    def choose(cls, table: RowTable, change: Array, inflation: float) -> Representatives:
+        """Choose them, given how far all directions, then their opposites, move to first order.
+
+        The direction whose range loses most is added until the mean loss is small: ranges of complete rows enter the
+        bounds of others by their squares, each with the weight of its rows.
+
+        Parameters
+        ----------
+        table : RowTable
+        change : array of shape (2 n_directions,)
+        inflation : float
+            By how much the squares of ranges may be larger than those of own ones, as a mean over all rows.
+        """
         Y, n = table.directions, len(table.directions)
         width = change[:n] + change[n:]
+        importance = np.bincount(table.complete_at, table.complete_weight, minlength=n)
+        importance += OF_INCOMPLETE * np.bincount(table.incomplete_at, table.incomplete_weight, minlength=n)
+        importance *= width**2
         of_weights, chosen = width[table.weights_at], list(dict.fromkeys(table.weights_at.tolist()))
         least, of = np.full(n, np.inf), np.zeros(n, dtype=np.intp)
+        enough, added = inflation * importance.sum(), 0
         while True:
-            for number in range(len(chosen)) if np.isinf(least[0]) else (len(chosen) - 1,):
+            for number in range(added, len(chosen)):
                 r = chosen[number]
                 inflated = (width[r] + np.abs(Y - Y[r]) @ of_weights) / width
                 inflated[r] = 1.0
                 is_less = inflated < least
                 least[is_less], of[is_less] = inflated[is_less], number
-            if not least.max() > MOST_INFLATED:
+            added, loss = len(chosen), importance * (least**2 - 1.0)
+            too_wide = least > MOST_INFLATED
+            if loss.sum() <= enough and not too_wide.any():
                 break
             if len(chosen) > WORTHWHILE * n:
                 chosen, of = list(range(n)), np.arange(n)
                 break
-            chosen.append(int(least.argmax()))
+            chosen.append(int((loss if loss.sum() > enough else least).argmax()))
         index, place = np.array(chosen), np.full(n, -1)
         place[index] = np.arange(len(index))
         of = np.where(place >= 0, place, of)
         difference, size = Y - Y[index[of]], np.abs(Y) + np.abs(Y[index[of]])
         difference[index], size[index] = 0.0, 0.0
-        return cls(
-            index, of, place[table.weights_at], np.maximum(difference, 0.0), np.maximum(-difference, 0.0), size
-        )
+        return cls(index, of, place[table.weights_at], np.maximum(difference, 0.0), np.maximum(-difference, 0.0), size)
 
     def spread(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Return ranges of all directions, given those of the representatives, rounded outward."""

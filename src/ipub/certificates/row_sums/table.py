@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.around_filling.units import MovableRows
 from ipub.certificates.certificate import Certificate
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
 from ipub.certificates.row_sums.labels import LabelPair, label_pair
@@ -16,6 +15,7 @@ from ipub.certificates.row_sums.settled import Settled, unsettled_rows
 from ipub.certificates.row_sums.tilt import gradient_upper, is_coercive
 from ipub.certificates.row_sums.units import CERTAIN, FREE, Units
 from ipub.data.interval_matrix import Indices
+from ipub.data.movable_units import BudgetMoves, MovableRows
 from ipub.engine import Rows
 from ipub.engine.completions import WholeTable, whole_table
 from ipub.problem import Problem
@@ -33,6 +33,10 @@ MOST_LEVELS = 64
 
 MERGED_WEIGHT = 2.0**20
 """Equal complete rows are merged if their weights are whole numbers below this, whose sums are exact."""
+
+
+NO_BUDGET = BudgetMoves(())
+"""That of a table in which all that is uncertain is free."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,14 +109,14 @@ class RowTable:
         return cls._of(problem, solution, table, Settled.nothing(d), _gradient(problem, solution, table))
 
     @classmethod
-    def around(cls, problem: Problem, solution: Solution, movable: MovableRows, budget: tuple[int, ...]) -> RowTable | None:
+    def around(cls, problem: Problem, solution: Solution, movable: MovableRows, moves: BudgetMoves) -> RowTable | None:
         """Gather a filled-in table, and what may differ from it; None if it is too long."""
         rows, d = problem.rows, problem.rows.n_features
         if not is_small(rows.n_rows, d):
             return None
         table = whole_table(rows)
         gradient = _gradient(problem, solution, table)
-        return cls._of(problem, solution, table, Settled.nothing(d), gradient, movable, budget)
+        return cls._of(problem, solution, table, Settled.nothing(d), gradient, movable, moves)
 
     @classmethod
     def within(cls, problem: Problem, solution: Solution, known: Certificate) -> RowTable | None:
@@ -139,12 +143,12 @@ class RowTable:
         settled: Settled,
         gradient: Array | None,
         movable: MovableRows | None = None,
-        budget: tuple[int, ...] = (),
+        moves: BudgetMoves = NO_BUDGET,
     ) -> RowTable | None:
         """Order the rows of a table; without a gradient it is for the models of completions alone."""
         rows, d, n = problem.rows, problem.rows.n_features, len(table.y)
         weight, center = table.weight / rows.total_weight, LossGraph(problem.loss, table.y)
-        pair, group = LabelPair(center, center), np.full(n, CERTAIN)
+        pair, group, budget = LabelPair(center, center), np.full(n, CERTAIN), moves.counts
         if rows.uncertain_labels:
             found = label_pair(problem.loss, table, rows.max_wrong_labels)
             if found is None:
@@ -163,7 +167,7 @@ class RowTable:
         position[numbers] = np.arange(len(numbers))
         units = Units.of_holes(table, position, rows.categories)
         if movable is not None:
-            units = Units.of_movable(movable, position)
+            units = Units.of_movable(movable, moves, position)
             units = units.some(units.row >= 0)
         complete, complete_weight = _with_l1_part(problem, table.center[plain], plain_weight)
         incomplete = table.center[numbers]

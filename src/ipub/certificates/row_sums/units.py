@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.around_filling.units import MovableRows
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels
+from ipub.data.movable_units import BudgetMoves, MovableRows
 from ipub.engine.completions import WholeTable
 from ipub.rounding import Array
 
@@ -65,7 +65,10 @@ class Units:
         categories : tuple of Levels
         """
         number = np.arange(len(position))
-        cells, missing = position[np.repeat(number, table.cell_counts)], position[np.repeat(number, table.missing_counts)]
+        cells, missing = (
+            position[np.repeat(number, table.cell_counts)],
+            position[np.repeat(number, table.missing_counts)],
+        )
         kept, known = cells >= 0, missing >= 0
         radii, kinds = table.cell_radii[kept], table.categories[known]
         n, m = len(radii), len(kinds)
@@ -81,8 +84,8 @@ class Units:
         )._in_order()
 
     @classmethod
-    def of_movable(cls, movable: MovableRows, position: Indices) -> Units:
-        """Return what may differ from a filled-in table, in groups that have a budget each."""
+    def of_movable(cls, movable: MovableRows, moves: BudgetMoves, position: Indices) -> Units:
+        """Return what may differ from a filled-in table, in groups that have a budget each; without a limit: free."""
         is_number, first = movable.is_number, movable.option_starts
         options = movable.option_columns, movable.option_amounts
         lower, upper = np.zeros(movable.n_units), np.zeros(movable.n_units)
@@ -95,12 +98,14 @@ class Units:
             filled = int(options[0][own][0, 1])
             columns = tuple(sorted({filled, *options[0][own][:, 0].tolist()}))
             category[unit], base[unit] = levels.setdefault(columns, len(levels)), columns.index(filled)
+        sizes = np.bincount(movable.unit_group, minlength=len(moves.counts))
+        is_free = np.array([moves.count(group) >= size for group, size in enumerate(sizes)])[movable.unit_group]
         return cls(
             position[movable.rows[movable.unit_row]],
             np.where(is_number, options[0][first, 0], 0),
             category,
             base,
-            movable.unit_group,
+            np.where(is_free, FREE, movable.unit_group),
             np.where(is_number, lower, 0.0),
             np.where(is_number, upper, 0.0),
             tuple(np.array(each, dtype=np.intp) for each in levels),

@@ -98,7 +98,11 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
                 if label_group >= 0:
                     in_groups[label_group] = label
                 for part in parts:
-                    low, high, levels = units.lower[own].copy(), units.upper[own].copy(), np.full(end - first, ANY_LEVEL)
+                    low, high, levels = (
+                        units.lower[own].copy(),
+                        units.upper[own].copy(),
+                        np.full(end - first, ANY_LEVEL),
+                    )
                     for k, chosen in part.items():
                         if isinstance(chosen, tuple):
                             low[k], high[k] = chosen

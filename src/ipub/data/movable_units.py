@@ -1,4 +1,4 @@
-"""Units that may differ from a filled-in table: holes and wrong observed cells, each with its options (section 14)."""
+"""Units that may differ from a filled-in table: holes and wrong observed cells, each with its options."""
 
 from __future__ import annotations
 
@@ -10,20 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.data.interval_matrix import Indices
-from ipub.engine.ops import sum_by_index
-from ipub.rounding import EPS, Array, up
+from ipub.rounding import Array
 
 HOLES, WRONG_CELLS = 0, 1
 """The two groups of units, each with a budget of its own."""
 
 
-class RowSlots(NamedTuple):
-    """The units of one group, row by row."""
+@dataclass(frozen=True)
+class BudgetMoves:
+    """At most ``counts[g]`` units of each group g differ from the filled-in table, anywhere among their options.
 
-    units: Indices
-    """The units of the group."""
-    slots: Indices
-    """Shape (n_rows, most units of a row): positions in `units`, and ``len(units)`` where a row has no more."""
+    A count of at least the number of units is no limit: the worst case of that group.
+
+    Examples
+    --------
+    >>> BudgetMoves((5,)).count(1)
+    0
+    """
+
+    counts: tuple[int, ...]
+
+    def count(self, group: int) -> int:
+        """Return the budget of a group."""
+        return int(self.counts[group]) if group < len(self.counts) else 0
 
 
 @dataclass(frozen=True)
@@ -46,8 +55,6 @@ class MovableRows:
         For each option its unit, never decreasing; every unit has one.
     option_columns, option_amounts : arrays of shape (n_options, 2)
         The two columns that an option changes, and by how much; the second amount of a number is 0.
-    is_generator : array of shape (n_options,)
-        False for an option that is a negative multiple, of length at most 1, of another option of its unit.
     """
 
     rows: Indices
@@ -56,7 +63,6 @@ class MovableRows:
     option_unit: Indices
     option_columns: Indices
     option_amounts: Array
-    is_generator: NDArray[np.bool_]
 
     @classmethod
     def of_numbers(cls, rows: Indices, columns: Indices, below: Array, above: Array, group: int = HOLES) -> MovableRows:
@@ -73,14 +79,12 @@ class MovableRows:
         rows, columns, below, above = rows[moves], columns[moves], below[moves], above[moves]
         units = np.arange(len(rows))
         amounts = np.concatenate([-below, above])
-        longest = np.concatenate([below > above, above >= below])
         table = _Options(
             rows,
             np.full(len(rows), group),
             np.tile(units, 2),
             np.column_stack([np.tile(columns, 2), np.tile(columns, 2)]),
             np.column_stack([amounts, np.zeros_like(amounts)]),
-            longest,
         )
         return _assembled([table])
 
@@ -103,8 +107,7 @@ class MovableRows:
         units = np.repeat(np.arange(len(rows)), [len(levels) for levels in others])
         columns = np.column_stack([np.concatenate([*others, np.zeros(0)]).astype(np.intp), filled[units]])
         amounts = np.tile([1.0, -1.0], (len(units), 1))
-        everything = np.ones(len(units), dtype=bool)
-        return _assembled([_Options(rows, np.full(len(rows), group), units, columns, amounts, everything)])
+        return _assembled([_Options(rows, np.full(len(rows), group), units, columns, amounts)])
 
     def joined_to(self, other: MovableRows) -> MovableRows:
         """Return the units of both."""
@@ -112,9 +115,7 @@ class MovableRows:
 
     def _as_options(self) -> _Options:
         rows = self.rows[self.unit_row]
-        return _Options(
-            rows, self.unit_group, self.option_unit, self.option_columns, self.option_amounts, self.is_generator
-        )
+        return _Options(rows, self.unit_group, self.option_unit, self.option_columns, self.option_amounts)
 
     @property
     def n_units(self) -> int:
@@ -137,49 +138,16 @@ class MovableRows:
         return np.searchsorted(self.option_unit, np.arange(self.n_units)).astype(np.intp)
 
     @cached_property
-    def generators(self) -> Indices:
-        """The options that are no multiples of another of their unit."""
-        return np.flatnonzero(self.is_generator)
-
-    @cached_property
     def is_number(self) -> NDArray[np.bool_]:
         """Whether a unit is a number: all its options change the same column."""
-        return np.asarray(sum_by_index(self.option_unit, np.abs(self.option_amounts[:, 1]), self.n_units) == 0.0)
-
-    @cached_property
-    def option_size(self) -> Array:
-        """Sum of the absolute amounts of each option, rounded up."""
-        return up(np.abs(self.option_amounts).sum(axis=1))
-
-    @cached_property
-    def groups(self) -> tuple[RowSlots, ...]:
-        """The units of each group, row by row."""
-        return tuple(self._slots(np.flatnonzero(self.unit_group == group)) for group in (HOLES, WRONG_CELLS))
-
-    def _slots(self, units: Indices) -> RowSlots:
-        row = self.unit_row[units]
-        counts = np.bincount(row, minlength=len(self.rows))
-        slots = np.full((len(self.rows), int(counts.max(initial=0))), len(units), dtype=np.intp)
-        starts = np.cumsum(counts) - counts
-        slots[row, np.arange(len(units)) - starts[row]] = np.arange(len(units))
-        return RowSlots(units, slots)
+        return np.bincount(self.option_unit, np.abs(self.option_amounts[:, 1]), minlength=self.n_units) == 0.0
 
     def changes(self, U: Array) -> Array:
-        """Return ``delta_o.u`` for each row u of U and each option: off by at most ``2 EPS size_o max |u_j|`` (F2)."""
+        """Return what each option adds to the product of its row with u, for each row u of U."""
         first, second = self.option_columns.T
         return np.asarray(
             U[..., first] * self.option_amounts[:, 0] + U[..., second] * self.option_amounts[:, 1], dtype=float
         )
-
-    def changes_within(self, limits: Array) -> Array:
-        """Bound ``|delta_o.v|`` for each option where ``|v_j| <= limits_j``."""
-        return up(self.changes_of_sizes(limits) * (1.0 + 4.0 * EPS))
-
-    def changes_of_sizes(self, limits: Array) -> Array:
-        """Return ``sum_j |delta_oj| limits_j``."""
-        first, second = self.option_columns.T
-        size = np.abs(self.option_amounts)
-        return np.asarray(limits[..., first] * size[:, 0] + limits[..., second] * size[:, 1], dtype=float)
 
     def greatest(self, values: Array) -> Array:
         """Return for each unit the greatest of its options' values, along the last axis."""
@@ -198,16 +166,15 @@ class _Options(NamedTuple):
     option_unit: Indices
     columns: Indices
     amounts: Array
-    is_generator: NDArray[np.bool_]
 
 
 def _assembled(tables: list[_Options]) -> MovableRows:
     """Put units into the order of their rows, and options into that of their units; options that move nothing go."""
     starts = np.cumsum([0, *(len(table.row) for table in tables)])
     unit = np.concatenate([table.option_unit + start for table, start in zip(tables, starts, strict=False)])
-    row, group, _, columns, amounts, is_generator = (np.concatenate(field) for field in zip(*tables, strict=True))
+    row, group, _, columns, amounts = (np.concatenate(field) for field in zip(*tables, strict=True))
     kept = (amounts != 0.0).any(axis=1)
-    unit, columns, amounts, is_generator = unit[kept], columns[kept], amounts[kept], is_generator[kept]
+    unit, columns, amounts = unit[kept], columns[kept], amounts[kept]
     used = np.unique(unit)
     order = used[np.lexsort((used, row[used]))]
     place = np.empty(len(row), dtype=np.intp)
@@ -221,5 +188,4 @@ def _assembled(tables: list[_Options]) -> MovableRows:
         place[unit][by_unit],
         columns[by_unit].astype(np.intp),
         amounts[by_unit],
-        is_generator[by_unit],
     )
