@@ -44,5 +44,5 @@ def extension(name: str, *sources: str) -> Extension:
 
 setup(
     cmdclass={"build_ext": BuildLoops},
-    ext_modules=[extension("kernels", "outward.c"), extension("row_sum_loops", "row_sum_kernel.c")],
+    ext_modules=[extension("kernels", "outward.c", "row_sums.c"), extension("row_sum_loops", "row_sum_kernel.c")],
 )

@@ -11,7 +11,7 @@ from benchmarks.lines import Lines, Screen
 from benchmarks.real_data import load, with_holes
 from benchmarks.timing import medians
 from ipub import BoundedClassifier, penalty_path
-from ipub.penalty_path import PenaltyPath
+from ipub.penalty_paths import PenaltyPath
 from ipub.rounding import Array
 
 SHARE, LEVEL = 0.01, 0.5

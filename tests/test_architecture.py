@@ -34,7 +34,7 @@ LAYERS = [
     {"training"},
     {"flips", "column_effects", "prediction_status"},
     {"estimators"},
-    {"sklearn_models", "penalty_path", "alpha_choice"},
+    {"sklearn_models", "penalty_paths", "alpha_choice"},
     {"imputation_check"},
     {"io", "plots", "datasets"},
     {"experiments", "app"},
@@ -340,9 +340,50 @@ def test_the_package_fits_and_bounds_without_optional_packages(blocked):
     run_python(BLOCKER.format(blocked=blocked))
 
 
-def test_importing_the_package_loads_neither_the_command_line_nor_plots():
-    loaded = "import sys, ipub; assert not {'ipub.app.cli', 'ipub.plots', 'matplotlib', 'typer'} & set(sys.modules)"
-    run_python(loaded)
+def test_importing_the_package_loads_nothing_else():
+    run_python("import sys, ipub; assert not {'numpy', 'sklearn', 'ipub.errors'} & set(sys.modules)")
+
+
+NOT_FOR_A_FIT = {
+    "matplotlib",
+    "typer",
+    "dask",
+    "sklearn.linear_model",
+    "sklearn.neighbors",
+    "ipub.app.cli",
+    "ipub.attained",
+    "ipub.certificates.stored",
+    "ipub.certificates.tilted.search",
+    "ipub.data.quantile_regression",
+    "ipub.flips",
+    "ipub.imputing",
+    "ipub.plots",
+    "ipub.reading.long_table",
+    "ipub.sklearn_models",
+}
+
+
+def test_fitting_a_model_loads_only_what_it_uses():
+    run_python(
+        "import sys\nfrom ipub import BoundedClassifier\n"
+        "BoundedClassifier().fit([[0.0], [1.0], [float('nan')], [3.0]], [0, 1, 0, 1]).predict_proba_bounds([[1.0]])\n"
+        f"assert not {NOT_FOR_A_FIT!r} & set(sys.modules), {NOT_FOR_A_FIT!r} & set(sys.modules)"
+    )
+
+
+def test_checkers_of_types_see_the_names_that_are_imported_when_they_are_asked_for():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    seen = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("ipub.")
+        for alias in node.names
+    }
+    assert {*seen, "__version__"} == set(ipub.__all__) <= set(dir(ipub))
+    for name, module in seen.items():
+        assert getattr(ipub, name) is getattr(importlib.import_module(module), name)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ipub.nothing  # noqa: B018
 
 
 @pytest.mark.parametrize("name", ["ipub.app.cli", "ipub.io.tables", "ipub.io.modelfile", "ipub.datasets", "ipub.plots"])

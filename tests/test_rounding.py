@@ -6,9 +6,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from ipub import rounding
+from ipub.compiled import loops
 from ipub.rounding import EPS, LARGEST, UNDERFLOW, dot_bounds, down, norm_upper, sum_error, sum_upper, up
 
 VALUES = np.array([0.0, -0.0, 1.0, -1.0, 1e-320, -1e-320, 1e150, -1e150, math.pi, 2.0**-1022])
+
+
+@pytest.fixture(autouse=True, params=[loops, lambda: None], ids=["loops", "numpy"])
+def _with_loops_and_without(request, monkeypatch):
+    monkeypatch.setattr(rounding, "loops", request.param)
 
 
 def test_up_and_down_reach_the_neighbouring_floats_and_at_most_the_next_but_one():
@@ -67,6 +74,8 @@ def test_sum_upper_bounds_a_sum_from_above_and_closely():
     bound = sum_upper(float(terms.sum()), len(terms))
     assert Fraction(float(bound)) >= exact
     assert bound <= float(exact) * (1.0 + 2 * (len(terms) + 2) * EPS)
+    total = np.array([0.0, 1.0, 1e100])
+    assert (sum_upper(total, 7) > total + sum_error(total, 7)).all()
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e140])

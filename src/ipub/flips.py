@@ -20,7 +20,8 @@ from ipub.errors import IpubError
 from ipub.progress import progress
 from ipub.rounding import Array
 from ipub.solvers import solve
-from ipub.training import Training, movable_holes
+from ipub.training import Training
+from ipub.training.movable import movable_holes
 
 KINDS = ("holes", "wrong_cells", "labels")
 

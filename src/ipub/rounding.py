@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.compiled import loops_of
+from ipub.compiled import loops
 
 Array = NDArray[np.float64]
 T = TypeVar("T", float, Array)
@@ -31,6 +31,8 @@ UNDERFLOW = 1e-160
 
 ELEMENTARY_ULPS = 4
 """Assumed accuracy of exp, log and log1p in units of EPS (F4); tests compare with ball arithmetic."""
+
+_FLOAT = np.dtype(np.float64)
 
 LARGEST = 1e150
 """Larger inputs are refused: their squares would overflow (F3)."""
@@ -57,30 +59,16 @@ def check_arithmetic(like: Any = None) -> None:
         )
 
 
-class _InLoops:
-    """The loops that round arrays, once `round_in_loops` was called and if they exist."""
-
-    loops: Any = None
-
-
-def round_in_loops() -> None:
-    """Let the functions below run in compiled loops from now on, where these exist: the same bits in less time."""
-    if _InLoops.loops is None:
-        _InLoops.loops = loops_of("ipub.compiled.outward")
-
-
 def _in_one_loop(name: str, values: Any, *args: float) -> Any:
-    """Return what the loop of this name makes of an array; None where there is no loop, or none for such an array."""
-    # Arrays of one kind alone, or the loops would be compiled once more.
-    if (
-        _InLoops.loops is None
-        or type(values) is not np.ndarray
-        or values.dtype != np.float64
-        or not values.flags.carray
-    ):
+    """Return what the loop of this name makes of an array; None where there is no loop, or none for such an array.
+
+    Loops have the same bits as NumPy, which passes over an array once for each operation.
+    """
+    kernels = loops()
+    if kernels is None or type(values) is not np.ndarray or values.dtype is not _FLOAT or not values.flags.c_contiguous:
         return None
-    found = np.empty_like(values)
-    getattr(_InLoops.loops, name)(values.reshape(-1), EPS, TINY, *args, found.reshape(-1))
+    found = np.empty(values.shape)
+    getattr(kernels, name)(values.ravel(), EPS, TINY, *args, found.ravel())
     return found
 
 

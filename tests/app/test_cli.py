@@ -11,8 +11,12 @@ from typer.testing import CliRunner
 
 import ipub
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.app import cli, demo
+from ipub.app import cli, demo, options
+from ipub.certificates import CERTIFICATES
+from ipub.experiments import SOURCES
 from ipub.io.modelfile import load, save
+from ipub.losses import LOSSES
+from ipub.uncertainty.budget import FILLINGS
 
 runner = CliRunner()
 
@@ -441,6 +445,19 @@ def test_the_real_program_in_a_plain_pipe(train):
     assert failed.returncode == 2
     assert failed.stdout == ""
     assert failed.stderr == "Error: none.csv: No such file or directory.\n"
+
+
+def test_help_lists_what_the_library_knows():
+    assert tuple(LOSSES) == options.LOSS_NAMES
+    assert tuple(CERTIFICATES) == options.CERTIFICATE_NAMES
+    assert options.FILLING_NAMES == FILLINGS
+    assert tuple(SOURCES) == options.DATASET_NAMES
+
+
+def test_help_loads_no_library():
+    code = "import sys\nfrom ipub.app.cli import app\napp(['fit', '--help'], standalone_mode=False)\n"
+    code += "assert not {'numpy', 'pyarrow', 'sklearn'} & set(sys.modules)"
+    assert "--target" in subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
 def test_the_module_is_a_program_too():

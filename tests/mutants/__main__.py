@@ -19,7 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mutants.catalogue import MUTANTS
-from mutants.copies import FAILED, PASSED, ROOT, copy_source, run_tests
+from mutants.copies import (
+    FAILED,
+    PASSED,
+    ROOT,
+    CannotBuildError,
+    build_loops,
+    copy_built_source,
+    copy_source,
+    run_tests,
+)
 from mutants.entry import Mutant, StaleMutantError
 
 MOST_SECONDS = 1800
@@ -42,9 +51,13 @@ def try_mutant(mutant: Mutant) -> Outcome:
     """Run the tests of one mutant on a copy of the source that has it."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
-        mutant.apply(copy_source(Path(name)))
         try:
+            mutant.apply((copy_built_source if mutant.is_compiled else copy_source)(Path(name)))
+            if mutant.is_compiled:
+                build_loops(Path(name))
             status, output = run_tests(Path(name) / "src", mutant.tests, timeout=MOST_SECONDS)
+        except CannotBuildError as error:
+            return Outcome(mutant, "", str(error), time.perf_counter() - start)
         except TimeoutError:
             return Outcome(mutant, "", f"The tests did not end within {MOST_SECONDS} s.", time.perf_counter() - start)
     found = re.search(r"^(?:FAILED|ERROR) (\S+)", output, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Mutants of compiled loops."""
+"""Mutants of loops in C."""
 
 from __future__ import annotations
 
@@ -8,46 +8,59 @@ TESTS = "test_compiled.py::test_"
 ROUNDING = (f"{TESTS}rounding_in_loops_has_the_bits_of_numpy",)
 GRAMS = (f"{TESTS}weighted_grams_are_within_the_roundings_of_a_sum",)
 SUMS = (f"{TESTS}weighted_sums_are_those_of_numpy",)
-OUTWARD, ROWS = "compiled/outward.py", "compiled/row_sums.py"
+OUTWARD, ROWS, TILE = "compiled/outward.c", "compiled/row_sums.c", "compiled/add_tile.h"
 
 MUTANTS = (
     Mutant(
         "a compiled step of half a unit",
         OUTWARD,
-        "found[i] = values[i] + (abs(values[i]) * eps + tiny)",
-        "found[i] = values[i] + (abs(values[i]) * 0.5 * eps + tiny)",
+        "return value + (fabs(value) * eps + tiny);",
+        "return value + (fabs(value) * 0.5 * eps + tiny);",
         ROUNDING,
     ),
     Mutant(
         "compiled down goes up",
         OUTWARD,
-        "found[i] = values[i] - (abs(values[i]) * eps + tiny)",
-        "found[i] = values[i] + (abs(values[i]) * eps + tiny) + 0.0",
+        "found[i] = values[i] - (fabs(values[i]) * eps + tiny);",
+        "found[i] = values[i] + (fabs(values[i]) * eps + tiny);",
         ROUNDING,
     ),
     Mutant(
         "a compiled sum without its error",
         OUTWARD,
-        "        total = values[i] + error\n",
-        "        total = values[i]\n",
+        "rounded_up(values[i] + error, eps, tiny)",
+        "rounded_up(values[i] + 0.0 * error, eps, tiny)",
         ROUNDING,
     ),
     Mutant(
         "a Gram matrix without the last rows",
         ROWS,
-        "stop = min(start + AT_ONCE, starts[g + 1])",
-        "stop = min(start + AT_ONCE, starts[g + 1] - 1)",
+        "n = end - start < AT_ONCE ? end - start : AT_ONCE;",
+        "n = end - start < AT_ONCE ? end - start - 1 : AT_ONCE;",
         GRAMS,
     ),
-    Mutant("a Gram matrix that keeps the group before", ROWS, "        gram[:] = 0.0\n", "", GRAMS),
-    Mutant("values are never squared", ROWS, "scaled if is_squared else columns", "columns", GRAMS),
+    Mutant(
+        "a Gram matrix that keeps the group before",
+        ROWS,
+        "        memset(grams, 0, (size_t)n_values * square * sizeof(double));\n",
+        "",
+        GRAMS,
+    ),
+    Mutant("values are never squared", ROWS, "is_squared ? scaled : columns", "columns", GRAMS),
     Mutant(
         "the products of the first tile alone",
         ROWS,
-        "for k in range(j, wide, TILE):",
-        "for k in range(j, TILE):",
+        "for (ptrdiff_t k = j; k < wide; k += TILE)",
+        "for (ptrdiff_t k = j; k < TILE; k += TILE)",
         GRAMS,
     ),
-    Mutant("one of sixteen products twice", ROWS, "        s13 += x1 * y3\n", "        s13 += 2.0 * x1 * y3\n", GRAMS),
+    Mutant(
+        "the last rows taken for the first",
+        ROWS,
+        "i < n ? rows[which[i] * d + j] : 0.0",
+        "rows[which[0] * d + j]",
+        GRAMS,
+    ),
+    Mutant("one of sixteen products twice", TILE, "s13 += x1 * y3;", "s13 += 2.0 * x1 * y3;", GRAMS),
     Mutant("sums with the first factor alone", ROWS, "(row[j] * a) * b", "row[j] * a", SUMS),
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import traceback
 from pathlib import Path
+from threading import Lock
 
 ROOT = Path(__file__).parents[2]
 PASSED, FAILED, WRONG_SOURCE = 0, 1, 99
@@ -21,6 +23,42 @@ def copy_source(folder: Path) -> Path:
     """Copy the source into a folder; return the package there."""
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     return folder / "src" / "ipub"
+
+
+class CannotBuildError(Exception):
+    """The loops in C cannot be compiled."""
+
+
+class _Built:
+    """The unchanged source with its loops compiled, of which copies are made: each compiles only what it changes."""
+
+    lock = Lock()
+    folder: tempfile.TemporaryDirectory[str] | None = None
+
+
+def copy_built_source(folder: Path) -> Path:
+    """Copy the source, and what is needed to compile its loops, into a folder; return the package there."""
+    with _Built.lock:
+        if _Built.folder is None:
+            built = tempfile.TemporaryDirectory(prefix="built-")
+            copy_source(Path(built.name))
+            for name in ("pyproject.toml", "README.md", "LICENSE"):
+                shutil.copy2(ROOT / name, built.name)
+            # An optional extension that cannot be compiled would be left out without an error.
+            setup = (ROOT / "setup.py").read_text(encoding="utf-8").replace("optional=True", "optional=False")
+            (Path(built.name) / "setup.py").write_text(setup, encoding="utf-8")
+            build_loops(Path(built.name))
+            _Built.folder = built
+    shutil.copytree(_Built.folder.name, folder, dirs_exist_ok=True)
+    return folder / "src" / "ipub"
+
+
+def build_loops(folder: Path) -> None:
+    """Compile the loops of a copy, where they have changed; raise `CannotBuildError` if that fails."""
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CannotBuildError(done.stdout + done.stderr)
 
 
 def run_tests(source: Path, tests: tuple[str, ...], *options: str, timeout: int | None = None) -> tuple[int, str]:

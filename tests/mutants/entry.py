@@ -35,6 +35,11 @@ class Mutant:
     tests: tuple[str, ...]
     equivalent: str = ""
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the source has to be compiled."""
+        return Path(self.where).suffix in (".c", ".h", ".pyx")
+
     def file(self, package: Path) -> Path:
         """Return the file of a package that holds the old source; raise `StaleMutantError` if it is not there once."""
         place = package / self.where

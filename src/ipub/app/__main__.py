@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 NEEDED = ("typer", "rich", "pyarrow")
 """What the command line needs beside the library: the extra ``cli``."""
@@ -10,14 +11,20 @@ NEEDED = ("typer", "rich", "pyarrow")
 
 def main() -> None:
     """Run the command line; without its packages, end with one sentence that names the extra."""
-    try:
-        from ipub.app.cli import app
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in NEEDED:
-            raise
-        print(f'Error: the command line needs {error.name}: pip install "ipub[cli]"', file=sys.stderr)
-        sys.exit(2)
+    for name in NEEDED:
+        if not _is_installed(name):
+            print(f'Error: the command line needs {name}: pip install "ipub[cli]"', file=sys.stderr)
+            sys.exit(2)
+    from ipub.app.cli import app
+
     app()
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:
+        return False
 
 
 if __name__ == "__main__":

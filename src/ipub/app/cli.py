@@ -1,4 +1,7 @@
-"""The command line: reads files, calls the library, prints. No mathematics here."""
+"""The command line: reads files, calls the library, prints. No mathematics here.
+
+Each command imports what it needs when it runs, so that help comes at once.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,17 @@ import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_args
 
-import pyarrow as pa
 import typer
 import typer.core
 
 import ipub
-from ipub.alpha_choice import AlphaChoice, pick_alpha
-from ipub.app.advice import Fit, SameCommand
-from ipub.app.choices import check_choice, choose_loss, choose_uncertainty
-from ipub.app.demo import show_demo
-from ipub.app.fit_report import say_what_is_kept, show_holes, show_training
 from ipub.app.options import (
+    CERTIFICATE_NAMES,
+    DATASET_NAMES,
+    FILLING_NAMES,
+    LOSS_NAMES,
     BudgetOption,
     DrawRadius,
     ImputerName,
@@ -27,22 +28,14 @@ from ipub.app.options import (
     WrongBy,
     WrongCells,
 )
-from ipub.app.predictions import PredictedTable, cell_of, say_promise
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
-from ipub.app.training_tables import TrainingTable, feature_names, in_memory, open_training_table
-from ipub.certificates import CERTIFICATES, keeps_training_rows
-from ipub.data.holes import Rule
-from ipub.estimators import BoundedClassifier, BoundedRegressor
-from ipub.experiments import SOURCES, reproduce
-from ipub.imputation_check import ImputationReport, imputation_report
-from ipub.io import tables
-from ipub.io.atomic import check_folder
-from ipub.io.long_tables import open_table
-from ipub.io.modelfile import load_with_metadata, save
-from ipub.io.tables import TableError
-from ipub.losses import LOSSES, loss_parameters
-from ipub.uncertainty import Draws
-from ipub.uncertainty.budget import FILLINGS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ipub.alpha_choice import AlphaChoice
+    from ipub.app.training_tables import TrainingTable
+    from ipub.imputation_check import ImputationReport
 
 SHOWN_ROWS = 20
 """Rows that `predict` prints, at most."""
@@ -103,7 +96,7 @@ def fit(
     ],
     target: Annotated[str, typer.Option(help="Column to predict.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path("model.ipub"),
-    loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSSES)}.")] = "auto",
+    loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSS_NAMES)}.")] = "auto",
     alpha: Annotated[
         float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")
     ] = None,
@@ -118,7 +111,7 @@ def fit(
         typer.Option("--keep-training-rows", help="Keep training rows in the model file; bounds are narrower."),
     ] = False,
     certificate: Annotated[
-        str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATES)}; none trains only.")
+        str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATE_NAMES)}; none trains only.")
     ] = "tight",
     intervals: Annotated[
         str,
@@ -142,13 +135,25 @@ def fit(
     Bounds hold for every filling of the missing cells; with --budget or --wrong-cells for tables that differ from a
     filled-in one in few cells; with --draws with a probability. What is said of them is printed.
     """
+    from ipub.app.advice import Fit, SameCommand
+    from ipub.app.choices import check_choice, choose_loss, choose_uncertainty
+    from ipub.app.fit_report import say_what_is_kept, show_holes, show_training
+    from ipub.app.training_tables import open_training_table
+    from ipub.certificates import keeps_training_rows
+    from ipub.data.holes import Rule
+    from ipub.estimators import BoundedClassifier, BoundedRegressor
+    from ipub.io.atomic import check_folder
+    from ipub.io.modelfile import save
+    from ipub.io.tables import check_not_overwritten
+    from ipub.losses import LOSSES, loss_parameters
+
     uncertainty = choose_uncertainty(budget, wrong_cells, wrong_by, draws, imputer, draw_radius)
-    check_choice("--loss", loss, ["auto", *LOSSES])
-    check_choice("--certificate", certificate, [*CERTIFICATES, "none"])
+    check_choice("--loss", loss, ["auto", *LOSS_NAMES])
+    check_choice("--certificate", certificate, [*CERTIFICATE_NAMES, "none"])
     check_choice("--intervals", intervals, list(get_args(Rule)))
     check_choice("--scale", scale, ["none", "standard", "minmax"])
     check_folder(output)
-    tables.check_not_overwritten(output, train, ranges)
+    check_not_overwritten(output, train, ranges)
     with open_training_table(train, target, drop or []) as table:
         loss, reason = choose_loss(loss, table.values, target)
         task = LOSSES[loss].task
@@ -181,6 +186,8 @@ def fit(
 
 
 def _pick_alpha(estimator: Any, table: TrainingTable) -> AlphaChoice:
+    from ipub.alpha_choice import pick_alpha
+
     choice = pick_alpha(estimator, table.X, table.y)
     if not table.is_streamed:
         return choice
@@ -191,6 +198,8 @@ def _intervals(X: pa.Table, intervals: str, ranges: Path | None) -> Any:
     """Return the parameter `intervals` of the estimators: a rule, or a rule or range for each column of numbers."""
     if ranges is None:
         return intervals
+    from ipub.io import tables
+
     numbers = tables.numbers_of(X).column_names
     return {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, X.column_names, numbers)}
 
@@ -214,13 +223,20 @@ def predict(
     within the promise changes the class; with more than two classes also possible, those that some may give.
     Regression has no classes, hence no column certain.
     """
+    import pyarrow as pa
+
+    from ipub.app.predictions import PredictedTable, say_promise
+    from ipub.io import tables
+    from ipub.io.long_tables import open_table
+    from ipub.io.modelfile import load_with_metadata
+
     if output is not None:
         tables.check_table_path(output)
         tables.check_not_overwritten(output, model, test)
     estimator, metadata, has_rows = load_with_metadata(model)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
-        raise TableError(f"{model} was fitted without column names: fit it with `ipub fit`, or on a DataFrame.")
+        raise tables.TableError(f"{model} was fitted without column names: fit it with `ipub fit`, or on a DataFrame.")
     encoder = estimator.encoder_
     categories = [] if encoder is None else [name for name in names if name not in encoder.names_of_numbers]
     with open_table(test, categories, verbose=int(err.is_terminal)) as table:
@@ -252,6 +268,8 @@ def predict(
 
 
 def _show_predictions(columns: dict[str, Any], quantity: str, n_rows: int) -> None:
+    from ipub.app.predictions import cell_of
+
     table = new_table("row", *columns)
     for i in range(min(len(columns["prediction"]), SHOWN_ROWS)):
         table.add_row(str(i + 1), *(cell_of(columns[name][i].as_py(), OUTWARD.get(name)) for name in columns))
@@ -269,7 +287,7 @@ def check(
     test: Annotated[
         Path | None, typer.Option(help="Table whose rows are looked at; else training rows without missing cells.")
     ] = None,
-    imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLINGS)}.")] = "mean",
+    imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLING_NAMES)}.")] = "mean",
     alpha: Annotated[
         float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")
     ] = None,
@@ -279,7 +297,16 @@ def check(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
     """Check whether predictions are safe with an imputation: under any filling, under budgets, under draws."""
-    check_choice("--imputer", imputer, list(FILLINGS))
+    from ipub.alpha_choice import pick_alpha
+    from ipub.app.choices import check_choice, choose_loss
+    from ipub.app.training_tables import feature_names, in_memory
+    from ipub.estimators import BoundedClassifier, BoundedRegressor
+    from ipub.imputation_check import imputation_report
+    from ipub.io import tables
+    from ipub.losses import LOSSES
+    from ipub.uncertainty import Draws
+
+    check_choice("--imputer", imputer, list(FILLING_NAMES))
     check_choice("--scale", scale, ["none", "standard", "minmax"])
     whole = tables.read_table(train)
     read = in_memory(whole, feature_names(whole.column_names, train, target, drop or []), train, target)
@@ -311,6 +338,8 @@ def check(
 
 
 def _show_report(report: ImputationReport) -> None:
+    from ipub.app.predictions import cell_of
+
     report = replace(report, rows=report.rows + 1)  # the screen counts rows from 1
     columns = report.columns()
     table = new_table(*columns, left=["promise"])
@@ -331,13 +360,15 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Which rows are kept for the test.")] = 0,
 ) -> None:
     """Show on real data which predictions the missing cells of a training table can change."""
+    from ipub.app.demo import show_demo
+
     show_demo(output, alpha, seed)
 
 
 @app.command("reproduce")
 def reproduce_command(
     dataset: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(SOURCES)}; may be repeated. All if left out.")
+        list[str] | None, typer.Option(help=f"{', '.join(DATASET_NAMES)}; may be repeated. All if left out.")
     ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder with the data sets; what is not in it is downloaded.")
@@ -357,6 +388,8 @@ def reproduce_command(
 
     It can be interrupted: the same command continues where it stopped.
     """
+    from ipub.experiments import reproduce
+
     folder = output or Path("reproduction-quick" if quick else "reproduction")
     page = reproduce(dataset or [], data_dir, folder, quick=quick)
     say(f"Written to {page}", "bold")

@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ipub.errors import WithMessage, Wording
-from ipub.io.tables import toml_key
 
 OUTWARD = {"lower": decimal.ROUND_FLOOR, "upper": decimal.ROUND_CEILING}
 """How a bound is rounded for the screen, so that what is printed is a bound as well."""
@@ -32,6 +31,8 @@ class CommandLineWording(Wording):
 
     def give_range(self, column: Any) -> str:
         """Say how to give the range of a column's missing values."""
+        from ipub.io.tables import toml_key
+
         return f"a line {'column' if column is None else toml_key(str(column))} = [low, high] in a file for --ranges"
 
     def drop_column(self, column: Any) -> str:

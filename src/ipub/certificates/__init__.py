@@ -24,7 +24,6 @@ from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
 from ipub.certificates.sphere import sphere
 from ipub.certificates.sphere import unsupported_reason as no_sphere
-from ipub.certificates.stored import PARTS
 from ipub.certificates.test_rows import MOST_TRIED, bounds_of_uncertain_rows
 from ipub.certificates.tight import tight
 
@@ -44,7 +43,6 @@ __all__ = [
     "CERTIFICATES",
     "EFFORT",
     "MOST_TRIED",
-    "PARTS",
     "AnotherDraw",
     "Certificate",
     "DrawBounds",

@@ -26,8 +26,6 @@ from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.incomplete_rows import IncompleteRows
 from ipub.certificates.slope.linearize import Linearization, linearize
 from ipub.certificates.tight import tight
-from ipub.certificates.tilted.search import TiltedSearch
-from ipub.certificates.tilted.search import unsupported_reason as no_tilts
 from ipub.engine import Block, Rows, View
 from ipub.engine.completions import PositionLayout
 from ipub.linalg import EnclosedInverse, root_form_upper
@@ -81,7 +79,11 @@ def no_trends(problem: Problem) -> str:
 
 def has_tilts(problem: Problem) -> bool:
     """Whether tilted half-balls stand in for row sums: where the derivative jumps, and some cell is uncertain."""
-    return not problem.loss.is_smooth and problem.rows.count_uncertain() > 0 and not no_tilts(problem)
+    if problem.loss.is_smooth or not problem.rows.count_uncertain():
+        return False
+    from ipub.certificates.tilted.search import unsupported_reason as no_tilts
+
+    return not no_tilts(problem)
 
 
 def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:
@@ -222,6 +224,8 @@ class PointwiseBounds(RetrainingBounds):
         tilted = None
         for_tilts = effort if searched is None else FOR_TILTS * effort
         if effort > 0.0 and has_tilts(training.problem):
+            from ipub.certificates.tilted.search import TiltedSearch
+
             tilted = TiltedSearch.of(training.problem, training.solution, certificate)
             effort -= for_tilts
             if tilted is not None:

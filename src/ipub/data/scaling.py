@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from ipub.data.interval_matrix import Indices, IntervalMatrix
 from ipub.data.moments import Moments
@@ -84,6 +83,8 @@ class Scaling:
         empty = np.isnan(observed).all(axis=0)
         values = np.vstack([observed, np.where(empty, ranges.T, np.nan)]) if empty.any() else observed
         if how == "standard":
+            from sklearn.preprocessing import StandardScaler
+
             standard = StandardScaler().fit(values)
             return cls._standard(standard.mean_, standard.scale_, unscaled)
         return cls._minmax(values, unscaled)
@@ -107,6 +108,8 @@ class Scaling:
 
     @classmethod
     def _minmax(cls, values: Array, unscaled: NDArray[np.bool_]) -> Scaling:
+        from sklearn.preprocessing import MinMaxScaler
+
         minmax = MinMaxScaler((-1.0, 1.0)).fit(values)
         return cls(
             (("multiply", np.where(unscaled, 1.0, minmax.scale_)), ("add", np.where(unscaled, 0.0, minmax.min_)))

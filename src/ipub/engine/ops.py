@@ -13,20 +13,34 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array
 
-from ipub.compiled import loops_of
+from ipub.compiled import loops
 from ipub.data.interval_matrix import Indices
 from ipub.engine.device import DeviceArray
 from ipub.engine.device.sums import sum_height as height_on_device
 from ipub.engine.sparse_array import SparseArray
-from ipub.parallel import row_slices
+from ipub.parallel import FEW_COLUMNS, row_slices
 from ipub.rounding import Array
 
 GRAM_ROWS = 1024
-"""Rows of one product in `weighted_gram`: few enough for the processor's first-level cache."""
+"""Rows of one product of BLAS in `weighted_gram`: few enough for the processor's first-level cache."""
 
 
 def weighted_gram(rows: Array, values: Array) -> Array:
     """Return ``sum_i values_i x_i x_i^T``; rows whose value is 0 are left out where they are many."""
+    return weighted_grams(rows, values)[0]
+
+
+def weighted_grams(rows: Array, *values: Array) -> list[Array]:
+    """Return `weighted_gram` for each of several values of the rows: in compiled loops, if these exist."""
+    if _loops_for(rows) is None:
+        return [_gram_of_blas(rows, each) for each in values]
+    used = np.flatnonzero(np.any([each != 0.0 for each in values], axis=0))
+    grouped = GroupedRows.of(rows, used, np.array([len(used)]))
+    assert grouped is not None
+    return [grams[0] for grams in grouped.grams([each[used] for each in values])]
+
+
+def _gram_of_blas(rows: Array, values: Array) -> Array:
     if isinstance(rows, DeviceArray):
         return (rows * values[:, None]).T @ rows
     used = np.flatnonzero(values)
@@ -41,30 +55,20 @@ def weighted_gram(rows: Array, values: Array) -> Array:
     return gram
 
 
-def weighted_grams(rows: Array, *values: Array, in_loops: bool) -> list[Array]:
-    """Return `weighted_gram` for each of several values of the rows: with `in_loops` in compiled loops, if these exist.
-
-    Loops add in another order than BLAS. So `in_loops` must depend on the table alone, or the same input would not
-    always have the same bits.
-    """
-    if not in_loops or _loops_for(rows) is None:
-        return [weighted_gram(rows, each) for each in values]
-    used = np.flatnonzero(np.any([each != 0.0 for each in values], axis=0))
-    grouped = GroupedRows.of(rows, used, np.array([len(used)]))
-    assert grouped is not None
-    return [grams[0] for grams in grouped.grams([each[used] for each in values])]
-
-
 def _loops_for(rows: Array) -> ModuleType | None:
-    """Return the loops that add up rows; None without Numba, or if the rows are no array in memory."""
-    return loops_of("ipub.compiled.row_sums") if type(rows) is np.ndarray else None
+    """Return the loops that add up rows; None without them, for many columns, or if the rows are no array in memory.
+
+    With many columns BLAS uses several threads. Loops add in another order than BLAS: which of the two is used depends
+    on the table alone, so that the same input always has the same bits.
+    """
+    return loops() if type(rows) is np.ndarray and rows.shape[1] <= FEW_COLUMNS else None
 
 
 @dataclass(frozen=True)
 class GroupedRows:
     """Some rows of an array in memory, in groups, of which compiled loops make sums."""
 
-    loops: ModuleType
+    kernels: ModuleType
     rows: Array
     which: Indices
     """Numbers of the rows, those of one group after the other."""
@@ -73,25 +77,24 @@ class GroupedRows:
 
     @classmethod
     def of(cls, rows: Array, which: Indices, counts: Indices) -> GroupedRows | None:
-        """Take some rows, so many in each group; None without Numba, or if the rows are no array in memory."""
-        loops = _loops_for(rows)
-        if loops is None:
+        """Take some rows, so many in each group; None where there are no loops for them."""
+        kernels = _loops_for(rows)
+        if kernels is None:
             return None
-        # Arrays of one kind alone, or the loops would be compiled once more.
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
-        return cls(loops, np.require(rows, float, ["C", "W"]), np.require(which, np.intp, ["C", "W"]), starts)
+        return cls(kernels, np.require(rows, float, "C"), np.require(which, np.intp, "C"), starts)
 
     def grams(self, values: Sequence[Array], *, squared: bool = False) -> list[Array]:
         """Return ``sum_i v_i x_i x_i^T`` over each group, or ``v_i^2``, for each of several values v of the rows."""
         d = self.rows.shape[1]
         found = np.empty((len(self.starts) - 1, len(values), d, d))
-        self.loops.weighted_grams(self.rows, self.which, self.starts, np.stack(values), squared, found)
+        self.kernels.weighted_grams(self.rows, self.which, self.starts, np.stack(values), squared, found)
         return list(found.swapaxes(0, 1))
 
     def sums(self, first: Sequence[Array], last: Sequence[Array]) -> list[Array]:
         """Return ``sum_i (x_i a_i) b_i`` over each group, for several pairs of values a and b of the rows."""
         found = np.empty((len(self.starts) - 1, len(first), self.rows.shape[1]))
-        self.loops.weighted_sums(self.rows, self.which, self.starts, np.stack(first), np.stack(last), found)
+        self.kernels.weighted_sums(self.rows, self.which, self.starts, np.stack(first), np.stack(last), found)
         return list(found.swapaxes(0, 1))
 
 

@@ -17,9 +17,7 @@ from ipub.estimators.fitted_state import fitted_parameter
 from ipub.estimators.lazy import lazy_on_dask
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
 from ipub.estimators.outputs import like_input
-from ipub.flips import flip_distance
 from ipub.losses import LOSSES, Loss
-from ipub.prediction_status import prediction_status
 from ipub.reading.sources import labels_to_score
 from ipub.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 
@@ -388,6 +386,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         >>> clf.predict_status([[1.0, 1.0], [0.01, 0.0]])
         array(['certain', 'open'], dtype='<U8')
         """
+        from ipub.prediction_status import prediction_status
+
         return prediction_status(self.training_, self._uncertain_rows(X), self.effort, self.verbose)
 
     def flip_distance(self, X: Any, of: str = "holes") -> Any:
@@ -422,6 +422,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         >>> bool(1 < certified <= found)
         True
         """
+        from ipub.flips import flip_distance
+
         distance = flip_distance(self.training_, self._uncertain_rows(X), of, self.verbose, self.effort)
         return self._output(np.column_stack(distance), X, ["certified", "found"])
 

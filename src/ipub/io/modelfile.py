@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ipub
-from ipub.certificates import PARTS, Certificate, keeps_training_rows
+from ipub.certificates import Certificate, keeps_training_rows
+from ipub.certificates.stored import PARTS
 from ipub.data.categories import TableEncoder
 from ipub.data.conditional_intervals import ConditionalColumn, ConditionalIntervals, IntervalReport
 from ipub.data.scaling import Scaling

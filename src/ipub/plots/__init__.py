@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
 
-    from ipub.penalty_path import PenaltyPath
+    from ipub.penalty_paths import PenaltyPath
 
 CERTAIN = "#0072B2"
 UNCERTAIN = "#E69F00"

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ipub.data.decoded_rows import TextColumn, decode_labels
 from ipub.engine.long_table import LongTable
-from ipub.engine.piece_reader import decode_weight
 from ipub.engine.slices import KEPT_CELLS
 from ipub.errors import IpubError
-from ipub.reading.long_table import check_names, read_long_table
 from ipub.reading.parameters import Parameters
 from ipub.reading.table import Columns
 from ipub.reading.training_data import TrainingData, read_training_data
@@ -107,6 +104,8 @@ def read_source(
                 "it into a DataFrame first."
             )
         if not is_kept(table):
+            from ipub.reading.long_table import read_long_table
+
             return read_long_table(parameters, table, y, sample_weight), X
         X, y, sample_weight = table_in_memory(table, y, sample_weight)
     data = read_training_data(parameters, X, y, sample_weight, X_lower, X_upper, y_lower, y_upper, on_device=on_device)
@@ -120,14 +119,24 @@ def is_kept(table: LongTable) -> bool:
 
 def table_in_memory(table: LongTable, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """Return features, labels and weights of a small table, as `fit` takes them."""
+    from ipub.reading.long_table import check_names
+
     features = check_names(table, y, sample_weight)
     frame = table.whole(table.names)
-    return frame.select(list(features)), _labels_in(frame, y), decode_weight(frame, sample_weight)
+    return frame.select(list(features)), _labels_in(frame, y), _weight_in(frame, sample_weight)
 
 
 def _labels_in(frame: Any, y: str) -> Any:
+    from ipub.data.decoded_rows import TextColumn, decode_labels
+
     labels: Any = decode_labels(frame, y)
     return np.array([*labels.values, None], dtype=object)[labels.codes] if isinstance(labels, TextColumn) else labels
+
+
+def _weight_in(frame: Any, name: str | None) -> Any:
+    from ipub.engine.piece_reader import decode_weight
+
+    return decode_weight(frame, name)
 
 
 def labels_to_score(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
@@ -142,7 +151,7 @@ def labels_to_score(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any
     frame = table.whole(named)
     return (
         _labels_in(frame, y) if isinstance(y, str) else y,
-        decode_weight(frame, sample_weight) if isinstance(sample_weight, str) else sample_weight,
+        _weight_in(frame, sample_weight) if isinstance(sample_weight, str) else sample_weight,
     )
 
 

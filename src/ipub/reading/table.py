@@ -16,7 +16,6 @@ from ipub.data.conditional_intervals import ConditionalIntervals
 from ipub.data.frames import array_to_table, column_labels, frame_to_table, is_frame
 from ipub.data.holes import column_precision, column_ranges, conditional_columns
 from ipub.data.interval_matrix import Indices, IntervalMatrix
-from ipub.data.quantile_regression import labels_of, learn_conditional
 from ipub.data.scaling import Scaling
 from ipub.data.sparse_columns import as_dense
 from ipub.data.validation import check_values
@@ -302,6 +301,8 @@ def _learn_conditional(
     chosen = conditional_columns(parameters.intervals, len(numbers), names)
     if not chosen:
         return None
+    from ipub.data.quantile_regression import labels_of, learn_conditional
+
     if isinstance(table, np.memmap):
         parameters.refuse_conditional("a memory-mapped file", "give np.array(X), or use intervals='quantile'")
     state = parameters.random_state

@@ -26,8 +26,8 @@ from ipub.reading import Columns, Expected, LearntTable, Parameters, TrainingDat
 from ipub.rounding import Array, overflow_means_unbounded, up
 from ipub.sklearn_models import FittedModel, Steps, read_model, read_steps, refuse, split
 from ipub.solvers import Solution, solve
-from ipub.training import Training, certify_as_promised, certify_filled, certify_models, problem_of
-from ipub.training.filled import Source
+from ipub.training import Training, certify_as_promised, certify_models, problem_of
+from ipub.training.filled import Source, certify_filled
 from ipub.uncertainty import Budget, Draws
 from ipub.user_warnings import warn_user
 

@@ -1,9 +1,7 @@
-"""From rows to certificates: training on any filling, around a filled-in table, and on draws of an imputer."""
+"""From rows to certificates: training on any filling; where asked for, around a filled-in table or on draws."""
 
-from ipub.training.filled import certify_filled
 from ipub.training.fit import certify_as_promised, fit_training
 from ipub.training.models import problem_of, train
-from ipub.training.movable import movable_holes
 from ipub.training.training import (
     RETRAINING_ERROR,
     Around,
@@ -17,10 +15,8 @@ __all__ = [
     "Around",
     "Training",
     "certify_as_promised",
-    "certify_filled",
     "certify_models",
     "fit_training",
-    "movable_holes",
     "problem_of",
     "train",
     "train_and_certify",

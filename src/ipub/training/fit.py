@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 
 from ipub.reading import Parameters, TrainingData
 from ipub.reading.sources import read_source
-from ipub.training.draws import train_and_certify_draws
-from ipub.training.filled import certify_filled
 from ipub.training.training import Training, train_and_certify
 from ipub.uncertainty import Budget, Draws
 
@@ -42,8 +40,12 @@ def certify_as_promised(
     """Train on what was read, and certify what the parameter `uncertainty` asks for."""
     match parameters.uncertainty:
         case Draws() as draws:
+            from ipub.training.draws import train_and_certify_draws
+
             return train_and_certify_draws(parameters, data, draws, X, X_lower, X_upper)
         case Budget() as uncertainty:
+            from ipub.training.filled import certify_filled
+
             return certify_filled(parameters, data, uncertainty, (X, X_lower, X_upper))
         case _:
             return train_and_certify(parameters, data)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from ipub.attained import Attained, attained_bounds, attained_within_budget
 from ipub.certificates import (
     CERTIFICATES,
     EFFORT,
@@ -44,6 +43,9 @@ from ipub.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
 from ipub.rounding import Array, check_arithmetic
 from ipub.training.models import train
 from ipub.user_warnings import warn_user
+
+if TYPE_CHECKING:
+    from ipub.attained import Attained
 
 MOST_ROW_TERMS = 1e9
 """Uncertain cells and levels, times rows with every combination of levels, that a call looks at one by one.
@@ -351,6 +353,8 @@ class Training:
             The bounds have shape (m, 2), or (m, K, 2) if there is more than one model; so has `inside`. The completions
             are m pairs, if `keep_completions`; of more than one model, lists of K pairs.
         """
+        from ipub.attained import Attained
+
         self.check_certified()
         self.check_search()
         center, cells, missing_categories = self.extended(rows)
@@ -407,6 +411,8 @@ class Training:
 
     def _search(self, k: int, center: Array, radius: Array, keep: bool, report: Callable[[float], None]) -> Attained:
         """Search for the ends of rows among what model k may be trained on."""
+        from ipub.attained import Attained, attained_bounds, attained_within_budget
+
         problem, solution = self.models[k]
         draws = self.certificates[k].part(DrawBounds)
         if self.around is None and draws is None:

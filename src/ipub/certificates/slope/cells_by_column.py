@@ -36,13 +36,13 @@ class ByColumn(Protocol):
         ...
 
 
-def by_column(columns: Indices, n_columns: int, center: Array, cell_rows: Indices, in_loops: bool) -> ByColumn:
+def by_column(columns: Indices, n_columns: int, center: Array, cell_rows: Indices) -> ByColumn:
     """Group cells by their column: rows of cells are ``center[cell_rows]``."""
     # NumPy sorts short integers by their digits, which is faster.
     is_short = isinstance(columns, np.ndarray) and n_columns <= np.iinfo(np.uint16).max
     order = np.argsort(columns.astype(np.uint16) if is_short else columns, kind="stable")
     counts = np.bincount(columns, minlength=n_columns)
-    grouped = GroupedRows.of(center, cell_rows[order], counts) if in_loops else None
+    grouped = GroupedRows.of(center, cell_rows[order], counts)
     return _Pieces.of(order, counts, center, cell_rows) if grouped is None else _InLoops(order, grouped)
 
 

@@ -73,7 +73,7 @@ class _ColumnCells(NamedTuple):
         j = incomplete.cell_columns[which]
         group = j if has_all else np.searchsorted(columns, j)
         cell_rows = incomplete.cell_rows[which]
-        return cls(which, group, by_column(group, n, incomplete.center, cell_rows, incomplete.in_loops), n)
+        return cls(which, group, by_column(group, n, incomplete.center, cell_rows), n)
 
     def total(self, values: Array) -> Array:
         """Return the sum of values of the cells of each column."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from ipub.data.interval_matrix import Indices
 from ipub.data.missing_category import Levels, MissingCategories
-from ipub.engine.ops import sum_by_index, sum_height, weighted_grams
+from ipub.engine.ops import sum_by_index, sum_height, weighted_gram
 from ipub.linalg import rows_times
 from ipub.rounding import Array, sum_upper, up
 from ipub.uncertainty import CellMoves
@@ -89,15 +89,11 @@ class IncompleteRows:
     categories: tuple[Levels, ...]
     moves: CellMoves
     """Which moves of the uncertain cells are possible: sums over cells ask for its support functions."""
-    in_loops: bool = False
-    """Whether forms are added up in compiled loops, where these exist."""
 
     @classmethod
-    def of(
-        cls, arrays: IncompleteRowArrays, categories: tuple[Levels, ...], moves: CellMoves, in_loops: bool = False
-    ) -> IncompleteRows:
+    def of(cls, arrays: IncompleteRowArrays, categories: tuple[Levels, ...], moves: CellMoves) -> IncompleteRows:
         """Make them from what a pass gathered."""
-        return cls(**arrays._asdict(), categories=categories, moves=moves, in_loops=in_loops)
+        return cls(**arrays._asdict(), categories=categories, moves=moves)
 
     @cached_property
     def choices(self) -> MissingCategories:
@@ -164,4 +160,4 @@ class IncompleteRows:
 
     def form(self, values: Array) -> Array:
         """Return ``sum_i values_i x_i x_i^T``."""
-        return weighted_grams(self.center, values, in_loops=self.in_loops)[0]
+        return weighted_gram(self.center, values)

@@ -15,7 +15,6 @@ from ipub.certificates.slope.incomplete_rows import IncompleteRowArrays, Incompl
 from ipub.certificates.slope.move_sets import MoveSet
 from ipub.certificates.slope.prices import choose_prices
 from ipub.certificates.slope.summed_cells import CellSums, SummedCells, TuningChoices, summed_cells, sums_of_cells
-from ipub.compiled import MANY_CELLS
 from ipub.engine import Block, Reads, reads
 from ipub.engine.ops import take_rows, weighted_grams
 from ipub.linalg import rounded_up
@@ -26,7 +25,6 @@ from ipub.rounding import (
     down,
     midpoint_and_radius,
     overflow_means_unbounded,
-    round_in_loops,
     sum_error,
     sum_upper,
     up,
@@ -187,7 +185,6 @@ def linearize(
         problem.uncertainty,
         problem.wrong_labels,
         problem.cells,
-        in_loops=rows.n_rows * rows.n_features >= MANY_CELLS,
     )
     incomplete: IncompleteRows | None = None
     cells: CellTerms | SummedCells
@@ -332,9 +329,7 @@ def _lay_over_jumps(
     slope[jumps], slope_radius[jumps] = np.where(has_cells, 0.0, sloping), 0.0
 
 
-def _line_sums(
-    block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels, in_loops: bool
-) -> tuple[LineSums, WrongLabelRows]:
+def _line_sums(block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels) -> tuple[LineSums, WrongLabelRows]:
     """Return what a block adds to the sums over all rows, and its rows of wrong labels."""
     X, weight = block.center, block.weight
     middle, half = loss.derivative_midpoint_and_radius(block.y, lines.at.score_lower, lines.at.score_upper)
@@ -347,7 +342,7 @@ def _line_sums(
     jump_rows = X[at_jump] * derivative_radius[at_jump, None]
     move, slopes = up(lines.row_move + lines.cell_move), (lines.least_slope, lines.greatest_slope)
     wrong_sums, wrong_rows = wrong_label_parts(block, loss, lines.at, move, slopes, wrong)
-    gram, slope_radius_form = weighted_grams(X, slope, slope_radius, in_loops=in_loops)
+    gram, slope_radius_form = weighted_grams(X, slope, slope_radius)
     sums = LineSums(
         gram=gram,
         slope_radius_form=slope_radius_form,
@@ -379,13 +374,9 @@ class _Task(NamedTuple):
     uncertainty: Uncertainty
     wrong_labels: WrongLabels
     cells: CellMoves
-    in_loops: bool
-    """Whether compiled loops are used, where these exist."""
 
     def lines(self, block: Block) -> _Lines:
         """Lay a line through the derivative of each row of a block."""
-        if self.in_loops:
-            round_in_loops()
         return row_lines(
             block, self.loss, self.solution, self.moves, self.move_limits, self.everywhere, self.uncertainty
         )
@@ -395,7 +386,7 @@ class _Task(NamedTuple):
 def _kept_cells_pass(block: Block, task: _Task) -> tuple[LineSums, KeptRows]:
     """Sum over the rows of a block, and gather those with uncertain cells."""
     lines = task.lines(block)
-    sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels, task.in_loops)
+    sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels)
     return sums, KeptRows(wrong_labels, _incomplete_rows(block, lines, task.total_weight))
 
 
@@ -403,9 +394,9 @@ def _kept_cells_pass(block: Block, task: _Task) -> tuple[LineSums, KeptRows]:
 def _summed_cells_pass(block: Block, task: _Task, tuning: TuningChoices) -> tuple[SummedPass, WrongLabelRows]:
     """Sum over the rows of a block and over its uncertain cells."""
     lines = task.lines(block)
-    sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels, task.in_loops)
+    sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels)
     arrays = _incomplete_rows(block, lines, task.total_weight)
-    incomplete = IncompleteRows.of(arrays, (), task.cells, task.in_loops)
+    incomplete = IncompleteRows.of(arrays, (), task.cells)
     terms = cell_terms(incomplete, task.loss, task.solution.w, task.move_limits)
     return SummedPass(sums, sums_of_cells(terms, tuning)), wrong_labels
 
