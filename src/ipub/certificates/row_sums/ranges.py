@@ -22,6 +22,10 @@ N_GRID = 17
 """Points at which an uncertain row's derivative is known to the advice."""
 
 
+MANY_COLUMNS = 32
+"""Columns from which there are half as many Newton steps: each factors a matrix."""
+
+
 class Accuracy(NamedTuple):
     """How closely the sum of a direction is bounded: width against time."""
 
@@ -37,7 +41,7 @@ class Accuracy(NamedTuple):
     """How much of the law of a unit that counts in a budget is for what it may be changed to, where it gains most."""
 
 
-COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0, 0.0), Accuracy(12, 7, 2, 2, 0.0), Accuracy(12, 7, 2, 3, 1.0)
+COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0, 0.0), Accuracy(12, 7, 2, 2, 0.0), Accuracy(12, 7, 2, 2, 1.0)
 """For ranges that are to prove themselves, to narrow them, and for the rows that are asked for."""
 
 
@@ -215,7 +219,7 @@ class Ranges:
             "n_multipliers": int(sizes.sum()),
             "n_variants": len(variants.row),
             "n_groups": len(table.budget),
-            "n_steps": self.accuracy.n_steps,
+            "n_steps": self.accuracy.n_steps if d < MANY_COLUMNS else self.accuracy.n_steps // 2,
             "changed_share": self.accuracy.changed_share,
             "lam": table.lam,
             "w": table.w,
