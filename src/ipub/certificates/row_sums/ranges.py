@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,8 @@ N_GRID = 17
 """Points at which an uncertain row's derivative is known to the advice."""
 
 
-class Accuracy(NamedTuple):
+@dataclass(frozen=True)
+class Accuracy:
     """How closely the sum of a direction is bounded: width against time."""
 
     pieces_of_lines: int
