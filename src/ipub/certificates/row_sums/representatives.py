@@ -63,7 +63,7 @@ class Representatives(NamedTuple):
         """
         Y, n = table.directions, len(table.directions)
         width = change[:n] + change[n:]
-        importance = np.bincount(table.complete_at, table.complete_weight, minlength=n)
+        importance = np.bincount(table.complete_at, table.complete_weight, minlength=n).astype(float)
         importance += OF_INCOMPLETE * np.bincount(table.incomplete_at, table.incomplete_weight, minlength=n)
         importance *= width**2
         of_weights, chosen = width[table.weights_at], list(dict.fromkeys(table.weights_at.tolist()))
