@@ -23,8 +23,22 @@ LEAST_SAMPLED_RATIO = 8
 """A sample is drawn only from a table with at least this many times its rows."""
 
 
-Point = tuple[Array, Loss, Array | None]
-"""A primal point, the loss of its dual point, and the weights of the dual point if they differ from it."""
+Sum = tuple[Any, ...]
+"""A kernel and its arguments."""
+
+
+class Point(NamedTuple):
+    """A primal point and a dual point, ``alpha_i = -dual_loss.derivative(y_i, x_i.dual_w)``, `dual_w` = w if None."""
+
+    w: Array
+    dual_loss: Loss
+    dual_w: Array | None = None
+
+    def dual_point(self, block: Block, score: Array | None = None) -> Array:
+        """Return the dual coordinates of a block's rows, floats in the conjugate's domain; `score` saves work."""
+        if score is None or self.dual_w is not None:
+            score = block.center @ (self.w if self.dual_w is None else self.dual_w)
+        return -self.dual_loss.derivative(block.y, score)
 
 
 @dataclass(frozen=True)
@@ -107,16 +121,36 @@ class Problem:
         """How many labels, in any rows, may be wrong."""
         return WrongLabels(self.rows.max_wrong_labels)
 
+    @cached_property
+    def _found_beside(self) -> dict[Any, tuple[Sum, Any]]:
+        """Arguments and sums of the kernels that `evaluate` computed beside its own; not those of a changed copy."""
+        return {}
+
+    def reduce(self, kernel: Any, *args: Any) -> Any:
+        """Sum a kernel over the rows, in no pass at all if `evaluate` did so with the same arguments."""
+        known, found = self._found_beside.get(kernel, (None, None))
+        return found if _is_same(args, known) else self.rows.reduce(kernel, *args)
+
     def evaluate(
-        self, w: Array, dual_loss: Loss, dual_w: Array | None = None, hessian: Hessian | None = None
+        self,
+        w: Array,
+        dual_loss: Loss,
+        dual_w: Array | None = None,
+        hessian: Hessian | None = None,
+        beside: Sum | None = None,
     ) -> Evaluation:
         """Evaluate everything a Newton step and its stopping rule need, in one pass over the rows.
 
         The dual point is ``alpha_i = -dual_loss.derivative(y_i, x_i.dual_w)``, with `dual_w` = w if left
         out: a function of a score, so that no vector as long as the table is ever kept. A given `hessian` is used as
-        it is, which saves most of the work.
+        it is, which saves most of the work. The sum `beside` is computed in the same pass, and kept for `reduce`.
         """
-        sums = self.rows.reduce(_evaluation_sums, self.loss, dual_loss, w, dual_w, self._wanted(hessian is None))
+        own = (_evaluation_sums, self.loss, dual_loss, w, dual_w, self._wanted(hessian is None))
+        if beside is None:
+            sums = self.rows.reduce(*own)
+        else:
+            sums, found = self.rows.reduce_several(own, beside)
+            self._found_beside[beside[0]] = beside[1:], found
         return self._evaluation(sums, w, dual_loss, hessian)
 
     def evaluate_several(self, points: Sequence[Point]) -> list[Evaluation]:
@@ -234,6 +268,15 @@ class Evaluation:
         """The gap over max(abs(primal), abs(dual)); if both are zero, a gap below all underflows counts as 0."""
         scale = max(abs(self.primal), abs(self.dual))
         return self.gap / scale if scale > 0.0 else (0.0 if self.gap < UNDERFLOW else np.inf)
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether arguments are the same, arrays number by number."""
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(_is_same, first, second))
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return type(first) is type(second) and np.array_equal(first, second)
+    return bool(first == second)
 
 
 Number = float | Array

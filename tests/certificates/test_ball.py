@@ -194,9 +194,24 @@ def test_a_certificate_has_its_name_regions_of_the_right_shape_and_the_gap(name)
         assert (region.box >= 0.0).all()
         assert isinstance(region.radius, float)
         assert region.radius >= 0.0
-    everything = {"sphere", "ball", "origin"}
+    everything = {"ball", "origin"}
     parts = {"sphere": {"sphere"}, "tight": everything, "pointwise": everything}
     assert {region.name for region in certificate.parts_of(Region)} == parts.get(name, {"ball"})
+
+
+def test_the_sphere_is_part_of_tight_only_where_it_may_be_narrower():
+    for loss, l1_ratio in product(LOSSES, (0.0, 0.5)):
+        problem = make_problem(loss, l1_ratio, holes=0.1)
+        names = {region.name for region in tight(problem, solve(problem)).parts_of(Region)}
+        assert ("sphere" in names) == (loss == "hinge" and l1_ratio > 0.0)
+
+
+def test_weights_of_a_hinge_that_are_nearly_zero_do_not_widen_tight(X_test):
+    problem = make_problem("hinge", 0.9, holes=0.1, alpha=10.0)
+    solution = dataclasses.replace(solve(problem), w=np.array([1e-9, -1e-9, 1e-9, 0.0, 0.0]))
+    narrow, *others = (np.ptp(each(problem, solution).score_bounds(X_test), axis=1) for each in (tight, sphere, ball))
+    assert (narrow <= others[0] * (1.0 + 1e-9)).all()
+    assert (narrow < 0.5 * others[1]).any()
 
 
 @each_certificate

@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ipub.certificates import sphere
+from ipub.certificates import CERTIFICATES, sphere
 from ipub.certificates.sphere import gap_upper
+from ipub.engine import with_wrong_labels
 from ipub.losses import LOSSES
 from ipub.solvers import solve
 from support.small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
@@ -95,3 +96,42 @@ def test_a_model_that_overflowed_has_infinite_bounds_and_never_nan(loss, size):
     solution = dataclasses.replace(solve(problem), w=np.full(5, size))
     bounds = sphere(problem, solution).score_bounds(np.vstack([center_of(problem)[:5], np.eye(5)]))
     np.testing.assert_array_equal(bounds, np.tile([-np.inf, np.inf], (10, 1)))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_sum_that_training_has_made_changes_no_bit(loss):
+    problem, alone = (make_problem(loss, 0.5, holes=0.1) for _ in range(2))
+    solution, other = solve(problem, beside=CERTIFICATES["sphere"].beside_training(problem)), solve(alone)
+    np.testing.assert_array_equal(solution.w, other.w)
+    assert solution.gap == other.gap
+    assert gap_upper(problem, solution) == gap_upper(alone, other)
+
+
+def test_a_sum_that_training_has_made_saves_the_pass(monkeypatch):
+    problem = make_problem("log_loss", 0.0, holes=0.1)
+    solution = solve(problem, beside=CERTIFICATES["sphere"].beside_training(problem))
+    monkeypatch.setattr(type(problem.rows), "results", None)
+    assert np.isfinite(gap_upper(problem, solution))
+
+
+def test_a_sum_that_training_has_made_serves_no_other_model_and_no_other_problem():
+    problem, fresh = (make_problem("log_loss", 0.0, holes=0.1) for _ in range(2))
+    solution = solve(problem, beside=CERTIFICATES["sphere"].beside_training(problem))
+    others = [
+        dataclasses.replace(solution, w=2.0 * solution.w),
+        dataclasses.replace(solution, dual_w=0.5 * solution.w),
+        dataclasses.replace(solution, w=np.full_like(solution.w, np.nan)),
+    ]
+    for other in others:
+        np.testing.assert_equal(gap_upper(problem, other), gap_upper(fresh, other))
+        assert gap_upper(problem, other) != gap_upper(problem, solution)
+    holed = make_problem("log_loss", 0.0, holes=0.4)
+    changed = dataclasses.replace(problem, rows=holed.rows)
+    assert gap_upper(changed, solution) == gap_upper(holed, solution) > gap_upper(problem, solution)
+
+
+def test_uncertain_labels_have_no_sum_to_be_made_in_training():
+    problem = make_problem("log_loss", 0.0, holes=0.1)
+    labels_open = dataclasses.replace(problem, rows=with_wrong_labels(problem.rows, 1))
+    assert CERTIFICATES["sphere"].beside_training(labels_open) is None
+    assert CERTIFICATES["tight"].beside_training(problem) is None

@@ -329,3 +329,20 @@ def test_scores_of_a_block_are_off_by_no_more_than_its_bound():
     exact = [sum(map(Fraction, row)) for row in center.tolist()]
     off = [abs(Fraction(score) - true) for score, true in zip((center @ w).tolist(), exact, strict=True)]
     assert 0 < max(off) <= Fraction(block.score_error(w)) < 100
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 71, 1003])
+@pytest.mark.parametrize("worst_row", [0, -1])
+def test_norms_and_maxima_of_columns_hold_for_any_number_of_rows(n, worst_row):
+    center = np.random.default_rng(n).normal(size=(n, 3))
+    center[worst_row] = [-9.0, 8.0, 7.0]
+    weight = np.ones(n)
+    nowhere = np.zeros(0, dtype=np.intp)
+    for counted in (slice(None), slice(0, n if n == 1 else n - n // 3)):
+        weight[:] = 0.0
+        weight[counted] = 1.0
+        block = with_norms(Block.of(center, (nowhere, nowhere), np.zeros(0), np.zeros(n), weight))
+        np.testing.assert_array_equal(block.column_maxima, np.abs(center[counted]).max(axis=0))
+        for norm, column in zip(block.column_norms.tolist(), center[counted].T.tolist(), strict=True):
+            exact = sum(Fraction(value) ** 2 for value in column)
+            assert exact <= Fraction(norm) ** 2 <= exact * (1 + Fraction(1, 10**9))

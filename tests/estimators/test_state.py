@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ STAGES = {
 def plant(monkeypatch, stage, error):
     place, name = STAGES[stage]
     if isinstance(place, dict):
-        monkeypatch.setitem(place, name, planted(error))
+        monkeypatch.setitem(place, name, replace(place[name], make=planted(error)))
     else:
         monkeypatch.setattr(place, name, planted(error))
 

@@ -87,6 +87,34 @@ MUTANTS = (
         "up(highest_loss + product)",
         SPHERE,
     ),
+    Mutant(
+        "the sum of another model",
+        "problem.py",
+        "found if _is_same(args, known) else self.rows.reduce(kernel, *args)",
+        "self.rows.reduce(kernel, *args) if known is None else found",
+        SPHERE,
+    ),
+    Mutant(
+        "arrays of other numbers are the same",
+        "problem.py",
+        "type(first) is type(second) and np.array_equal(first, second)",
+        "type(first) is type(second)",
+        SPHERE,
+    ),
+    Mutant(
+        "the largest size of the last rows left out",
+        "engine/ops.py",
+        "np.maximum(*largest)",
+        "largest[0]",
+        ("engine/test_rows.py",),
+    ),
+    Mutant(
+        "the squares of the last rows left out",
+        "engine/ops.py",
+        "squares[0] + squares[1]",
+        "squares[0]",
+        ("engine/test_rows.py",),
+    ),
     # --- half-ball ---------------------------------------------------------------------------------------------------
     Mutant("half of eps", "certificates/ball.py", "up(eps / lam)", "up(eps / (2.0 * lam))", BALL),
     Mutant(

@@ -56,7 +56,9 @@ def test_tight_is_finite_and_hardly_wider_than_its_parts_for_any_model(loss_name
         problem = case.problem
         with parts_computed_once() as once:
             certificate = tight(problem, solution)
-            others = [once(make) for name, make in ATTACKED.items() if name != "tight"]
+            # The half-ball of a model that is not trained may be wider than its sphere.
+            skipped = ("tight",) if model in ("trained", "loose") else ("tight", "sphere")
+            others = [once(make) for name, make in ATTACKED.items() if name not in skipped]
             parts = [make(problem, solution).score_bounds(case.X_test) for make in others]
         slopes_alone = [region.name for region in certificate.parts_of(Region)] == ["origin"]
         bounds = certificate.score_bounds(case.X_test)

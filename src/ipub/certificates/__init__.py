@@ -22,7 +22,7 @@ from ipub.certificates.row_sums.ruled_out_scores import is_on_one_side
 from ipub.certificates.slope.attempt import slope
 from ipub.certificates.slope.bounds import SlopeBounds
 from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
-from ipub.certificates.sphere import sphere
+from ipub.certificates.sphere import sphere, sphere_sum
 from ipub.certificates.sphere import unsupported_reason as no_sphere
 from ipub.certificates.test_rows import MOST_TRIED, bounds_of_uncertain_rows
 from ipub.certificates.tight import tight
@@ -30,7 +30,7 @@ from ipub.certificates.tight import tight
 CERTIFICATES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("sphere", sphere, Needs(), no_sphere),
+        Recipe("sphere", sphere, Needs(), no_sphere, needed_sum=sphere_sum),
         Recipe("ball", ball, Needs()),
         Recipe("slope", slope, Needs(matrices=True, training_rows=True)),
         Recipe("tight", tight, Needs(matrices=True, training_rows=True), takes_hints=True),

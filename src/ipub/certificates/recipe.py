@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ipub.certificates.certificate import Certificate, Needs
 from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
-from ipub.problem import Problem
+from ipub.problem import Point, Problem, Sum
 from ipub.solvers import Solution
 
 
@@ -30,6 +31,8 @@ class Recipe:
         Returns why a problem is not supported, and what is used instead; "" if it is supported.
     takes_hints : bool
         Whether the keywords of `__call__` save it work.
+    needed_sum : callable, optional
+        Returns the sum that it needs at the trained point, which training can compute in its last pass.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Recipe:
     needs: Needs
     unsupported_reason: Callable[[Problem], str] = _anything
     takes_hints: bool = False
+    needed_sum: Callable[[Problem, Point], Sum] | None = None
 
     def __call__(
         self,
@@ -64,3 +68,7 @@ class Recipe:
     def supports(self, problem: Problem) -> str:
         """Return why a problem is not supported, and what is used instead; "" if it is supported."""
         return self.unsupported_reason(problem)
+
+    def beside_training(self, problem: Problem) -> Callable[[Point], Sum] | None:
+        """Return `needed_sum` of a problem; None if there is none, or the problem is not supported."""
+        return None if self.needed_sum is None or self.supports(problem) else partial(self.needed_sum, problem)

@@ -14,7 +14,7 @@ from ipub.certificates.region import Certificate, Region
 from ipub.certificates.score_ranges import score_ranges
 from ipub.engine import Block, Reads, reads
 from ipub.losses import Loss
-from ipub.problem import Problem
+from ipub.problem import Point, Problem, Sum
 from ipub.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.solvers import Solution
 from ipub.uncertainty import Uncertainty
@@ -26,8 +26,9 @@ def sphere(problem: Problem, solution: Solution, start: Certificate | None = Non
 
     ``Delta`` is the greatest primal value of w' minus the least dual value of alpha' over all completions
     (``docs/theory.md``, Theorem 1), so it holds for any w' and any feasible alpha', trained or not. One
-    pass over the rows; O(M) beyond a gradient. Where there is an intercept, it must be bounded first: by `origin`,
-    and then once more inside the sphere, or by the certificate `start`, whose bracket is taken as it is.
+    pass over the rows, or none if training has made it (`sphere_sum`); O(M) beyond a gradient. Where there is an
+    intercept, it must be bounded first: by `origin`, and then once more inside the sphere, or by the certificate
+    `start`, whose bracket is taken as it is.
     """
     if reason := unsupported_reason(problem):
         return replace(ball(problem, solution, start), name="sphere", note=reason)
@@ -52,6 +53,11 @@ def _region(problem: Problem, solution: Solution, gap: float) -> Region:
     return Region("sphere", solution.w, np.zeros_like(solution.w), radius)
 
 
+def sphere_sum(problem: Problem, point: Point) -> Sum:
+    """Return the sum over the rows that `gap_upper` is made of."""
+    return _sphere_sums, problem.loss, point, problem.uncertainty
+
+
 @overflow_means_unbounded()
 def gap_upper(problem: Problem, solution: Solution, intercept_distance: float = 0.0) -> float:
     """Bound ``Delta = max P(w') - min D(alpha')``, both over all completions, from above.
@@ -60,7 +66,7 @@ def gap_upper(problem: Problem, solution: Solution, intercept_distance: float = 
     sum of the dual point is added (Theorem 5).
     """
     rows, penalty, w = problem.rows, problem.penalty, solution.w
-    sums = rows.reduce(_sphere_sums, problem.loss, solution, problem.uncertainty)
+    sums = problem.reduce(*sphere_sum(problem, solution.point))
     # Two products in a term, the division and the rounding of the total weight: 5 beside the sum itself.
     roundings = rows.depth + 5
     q = sums.q / rows.total_weight
@@ -98,9 +104,9 @@ class _SphereSums(NamedTuple):
 
 
 @reads(Reads.NORMS)
-def _sphere_sums(block: Block, loss: Loss, solution: Solution, uncertainty: Uncertainty) -> _SphereSums:
-    at = score_ranges(block, solution.w, uncertainty)
-    y, a = block.y, solution.dual_point(block, at.score)
+def _sphere_sums(block: Block, loss: Loss, point: Point, uncertainty: Uncertainty) -> _SphereSums:
+    at = score_ranges(block, point.w, uncertainty)
+    y, a = block.y, point.dual_point(block, at.score)
     row_part = loss.residual_upper_between(y, at.score_lower, at.score_upper, a)
     holed = np.flatnonzero(at.incomplete)
     row_part[holed] = _decoupled(loss, y[holed], a[holed], *(part[holed] for part in at.intervals))

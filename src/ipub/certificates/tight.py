@@ -34,9 +34,8 @@ NEARLY_EXACT = 1.5
 """Slope bounds up to this many times as wide as the first-order change are used alone, which saves the other passes."""
 
 BOUNDS_INTERCEPT = 5.0
-"""Slope bounds up to this many times as wide bound the intercept more narrowly than sphere and half-ball do, which save
-their passes for it: of 3,000 rows x 8 columns with 1 % to 20 % of the cells missing, to less than 0.6 of their bracket.
-"""
+"""Slope bounds up to this many times as wide bound the intercept more narrowly than the half-ball does, which saves its
+passes for it: of 3,000 rows x 8 columns with 1 % to 20 % of the cells missing, to less than 0.6 of its bracket."""
 
 NOT_TRIED = SlopeAttempt(None, "")
 """Slopes of a draw whose set of moves is not to be proved without a start, as that of another draw was not."""
@@ -87,8 +86,7 @@ def tight(
         if region is not None:
             return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)
     at_zero, is_bracketed = _origin(problem, solution, attempt.bounds)
-    # With uncertain labels the sphere is the ball, which the slopes start from anyway.
-    around_center = [] if no_sphere(problem) else [sphere(problem, solution, at_zero)]
+    around_center = [sphere(problem, solution, at_zero)] if _has_sphere(problem) else []
     half_ball = ball(problem, solution, intersection("start", [*around_center, at_zero]), narrows=not is_bracketed)
     if attempt.bounds is None and too_wide is None:
         attempt = attempt_slope_bounds(problem, solution, start=half_ball)
@@ -140,16 +138,25 @@ def _too_wide(problem: Problem) -> SlopeAttempt | None:
         return SlopeAttempt(
             None,
             f"Bounds by slopes need matrices of {d:,} x {d:,} ({8 * d * d / 2**30:,.1f} GiB each), which are not made "
-            "of so wide or sparse a table: the sphere and the half-ball are used alone, which are wider.",
+            "of so wide or sparse a table: the half-ball is used alone, which is wider.",
         )
     n_columns = min(rows.count_uncertain(), d)
     if (n_columns + d / 4.0) * d * d <= MOST_SLOPE_WORK:
         return None
     return SlopeAttempt(
         None,
-        f"With {d:,} columns, bounds by slopes would take long: the sphere and the half-ball are used alone, which are "
-        "wider. certificate='slope' takes the time; fewer columns need less of it.",
+        f"With {d:,} columns, bounds by slopes would take long: the half-ball is used alone, which is wider. "
+        "certificate='slope' takes the time; fewer columns need less of it.",
     )
+
+
+def _has_sphere(problem: Problem) -> bool:
+    """Whether the sphere may be narrower than the half-ball, which is inside it otherwise (Remark 4).
+
+    An l1 penalty makes weights of a hinge nearly zero in training, and not always zero: their subgradient is then far
+    from those at zero. The half-ball pays for that; the sphere pays the penalty's own gap.
+    """
+    return problem.penalty.kappa > 0.0 and not problem.loss.is_smooth and not no_sphere(problem)
 
 
 def _origin(problem: Problem, solution: Solution, bounds: SlopeBounds | None) -> tuple[Certificate, bool]:

@@ -24,6 +24,13 @@ def completed_cells(centers: Array, radii: Array, positions: ArrayLike) -> Array
     return np.clip(centers + np.asarray(positions, dtype=float) * radii, lowest, highest)
 
 
+def _starts(counts: Indices) -> Indices:
+    """Return where the cells of each row start, and the end, by how many there are in each."""
+    starts = np.zeros(len(counts) + 1, dtype=np.intp)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
 @dataclass(frozen=True, eq=False)
 class IntervalMatrix:
     """A table in which any cell may be an interval ``center ± radius``.
@@ -89,12 +96,13 @@ class IntervalMatrix:
         check_ranges(ranges, table.shape[1])
         counts, columns = find_holes(table, names)
         holes = np.concatenate(columns)
-        return cls._from_cells(table, counts, columns, ranges[holes, 0], ranges[holes, 1])
+        centers, radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])
+        return cls(table, _starts(np.concatenate(counts)), holes, centers[holes], radii[holes])
 
     def take(self, rows: Indices) -> IntervalMatrix:
         """Return the given rows, in this order; a row may occur several times."""
         counts = np.diff(self.row_starts)[rows]
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+        starts = _starts(counts)
         cells = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.row_starts[rows], counts)
         missing_categories = self.missing_categories
         if len(missing_categories):
@@ -113,7 +121,7 @@ class IntervalMatrix:
         all_centers[in_row, columns], all_radii[in_row, columns] = centers, radii
         uncertain = all_radii > 0.0
         uncertain[in_row, columns] = True
-        starts = np.concatenate([[0], np.cumsum(uncertain.sum(axis=1))]).astype(np.intp)
+        starts = _starts(uncertain.sum(axis=1))
         cells = np.nonzero(uncertain)[1], all_centers[uncertain], all_radii[uncertain]
         return IntervalMatrix(table, starts, *cells, self.missing_categories)
 
@@ -140,9 +148,8 @@ class IntervalMatrix:
     def _from_cells(
         cls, table: NDArray[np.generic], counts: list[Indices], columns: list[Indices], lower: Array, upper: Array
     ) -> IntervalMatrix:
-        starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.intp)
-        centers, radii = midpoint_and_radius(np.asarray(lower, dtype=float), np.asarray(upper, dtype=float))
-        return cls(table, starts, np.concatenate(columns).astype(np.intp), centers, radii)
+        centers, radii = midpoint_and_radius(lower, upper)
+        return cls(table, _starts(np.concatenate(counts)), np.concatenate(columns), centers, radii)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -140,7 +140,8 @@ class MovableRows:
     @cached_property
     def is_number(self) -> NDArray[np.bool_]:
         """Whether a unit is a number: all its options change the same column."""
-        return np.bincount(self.option_unit, np.abs(self.option_amounts[:, 1]), minlength=self.n_units) == 0.0
+        second = np.bincount(self.option_unit, np.abs(self.option_amounts[:, 1]), minlength=self.n_units)
+        return np.asarray(second == 0.0)
 
     def changes(self, U: Array) -> Array:
         """Return what each option adds to the product of its row with u, for each row u of U."""

@@ -14,6 +14,7 @@ from ipub.data.interval_matrix import Indices
 from ipub.data.label_uncertainty import LabelUncertainty
 from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
 from ipub.engine.cache import BlockCache
+from ipub.engine.ops import column_squares_and_maxima
 from ipub.engine.sparse_array import SparseArray
 from ipub.rounding import Array, norm_upper, sum_error, sum_upper, up
 
@@ -143,8 +144,10 @@ def with_norms(block: Block) -> Block:
         return block
 
     def sizes() -> tuple[Array, Array]:
-        counted = block.center if block.weight.all() else block.center[block.weight > 0.0]
-        return norm_upper(counted.T), np.maximum(counted.max(axis=0, initial=0.0), -counted.min(axis=0, initial=0.0))
+        squares, maxima = column_squares_and_maxima(
+            block.center if block.weight.all() else block.center[block.weight > 0.0]
+        )
+        return up(np.sqrt(sum_upper(squares, block.n_rows + 1))), maxima
 
     norms, maxima = sizes() if block.cache is None else block.cache.kept("column norms", sizes)
     return replace(block, column_norms=norms, column_maxima=maxima)

@@ -24,6 +24,9 @@ from ipub.rounding import Array
 GRAM_ROWS = 1024
 """Rows of one product of BLAS in `weighted_gram`: few enough for the processor's first-level cache."""
 
+SIDE_BY_SIDE = 8
+"""Rows that `column_squares_and_maxima` takes as one."""
+
 
 def weighted_gram(rows: Array, values: Array) -> Array:
     """Return ``sum_i values_i x_i x_i^T``; rows whose value is 0 are left out where they are many."""
@@ -103,6 +106,22 @@ def weighted_squares(rows: Array, values: Array) -> Array:
     if isinstance(rows, SparseArray):
         return rows.weighted_squares(values)
     return np.asarray(values @ (rows * rows))
+
+
+def column_squares_and_maxima(rows: Array) -> tuple[Array, Array]:
+    """Return the sum of squares, of a height of at most the number of rows, and the largest size in each column."""
+    d = rows.shape[1]
+    parts = [rows]
+    if isinstance(rows, np.ndarray) and len(rows) >= SIDE_BY_SIDE**2:
+        # Few columns make short loops: several rows are laid side by side, as if they were one.
+        whole = len(rows) - len(rows) % SIDE_BY_SIDE
+        parts = [rows[:whole].reshape(-1, SIDE_BY_SIDE * d), rows[whole:]]
+    squares = [np.einsum("...j,...j->...", part.T, part.T) for part in parts]
+    largest = [np.maximum(part.max(axis=0, initial=0.0), -part.min(axis=0, initial=0.0)) for part in parts]
+    if len(parts) > 1:
+        squares[0], largest[0] = squares[0].reshape(-1, d).sum(axis=0), largest[0].reshape(-1, d).max(axis=0)
+        return squares[0] + squares[1], np.maximum(*largest)
+    return squares[0], largest[0]
 
 
 def squared_distances(rows: Array, values: Array, middle: Array) -> float:

@@ -56,8 +56,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     certificate : {"tight", "sphere", "ball", "slope", "pointwise"} or None, default="tight"
         How bounds are proved. ``"sphere"`` is the sphere around the trained weights of the original paper, ``"ball"``
         a half-ball inside it, ``"slope"`` a bound of how fast the weights move with the cells. ``"tight"`` takes slopes
-        where they are nearly exact, and else the intersection of all, with row sums. ``"pointwise"`` is nearly
-        exact, and spends time on every row that is bounded.
+        where they are nearly exact, and else their intersection with the half-ball and row sums. ``"pointwise"`` is
+        nearly exact, and spends time on every row that is bounded.
         None trains only, which is fast (for `GridSearchCV`): predictions are the same, and methods for bounds raise an
         error.
     effort : float, default=1.0

@@ -76,7 +76,7 @@ class Loss(ABC):
     twice_differentiable: ClassVar[bool] = False
     """Whether the derivative has a derivative everywhere."""
     has_bounded_third_derivative: ClassVar[bool] = False
-    """Whether the curvature is positive everywhere and has two bounded derivatives (section 14)."""
+    """Whether the curvature is positive everywhere and has two bounded derivatives (Lemma 24)."""
 
     def __post_init__(self) -> None:
         for parameter in self.parameters.values():
@@ -146,23 +146,11 @@ class Loss(ABC):
         return self.curvature_range(y, down(lower - move), up(upper + move))
 
     def curvature_slope_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Bound the derivative of the curvature over scores in [lower, upper] (Lemma 15).
+        """Bound the derivative of the curvature over scores in [lower, upper] (Lemma 24).
 
         Like the two methods below, only for losses that have `has_bounded_third_derivative`.
         """
         raise NotImplementedError(f"The curvature of {self.name} is not differentiable.")
-
-    def curvature_bend_upper(self, y: Array, lower: Array, upper: Array) -> Array:
-        """Bound the size of the curvature's second derivative over scores in [lower, upper] (Lemmas 16 and 17)."""
-        raise NotImplementedError(f"The curvature of {self.name} is not differentiable.")
-
-    def secant_ratio_lower(self, y: Array, lower: Array, upper: Array, move: Array) -> Array:
-        """Bound from below every secant slope of the derivative, over the curvature where the secant starts (Lemma 19).
-
-        The secant starts at any score p in [lower, upper] and is at most `move` long; its slope is at least this
-        number times the curvature at p.
-        """
-        raise NotImplementedError(f"The curvature of {self.name} is not bounded away from zero.")
 
     def derivative_line(self, y: Array, score: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
         """Enclose the derivative near a jump by a line (Theorem 6, *at a jump*).

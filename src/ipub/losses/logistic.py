@@ -157,24 +157,6 @@ class Logistic(Loss):
         value = size * (high - low)
         return down(value - error), up(value + error)
 
-    def curvature_bend_upper(self, y: Array, lower: Array, upper: Array) -> Array:
-        # psi''' = h (1 - 6 h) with h = psi' rises up to h = 1/12, where it is 1/24, and falls.
-        least, most = self.curvature_range(y, lower, upper)
-        ends = np.maximum(least * np.abs(1.0 - 6.0 * least), most * np.abs(1.0 - 6.0 * most))
-        ends = up(ends + 8.0 * EPS * most)
-        return np.where((least > 0.0834) | (most < 0.0833), ends, np.maximum(ends, up(1.0 / 24.0)))
-
-    def secant_ratio_lower(self, y: Array, lower: Array, upper: Array, move: Array) -> Array:  # noqa: ARG002 (even)
-        # The flattest secant starts at the score most distant from 0 and goes away from it (Lemma 19).
-        far = np.maximum(np.abs(lower), np.abs(upper))
-        slack = (4 * ELEMENTARY_ULPS + 12) * EPS
-        with np.errstate(divide="ignore", invalid="ignore"):
-            by_exp = down(down(1.0 - np.exp(-move)) - 8.0 * EPS) / move
-            mean = np.where(move >= MIN_SECANT_LENGTH, by_exp, 1.0 - 0.5 * move)
-            ratio = mean * (1.0 + np.exp(-far)) / (1.0 + np.exp(-far - move))
-            ratio = down(ratio * (1.0 - slack))
-        return np.where(ratio > 0.0, np.minimum(ratio, 1.0), 0.0)
-
     def wrong_label_upper(self, lower: Array, upper: Array) -> Array:  # noqa: ARG002 (constant)
         return np.ones_like(lower)
 

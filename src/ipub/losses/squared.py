@@ -53,9 +53,3 @@ class Squared(Loss):
 
     def curvature_slope_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (zero)
         return np.zeros_like(lower), np.zeros_like(upper)
-
-    def curvature_bend_upper(self, y: Array, lower: Array, upper: Array) -> Array:  # noqa: ARG002 (zero)
-        return np.zeros_like(lower)
-
-    def secant_ratio_lower(self, y: Array, lower: Array, upper: Array, move: Array) -> Array:  # noqa: ARG002 (constant)
-        return np.ones_like(lower)

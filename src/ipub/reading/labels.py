@@ -46,22 +46,27 @@ class Labels(NamedTuple):
 def read_classes(parameters: Parameters, y: Any, n_rows: int, sample_weight: ArrayLike | None) -> Labels:
     """Read the labels of a classification."""
     unknown = _unknown(parameters, y, n_rows)
+    has_unknown = bool(unknown.any())
     advice = "Drop these rows, or set unknown_labels=True: bounds then hold for either class."
-    labelled = np.flatnonzero(~unknown)
-    given = np.array(labels_of(y)[labelled].tolist()) if unknown.any() else y
-    labels = _read_labels(parameters, given, len(labelled), advice)
+    labelled = np.flatnonzero(~unknown) if has_unknown else None
+    given = y if labelled is None else np.array(labels_of(y)[labelled].tolist())
+    labels = _read_labels(parameters, given, n_rows if labelled is None else len(labelled), advice)
     weight = _read_weights(sample_weight, n_rows)
     if labels.dtype.kind == "f":
         refuse_infinite(labels, labelled)
     classes, numbers = _classes(labels)
-    if unknown.any():
+    if labelled is not None:
         of_labelled, numbers = numbers, np.zeros(n_rows, dtype=np.intp)
         numbers[labelled] = of_labelled
     if parameters.class_weight is not None:
         weight = weight * class_factors(parameters.class_weight, classes, numbers, weight)[numbers]
-    counts = np.bincount(numbers[(weight > 0.0) & ~unknown], minlength=len(classes))
-    check_classes(parameters, classes, counts, bool(unknown.any()))
-    targets = np.asarray(2 * numbers - 1 if len(classes) == 2 else numbers, dtype=float)
+    counted = (weight > 0.0) & ~unknown
+    counts = np.bincount(numbers if counted.all() else numbers[counted], minlength=len(classes))
+    check_classes(parameters, classes, counts, has_unknown)
+    targets = numbers.astype(float)
+    if len(classes) == 2:
+        targets *= 2.0
+        targets -= 1.0
     return Labels(targets, weight, classes, np.flatnonzero(unknown))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub.engine import Block
 from ipub.losses import Loss
 from ipub.parallel import single_threaded_blas
-from ipub.problem import Evaluation, Hessian, HessianProducts, Point, Problem, diagonal_of
+from ipub.problem import Evaluation, Hessian, HessianProducts, Point, Problem, Sum, diagonal_of
 from ipub.rounding import Array, overflow_means_unbounded
 from ipub.solvers.products import minimise_by_products
 from ipub.solvers.quadratic import minimise_quadratic
@@ -49,6 +50,9 @@ SAME_CURVATURE = 500
 CONTRACTION = 0.05
 """While a step reduces the gap to less than this fraction, its Hessian is used again."""
 
+Beside = Callable[[Point], Sum]
+"""Returns a sum that is wanted at a point."""
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -67,11 +71,14 @@ class Solution:
     converged: bool
     dual_w: Array | None = None
 
+    @property
+    def point(self) -> Point:
+        """The model and its dual point, without what is known of them."""
+        return Point(self.w, self.dual_loss, self.dual_w)
+
     def dual_point(self, block: Block, score: Array | None = None) -> Array:
         """Return the dual coordinates of a block's rows, floats in the conjugate's domain; `score` saves work."""
-        if score is None or self.dual_w is not None:
-            score = block.center @ (self.w if self.dual_w is None else self.dual_w)
-        return -self.dual_loss.derivative(block.y, score)
+        return self.point.dual_point(block, score)
 
 
 @overflow_means_unbounded()
@@ -82,6 +89,7 @@ def solve(
     start: Array | None = None,
     verbose: int = 0,
     hessian: Hessian | None = None,
+    beside: Beside | None = None,
 ) -> Solution:
     """Minimise the problem until ``gap / max(|primal|, |dual|) <= tol``.
 
@@ -103,13 +111,24 @@ def solve(
     hessian : array of shape (n_features, n_features), optional
         About that of the mean loss at `start`, which is near the optimum: it is used as long as steps with it make the
         gap smaller fast. For smooth losses.
+    beside : callable, optional
+        Returns the sum that a certificate needs at a point. It is computed in the pass that evaluates what is to be the
+        last point, and kept by the problem. For smooth losses.
     """
+    if not problem.loss.is_smooth:
+        hessian = beside = None
     with single_threaded_blas(problem.rows.n_features):
-        return _solve(problem, tol, max_iter, start, verbose, hessian if problem.loss.is_smooth else None)
+        return _solve(problem, tol, max_iter, start, verbose, hessian, beside)
 
 
 def _solve(
-    problem: Problem, tol: float, max_iter: int, start: Array | None, verbose: int, hessian: Hessian | None
+    problem: Problem,
+    tol: float,
+    max_iter: int,
+    start: Array | None,
+    verbose: int,
+    hessian: Hessian | None,
+    beside: Beside | None,
 ) -> Solution:
     w, known_hessian = _start(problem, tol, max_iter) if start is None else (np.array(start, dtype=float), hessian)
     path: list[tuple[float, Array]] = []
@@ -134,14 +153,14 @@ def _solve(
             path = [*path[-1:], (width, w)]
             width *= shrink
             wider, dual_loss = dual_loss, problem.loss.smoothed(width)
-            points: list[Point] = [(w, dual_loss, None)]
+            points = [Point(w, dual_loss)]
             if len(path) == 2:
                 # Last the hinge's own optimum, with the dual point of the smoothed one: off by O(width^2) only.
-                points += [(_extrapolate(path, width), dual_loss, None), (_extrapolate(path, 0.0), wider, w)]
+                points += [Point(_extrapolate(path, width), dual_loss), Point(_extrapolate(path, 0.0), wider, w)]
             evaluated = problem.evaluate_several(points)
             if len(path) == 2:
-                best = best.better(_Pair(points[2][0], wider, w, evaluated[2]))
-            starts = [(point[0], at) for point, at in zip(points[:2], evaluated, strict=False)]
+                best = best.better(_Pair(*points[2], evaluated[2]))
+            starts = [(point.w, at) for point, at in zip(points[:2], evaluated, strict=False)]
             w, here = min(starts, key=lambda pair: problem.objective(*pair))
             # The first step at a narrower width is often too long: its pass computes shorter ones too.
             best_at_width, lowest, is_full = np.inf, np.inf, False
@@ -149,7 +168,7 @@ def _solve(
             last = here.penalty_gap
             # The curvature after the last step is not needed.
             w, here, is_full = _step(
-                problem, dual_loss, w, here, here.hessian if polish == 0 else known_hessian, is_full
+                problem, dual_loss, w, here, here.hessian if polish == 0 else known_hessian, is_full, beside
             )
             if known_hessian is not None and not here.penalty_gap <= CONTRACTION * last:
                 known_hessian = None
@@ -217,7 +236,7 @@ def _first_width(problem: Problem, w: Array) -> tuple[float, Loss, Evaluation]:
     A wide one is far from the hinge, and at a narrow one the sample's model is far from the optimum.
     """
     losses = [problem.loss.smoothed(width) for width in FIRST_WIDTHS]
-    found = problem.evaluate_several([(w, loss, None) for loss in losses])
+    found = problem.evaluate_several([Point(w, loss) for loss in losses])
     best = int(np.nanargmin([1.0 if np.isnan(at.gap) else at.gap for at in found]))
     return FIRST_WIDTHS[best], losses[best], found[best]
 
@@ -231,26 +250,34 @@ class _Step(NamedTuple):
 
 
 def _step(
-    problem: Problem, loss: Loss, w: Array, here: Evaluation, known_hessian: Hessian | None, expect_full: bool
+    problem: Problem,
+    loss: Loss,
+    w: Array,
+    here: Evaluation,
+    known_hessian: Hessian | None,
+    expect_full: bool,
+    beside: Beside | None,
 ) -> _Step:
     """Take one Newton step, shortened where the full one goes too far; a `known_hessian` is reused, not computed.
 
-    Where a full step is not to be expected, the pass that evaluates it also computes the slopes of shorter ones.
+    Where a full step is not to be expected, the pass that evaluates it also computes the slopes of shorter ones. With a
+    `known_hessian` it is to be the last: what a certificate needs there is summed `beside`.
     """
     penalty, n = problem.penalty, len(w)
     direction = _direction(here, w, penalty.lam_vector(n), penalty.kappa_vector(n), penalty.is_free(n))
-    slopes = None
+    slopes, full = None, w + direction
     if expect_full or known_hessian is not None:
-        there = problem.evaluate(w + direction, loss, hessian=known_hessian)
+        wanted = None if beside is None or known_hessian is None else beside(Point(full, loss))
+        there = problem.evaluate(full, loss, hessian=known_hessian, beside=wanted)
     else:
-        there, slopes = problem.evaluate_and_try(w + direction, loss, w, direction, TRIAL_STEPS)
-    descends = problem.objective(w + direction, there) < problem.objective(w, here)
+        there, slopes = problem.evaluate_and_try(full, loss, w, direction, TRIAL_STEPS)
+    descends = problem.objective(full, there) < problem.objective(w, here)
     if there.penalty_gap <= (0.25 if descends else 0.01) * here.penalty_gap:
-        return _Step(w + direction, there, True)
+        return _Step(full, there, True)
     slopes = problem.trial(w, direction, TRIAL_STEPS, loss) if slopes is None else slopes
     bracket = _bracket(TRIAL_STEPS, slopes)
     if bracket is None:
-        return _Step(w + direction, there, True)
+        return _Step(full, there, True)
     if known_hessian is not None:
         w = w + bracket.crossing * direction
         return _Step(w, problem.evaluate(w, loss, hessian=known_hessian), False)

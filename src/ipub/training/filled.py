@@ -1,4 +1,4 @@
-"""Training and certificates around a filled-in table: budgets (Theorem 9)."""
+"""Training and certificates around a filled-in table: budgets (Lemma 28)."""
 
 from __future__ import annotations
 

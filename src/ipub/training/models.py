@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ipub.certificates import TrainedModel
+from ipub.certificates import Recipe, TrainedModel
 from ipub.engine import Rows, with_intercept_column
 from ipub.problem import Problem
 from ipub.reading import Parameters
@@ -24,6 +24,7 @@ def train(
     models: Sequence[Rows],
     starts: Sequence[Array | None] | None = None,
     hessians: Sequence[Array | None] | None = None,
+    recipe: Recipe | None = None,
 ) -> tuple[TrainedModel, ...]:
     """Train each model at the center of its rows.
 
@@ -36,6 +37,8 @@ def train(
         Weights to start from, for each model; None starts at zero.
     hessians : sequence of arrays, optional
         About the Hessian of the mean loss at each start, if these are near the optimum.
+    recipe : Recipe, optional
+        The certificate that is made next: the last pass of training computes the sum that it needs.
     """
     trained, unknown = [], [None] * len(models)
     for rows, start, hessian in zip(models, starts or unknown, hessians or unknown, strict=True):
@@ -47,6 +50,7 @@ def train(
             start=start,
             verbose=parameters.verbose,
             hessian=hessian,
+            beside=None if recipe is None else recipe.beside_training(problem),
         )
         trained.append(TrainedModel(problem, solution))
     return tuple(trained)

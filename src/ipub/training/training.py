@@ -66,7 +66,8 @@ RETRAINING_ERROR = 1e-7
 
 def train_and_certify(parameters: Parameters, data: TrainingData) -> Training:
     """Train on what was read, and certify, unless the certificate is None."""
-    return certify_models(parameters, data, train(parameters, data.rows))
+    recipe = None if parameters.certificate is None else CERTIFICATES[parameters.certificate]
+    return certify_models(parameters, data, train(parameters, data.rows, recipe=recipe))
 
 
 def certify_models(parameters: Parameters, data: TrainingData, models: tuple[TrainedModel, ...]) -> Training:

@@ -1,4 +1,4 @@
-"""A budget: few cells differ from a filled-in table (Theorem 9)."""
+"""A budget: few cells differ from a filled-in table (Lemma 28)."""
 
 from __future__ import annotations
 

@@ -32,10 +32,11 @@ GROWTH = (0.04, 0.12)
 COARSE_INFLATION, FINE_INFLATION = 0.15, 0.05
 """How much wider than own ranges those of representatives may be, squared: while ranges close, and afterwards."""
 
-NEARLY_CLOSED = 1.12
-"""Where coarse row sums of the median direction came this near to their ranges, fine ones are tried."""
+NEARLY_CLOSED, MAY_CLOSE = 1.4, 1.06
+"""Where coarse row sums of the median direction came as near to their ranges as the first, and fine ones of a sample as
+near as the second, all are tried with fine ones."""
 
-MOST_ROUNDS = 9
+MOST_ROUNDS = 16
 """How often they are made wider, at most."""
 
 PATIENCE = 2
@@ -72,13 +73,14 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | No
     start = np.full(len(both), FIRST_WIDTH)
     if widths is not None:
         start = np.maximum(_of_directions(table, widths), 1.0)  # what is narrower than that does not close
-    elif not _is_worth_trying(at_w, both, change):
-        return None
     coarse = replace(at_w, accuracy=COARSE)
+    if widths is None and not _sampled_ratio(coarse, both, FIRST_WIDTH * change) < HOPELESS:
+        return None
     closed, nearest = _closed(coarse, change, start, Representatives.choose(table, change, COARSE_INFLATION))
-    if closed is None and widths is None and nearest.ratio < NEARLY_CLOSED:
-        fine = Representatives.choose(table, change, FINE_INFLATION)
-        closed, _ = _closed(replace(at_w, accuracy=FINE), change, nearest.widths, fine)
+    fine = replace(at_w, accuracy=FINE)
+    is_near = closed is None and widths is None and nearest.ratio < NEARLY_CLOSED
+    if is_near and _sampled_ratio(fine, both, nearest.widths * change) < MAY_CLOSE:
+        closed, _ = _closed(fine, change, nearest.widths, Representatives.all_of(table))
     if closed is None:
         return None
     of_rows = closed.widths.reshape(2, -1)[:, table.rows_and_weights_at]
@@ -137,16 +139,13 @@ def _closed(at_w: Ranges, change: Array, widths: Array, few: Representatives) ->
     return None, nearest
 
 
-def _is_worth_trying(at_w: Ranges, both: Array, change: Array) -> bool:
-    """Whether ranges may close, by a sample of the directions."""
+def _sampled_ratio(at_w: Ranges, both: Array, change: Array) -> float:
+    """Return the median of row sums over ranges of a sample of directions."""
     low, high = at_w.lower, at_w.upper
-    if len(both) <= 2 * N_SAMPLED:
-        return True
     sampled = np.random.default_rng(0).permutation(len(both))[:N_SAMPLED]
-    at = np.concatenate([high, -low])[sampled]
-    ranges = replace(at_w.with_ends(*around(low, high, FIRST_WIDTH * change)), accuracy=COARSE)
-    found = largest_scores(ranges, both[sampled]) - at
-    return bool(np.median(found / (FIRST_WIDTH * change[sampled])) < HOPELESS)
+    ranges = at_w.with_ends(*around(low, high, change))
+    found = largest_scores(ranges, both[sampled]) - np.concatenate([high, -low])[sampled]
+    return float(np.median(found / change[sampled]))
 
 
 def can_be_narrowed(ranges: Ranges, which: Indices | None = None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from ipub.certificates.row_sums.graphs import Graph, GraphPoints, LossGraph, gra
 from ipub.certificates.row_sums.lines import N_SLOPES, Lines
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.variants import ANY_LEVEL, BASE_LEVEL, Variants, make_variants
+from ipub.data.interval_matrix import Indices
 from ipub.rounding import TINY, Array, down, midpoint_and_radius, norm_upper, sum_error, sum_upper, up
 
 MANY_SETTLED = 0.1
@@ -19,6 +20,10 @@ MANY_SETTLED = 0.1
 
 N_GRID = 17
 """Points at which an uncertain row's derivative is known to the advice."""
+
+
+MANY_COLUMNS = 32
+"""Columns from which there are half as many Newton steps: each factors a matrix."""
 
 
 class Accuracy(NamedTuple):
@@ -36,7 +41,7 @@ class Accuracy(NamedTuple):
     """How much of the law of a unit that counts in a budget is for what it may be changed to, where it gains most."""
 
 
-COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0, 0.0), Accuracy(12, 7, 2, 1, 0.0), Accuracy(12, 7, 2, 3, 1.0)
+COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0, 0.0), Accuracy(12, 7, 2, 2, 0.0), Accuracy(12, 7, 2, 2, 1.0)
 """For ranges that are to prove themselves, to narrow them, and for the rows that are asked for."""
 
 
@@ -66,6 +71,10 @@ class Ranges:
     def of(cls, table: RowTable, lower: Array, upper: Array, *, on_path: bool) -> Ranges:
         """Put ranges together with the variants of the table's rows (`make_variants`)."""
         return cls(table, make_variants(table, with_centers=on_path), lower, upper, on_path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what the ranges are; what follows from them is computed again in a copy."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def variant_graph(self) -> LossGraph:
@@ -145,7 +154,7 @@ class Ranges:
                 used = variants.used[:, number]
                 below -= _largest_sums(of_entry[here], -low[here], used)
                 above += _largest_sums(of_entry[here], high[here], used)
-        sizes = np.bincount(of_entry, size, minlength=len(counts))
+        sizes: Array = np.bincount(of_entry, size, minlength=len(counts)).astype(float)
         error = sum_error(sizes, 2 * len(table.w) + 8)
         lower = down(down(self.row_lower[variants.row] + below) - error)
         upper = up(up(self.row_upper[variants.row] + above) + error)
@@ -156,7 +165,7 @@ class Ranges:
         # What overflowed is not known; a NaN would be sorted behind the other end.
         return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
 
-    def _level_changes(self, columns: Array, base: int) -> tuple[Array, Array]:
+    def _level_changes(self, columns: Indices, base: int) -> tuple[Array, Array]:
         """Bound what each level of a category adds to the score, above what the table has, rounded outward."""
         low, high = self.weight_lower[columns], self.weight_upper[columns]
         if base >= 0:
@@ -210,7 +219,7 @@ class Ranges:
             "n_multipliers": int(sizes.sum()),
             "n_variants": len(variants.row),
             "n_groups": len(table.budget),
-            "n_steps": self.accuracy.n_steps,
+            "n_steps": self.accuracy.n_steps if d < MANY_COLUMNS else self.accuracy.n_steps // 2,
             "changed_share": self.accuracy.changed_share,
             "lam": table.lam,
             "w": table.w,
@@ -320,7 +329,7 @@ def chord(graph: Graph, lower: Array, upper: Array) -> Array:
     return np.asarray(np.where(is_point, graph.slope(lower), rise / np.maximum(width, TINY)))
 
 
-def _largest_sums(index: Array, values: Array, most: Array) -> Array:
+def _largest_sums(index: Indices, values: Array, most: Indices) -> Array:
     """Return for each of several sets the sum of so many of its largest values that are positive."""
     order = np.lexsort((-values, index))
     index, values = index[order], np.maximum(values[order], 0.0)

@@ -5,7 +5,7 @@ For a direction y near a representative r, ``y.w = r.w + (y - r).w``, and the ra
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,7 +23,8 @@ WORTHWHILE = 0.7
 """Representatives are used if they are at most this share of all directions."""
 
 
-class Representatives(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Representatives:
     """Directions that stand for others.
 
     Attributes
@@ -63,9 +64,9 @@ class Representatives(NamedTuple):
         """
         Y, n = table.directions, len(table.directions)
         width = change[:n] + change[n:]
-        importance = np.bincount(table.complete_at, table.complete_weight, minlength=n)
-        importance += OF_INCOMPLETE * np.bincount(table.incomplete_at, table.incomplete_weight, minlength=n)
-        importance *= width**2
+        of_complete = np.bincount(table.complete_at, table.complete_weight, minlength=n)
+        of_incomplete = np.bincount(table.incomplete_at, table.incomplete_weight, minlength=n)
+        importance = (of_complete + OF_INCOMPLETE * of_incomplete) * width**2
         of_weights, chosen = width[table.weights_at], list(dict.fromkeys(table.weights_at.tolist()))
         least, of = np.full(n, np.inf), np.zeros(n, dtype=np.intp)
         enough, added = inflation * importance.sum(), 0
@@ -81,10 +82,19 @@ class Representatives(NamedTuple):
             if loss.sum() <= enough and not too_wide.any():
                 break
             if len(chosen) > WORTHWHILE * n:
-                chosen, of = list(range(n)), np.arange(n)
-                break
+                return cls.all_of(table)
             chosen.append(int((loss if loss.sum() > enough else least).argmax()))
-        index, place = np.array(chosen), np.full(n, -1)
+        return cls._of(table, np.array(chosen), of)
+
+    @classmethod
+    def all_of(cls, table: RowTable) -> Representatives:
+        """Let every direction stand for itself alone."""
+        everything = np.arange(len(table.directions))
+        return cls._of(table, everything, everything)
+
+    @classmethod
+    def _of(cls, table: RowTable, index: Indices, of: Indices) -> Representatives:
+        Y, place = table.directions, np.full(len(table.directions), -1)
         place[index] = np.arange(len(index))
         of = np.where(place >= 0, place, of)
         difference, size = Y - Y[index[of]], np.abs(Y) + np.abs(Y[index[of]])

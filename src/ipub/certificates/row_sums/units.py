@@ -117,8 +117,16 @@ class Units:
     def some(self, which: Indices | NDArray[np.bool_], row: Indices | None = None) -> Units:
         """Return some of the units, with other positions of their rows if these are given."""
         rows = self.row[which] if row is None else row
-        others = (each[which] for each in (self.column, self.category, self.base, self.group, self.lower, self.upper))
-        return Units(rows, *others, self.levels)
+        return Units(
+            rows,
+            self.column[which],
+            self.category[which],
+            self.base[which],
+            self.group[which],
+            self.lower[which],
+            self.upper[which],
+            self.levels,
+        )
 
     def __len__(self) -> int:
         return len(self.row)

@@ -30,7 +30,9 @@ def kernel_of(ranges: Ranges) -> Any:
     """Return the sums over these ranges, for any direction."""
     found = ranges.__dict__.get("_kernel")
     if found is None:
-        found = ranges.__dict__["_kernel"] = kernel_type()(**ranges.kernel_fields)
+        kernel = kernel_type()
+        assert kernel is not None, "row sums are tried only with the compiled loops"
+        found = ranges.__dict__["_kernel"] = kernel(**ranges.kernel_fields)
     return found
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -85,48 +86,56 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
     units, n_groups = table.units, len(table.budget)
     starts = units.starts(len(table.incomplete))
     size = np.maximum(-units.lower, units.upper) * np.abs(table.w[units.column]) / _unit_of_scores(table)
-    rows, used, labels, counts = [], [], [], []
-    lower, upper, level = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=np.intp)]
+    variants: list[_Variant] = []
     for row, (first, end) in enumerate(pairwise(starts.tolist())):
         own = slice(first, end)
         group, label_group = units.group[own], int(table.label_group[row])
         parts = list(_parts(table, own, size)) if (group == FREE).any() else [{}]
-        with_labels = (0,) if label_group == CERTAIN else (0, 1)
-        for uses in _uses(group, table.budget):
-            for label in with_labels:
-                in_groups = list(uses)
-                if label_group >= 0:
-                    in_groups[label_group] = label
-                for part in parts:
-                    low, high, levels = (
-                        units.lower[own].copy(),
-                        units.upper[own].copy(),
-                        np.full(end - first, ANY_LEVEL),
-                    )
-                    for k, chosen in part.items():
-                        if isinstance(chosen, tuple):
-                            low[k], high[k] = chosen
-                        else:
-                            levels[k] = chosen
-                    rows.append(row), used.append(in_groups), labels.append(label), counts.append(end - first)
-                    lower.append(low), upper.append(high), level.append(levels)
+        labels = (0,) if label_group == CERTAIN else (0, 1)
+        for used, label, part in product(_uses(group, table.budget), labels, parts):
+            with_label = [label if number == label_group else used[number] for number in range(n_groups)]
+            variants.append(_Variant(row, with_label, label, *_entries(table, own, part)))
         is_center = (units.base[own] < 0) & ~units.is_number[own]
         if with_centers and is_center.any():
-            rows.append(row), used.append([0] * n_groups), labels.append(0), counts.append(end - first)
-            lower.append(np.zeros(end - first)), upper.append(np.zeros(end - first))
-            level.append(np.full(end - first, BASE_LEVEL))
-            if label_group == FREE:
-                rows.append(row), used.append([0] * n_groups), labels.append(1), counts.append(end - first)
-                lower.append(lower[-1]), upper.append(upper[-1]), level.append(level[-1])
+            zeros, levels = np.zeros(end - first), np.full(end - first, BASE_LEVEL)
+            # A label that may be wrong is the given one at the center.
+            for label in labels if label_group == FREE else (0,):
+                variants.append(_Variant(row, [0] * n_groups, label, zeros, zeros, levels))
+    nothing = np.zeros(0)
     return Variants(
-        np.array(rows, dtype=np.intp),
-        np.array(used, dtype=np.intp).reshape(len(rows), n_groups),
-        np.array(labels, dtype=np.intp),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
-        np.concatenate(lower),
-        np.concatenate(upper),
-        np.concatenate(level),
+        np.array([each.row for each in variants], dtype=np.intp),
+        np.array([each.used for each in variants], dtype=np.intp).reshape(len(variants), n_groups),
+        np.array([each.label for each in variants], dtype=np.intp),
+        np.cumsum([0, *(len(each.lower) for each in variants)]).astype(np.intp),
+        np.concatenate([nothing, *(each.lower for each in variants)]),
+        np.concatenate([nothing, *(each.upper for each in variants)]),
+        np.concatenate([nothing, *(each.level for each in variants)]).astype(np.intp),
     )
+
+
+class _Variant(NamedTuple):
+    row: int
+    used: list[int]
+    label: int
+    lower: Array
+    upper: Array
+    level: Indices
+
+
+Part = dict[int, tuple[float, float] | int]
+"""The piece of its interval that a number of a row is in, or the level of a category, by place among its units."""
+
+
+def _entries(table: RowTable, own: slice, part: Part) -> tuple[Array, Array, Indices]:
+    """Return the changes of numbers and the levels of categories of all units of a row."""
+    low, high = table.units.lower[own].copy(), table.units.upper[own].copy()
+    levels = np.full(len(low), ANY_LEVEL, dtype=np.intp)
+    for k, chosen in part.items():
+        if isinstance(chosen, tuple):
+            low[k], high[k] = chosen
+        else:
+            levels[k] = chosen
+    return low, high, levels
 
 
 def _uses(group: Indices, budget: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -139,25 +148,26 @@ def _uses(group: Indices, budget: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     yield from product(*counts)
 
 
-def _parts(table: RowTable, own: slice, size: Array) -> Iterator[dict[int, tuple[float, float] | int]]:
+def _parts(table: RowTable, own: slice, size: Array) -> Iterator[Part]:
     """Yield for each variant of a row the pieces of its main numbers, and the levels of its categories."""
     units, w = table.units, table.w
-    count, of_levels, of_numbers = 1, [], []
+    count = 1
+    choices: list[list[tuple[int, tuple[float, float] | int]]] = []
     free = np.flatnonzero(units.group[own] == FREE)
     is_number = units.is_number[own]
     columns = {k: units.levels[units.category[own][k]] for k in free if not is_number[k]}
     for k in sorted(columns, key=lambda k: -float(np.ptp(w[columns[k]]))):
         if count * len(columns[k]) <= MOST_VARIANTS // 2:
-            of_levels.append([(int(k), level) for level in range(len(columns[k]))])
+            choices.append([(int(k), level) for level in range(len(columns[k]))])
             count *= len(columns[k])
     main = sorted(free[is_number[free]], key=lambda k: -size[own][k])
     for k, most in zip(main, MOST_PIECES, strict=False):
         n_pieces = int(min(most, np.ceil(2.0 * size[own][k] / PIECE)))
         if n_pieces > 1 and count * n_pieces <= MOST_VARIANTS // 2:
             edges = np.linspace(units.lower[own][k], units.upper[own][k], n_pieces + 1).tolist()
-            of_numbers.append([(int(k), piece) for piece in pairwise(edges)])
+            choices.append([(int(k), piece) for piece in pairwise(edges)])
             count *= n_pieces
-    for chosen in product(*of_levels, *of_numbers):
+    for chosen in product(*choices):
         yield dict(chosen)
 
 
