@@ -58,11 +58,16 @@ RECORDS: dict[str, type[Any]] = {
 FORMER = {
     "RandomHoles": "bounds of random holes",
     "RandomMoves": "bounds of random holes",
+    "SignCases": "bounds by cases of signs",
     "TubeBounds": "row sums in pieces",
 }
 """Dataclasses that files of earlier versions may hold, and what they were for."""
 
-FORMER_FIELDS: dict[str, dict[str, Any]] = {"FilledTable": {"chance": None}, "Ranges": {"has_common_lines": False}}
+FORMER_FIELDS: dict[str, dict[str, Any]] = {
+    "FilledTable": {"chance": None},
+    "Ranges": {"has_common_lines": False},
+    "SlopeBounds": {"sign_cases": None},
+}
 """Fields that dataclasses had in earlier versions: where they have these values, nothing is lost without them."""
 
 HEADER = "model.json"
