@@ -67,7 +67,7 @@ def _is_open(training: Training, rows: IntervalMatrix, verbose: int) -> NDArray[
 def _is_on_one_side(
     training: Training, rows: IntervalMatrix, left: Indices, effort: float, verbose: int
 ) -> NDArray[np.bool_]:
-    """Return which of the rows without holes of their own are on one side of 0 for all models, as ruling it out shows."""
+    """Return which rows without holes of their own are on one side of 0 for all models, as ruling it out shows."""
     found = np.zeros(len(left), dtype=bool)
     row_sums = training.certificates[0].part(RowSumBounds)
     searched = None if row_sums is None else row_sums.searched

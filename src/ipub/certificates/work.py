@@ -1,4 +1,4 @@
-"""What a search for narrower bounds may cost: counted, not timed, so that a call gives the same bounds on any machine."""
+"""What a search for narrower bounds may cost: counted, not timed, so that any machine gives the same bounds."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from ipub.data.interval_matrix import Indices
 from ipub.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up
 
 ACCURACIES = replace(FINE, n_steps=1), FINE
-"""How closely ranges are narrowed under a supposition, in turn: advice after an odd and an even number of steps differs,
+"""How closely ranges are narrowed under a supposition, in turn: advice differs after odd and even numbers of steps,
 and either is better for some directions."""
 
 MOST_ROUNDS = 24
@@ -48,22 +48,29 @@ FACTORS = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 4.0])
 """Multiples of t to add to a direction, in units of how far both can move."""
 
 
+@dataclass(frozen=True)
+class SupposedScore:
+    """A row t and a score that some model is supposed to give it, or a higher one."""
+
+    t: Array
+    score: float
+
+
 @overflow_means_unbounded()
-def is_below(ranges: Ranges, t: Array, score: float, effort: float = np.inf) -> bool:
-    """Prove that all models give a row less than a score; False if that fails, or takes more work.
+def no_model_at(ranges: Ranges, supposed: SupposedScore, effort: float = np.inf) -> bool:
+    """Prove that no model gives a row a score or a higher one; False if that fails, or takes more work.
 
     Parameters
     ----------
     ranges : Ranges
         Of the models of all completions.
-    t : array of shape (d,)
-    score : float
+    supposed : SupposedScore
     effort : float
         See `Work`.
     """
     ranges = _to_be_narrowed(ranges)
-    found = _narrowed_under(ranges, _Directions.of(ranges, t), score, LEAST_GAIN_OF_ONE, Work(effort))
-    return found.highest < score
+    found = _narrowed_under(ranges, _Directions.of(ranges, supposed.t), supposed, LEAST_GAIN_OF_ONE, Work(effort))
+    return found.highest < supposed.score
 
 
 def is_on_one_side(ranges: Ranges, t: Array, score: float, effort: float = np.inf) -> bool:
@@ -71,7 +78,8 @@ def is_on_one_side(ranges: Ranges, t: Array, score: float, effort: float = np.in
     low, high = (float(end[0]) for end in dot_bounds(t[None], ranges.table.w))
     if low <= score <= high:
         return False
-    return is_below(ranges, t, score, effort) if high < score else is_below(ranges, -t, -score, effort)
+    above = SupposedScore(t, score) if high < score else SupposedScore(-t, -score)
+    return no_model_at(ranges, above, effort)
 
 
 def narrow_by_ruling_out(ranges: Ranges, t: Array, bounds: tuple[float, float], effort: float) -> tuple[float, float]:
@@ -109,7 +117,7 @@ def _lowered(ranges: Ranges, t: Array, bound: float, work: Work) -> float:
     reached, enough = at_w, ENOUGH * (bound - at_w)
     score = at_w + FIRST * min(directions.rise, bound - at_w)
     while bound - reached > enough and reached < score < bound:
-        found = _narrowed_under(ranges, directions, score, LEAST_GAIN, work)
+        found = _narrowed_under(ranges, directions, SupposedScore(t, score), LEAST_GAIN, work)
         bound = min(bound, max(found.highest, score))
         if found.is_cut_short:
             break
@@ -126,7 +134,6 @@ class _Directions:
 
     Attributes
     ----------
-    t : array of shape (d,)
     which : array of shape (k,)
         Directions of the table.
     both : array of shape (2 k, d)
@@ -141,7 +148,6 @@ class _Directions:
         How far direction plus factor times unit times t can rise.
     """
 
-    t: Array
     which: Indices
     both: Array
     at_w: float
@@ -165,13 +171,7 @@ class _Directions:
         rise, rises = max(float(of_t.total()[0]), 1e-300), of_both.total()
         unit = rises / rise
         of_factors = [of_both.plus(of_t, factor * unit).total() for factor in FACTORS[1:]]
-        return cls(t, which, both, float(t @ table.w), rise, unit, np.stack([rises, *of_factors]))
-
-    def factors(self, score: float, highest: float) -> Array:
-        """Choose multiples of t, never negative, by first order, scaled to what the row sums now say of t."""
-        reach = max(highest - self.at_w, self.rise) if np.isfinite(highest) else self.rise
-        values = max(1.0, reach / self.rise) * self.rises - FACTORS[:, None] * self.unit * (score - self.at_w)
-        return np.asarray(FACTORS[np.argmin(values, axis=0)] * self.unit)
+        return cls(which, both, float(t @ table.w), rise, unit, np.stack([rises, *of_factors]))
 
 
 class _Narrowed(NamedTuple):
@@ -185,22 +185,24 @@ class _Narrowed(NamedTuple):
     """Whether more work would have narrowed them further."""
 
 
-def _narrowed_under(ranges: Ranges, directions: _Directions, score: float, least_gain: float, work: Work) -> _Narrowed:
-    """Narrow ranges of the models that have ``t.w'' >= score``, until there are none, or little changes."""
+def _narrowed_under(
+    ranges: Ranges, directions: _Directions, supposed: SupposedScore, least_gain: float, work: Work
+) -> _Narrowed:
+    """Narrow ranges of the models that have a supposed score or more, until there are none, or little changes."""
     highest = np.inf
     for number in range(MOST_ROUNDS):
         smaller = ranges.without_settled_rows()
         if smaller is not ranges:
-            ranges, directions = smaller, _Directions.of(smaller, directions.t)
+            ranges, directions = smaller, _Directions.of(smaller, supposed.t)
         price = price_of_kernel(ranges) + (1 + len(directions.both)) * price_of_sum(ranges)
         if not work.allows(price):
             return _Narrowed(ranges, directions, highest, is_cut_short=True)
         work.spend(price)
-        highest = min(highest, float(np.nan_to_num(largest_scores(ranges, directions.t[None])[0], nan=np.inf)))
-        if highest < score:
+        highest = min(highest, float(np.nan_to_num(largest_scores(ranges, supposed.t[None])[0], nan=np.inf)))
+        if highest < supposed.score:
             break
         which, n = directions.which, len(directions.which)
-        found = _largest_if_supposed(ranges, directions, score, highest)
+        found = _largest_if_supposed(ranges, directions.both, supposed, _Advice(directions, highest))
         upper, lower = ranges.upper.copy(), ranges.lower.copy()
         upper[which] = np.fmin(upper[which], found[:n])
         lower[which] = np.fmax(lower[which], -found[n:])
@@ -223,11 +225,28 @@ def _inverse(ranges: Ranges) -> Array:
         return np.eye(len(ranges.table.w))  # any advice will do
 
 
-def _largest_if_supposed(ranges: Ranges, directions: _Directions, score: float, highest: float) -> Array:
-    """Bound ``y.w''`` from above for models with ``t.w'' >= score``: ``U(y + f t) - f score``, for a good factor f."""
-    Y, t, factor = directions.both, directions.t, directions.factors(score, highest)
-    moved = Y + factor[:, None] * t
+class _Advice(NamedTuple):
+    """What multiples of t are chosen by."""
+
+    directions: _Directions
+    highest: float
+    """What the row sums say of t."""
+
+
+def _largest_if_supposed(ranges: Ranges, Y: Array, supposed: SupposedScore, advice: _Advice) -> Array:
+    """Bound ``y.w''`` from above for models with ``t.w'' >= c``: ``U(y + f t) - f c``, for a good factor f >= 0."""
+    factor = np.maximum(_factors(supposed, advice), 0.0)
+    moved = Y + factor[:, None] * supposed.t
     # y and (moved - f t) differ by rounding, which meets weights of known size.
-    size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(t)
-    error = 4.0 * EPS * (size @ ranges.weight_size) + 4.0 * EPS * np.abs(factor * score) + UNDERFLOW
-    return up(up(largest_scores(ranges, moved) - factor * score) + 2.0 * error)
+    size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(supposed.t)
+    error = 4.0 * EPS * (size @ ranges.weight_size) + 4.0 * EPS * np.abs(factor * supposed.score) + UNDERFLOW
+    return up(up(largest_scores(ranges, moved) - factor * supposed.score) + 2.0 * error)
+
+
+def _factors(supposed: SupposedScore, advice: _Advice) -> Array:
+    """Choose multiples of t by what completions do to first order, scaled to what the row sums now say of t."""
+    directions, highest = advice
+    rise, at_w = directions.rise, directions.at_w
+    reach = max(highest - at_w, rise) if np.isfinite(highest) else rise
+    gains = FACTORS[:, None] * directions.unit * (supposed.score - at_w)
+    return np.asarray(FACTORS[np.argmin(max(1.0, reach / rise) * directions.rises - gains, axis=0)] * directions.unit)
