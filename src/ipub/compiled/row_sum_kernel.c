@@ -721,6 +721,17 @@ INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double n
     }
 }
 
+/* The least number of units of a group that a variant stands for: one more than the next smaller number looked at. */
+INLINED index_t least_used(const row_sum_table *t, index_t i, index_t v, index_t group) {
+    index_t start = t->variant_start[i], end = t->variant_start[i + 1], least = 0;
+    index_t most = t->variant_used[v * t->n_groups + group];
+    for (index_t o = start; o < end; o++) {
+        index_t used = t->variant_used[o * t->n_groups + group];
+        if (used < most && used >= least) least = used + 1;
+    }
+    return least;
+}
+
 /* Return a row's term with nothing of a budget used, and put what using budgets adds at most among the gains of the
    groups: f_g(q) for q units of group g, concave in q, group by group (Lemma 28). */
 INLINED double row_gains(const row_sum_table *t, workspace *s, index_t i, const double *largest) {
@@ -740,8 +751,9 @@ INLINED double row_gains(const row_sum_table *t, workspace *s, index_t i, const 
             for (index_t h = g + 1; h < n_groups; h++) later |= used[h] != 0;
             if (later || q == 0) continue;
             double off = fabs(largest[v]) + fabs(base);
-            for (index_t h = 0; h < g; h++) {
-                double gained_before = majorant[h][used[h] < 16 ? used[h] : 16];
+            for (index_t h = 0; h < g; h++) { /* fewer units of an earlier group, which gain less, count as these too */
+                index_t fewest = least_used(t, i, start + v, h);
+                double gained_before = majorant[h][fewest < 16 ? fewest : 16];
                 gain -= gained_before, off += gained_before;
             }
             gain += 16.0 * EPS * off;

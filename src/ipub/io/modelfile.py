@@ -57,14 +57,12 @@ RECORDS: dict[str, type[Any]] = {
 """Dataclasses that a model file may hold."""
 
 FORMER = {
+    "FilledBounds": "bounds around a filled-in table",
     "RandomHoles": "bounds of random holes",
     "RandomMoves": "bounds of random holes",
     "TubeBounds": "row sums in pieces",
 }
 """Dataclasses that files of earlier versions may hold, and what they were for."""
-
-FORMER_FIELDS: dict[str, dict[str, Any]] = {"FilledTable": {"chance": None}, "Ranges": {"has_common_lines": False}}
-"""Fields that dataclasses had in earlier versions: where they have these values, nothing is lost without them."""
 
 HEADER = "model.json"
 ARRAY_KINDS = "biufcUS"
@@ -313,9 +311,9 @@ def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
         case {"record": name, "fields": fields}:
             if name in FORMER:
                 raise FormerPartError(FORMER[name])
-            former = FORMER_FIELDS.get(name, {})
-            kept = {field: value for field, value in fields.items() if former.get(field, ...) != value}
-            return RECORDS[name](**_decode_items(kept, archive))
+            if not {field.name for field in dataclasses.fields(RECORDS[name])} >= set(fields):
+                raise FormerPartError(f"{name} with other fields")
+            return RECORDS[name](**_decode_items(fields, archive))
         case {"objects": items, "shape": shape}:
             objects = np.empty(len(items), dtype=object)
             objects[:] = [_decode(item, archive) for item in items]

@@ -6,7 +6,8 @@ or with twice its weight. A label that may be wrong: the given one, and the othe
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,15 @@ from ipub.losses import Loss
 from ipub.rounding import down, up
 
 
-class LabelPair(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LabelPair:
     """The derivatives of rows with the first, and with the second of their two labels."""
 
     first: LossGraph
     second: LossGraph
+
+    def __iter__(self) -> Iterator[LossGraph]:
+        return iter((self.first, self.second))
 
     def of_rows(self, which: NDArray[np.bool_] | Indices) -> LabelPair:
         """Return those of some of the rows."""

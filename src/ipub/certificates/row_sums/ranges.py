@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,8 @@ MANY_COLUMNS = 32
 """Columns from which there are half as many Newton steps: each factors a matrix."""
 
 
-class Accuracy(NamedTuple):
+@dataclass(frozen=True)
+class Accuracy:
     """How closely the sum of a direction is bounded: width against time."""
 
     pieces_of_lines: int

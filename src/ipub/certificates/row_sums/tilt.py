@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ipub.certificates.row_sums.graphs import LossGraph
@@ -26,7 +28,7 @@ def gradient_upper(problem: Problem, solution: Solution, X: Array, y: Array, wei
     return np.maximum(np.abs(lowest), np.abs(highest))
 
 
-def is_coercive(problem: Problem, labels: tuple[LossGraph, LossGraph], weight: Array, gradient: Array) -> bool:
+def is_coercive(problem: Problem, labels: Iterable[LossGraph], weight: Array, gradient: Array) -> bool:
     """Whether objectives tilted by a gradient have a minimiser, whichever of two labels rows have (Theorem 12).
 
     Far out the derivative of the loss is at its ends: its mean there must outweigh the tilt.
