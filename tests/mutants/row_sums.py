@@ -8,7 +8,6 @@ UNITS, SOUND = "certificates/test_row_sums.py", "soundness/test_row_sums.py"
 CHORDS = (f"{UNITS}::test_no_derivative_is_farther_from_a_chord_than_said",)
 LINES = (f"{UNITS}::test_lines_are_above_and_below_the_derivative_everywhere",)
 TERMS = (f"{UNITS}::test_no_sampled_term_of_a_row_is_above_its_bound",)
-COMPILED = ("certificates/test_compiled_row_terms.py::test_compiled_terms_are_those_of_numpy_bit_for_bit",)
 SUMS = (f"{SOUND}::test_row_sums_hold_for_every_w_and_completion_whatever_is_chosen",)
 EXACT = (f"{SOUND}::test_row_sums_at_a_point_are_exact_but_for_rounding",)
 CANCEL = (f"{SOUND}::test_products_that_cancel_are_rounded_outward",)
@@ -422,43 +421,6 @@ MUTANTS = (
         "largest_of_row(found.best + terms.rounding())",
         "largest_of_row(found.best)",
         CANCEL,
-    ),
-    # --- the same, compiled -------------------------------------------------------------------------------------------
-    mutant(
-        "a compiled cell at its lower end",
-        "variant_loops",
-        "part[i] += larger(f[i] - p[i] * lo[i], g[i] - p[i] * hi[i])",
-        "part[i] += f[i] - p[i] * lo[i]",
-        COMPILED,
-    ),
-    mutant(
-        "compiled levels without the last",
-        "variant_loops",
-        "for level in range(1, n_levels[i]):",
-        "for level in range(1, n_levels[i] - 1):",
-        COMPILED,
-    ),
-    mutant(
-        "a compiled rectangle's score at its first end",
-        "variant_loops",
-        "larger(first[v], last[v]) + larger(move0, move1)",
-        "larger(first[v], last[v]) + move0",
-        COMPILED,
-    ),
-    mutant(
-        "compiled chords on the wrong side",
-        "variant_loops",
-        "lift = rising[v] * above[v] if above[v] > 0.0 else 0.0",
-        "lift = rising[v] * below[v] if below[v] > 0.0 else 0.0",
-        COMPILED,
-    ),
-    mutant(
-        "compiled terms that pass over a NaN",
-        "variant_loops",
-        "return a if (a > b) | (a != a) else b",
-        "return a if a > b else b",
-        COMPILED,
-        equivalent="Where a NaN arises some size has overflowed, and the rounding that is added is infinite or NaN.",
     ),
     # --- row sums (Theorem 11) ----------------------------------------------------------------------------------------
     mutant(
