@@ -711,6 +711,17 @@ INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double n
     }
 }
 
+/* The least number of units of a group for which a variant stands that allows so many: one more than those that the
+   variants of its row with fewer allow. */
+INLINED index_t least_used(const row_sum_table *t, index_t start, index_t n, index_t group, index_t used) {
+    index_t before = -1;
+    for (index_t v = 0; v < n; v++) {
+        index_t other = t->variant_used[(start + v) * t->n_groups + group];
+        if (other < used && other > before) before = other;
+    }
+    return before + 1 < 16 ? before + 1 : 16;
+}
+
 /* Add a row's term with nothing of a budget used to *sum, and what using budgets adds at most to the gains of the
    groups: f_g(q) for q units of group g, concave in q, group by group (Lemma 28). */
 INLINED void add_row(const row_sum_table *t, workspace *s, index_t i, const double *largest, double *sum, double *size) {
@@ -735,7 +746,8 @@ INLINED void add_row(const row_sum_table *t, workspace *s, index_t i, const doub
             if (later || q == 0) continue;
             double off = fabs(largest[v]) + fabs(base);
             for (index_t h = 0; h < g; h++) {
-                double gained_before = majorant[h][used[h] < 16 ? used[h] : 16];
+                if (used[h] == 0) continue;
+                double gained_before = majorant[h][least_used(t, start, n, h, used[h])];
                 gain -= gained_before, off += gained_before;
             }
             gain += 16.0 * EPS * off;
