@@ -84,7 +84,7 @@ class ExactSums:
                 for column, value in zip(columns, own[-1], strict=True):
                     left[column] -= m * value
                     size += m * abs(value) * largest[column]
-            for number, terms in enumerate(self._row_terms(i, starts[i], z, own, u)):
+            for number, terms in enumerate(self.row_terms(i, starts[i], z, own, u)):
                 base, steps = majorants(self._uses(i), terms, len(table.budget), is_least=number == 0)
                 results[number] += m * base
                 size += m * max(map(abs, terms))
@@ -108,7 +108,7 @@ class ExactSums:
     def _uses(self, i: int) -> list[tuple[int, ...]]:
         return [tuple(int(q) for q in self.ranges.variants.used[v]) for v in self._variants(i)]
 
-    def _row_terms(
+    def row_terms(
         self, i: int, start: int, z: fmpq, zeta: list[list[fmpq]], u: list[fmpq]
     ) -> tuple[list[fmpq], list[fmpq], list[fmpq]]:
         """Bound the terms of a row's variants in three ways (Lemma 26)."""
