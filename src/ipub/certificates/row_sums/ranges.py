@@ -38,7 +38,7 @@ class Accuracy:
     """Parts of these, which cost less."""
     n_steps: int
     """Newton steps of the advice."""
-    changed_share: float
+    changed_share: float = 0.0
     """How much of the law of a unit that counts in a budget is for what it may be changed to, where it gains most."""
 
 
