@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mutants.catalogue import MUTANTS
-from mutants.copies import FAILED, PASSED, ROOT, copy_source, run_tests
+from mutants.copies import FAILED, PASSED, ROOT, build_loops, copy_source, run_tests
 from mutants.entry import Mutant, StaleMutantError
 
 MOST_SECONDS = 1800
@@ -42,7 +42,9 @@ def try_mutant(mutant: Mutant) -> Outcome:
     """Run the tests of one mutant on a copy of the source that has it."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
-        mutant.apply(copy_source(Path(name)))
+        package = copy_source(Path(name))
+        if mutant.apply(package).suffix == ".c":
+            build_loops(package)
         try:
             status, output = run_tests(Path(name) / "src", mutant.tests, timeout=MOST_SECONDS)
         except TimeoutError:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import shutil
+import subprocess
 import sys
+import sysconfig
 import tempfile
 import traceback
+from functools import cache
 from pathlib import Path
+from threading import Lock
 
 ROOT = Path(__file__).parents[2]
 PASSED, FAILED, WRONG_SOURCE = 0, 1, 99
 """Exit status of tests; any but the first two says that they could not be run."""
+COMPILER = ("cc", "-std=c99", "-O1", "-fPIC", "-ffp-contract=off", f"-I{sysconfig.get_path('include')}")
+_BUILDING = Lock()
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["numpy", "scipy.linalg", "scipy.special", "sklearn.linear_model", "pandas", "flint"])
 
@@ -21,6 +28,28 @@ def copy_source(folder: Path) -> Path:
     """Copy the source into a folder; return the package there."""
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     return folder / "src" / "ipub"
+
+
+@cache
+def _binding() -> Path:
+    """Compile the binding of the kernel of row sums, which no mutant changes."""
+    loops, folder = ROOT / "src" / "ipub" / "compiled", Path(tempfile.mkdtemp(prefix="binding-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    translated, compiled = folder / "row_sum_loops.c", folder / "row_sum_loops.o"
+    subprocess.run([sys.executable, "-m", "cython", "-3", loops / "row_sum_loops.pyx", "-o", translated], check=True)
+    subprocess.run([*COMPILER, "-w", f"-I{loops}", "-c", translated, "-o", compiled], check=True)
+    return compiled
+
+
+def build_loops(package: Path) -> None:
+    """Compile the kernel of row sums of a copy, less optimised than an installed one, which takes seconds."""
+    loops = package / "compiled"
+    for old in loops.glob("row_sum_loops*.so"):
+        old.unlink()
+    found = loops / f"row_sum_loops{sysconfig.get_config_var('EXT_SUFFIX')}"
+    with _BUILDING:
+        binding = _binding()
+    subprocess.run([*COMPILER, "-shared", binding, loops / "row_sum_kernel.c", "-lm", "-o", found], check=True)
 
 
 def run_tests(source: Path, tests: tuple[str, ...], *options: str, timeout: int | None = None) -> tuple[int, str]:
