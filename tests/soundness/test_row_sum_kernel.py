@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ipub.certificates.row_sums import variants as variants_module
-from ipub.certificates.row_sums.graphs import LossGraph
+from ipub.certificates.row_sums.graphs import GraphPoints, LossGraph
 from ipub.certificates.row_sums.labels import LabelPair
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.representatives import Representatives
@@ -84,6 +84,8 @@ def test_bounds_are_those_of_the_formula_and_never_below_it(loss_name, labels, r
             width = rng.choice([0.0, 1e-6, 0.03, 0.3, 2.0])
             ranges = draw_ranges(rng, table, on_path=bool(rng.integers(2)), width=width)[0]
             ranges = replace(ranges, accuracy=ACCURACIES[rng.integers(len(ACCURACIES))])
+            if number % 2:
+                ranges.__dict__["points"] = with_doubt(rng, ranges.points)
             Y = rng.normal(size=(2, len(table.w)))
             found = sums_of(ranges, Y, random_advice(rng, ranges) if rng.random() < 0.5 else {})
         exactly = ExactSums(ranges)
@@ -97,6 +99,36 @@ def test_bounds_are_those_of_the_formula_and_never_below_it(loss_name, labels, r
                 assert bound >= exact.helpful
             count += 1
     report_proofs(count)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (3, 0)])
+def test_what_the_multipliers_leave_is_rounded_outward(shape):
+    """At a point, and without rows or with those of a penalty alone, a bound is what products lose."""
+    count = 0
+    for number in range(10):
+        rng = np.random.default_rng([67, number])
+        table = with_shape(draw_table(rng, "squared_error"), *shape)
+        table = replace(table, settled=Settled.nothing(len(table.w)))
+        scores = table.directions @ table.w
+        ranges = Ranges.of(table, scores, scores, on_path=False)
+        Y = rng.normal(size=(20, len(table.w)))
+        found, exactly = sums_of(ranges, Y), ExactSums(ranges)
+        for k, y in enumerate(Y):
+            assert rational(found.bound[k]) >= exactly.bounds(y, found, k).best
+            count += 1
+    assert count == 200
+
+
+def with_doubt(rng: Generator, points: GraphPoints) -> GraphPoints:
+    """Return points of which less is known: everything between them counts."""
+    size = 0.3 * (np.abs(points.middle).max(initial=0.0) + 0.1)
+    between = points.between and points.between._replace(away=points.between.away + size * rng.random())
+    return points._replace(
+        radius=points.radius + size * rng.random(points.radius.shape),
+        above_chord=points.above_chord + size * rng.random(points.above_chord.shape),
+        below_chord=points.below_chord + size * rng.random(points.below_chord.shape),
+        between=between,
+    )
 
 
 # --- budgets ------------------------------------------------------------------------------------------------------

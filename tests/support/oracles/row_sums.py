@@ -74,7 +74,8 @@ class ExactSums:
             m, z = rational(table.incomplete_weight[i]), rational(sums.z[k, i])
             left = [a - m * z * cell for a, cell in zip(left, x, strict=True)]
             size += m * abs(z) * exact_dot([abs(cell) for cell in x], largest)
-            pulls = np.abs(self.ranges.points.middle[:, list(self._variants(i))]).max()
+            points, here = self.ranges.points, list(self._variants(i))
+            pulls = (np.abs(points.middle[:, here]) + points.radius[:, here]).max()
             size += m * rational(pulls) * sum(map(abs, x), fmpq(0)) * sum(map(abs, u), fmpq(0))
             own: list[list[fmpq]] = []
             for unit in range(starts[i], starts[i + 1]):
