@@ -186,7 +186,8 @@ def test_bounds_hold_exactly_for_rows_with_many_units(loss, n_units, report_proo
 def wrong_of_sums(loss: str, seed: int, kappa: float = 0.0, trials: int = 6) -> tuple[int, list[str]]:
     """Compare row sums over any ranges with tables within the budget: tiny ones, and rows with many units."""
     rng = np.random.default_rng([18, len(loss), seed, int(100 * kappa)])
-    total, wrong = 0, []
+    total = 0
+    wrong: list[str] = []
     for trial in range(trials):
         if trial % 2:
             case = case_of_long_rows(rng, loss, int(rng.integers(1, 21)), intercept=bool(trial % 4 == 1))

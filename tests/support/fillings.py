@@ -250,7 +250,8 @@ def _gradients(case: FilledCase, X: np.ndarray, W: np.ndarray) -> np.ndarray:
 
 def _greedy(case: FilledCase, counts: tuple[int, ...], values: Callable[[list[int]], np.ndarray], at: int) -> list[int]:
     """Take the option that gains most at one model, and again, as long as a budget is left."""
-    movable, chosen, left = case.movable, [], list(counts)
+    movable, left = case.movable, list(counts)
+    chosen: list[int] = []
     while True:
         units = {int(movable.option_unit[option]) for option in chosen}
         open_ = [
