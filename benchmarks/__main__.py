@@ -29,6 +29,7 @@ ALL = (
     "path",
     "cost",
     "processor",
+    "first_fit",
     "many_rows",
     "sphere_cost",
     "tightness",

@@ -6,26 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
 from ipub.certificates.row_sums import bounds as bounds_module
 from ipub.certificates.row_sums import prove as prove_module
-from ipub.certificates.row_sums import upper as upper_module
 from ipub.certificates.row_sums.bounds import row_sum_bounds
-from ipub.certificates.row_sums.multipliers import Choice, Mixture, choose
 from ipub.certificates.row_sums.prove import prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.row_terms import row_multipliers
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.upper import _residual_upper as residual_upper
-from ipub.certificates.row_sums.upper import bound_and_worst, bound_with, largest_scores
+from ipub.certificates.row_sums.upper import largest_scores
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.rounding import dot_bounds
 from support.attacks import Tally, attack
 from support.cases import FAMILIES, MODELS, Case, draw_case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import prove
-from support.oracles.rationals import exact_dot, rational, rationals
 from support.planted import plant_function
 from support.row_sums import (
     RowSums,
@@ -36,8 +31,9 @@ from support.row_sums import (
     exact_score,
     forces,
     point_case,
-    random_choice,
+    random_sums,
     ranges_over,
+    sums_of,
     without_tilt,
 )
 from support.tiny_cases import TABLES, tiny_case, tiny_choices
@@ -73,16 +69,11 @@ def wrong_row_sums(seed: int, loss_name: str, penalty: str, problems: int) -> tu
         size = spread * (np.abs(w) + 1e-3 * (np.abs(w).max() or 1.0))
         W = w + size * rng.normal(size=(rng.integers(1, 4), len(w)))
         Y, ranges = directions(case), ranges_over(without_tilt(table), W)
-        try:
-            choice = random_choice(rng, ranges, Y)
-        except np.linalg.LinAlgError:
-            continue
-        bounds = bound_with(ranges, Y, choice)
-        np.testing.assert_array_equal(bound_and_worst(ranges, Y, choice).upper, bounds)
+        bounds, u = random_sums(rng, ranges, Y)[:2]
         for completed in completed_tables(rng, case, 6, with_centers=True):
             F = forces(case, completed, W)
-            value = Y @ W.T - choice.u @ F.T
-            scale = np.abs(Y) @ np.abs(W).T + np.abs(choice.u) @ np.abs(F).T
+            value = Y @ W.T - u @ F.T
+            scale = np.abs(Y) @ np.abs(W).T + np.abs(u) @ np.abs(F).T
             count += value.size
             if not (bounds[:, None] >= value - 1e-11 * scale).all():
                 wrong.append(f"problem {number}: {bounds} but {value.max(axis=1)}; {case!r}")
@@ -111,14 +102,10 @@ def test_row_sums_at_a_point_are_exact_but_for_rounding(loss_name, penalty, repo
         assert table is not None
         Y, ranges = directions(case), ranges_over(without_tilt(table), solution.w[None])
         with np.errstate(all="ignore"):
-            try:
-                choice = random_choice(rng, ranges, Y)
-            except np.linalg.LinAlgError:
-                continue
-            bounds = bound_with(ranges, Y, choice)
+            bounds, U = random_sums(rng, ranges, Y)[:2]
         with ctx.workprec(300):
             F = exact_force(case, case.extended(case.matrix.center_rows(slice(0, len(case.y)))), solution.w)
-            for y, u, bound in zip(Y, choice.u, bounds, strict=True):
+            for y, u, bound in zip(Y, U, bounds, strict=True):
                 exact = exact_score(y, solution.w)
                 for part, value in zip(F, u.tolist(), strict=True):
                     exact -= part * arb(value)
@@ -171,19 +158,24 @@ def test_the_tilt_is_no_more_than_the_gradient():
     table = row_table(case, replace(solution, w=solution.w + 0.3))
     Y = directions(case)
     ranges = ranges_over(table, table.w[None])
-    choice = choose(ranges, Y)
-    untilted = bound_with(replace(ranges, table=without_tilt(table)), Y, choice)
-    tilt = bound_with(ranges, Y, choice) - untilted
-    np.testing.assert_allclose(tilt, np.abs(choice.u) @ table.gradient_upper, rtol=1e-9)
+    untilted = sums_of(replace(ranges, table=without_tilt(table)), Y)
+    found = sums_of(ranges, Y)
+    np.testing.assert_array_equal(found.u, untilted.u)
+    np.testing.assert_allclose(found.bound - untilted.bound, np.abs(found.u) @ table.gradient_upper, rtol=1e-9)
 
 
-def test_what_is_not_known_bounds_nothing(monkeypatch):
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_what_is_not_known_bounds_nothing(value):
     at_w = at_w_of(simple_case())
-    unknown = at_w.with_ends(np.full_like(at_w.lower, -np.inf), np.full_like(at_w.upper, np.inf))
     with np.errstate(all="ignore"):
+        unknown = at_w.with_ends(np.full_like(at_w.lower, -value), np.full_like(at_w.upper, value))
         assert (largest_scores(unknown, np.eye(4)) == np.inf).all()
-    plant_function(monkeypatch, upper_module, "bound_with", lambda _, Y, __: np.full(len(Y), np.nan))
-    assert (largest_scores(at_w, np.eye(4)) == np.inf).all()
+        for k in range(len(at_w.lower)):  # each enters by itself, as a row or as a weight
+            lower, upper = at_w.lower.copy(), at_w.upper.copy()
+            upper[k] = value
+            assert (largest_scores(at_w.with_ends(lower, upper), np.eye(4)) == np.inf).all()
+            lower[k], upper[k] = -value, at_w.upper[k]
+            assert (largest_scores(at_w.with_ends(lower, upper), np.eye(4)) == np.inf).all()
 
 
 @pytest.mark.parametrize("heavy", ["complete", "incomplete"])
@@ -199,39 +191,13 @@ def test_products_that_cancel_are_rounded_outward(heavy):
     U = rng.normal(size=(300, d))
     basis = np.linalg.qr(table.T)[0]
     U -= (U @ basis) @ basis.T
-    nothing = Mixture(np.zeros((300, 1)), np.zeros((300, 1)), np.zeros((300, 1)), ())
-    bounds = bound_with(ranges, np.zeros_like(U), Choice(U, np.zeros((300, 1), dtype=np.intp), nothing))
+    # Weights are 0, so that any direction has the same row sums; those across the rows have multipliers across them.
+    bounds, U = sums_of(ranges, U)[:2]
+    assert np.abs(U @ table[weight == 1.0].T).max() < 1e-13 * np.abs(U).max()
     with ctx.workprec(300):
         F = exact_force(case, table, solution.w)
         for u, bound in zip(U.tolist(), bounds, strict=True):
             assert arb(bound) >= -sum((part * arb(value) for part, value in zip(F, u, strict=True)), arb(0))
-
-
-def test_what_the_multipliers_leave_is_rounded_outward():
-    rng = np.random.default_rng(14)
-    case = simple_case()
-    solution = train(case.problem)
-    table = row_table(case, solution)
-    ranges = ranges_over(table, solution.w + 0.1 * rng.normal(size=(2, 4)))
-    Y = rng.normal(size=(20, 4))
-    choice = choose(ranges, Y)
-    multipliers = row_multipliers(ranges, choice.u, choice.mixture)
-    slope = np.take_along_axis(ranges.lines.slope.T, choice.lines.T, axis=1).T
-    pulls = slope * (choice.u @ table.complete.T)
-    left = residual_upper(ranges, Y, choice.u, pulls, np.sqrt((choice.u**2).sum(axis=1)) * (1 + 1e-15), multipliers)
-    share = fmpq(1, 40)
-    for k in range(len(Y)):
-        rest = rationals(Y[k])
-        u = rationals(choice.u[k])
-        rest = [value - rational(strength) * each for value, strength, each in zip(rest, table.lam, u, strict=True)]
-        for x, each in zip(table.complete, slope[k], strict=True):
-            pull = share * rational(each) * exact_dot(rationals(x), u)
-            rest = [value - pull * cell for value, cell in zip(rest, rationals(x), strict=True)]
-        for x, z in zip(table.incomplete, multipliers.score[k], strict=True):
-            rest = [value - share * rational(z) * cell for value, cell in zip(rest, rationals(x), strict=True)]
-        for column, zeta in zip(table.cell_columns, multipliers.cells[k], strict=True):
-            rest[column] -= share * rational(zeta)
-        assert all(rational(bound) >= abs(value) for bound, value in zip(left[k], rest, strict=True))
 
 
 # --- Theorem 12 ---------------------------------------------------------------------------------------------------
@@ -257,26 +223,29 @@ def at_w_of(case: Case) -> Ranges:
 def test_ranges_are_proved_only_if_row_sums_are_strictly_inside(inward, closes, monkeypatch):
     at_w = at_w_of(simple_case())
 
-    def bounds_at_the_ends(ranges, Y, *_):
-        ends = np.concatenate([ranges.upper, -ranges.lower])
-        inside = 1.0 if len(Y) < len(ends) else 0.0  # what is found of a sample is no more than advice
-        return ends[: len(Y)] - inside - inward
+    def bounds_at_the_ends(ranges, Y):
+        return ends_of(ranges, Y) - inward
 
     plant_function(monkeypatch, prove_module, "largest_scores", bounds_at_the_ends)
     assert (prove_ranges(at_w) is not None) == closes
 
 
-@pytest.mark.parametrize("which", ["one upper end", "one lower end"])
-def test_every_range_must_close(which, monkeypatch):
-    at_w = at_w_of(simple_case())
-    honest, n = prove_module.largest_scores, len(at_w.lower)
+def ends_of(ranges: Ranges, Y: np.ndarray) -> np.ndarray:
+    """Return the ends of the ranges of some directions, or of their opposites."""
+    known = {(-y + 0.0).tobytes(): -low for y, low in zip(ranges.table.directions, ranges.lower, strict=True)}
+    known |= {(y + 0.0).tobytes(): high for y, high in zip(ranges.table.directions, ranges.upper, strict=True)}
+    return np.array([known[(y + 0.0).tobytes()] for y in Y])
 
-    def one_outside(ranges, Y, *refined):
-        bounds = honest(ranges, Y, *refined)
-        if len(Y) == 2 * n and which == "one upper end":
-            bounds[0] = ranges.upper[0]
-        elif len(Y) == 2 * n:
-            bounds[n] = -ranges.lower[0]
+
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.5, 0.9])
+def test_every_range_must_close(place, monkeypatch):
+    at_w = at_w_of(simple_case())
+    honest = prove_module.largest_scores
+    plant_function(monkeypatch, prove_module, "_is_worth_trying", lambda *_: True)
+
+    def one_outside(ranges, Y):
+        bounds, k = honest(ranges, Y), int(place * len(Y))
+        bounds[k] = ends_of(ranges, Y[k : k + 1])[0]
         return bounds
 
     assert prove_ranges(at_w) is not None
@@ -346,9 +315,9 @@ def test_levels_alone_do_not_cover_the_center(with_centers):
         W = solution.w + 0.1 * rng.normal(size=(2, len(solution.w)))
         Y = directions(case)
         ranges = ranges_over(without_tilt(row_table(case, solution)), W, with_centers=with_centers)
-        choice = choose(ranges, Y)
+        found = sums_of(ranges, Y)
         F = forces(case, case.matrix.center_rows(slice(0, len(case.y))), W)
-        violated += (bound_with(ranges, Y, choice)[:, None] < Y @ W.T - choice.u @ F.T - 1e-9).any()
+        violated += (found.bound[:, None] < Y @ W.T - found.u @ F.T - 1e-9).any()
     assert (violated == 0) == with_centers
 
 

@@ -13,7 +13,6 @@ from ipub.certificates.certificate import TrainedModel
 from ipub.certificates.row_sums import bounds as bounds_module
 from ipub.certificates.row_sums import ruled_out_scores as module
 from ipub.certificates.row_sums.bounds import row_sum_bounds_within
-from ipub.certificates.row_sums.multipliers import choose
 from ipub.certificates.row_sums.prove import narrowed
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.ruled_out_scores import (
@@ -23,7 +22,7 @@ from ipub.certificates.row_sums.ruled_out_scores import (
 )
 from ipub.certificates.row_sums.ruled_out_scores import _largest_if_supposed as largest_if_supposed
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.upper import bound_with, largest_scores
+from ipub.certificates.row_sums.upper import largest_scores
 from ipub.engine import slices
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
@@ -32,7 +31,7 @@ from support.cases import Case, Generator, draw_case, draw_solution, intervals, 
 from support.exact_ranges import SECONDS, assert_hold, assert_not_ruled_out, exact_models, known_ranges, n_sides
 from support.oracles.rationals import exact_dot, holds, rational, rationals
 from support.planted import plant_function
-from support.row_sums import NoBounds, Points, certificate_of, completed_tables, random_choice
+from support.row_sums import NoBounds, Points, certificate_of, completed_tables, random_sums, sums_of
 from support.tiny_cases import TABLES, tiny_case, tiny_choices
 
 MODELS = ("trained", "noisy", "loose", "scaled", "zero")
@@ -141,13 +140,12 @@ def test_row_sums_with_settled_rows_hold_for_every_w_and_completion(penalty, mon
         without_complete += not len(ranges.table.complete)
         Y = np.vstack([case.X_test, -case.X_test])
         with np.errstate(all="ignore"):
-            choice = random_choice(rng, ranges, Y)
-            bounds = bound_with(ranges, Y, choice)
+            bounds, u = random_sums(rng, ranges, Y)[:2]
         for completed in completed_tables(rng, case, 6, with_centers=False):
             for is_below in (False, True):
                 F = forces(case, completed, W, is_below)
-                value = Y @ W.T - choice.u @ F.T
-                scale = np.abs(Y) @ np.abs(W).T + np.abs(choice.u) @ np.abs(F).T
+                value = Y @ W.T - u @ F.T
+                scale = np.abs(Y) @ np.abs(W).T + np.abs(u) @ np.abs(F).T
                 assert (bounds[:, None] >= value - 1e-11 * scale).all(), number
                 count += value.size
     assert count > 4000
@@ -219,9 +217,8 @@ def test_the_product_with_settled_sums_is_rounded_outward():
     rows = replace(rows, settled=replace(rows.settled, radius=np.zeros(d)))  # G is exact by definition
     U = rng.normal(size=(300, d))
     U -= np.outer(U @ G, G) / (G @ G)
-    ranges = points.ranges(rows)
-    choice = choose(ranges, U)
-    bounds = bound_with(ranges, np.zeros_like(U), choice._replace(u=U))
+    # Weights are 0: any direction has the same row sums, and without rows its multipliers are a multiple of it.
+    bounds, U = sums_of(points.ranges(rows), U)[:2]
     for u, bound in zip(U, bounds, strict=True):
         assert rational(bound) >= -exact_dot(rationals(u), rationals(G))
 
@@ -323,14 +320,14 @@ def test_a_supposition_is_used_for_scores_above_it_alone(monkeypatch):
 
 
 def test_what_is_supposed_once_is_forgotten():
-    case = middle_case()
+    case = middle_case(1, lam=0.1)
     solution = train(case.problem)
     ranges = narrowed(known_ranges(case, solution, "slope"), settle=True)
     before = ranges.lower.copy(), ranges.upper.copy(), ranges.table.settled.middle.copy()
     t = case.X_test[0]
     low, high = (float(end[0]) for end in RowSumBounds(ranges).ends(t[None]))
-    assert no_model_at(ranges, SupposedScore(t, high - 0.2 * (high - low)))
-    assert no_model_at(ranges, SupposedScore(-t, -low - 0.2 * (high - low)))
+    assert no_model_at(ranges, SupposedScore(t, high - 0.1 * (high - low)))
+    assert no_model_at(ranges, SupposedScore(-t, -low - 0.1 * (high - low)))
     np.testing.assert_array_equal(before[0], ranges.lower)
     np.testing.assert_array_equal(before[1], ranges.upper)
     np.testing.assert_array_equal(before[2], ranges.table.settled.middle)
@@ -391,7 +388,7 @@ def test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores(monkeypatch
 @each_intercept
 @each_penalty
 def test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them(penalty, intercept):
-    case = middle_case(kappa=0.0 if penalty == "l2" else 0.003, intercept=intercept, width=0.2)
+    case = middle_case(1, lam=0.1, kappa=0.0 if penalty == "l2" else 0.003, intercept=intercept, width=0.2)
     solution = train(case.problem)
     certificate = CERTIFICATES["pointwise"](case.problem, solution)
     found = certificate.part(RowSumBounds)

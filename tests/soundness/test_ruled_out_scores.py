@@ -197,7 +197,7 @@ def test_a_supposed_score_is_used_exactly(monkeypatch):
         # Few bits, so that t.w is a float.
         t, w = (rng.integers(-64, 65, size=4) / 8.0 for _ in range(2))
         at_w = dot_bounds(table.directions, w)
-        ranges = Ranges.of(table, *at_w, on_path=True)
+        ranges = Ranges.of(table, np.minimum(at_w[0], 0.0), np.maximum(at_w[1], 0.0), on_path=True)
         Y, factor = rng.normal(size=(6, 4)), rng.normal(size=6) * 10.0 ** rng.uniform(-3.0, 8.0)
         score = float(t @ w)
         assert exact_dot(rationals(t), rationals(w)) == rational(score)
@@ -263,7 +263,7 @@ def test_bounds_next_to_each_other_are_left(monkeypatch):
     case = simple_case()
     path = row_sum_bounds(case.problem, train(case.problem)).path
     plant_function(monkeypatch, module, "no_model_at", lambda *_: pytest.fail("a score was tried"))
-    nothing = module.first_order_effects(path, np.zeros((1, 4)))
+    nothing = module.first_order_effects(path.table, np.zeros((1, 4)))
     plant_function(monkeypatch, module, "first_order_effects", lambda *_: nothing)
     (low,), (high,) = dot_bounds(case.X_test[:1], path.table.w)
     ends = float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
@@ -348,8 +348,8 @@ def test_a_flat_objective_at_w_is_no_error():
     case = with_intercept(case)
     solution = train(case.problem)
     problem_table = RowTable.of(case.problem, replace(solution, w=np.zeros(2)))
-    assert np.isfinite(problem_table.inverse_at_w).all()
     ends = dot_bounds(problem_table.directions, np.zeros(2))
     ranges = Ranges.of(problem_table, ends[0] - 0.1, ends[1] + 0.1, on_path=True)
+    assert np.isfinite(ranges.inverse).all()
     with np.errstate(all="ignore"):
         assert not no_model_at(ranges, SupposedScore(case.X_test[0], 0.05), SECONDS)

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb, fmpq
 
 from ipub.certificates import Certificate, Needs, ScoreBounds
-from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
-from ipub.certificates.row_sums.multipliers import Choice, Mixture, Shift, choose
-from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.row_terms import row_multipliers
+from ipub.certificates.row_sums.bounds import row_sum_bounds
+from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Accuracy, Ranges
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.upper import REFINEMENTS, largest_scores
+from ipub.certificates.row_sums.upper import kernel_type
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
@@ -72,25 +71,15 @@ def certificate_of(part: ScoreBounds) -> Certificate:
     return Certificate(part.name, (part,), 0.0)
 
 
-class RefinedBounds(RowSumBounds):
-    """Row sums whose multipliers are refined for every row that is asked for."""
-
-    def ends(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        most = len(REFINEMENTS)
-        return -largest_scores(self.ranges, -X, most), largest_scores(self.ranges, X, most)
-
-
 class RowSums:
     """Row sums as a certificate by themselves, which counts how often ranges closed."""
 
-    def __init__(self, *, is_refined: bool = False) -> None:
-        self.closed, self.is_refined = 0, is_refined
+    def __init__(self) -> None:
+        self.closed = 0
 
     def __call__(self, problem: Problem, solution: Solution) -> Certificate:
         found = row_sum_bounds(problem, solution)
         self.closed += found is not None
-        if found is not None and self.is_refined:
-            found = RefinedBounds(found.ranges, found.widths, found.path)
         return Certificate("row sums", (NoBounds() if found is None else found,), solution.gap)
 
 
@@ -105,35 +94,54 @@ def ranges_over(table: RowTable, W: np.ndarray, *, with_centers: bool = True) ->
     return Ranges.of(table, lower.min(axis=1), upper.max(axis=1), on_path=with_centers)
 
 
-def random_choice(rng: Generator, ranges: Ranges, Y: np.ndarray) -> Choice:
-    """Choose well, or at random: bounds must hold whatever is chosen."""
-    sensible = choose(ranges, Y)
-    sensible = sensible._replace(shift=random_shift(rng.spawn(1)[0], ranges, sensible))
-    if rng.random() < 0.4:
-        return sensible
-    size, mixture = rng.choice([0.01, 0.3, 1.0]), sensible.mixture
+class Sums(NamedTuple):
+    """Bounds of several directions, and the multipliers and lines that they belong to (`row_sum_kernel.h`)."""
+
+    bound: np.ndarray
+    u: np.ndarray
+    z: np.ndarray
+    zeta: np.ndarray
+    line: np.ndarray
+
+
+def sums_of(ranges: Ranges, Y: np.ndarray, advice: dict[str, Any] | None = None) -> Sums:
+    """Return bounds with the multipliers that the kernel chooses, or is led to choose by other advice."""
+    kernel = kernel_type()(**(ranges.kernel_fields | (advice or {})))
+    return Sums(*kernel.upper_with_multipliers(np.ascontiguousarray(Y, dtype=float)))
+
+
+ACCURACIES = (COARSE, FINE, FINEST, Accuracy(2, 3, 1, 0), Accuracy(5, 3, 3, 2), Accuracy(1, 7, 1, 0))
+"""Pieces of variants are 3 or 7, all else is free."""
+
+ADVICE = ("inverse", "w", "value_at_w", "slope_at_w", "first_label", "second_label", "chord", "grid")
+"""Fields of the kernel that its proofs do not use."""
+
+
+def random_sums(rng: Generator, ranges: Ranges, Y: np.ndarray) -> Sums:
+    """Choose multipliers well, or led by advice that is wrong: bounds must hold whatever is chosen."""
+    ranges = replace(ranges, accuracy=ACCURACIES[rng.integers(len(ACCURACIES))])
+    return sums_of(ranges, Y, random_advice(rng, ranges) if rng.random() < 0.6 else {})
+
+
+def random_advice(rng: Generator, ranges: Ranges) -> dict[str, Any]:
+    """Return advice that is somewhat wrong, or altogether; u is then that of a curvature or not."""
+    fields, size = ranges.kernel_fields, rng.choice([0.01, 0.3, 3.0])
 
     def moved(values: np.ndarray) -> np.ndarray:
+        values = np.nan_to_num(np.asarray(values, dtype=float))
         return values + size * (np.abs(values).max(initial=0.0) + 1e-3) * rng.normal(size=values.shape)
 
-    shares = tuple(moved(each) for each in mixture.shares)
-    mixture = Mixture(moved(mixture.slope), moved(mixture.mean), moved(mixture.variance), shares)
-    lines = (
-        rng.integers(0, len(ranges.lines.slope), size=sensible.lines.shape) if rng.random() < 0.5 else sensible.lines
-    )
-    return Choice(moved(sensible.u), lines, mixture, shift=sensible.shift)
-
-
-def random_shift(rng: Generator, ranges: Ranges, choice: Choice) -> Shift | None:
-    """Shift no multipliers, or all of them by something of their own size."""
-    if rng.random() < 0.4:
-        return None
-    multipliers, size = row_multipliers(ranges, choice.u, choice.mixture), rng.choice([0.03, 0.3, 3.0])
-
-    def shift(values: np.ndarray) -> np.ndarray:
-        return size * (np.abs(values).max(initial=0.0) + 1e-3) * rng.normal(size=values.shape)
-
-    return Shift(shift(multipliers.score), shift(multipliers.cells), tuple(map(shift, multipliers.levels)))
+    advice = {name: moved(fields[name]) for name in ADVICE}
+    if rng.random() < 0.5:  # any of a row's lines
+        per_width = np.asarray(fields["complete_per_width"])
+        advice["complete_lower"] = moved(fields["complete_lower"])
+        advice["complete_per_width"] = per_width * 10.0 ** rng.uniform(-1.0, 1.0, size=per_width.shape)
+    if rng.random() < 0.3:  # lines of uncertain rows that bend the wrong way: the curvature has no factor
+        scale = np.abs(advice["slope_at_w"]).max(initial=1.0)
+        advice["grid_scale"] = np.zeros_like(fields["grid_scale"])
+        advice["chord"] = advice["slope_at_w"] = np.full_like(advice["chord"], -10.0 * scale)
+    advice["n_steps"] = int(rng.integers(0, 4))
+    return advice
 
 
 def completed_tables(rng: Generator, case: Case, count: int, *, with_centers: bool) -> Iterator[np.ndarray]:

@@ -1,7 +1,7 @@
 """Loops in C, which are compiled when the package is installed.
 
-Where there was no compiler the package is installed without them. Code that runs them asks `loops` for them, and does
-the same with NumPy where it gets None.
+Where there was no compiler the package is installed without them. Code that runs them asks `loops` for them; where it
+gets None it does the same with NumPy, or, if that would take too long, leaves out what they do (row sums).
 """
 
 from __future__ import annotations

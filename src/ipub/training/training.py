@@ -395,10 +395,11 @@ class Training:
                 missing_categories.put(filled, chosen)
                 found.append(self._attained(k, filled, cells, NOTHING_MISSING, keep, verbose))
             lowest, highest = found
-            return Attained(
-                np.column_stack([lowest.bounds[:, 0], highest.bounds[:, 1]]),
-                [(low[0], high[1]) for low, high in zip(lowest.completions, highest.completions, strict=True)],
-                np.column_stack([lowest.inside[:, 0], highest.inside[:, 1]]),
+            pairs = zip(lowest.completions, highest.completions, strict=True)
+            return lowest._replace(
+                bounds=np.column_stack([lowest.bounds[:, 0], highest.bounds[:, 1]]),
+                completions=[(low[0], high[1]) for low, high in pairs],
+                inside=np.column_stack([lowest.inside[:, 0], highest.inside[:, 1]]),
             )
         radius = np.zeros_like(center)
         radius[cells[0], cells[1]] = cells[2]

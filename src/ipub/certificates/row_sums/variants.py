@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -90,9 +91,12 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
     for row, (first, end) in enumerate(pairwise(starts.tolist())):
         own = slice(first, end)
         group, label_group = units.group[own], int(table.label_group[row])
-        parts = list(_parts(table, own, size)) if (group == FREE).any() else [{}]
         labels = (0,) if label_group == CERTAIN else (0, 1)
-        for used, label, part in product(_uses(group, table.budget), labels, parts):
+        most = (MOST_VARIANTS - len(labels)) // len(labels)  # but for the center
+        uses = _uses(group, table.budget, most)
+        most = min(most // len(uses), MOST_VARIANTS // 2)
+        parts = list(_parts(table, own, size, most)) if (group == FREE).any() else [{}]
+        for used, label, part in product(uses, labels, parts):
             with_label = [label if number == label_group else used[number] for number in range(n_groups)]
             variants.append(_Variant(row, with_label, label, *_entries(table, own, part)))
         is_center = (units.base[own] < 0) & ~units.is_number[own]
@@ -138,17 +142,19 @@ def _entries(table: RowTable, own: slice, part: Part) -> tuple[Array, Array, Ind
     return low, high, levels
 
 
-def _uses(group: Indices, budget: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield how many units of each group a variant of a row uses: none, 1, 2, 4, ..., all."""
+def _uses(group: Indices, budget: tuple[int, ...], most_uses: int) -> list[tuple[int, ...]]:
+    """Return how many units of each group a variant of a row uses: none, 1, 2, 4, ..., all; not all if too many."""
     counts = []
     for number, allowed in enumerate(budget):
         most = min(int(np.count_nonzero(group == number)), allowed)
         powers = [2**k for k in range(5) if 2**k < min(most, MOST_COUNTED)]
         counts.append([0, *powers, most] if most else [0])
-    yield from product(*counts)
+    while (longest := max(counts, key=len, default=[])) and len(longest) > 2 and prod(map(len, counts)) > most_uses:
+        del longest[-2]
+    return list(product(*counts))
 
 
-def _parts(table: RowTable, own: slice, size: Array) -> Iterator[Part]:
+def _parts(table: RowTable, own: slice, size: Array, most: int) -> Iterator[Part]:
     """Yield for each variant of a row the pieces of its main numbers, and the levels of its categories."""
     units, w = table.units, table.w
     count = 1
@@ -157,13 +163,13 @@ def _parts(table: RowTable, own: slice, size: Array) -> Iterator[Part]:
     is_number = units.is_number[own]
     columns = {k: units.levels[units.category[own][k]] for k in free if not is_number[k]}
     for k in sorted(columns, key=lambda k: -float(np.ptp(w[columns[k]]))):
-        if count * len(columns[k]) <= MOST_VARIANTS // 2:
+        if count * len(columns[k]) <= most:
             choices.append([(int(k), level) for level in range(len(columns[k]))])
             count *= len(columns[k])
     main = sorted(free[is_number[free]], key=lambda k: -size[own][k])
-    for k, most in zip(main, MOST_PIECES, strict=False):
-        n_pieces = int(min(most, np.ceil(2.0 * size[own][k] / PIECE)))
-        if n_pieces > 1 and count * n_pieces <= MOST_VARIANTS // 2:
+    for k, most_pieces in zip(main, MOST_PIECES, strict=False):
+        n_pieces = int(min(most_pieces, np.ceil(2.0 * size[own][k] / PIECE)))
+        if n_pieces > 1 and count * n_pieces <= most:
             edges = np.linspace(units.lower[own][k], units.upper[own][k], n_pieces + 1).tolist()
             choices.append([(int(k), piece) for piece in pairwise(edges)])
             count *= n_pieces
