@@ -102,6 +102,23 @@ def test_bounds_hold_for_any_weights(loss, report_proofs):
     report_proofs(total)
 
 
+def test_ranges_hold_the_weights_that_they_were_proved_from():
+    # Scores are ruled out on the way from these weights to all models (Theorem 13).
+    rng, n_proved = np.random.default_rng(21), 0
+    for size in (1e-3, 0.01, 0.03, 0.003, 1e-4):
+        case = filled_case(rng, "log_loss", intercept=True)
+        case = replace(scaled(case, np.ones(case.X.shape[1]), 0.02), penalty=ElasticNet(1.0, 0.0, 1))
+        solution = train(case.problem)
+        solution = replace(solution, w=solution.w + size * rng.normal(size=len(solution.w)))
+        found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves((1, 1)))
+        if found is not None:
+            n_proved += 1
+            assert found.searched is found.ranges
+            assert (found.ranges.weight_lower <= solution.w).all()
+            assert (solution.w <= found.ranges.weight_upper).all()
+    assert n_proved >= 2
+
+
 @pytest.mark.parametrize("size", [0.0, 1e-3, 0.3, 1.0, 30.0])
 def test_widths_of_another_budget_are_where_to_start_and_prove_nothing(size, report_proofs):
     rng = np.random.default_rng([16, int(10 * size)])
@@ -337,10 +354,16 @@ def test_rows_without_weight_may_differ_as_they_like(report_proofs):
     case = filled_case(np.random.default_rng(20), "log_loss", intercept=True, n=6)
     weight = np.ones(6)
     weight[case.movable.rows[0]] = 0.0
-    count, wrong = wrong_scores(replace(case, weight=weight), (1, 1), train(replace(case, weight=weight).problem))
+    case = replace(case, weight=weight)
+    solution = train(case.problem)
+    count, wrong = wrong_scores(case, (1, 1), solution)
     assert wrong == []
     assert count > 0
     report_proofs(count)
+    table = table_module.RowTable.around(case.problem, solution, case.movable, BudgetMoves((1, 1)))
+    assert table is not None
+    assert len(table.units) == (case.movable.unit_row > 0).sum()
+    assert (table.units.row >= 0).all()
 
 
 def test_what_cannot_be_looked_at_gives_no_bounds(monkeypatch):
