@@ -725,13 +725,15 @@ INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double n
    groups: f_g(q) for q units of group g, concave in q, group by group (Lemma 28). */
 INLINED double row_gains(const row_sum_table *t, workspace *s, index_t i, const double *largest) {
     index_t start = t->variant_start[i], n = t->variant_start[i + 1] - start, n_groups = t->n_groups;
-    double m = t->row_weight[i], base = -INFINITY, majorant[MOST_GROUPS][17];
+    /* f_g(q), and the least f_g of all numbers of units that count as q, those above the next smaller one looked at */
+    double m = t->row_weight[i], base = -INFINITY, majorant[MOST_GROUPS][17], counted_as[MOST_GROUPS][17];
     for (index_t v = 0; v < n; v++)
         if (is_base(t, start + v) && !(largest[v] <= base)) base = largest[v];
     for (index_t g = 0; g < n_groups; g++) {
         double gained[17], *to_gains = s->gains[g] + s->gains_at[i * n_groups + g];
-        index_t most = 0;
-        for (int q = 0; q < 17; q++) gained[q] = majorant[g][q] = 0.0;
+        index_t most = 0, least = 1;
+        char is_looked_at[17] = {0};
+        for (int q = 0; q < 17; q++) gained[q] = majorant[g][q] = counted_as[g][q] = 0.0;
         for (index_t v = 0; v < n; v++) {
             const index_t *used = t->variant_used + (start + v) * n_groups;
             double gain = largest[v] - base;
@@ -741,11 +743,11 @@ INLINED double row_gains(const row_sum_table *t, workspace *s, index_t i, const 
             if (later || q == 0) continue;
             double off = fabs(largest[v]) + fabs(base);
             for (index_t h = 0; h < g; h++) {
-                double gained_before = majorant[h][used[h] < 16 ? used[h] : 16];
+                double gained_before = counted_as[h][used[h] < 16 ? used[h] : 16];
                 gain -= gained_before, off += gained_before;
             }
             gain += 16.0 * EPS * off;
-            most = q > most ? q : most;
+            most = q > most ? q : most, is_looked_at[q] = 1;
             if (!(gain <= gained[q])) gained[q] = gain;
         }
         /* what q units gain at most: also what the next number of units that was looked at does */
@@ -765,7 +767,8 @@ INLINED double row_gains(const row_sum_table *t, workspace *s, index_t i, const 
             }
             from = to;
         }
-        for (index_t q = most + 1; q < 17; q++) majorant[g][q] = majorant[g][most];
+        for (index_t q = 1; q <= most; q++)
+            if (is_looked_at[q]) counted_as[g][q] = majorant[g][least], least = q + 1;
     }
     return base;
 }
