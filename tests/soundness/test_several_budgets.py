@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ipub.certificates.row_sums.around_filling import bounds_around_filling
+from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.variants import MOST_VARIANTS, make_variants
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 from ipub.engine import MemoryRows
@@ -43,3 +45,20 @@ def test_units_of_one_group_saturate_once_one_of_another_differs():
     attained, (low, high) = x @ model, bounds.ends(x)
     assert low <= attained <= high
     assert attained > 0.999 * high  # the bound that is tested is nearly attained
+
+
+def test_a_row_has_no_more_variants_than_there_is_room_for():
+    """A free category of many levels beside a budget of several units: levels are then not looked at one by one."""
+    n, levels = 4, np.arange(3, 3 + 30)
+    table = np.zeros((n, 33))
+    table[:, 3] = 1.0
+    rows = MemoryRows(IntervalMatrix.from_bounds(table, table), np.array([1.0, -1.0, 1.0, -1.0]))
+    problem = Problem(rows, LOSSES["log_loss"], ElasticNet(1.0))
+    movable = MovableRows.of_categories([0], [3], [levels], HOLES)
+    cells = np.zeros(3, dtype=int), np.arange(3), np.ones(3), np.ones(3)
+    movable = movable.joined_to(MovableRows.of_numbers(*cells, WRONG_CELLS))
+    solution, moves = solve(problem), BudgetMoves((1, 2))
+    found = RowTable.around(problem, solution, movable, moves)
+    assert found is not None
+    assert np.bincount(make_variants(found, with_centers=True).row).max() <= MOST_VARIANTS
+    assert bounds_around_filling(problem, solution, movable, moves) is not None

@@ -90,9 +90,11 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
     for row, (first, end) in enumerate(pairwise(starts.tolist())):
         own = slice(first, end)
         group, label_group = units.group[own], int(table.label_group[row])
-        parts = list(_parts(table, own, size)) if (group == FREE).any() else [{}]
-        labels = (0,) if label_group == CERTAIN else (0, 1)
-        for used, label, part in product(_uses(group, table.budget), labels, parts):
+        labels, uses = (0,) if label_group == CERTAIN else (0, 1), list(_uses(group, table.budget))
+        # one for each label is left for centers
+        most = min(MOST_VARIANTS // 2, (MOST_VARIANTS - len(labels)) // (len(labels) * len(uses)))
+        parts = list(_parts(table, own, size, most)) if (group == FREE).any() else [{}]
+        for used, label, part in product(uses, labels, parts):
             with_label = [label if number == label_group else used[number] for number in range(n_groups)]
             variants.append(_Variant(row, with_label, label, *_entries(table, own, part)))
         is_center = (units.base[own] < 0) & ~units.is_number[own]
@@ -148,7 +150,7 @@ def _uses(group: Indices, budget: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     yield from product(*counts)
 
 
-def _parts(table: RowTable, own: slice, size: Array) -> Iterator[Part]:
+def _parts(table: RowTable, own: slice, size: Array, at_most: int) -> Iterator[Part]:
     """Yield for each variant of a row the pieces of its main numbers, and the levels of its categories."""
     units, w = table.units, table.w
     count = 1
@@ -157,13 +159,13 @@ def _parts(table: RowTable, own: slice, size: Array) -> Iterator[Part]:
     is_number = units.is_number[own]
     columns = {k: units.levels[units.category[own][k]] for k in free if not is_number[k]}
     for k in sorted(columns, key=lambda k: -float(np.ptp(w[columns[k]]))):
-        if count * len(columns[k]) <= MOST_VARIANTS // 2:
+        if count * len(columns[k]) <= at_most:
             choices.append([(int(k), level) for level in range(len(columns[k]))])
             count *= len(columns[k])
     main = sorted(free[is_number[free]], key=lambda k: -size[own][k])
     for k, most in zip(main, MOST_PIECES, strict=False):
         n_pieces = int(min(most, np.ceil(2.0 * size[own][k] / PIECE)))
-        if n_pieces > 1 and count * n_pieces <= MOST_VARIANTS // 2:
+        if n_pieces > 1 and count * n_pieces <= at_most:
             edges = np.linspace(units.lower[own][k], units.upper[own][k], n_pieces + 1).tolist()
             choices.append([(int(k), piece) for piece in pairwise(edges)])
             count *= n_pieces
