@@ -54,7 +54,7 @@ class RowSumBounds(ScoreBounds):
 
         Elsewhere known ranges are so wide that it would take time for nothing.
         """
-        return self.ranges if self.path is None and self.ranges.variant_graph.is_step else self.path
+        return self.ranges if self.path is not None or self.ranges.variant_graph.is_step else None
 
     @property
     def needs(self) -> Needs:
