@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,15 +10,16 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from ipub.certificates import slope, tight
-from ipub.certificates.row_sums import ranges as ranges_module
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums import variants as variants_module
 from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph, graph_points
 from ipub.certificates.row_sums.lines import Lines
-from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.row_terms import RowMultipliers, largest_row_terms
+from ipub.certificates.row_sums.prove import around, first_order_changes
+from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Accuracy, Ranges
 from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.units import CERTAIN, FREE
+from ipub.certificates.row_sums.upper import largest_scores
 from ipub.data.holes import column_ranges
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.datasets import load_mammographic_masses
@@ -25,7 +27,11 @@ from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, make_loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
-from support.cases import Case, intervals, train
+from ipub.rounding import dot_bounds
+from support.cases import Case, intervals, train, with_intercept
+from support.oracles.exact import as_float
+from support.oracles.rationals import rational, rationals
+from support.oracles.row_sums import ExactSums, columns_of
 from support.row_sums import ranges_over
 from support.tiny_cases import tiny_choices
 
@@ -166,13 +172,13 @@ def test_an_l1_penalty_is_a_step():
 # --- Lemma 26 -----------------------------------------------------------------------------------------------------
 
 
-def worst_sampled(ranges: Ranges, u: np.ndarray, multipliers: RowMultipliers, rng, count: int, doubt: float = 0.0):
+def worst_sampled(ranges: Ranges, u, z, zeta, rng, count: int, doubt: float = 0.0) -> np.ndarray:
     """Return the largest term of each incomplete row that sampled cells, levels, scores and weights give.
 
     Derivatives may be off by a doubt.
     """
-    table, n = ranges.table, len(ranges.table.incomplete)
-    found = np.full((len(u), n), -np.inf)
+    table, units, n = ranges.table, ranges.table.units, len(ranges.table.incomplete)
+    found = np.full(n, -np.inf)
     for _ in range(count):
         at_end = rng.random() < 0.7
 
@@ -182,28 +188,32 @@ def worst_sampled(ranges: Ranges, u: np.ndarray, multipliers: RowMultipliers, rn
 
         w = between(ranges.weight_lower, ranges.weight_upper)
         s = between(ranges.row_lower, ranges.row_upper)
-        d = between(-table.cell_radii, table.cell_radii)
-        score = s + table.sums_of_cells(d * w[table.cell_columns])
-        along = u @ table.incomplete.T + table.sums_of_cells(d * u[:, table.cell_columns])
-        total = multipliers.score * s + table.sums_of_cells(multipliers.cells * w[table.cell_columns])
-        is_center = rng.random(n) < 0.2
-        for missing, of_levels in zip(table.missing, multipliers.levels, strict=True):
-            levels = rng.integers(0, len(missing.columns), size=len(missing.rows))
-            change = np.eye(len(missing.columns))[levels] - missing.center
-            change[is_center[missing.rows]] = 0.0
-            score[missing.rows] += change @ w[missing.columns]
-            along[:, missing.rows] += u[:, missing.columns] @ change.T
-            total[:, missing.rows] += of_levels @ w[missing.columns]
-        if table.missing:  # the center has its cells at the center too
-            in_center = is_center[table.cell_rows] & np.isin(
-                table.cell_rows, np.concatenate([m.rows for m in table.missing])
-            )
-            if in_center.any():
+        is_center, change = rng.random(n) < 0.2, np.zeros_like(table.incomplete)
+        total = z * s
+        for unit, i in enumerate(units.row):
+            columns = columns_of(units, unit)
+            total[i] += zeta[unit] @ w[columns]
+            if is_center[i]:
                 continue
-        low, high = table.incomplete_graph.range(score, score)
+            if units.category[unit] < 0:
+                change[i, columns] += between(units.lower[unit], units.upper[unit])
+            else:
+                change[i, columns] += np.eye(len(columns))[rng.integers(len(columns))] - 1.0 / len(columns)
+        along = table.incomplete @ u + change @ u
+        low, high = table.incomplete_graph.range(s + change @ w, s + change @ w)
         for derivative in (low - doubt, high + doubt):
             np.maximum(found, total - derivative * along, out=found)
     return found
+
+
+def row_bounds(ranges: Ranges, u, z, zeta) -> np.ndarray:
+    """Return bounds of the terms of incomplete rows by the exact oracle, to which the kernel is compared elsewhere."""
+    exactly, starts = ExactSums(ranges), ranges.table.units.starts(len(z))
+    found = []
+    for i, each in enumerate(z):
+        own = [rationals(zeta[unit]) for unit in range(starts[i], starts[i + 1])]
+        found.append(max(exactly.row_terms(i, int(starts[i]), rational(each), own, rationals(u))[0]))
+    return np.array([as_float(each) for each in found])
 
 
 @pytest.mark.parametrize("most_variants", [64, 1])
@@ -219,38 +229,33 @@ def test_no_sampled_term_of_a_row_is_above_its_bound(loss_name, most_variants, m
         table = RowTable.of(case.problem, solution)
         W = solution.w + rng.choice([1e-3, 0.1, 1.0]) * rng.normal(size=(2, len(solution.w)))
         ranges = ranges_over(table, W)
-        u, k = rng.normal(size=(4, len(solution.w))), 4
-        multipliers = RowMultipliers(
-            rng.normal(size=(k, len(table.incomplete))),
-            rng.normal(size=(k, len(table.cell_rows))),
-            tuple(rng.normal(size=(k, len(each.rows), len(each.columns))) for each in table.missing),
-        )
         doubt = (0.0, 1.0)[number // 4]
         ranges.__dict__["points"] = ranges.points._replace(radius=ranges.points.radius + doubt)
-        bounds = largest_row_terms(ranges, u, multipliers).largest
-        found = worst_sampled(ranges, u, multipliers, rng, 400, doubt)
-        assert (found <= bounds + 1e-11 * (1.0 + np.abs(bounds))).all()
-        gaps.append(((bounds - found) / (1.0 + np.abs(found))).min())
+        for _ in range(2):
+            u, z = rng.normal(size=len(solution.w)), rng.normal(size=len(table.incomplete))
+            zeta = [rng.normal(size=len(columns_of(table.units, unit))) for unit in range(len(table.units))]
+            bounds = row_bounds(ranges, u, z, zeta)
+            found = worst_sampled(ranges, u, z, zeta, rng, 300, doubt)
+            assert (found <= bounds + 1e-11 * (1.0 + np.abs(bounds))).all()
+            gaps.append(((bounds - found) / (1.0 + np.abs(found))).min())
     assert min(gaps) < 0.05  # the samples come near what is claimed
 
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 @pytest.mark.parametrize("finer", [1, 2])
-def test_terms_between_the_ends_of_a_piece_are_counted(side, finer, monkeypatch):
+def test_terms_between_the_ends_of_a_piece_are_counted(side, finer):
     """A derivative that bends one way, in a single piece: the term is largest inside it."""
-    monkeypatch.setattr(ranges_module, "N_PIECES", 1)
-    monkeypatch.setattr(ranges_module, "FINER", finer)
     case = Case(
         intervals(np.array([[side]]), np.array([[1e-9]])), np.ones(1), None, LOSSES["log_loss"], ElasticNet(1.0), None
     )
     table = RowTable.of(case.problem, train(case.problem))
     ranges = ranges_over(table, np.array([[0.5], [4.0]]))  # the score is in side * [0.5, 4]: psi bends one way there
+    ranges = replace(ranges, accuracy=Accuracy(1, 1, finer, 0))
     score = side * np.linspace(0.5, 4.0, 101)
     psi = case.loss.derivative(np.ones(101), score)
     for along in (-1.0, 1.0):
-        u = np.array([[along / side]])
         z = along * (psi[-1] - psi[0]) / (score[-1] - score[0])  # along the chord the term is constant
-        bound = largest_row_terms(ranges, u, RowMultipliers(np.array([[z]]), np.zeros((1, 1)), ())).largest[0, 0]
+        (bound,) = row_bounds(ranges, np.array([along / side]), np.array([z]), [np.zeros(1)])
         terms = z * score - along * psi
         assert terms.max() <= bound
         if terms.max() > terms[[0, -1]].max() + 0.01:
@@ -270,7 +275,7 @@ def one_wide_row(rng: np.random.Generator, loss_name: str) -> Case:
 # --- the table ----------------------------------------------------------------------------------------------------
 
 
-def test_cells_are_laid_out_by_their_rank_in_the_row():
+def test_units_are_laid_out_row_by_row():
     radius = np.full((5, 3), np.nan)
     radius[1, 2] = 0.1
     radius[3] = [0.2, 0.3, 0.4]
@@ -280,16 +285,43 @@ def test_cells_are_laid_out_by_their_rank_in_the_row():
         intervals(np.arange(15.0).reshape(5, 3), radius), np.ones(5), weight, LOSSES["huber"], ElasticNet(1.0), None
     )
     table = RowTable.of(case.problem, train(case.problem))
-    np.testing.assert_array_equal(table.incomplete[:, 0], [9.0, 12.0, 3.0])
-    np.testing.assert_array_equal(table.incomplete_weight, np.array([2.0, 1.0, 1.0]) / 5.0)
+    np.testing.assert_array_equal(table.incomplete[:, 0], [3.0, 9.0, 12.0])
+    np.testing.assert_array_equal(table.incomplete_weight, np.array([1.0, 2.0, 1.0]) / 5.0)
     np.testing.assert_array_equal(table.complete[:, 0], [0.0])  # the row without weight is left out
-    assert table.ranks == (3, 2, 1)
-    np.testing.assert_array_equal(table.cell_rows, [0, 1, 2, 0, 1, 0])
-    np.testing.assert_array_equal(table.cell_columns, [0, 0, 2, 1, 1, 2])
-    np.testing.assert_array_equal(table.sums_of_cells(table.cell_radii), [0.2 + 0.3 + 0.4, 1.0, 0.1])
+    units = table.units
+    np.testing.assert_array_equal(units.row, [0, 1, 1, 1, 2, 2])
+    np.testing.assert_array_equal(units.column, [2, 0, 1, 2, 0, 1])
+    np.testing.assert_allclose(units.upper, [0.1, 0.2, 0.3, 0.4, 0.5, 0.5], rtol=1e-12)
+    np.testing.assert_array_equal(units.lower, -units.upper)
+    assert (units.group == FREE).all()
+    assert (table.label_group == CERTAIN).all()
+    np.testing.assert_array_equal(units.starts(3), [0, 1, 4, 6])
     for at, rows in ((table.complete_at, table.complete), (table.incomplete_at, table.incomplete)):
         np.testing.assert_array_equal(table.directions[at], rows)
     np.testing.assert_array_equal(table.directions[table.weights_at], np.eye(3))
+
+
+@pytest.mark.parametrize("weight", [[1.0] * 6, [1.0, 3.0, 2.0, 1.0, 1.0, 4.0], [0.1, 0.3, 0.2, 1.0, 1.0, 4.0]])
+def test_equal_complete_rows_count_with_the_weight_of_all_of_them(weight):
+    """They are one, or not; with another label, or with an uncertain cell, they are not."""
+    rows = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [0.0, -1.0], [-0.0, -1.0], [1.0, 2.0]])
+    radius = np.full((6, 2), np.nan)
+    radius[5, 0] = 0.5
+    y = np.array([1.0, 1.0, -1.0, 1.0, 1.0, 1.0])
+    case = Case(intervals(rows, radius), y, np.array(weight), LOSSES["log_loss"], ElasticNet(1.0, 0.1), None)
+    table = RowTable.of(case.problem, train(case.problem))
+    graph = table.complete_graph
+    assert isinstance(graph, JoinedGraphs)
+    assert graph.n_first == (3 if len(set(weight)) == 1 else 5)
+    assert len(table.complete) == graph.n_first + 2  # those of the penalty
+    found: dict[tuple[float, ...], float] = {}
+    for row, label, each in zip(table.complete + 0.0, graph.first.y, table.complete_weight, strict=False):
+        key = (*row.tolist(), float(label))
+        found[key] = found.get(key, 0.0) + each
+    m = np.array(weight) / np.sum(weight)
+    expected = {(1.0, 2.0, 1.0): m[0] + m[1], (1.0, 2.0, -1.0): m[2], (0.0, -1.0, 1.0): m[3] + m[4]}
+    assert found == pytest.approx(expected, rel=1e-14)
+    np.testing.assert_allclose(table.incomplete_weight, m[5:], rtol=1e-14)
 
 
 def test_variants_hold_every_option_of_a_row():
@@ -297,27 +329,24 @@ def test_variants_hold_every_option_of_a_row():
     for _ in range(20):
         case = tiny_choices(rng, "log_loss", "l2", gentle=False)
         table = RowTable.of(case.problem, train(case.problem))
+        units, starts = table.units, table.units.starts(len(table.incomplete))
         for with_centers in (False, True):
             variants = variants_module.make_variants(table, with_centers=with_centers)
             np.testing.assert_array_equal(np.unique(variants.row), np.arange(len(table.incomplete)))
-            counts = np.bincount(table.cell_rows, minlength=len(table.incomplete))
-            np.testing.assert_array_equal(
-                np.bincount(variants.cell_variants, minlength=len(variants.row)), counts[variants.row]
-            )
-            np.testing.assert_array_equal(variants.row[variants.cell_variants], table.cell_rows[variants.cells])
-            for cell, radius in enumerate(table.cell_radii):
-                here = variants.cells == cell
-                assert variants.lower[here].min() == -radius
-                assert variants.upper[here].max() == radius
-                # Neighbouring pieces meet.
-                assert set(np.round(variants.lower[here], 12)) - {-round(radius, 12)} <= {
-                    0.0,
-                    *np.round(variants.upper[here], 12),
-                }
-            for number, missing in enumerate(table.missing):
-                levels = {level for each in variants.levels if each.category == number for level in each.level.tolist()}
-                wanted = set(range(len(missing.columns))) | ({variants_module.CENTER} if with_centers else set())
-                assert levels == wanted
+            np.testing.assert_array_equal(np.diff(variants.units), np.diff(starts)[variants.row])
+            for unit, i in enumerate(units.row):
+                entries = variants.units[:-1][variants.row == i] + unit - starts[i]
+                lower, upper, levels = (each[entries] for each in (variants.lower, variants.upper, variants.level))
+                if units.is_number[unit]:
+                    radius = units.upper[unit]
+                    assert lower.min() == -radius
+                    assert upper.max() == radius
+                    # Neighbouring pieces meet.
+                    edges = {0.0, *np.round(upper, 12)}
+                    assert set(np.round(lower, 12)) - {-round(radius, 12)} <= edges
+                else:
+                    center = {variants_module.BASE_LEVEL} if with_centers else set()
+                    assert set(levels.tolist()) == set(range(units.sizes[unit])) | center
 
 
 def test_long_tables_many_levels_and_uncertain_labels_are_left_alone(monkeypatch):
@@ -349,3 +378,30 @@ def test_where_slopes_are_loose_tight_is_many_times_narrower_by_row_sums():
     by_rows = np.ptp(certificate.score_bounds(test_rows), axis=1)
     by_slopes = np.ptp(slope(problem, solution).score_bounds(test_rows), axis=1)
     assert (by_rows < 0.1 * by_slopes).all()
+
+
+def long_case(loss_name: str) -> Case:
+    rng, n = np.random.default_rng(0), 120
+    table = rng.normal(size=(n, 3))
+    score = table @ [1.0, -1.0, 0.5] + 0.5 * rng.normal(size=n)
+    y = score if LOSSES[loss_name].task == "regression" else np.where(score > 0.0, 1.0, -1.0)
+    radius = np.where(rng.random(table.shape) < 0.08, 0.8, np.nan)
+    case = Case(intervals(table, radius), y, None, LOSSES[loss_name], ElasticNet(0.01), rng.normal(size=(6, 3)))
+    return with_intercept(case)
+
+
+@pytest.mark.parametrize("loss_name", ["log_loss", "smoothed_hinge", "huber"])
+def test_what_takes_more_time_is_narrower(loss_name):
+    """Coarse pieces and no steps of the advice against fine ones and one step, or three for rows that are asked for."""
+    case = long_case(loss_name)
+    solution = train(case.problem)
+    table = RowTable.of(case.problem, solution)
+    at_w = Ranges.of(table, *dot_bounds(table.directions, solution.w), on_path=True)
+    change = 2.0 * first_order_changes(at_w, np.concatenate([table.directions, -table.directions]))
+    ranges = at_w.with_ends(*around(at_w.lower, at_w.upper, change))
+    Y = np.vstack([case.X_test, -case.X_test])
+    widths = [
+        (largest_scores(replace(ranges, accuracy=each), Y) - Y @ table.w).sum() for each in (COARSE, FINE, FINEST)
+    ]
+    assert max(widths[1:]) < 0.99 * widths[0]
+    assert widths[2] < 1.02 * widths[1]

@@ -11,6 +11,7 @@ from ipub.certificates import PointwiseBounds, RowSumBounds, SlopeBounds, pointw
 from ipub.certificates.row_sums import prove as prove_module
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums.bounds import NOT_CLOSED, row_sum_bounds
+from ipub.certificates.row_sums.ranges import COARSE
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.certificates.slope.attempt import SlopeAttempt, slope_bounds_within
 from ipub.certificates.slope.linearize import linearize
@@ -123,13 +124,13 @@ def test_widths_that_closed_are_tried_first_for_a_similar_table_direction_by_dir
     np.testing.assert_array_equal(of_directions[:, table.rows_and_weights_at], found.widths)  # of equal rows the same
     tried = []
 
-    def recorded(ranges, Y, *args):
+    def recorded(ranges, Y):
         tried.append(ranges)
-        return largest_scores(ranges, Y, *args)
+        return largest_scores(ranges, Y)
 
     monkeypatch.setattr(prove_module, "largest_scores", recorded)
     again = row_sum_bounds(problem, solution, found.widths)
-    assert len(tried) == 2  # once to prove, once to narrow
+    assert [ranges.accuracy == COARSE for ranges in tried[:2]] == [True, False]  # once to prove, then to narrow
     np.testing.assert_allclose(again.widths, np.maximum(found.widths, 1.0), rtol=1e-12)
     assert (tried[0].upper >= found.ranges.upper).all()
 

@@ -52,7 +52,8 @@ class Mutant:
             )
         return found[0]
 
-    def apply(self, package: Path) -> None:
-        """Make the change in a package."""
+    def apply(self, package: Path) -> Path:
+        """Make the change in a package; return the file."""
         path = self.file(package)
         path.write_text(path.read_text(encoding="utf-8").replace(self.old, self.new), encoding="utf-8")
+        return path

@@ -10,7 +10,6 @@ LINES = f"{UNITS}::test_lines_are_above_and_below_the_derivative_everywhere"
 STEPS = f"{UNITS}::test_a_jump_is_two_points_and_the_pieces_of_a_step_are_exact"
 SUMS = f"{SOUND}::test_row_sums_with_settled_rows_hold_for_every_w_and_completion"
 EXACT = f"{SOUND}::test_settled_sums_are_the_sums_of_their_rows_exactly"
-PRODUCT = f"{SOUND}::test_the_product_with_settled_sums_is_rounded_outward"
 KINK = f"{SOUND}::test_a_row_whose_scores_end_at_its_kink_is_not_settled"
 SAME = f"{SOUND}::test_leaving_settled_rows_out_changes_no_bound_but_for_rounding"
 OVERFLOW = f"{SOUND}::test_what_overflowed_settles_nothing"
@@ -99,7 +98,7 @@ MUTANTS = (
     mutant(
         "ranges settle a row with a missing category",
         "ranges",
-        "        for missing in table.missing:\n            incomplete[missing.rows] = False\n",
+        "        incomplete[table.units.row[~table.units.is_number]] = False\n",
         "",
         SUMS,
     ),
@@ -167,10 +166,17 @@ MUTANTS = (
         SUMS,
     ),
     mutant(
-        "cells of rows that are left out stay",
+        "units of rows that are left out stay",
         "table",
-        "cells, position = left[self.cell_rows], np.cumsum(left) - 1",
-        "cells, position = np.ones(len(self.cell_rows), dtype=bool), np.cumsum(left) - 1",
+        "of_units = left[self.units.row]",
+        "of_units = np.ones(len(self.units), dtype=bool)",
+        SUMS,
+    ),
+    mutant(
+        "units of rows that ranges settle pull with their lower end",
+        "table",
+        "change = np.maximum(-units.lower, units.upper)",
+        "change = 0.5 * np.maximum(-units.lower, units.upper)",
         SUMS,
     ),
     mutant(
@@ -211,26 +217,6 @@ MUTANTS = (
         "return SignGraph(0.5 * self.kappa[which])",
         SUMS,
     ),
-    # --- what settled rows add ----------------------------------------------------------------------------------------
-    mutant("settled rows push", "upper", "settled, around = -(u @", "settled, around = (u @", SUMS),
-    mutant(
-        "settled rows do not pull", "upper", "settled, around = -(u @", "settled, around = -0.0 * (u @", SUMS, MODELS
-    ),
-    mutant(
-        "cells of settled rows are left out",
-        "upper",
-        "np.abs(u) @ table.settled.radius",
-        "0.0 * np.abs(u) @ table.settled.radius",
-        SUMS,
-    ),
-    mutant(
-        "cells of settled rows pull along u",
-        "upper",
-        "np.abs(u) @ table.settled.radius",
-        "u @ table.settled.radius",
-        SUMS,
-    ),
-    mutant("the product with settled sums is not rounded", "upper", "(d + 8) * EPS * size]", "0.0 * size]", PRODUCT),
     # --- jumps --------------------------------------------------------------------------------------------------------
     mutant(
         "the derivative after a jump comes first",
@@ -322,9 +308,9 @@ MUTANTS = (
     ),
     mutant(
         "flat systems are not solved",
-        "first_order",
-        "        return np.asarray(np.linalg.pinv(K, hermitian=True) @ right)",
-        "        raise",
+        "ranges",
+        "            return np.ascontiguousarray(np.linalg.pinv(K, hermitian=True))",
+        "            raise",
         FLAT,
     ),
     mutant(

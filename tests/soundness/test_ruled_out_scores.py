@@ -197,7 +197,7 @@ def test_a_supposed_score_is_used_exactly(monkeypatch):
         # Few bits, so that t.w is a float.
         t, w = (rng.integers(-64, 65, size=4) / 8.0 for _ in range(2))
         at_w = dot_bounds(table.directions, w)
-        ranges = Ranges.of(table, *at_w, on_path=True)
+        ranges = Ranges.of(table, np.minimum(at_w[0], 0.0), np.maximum(at_w[1], 0.0), on_path=True)
         Y, factor = rng.normal(size=(6, 4)), rng.normal(size=6) * 10.0 ** rng.uniform(-3.0, 8.0)
         score = float(t @ w)
         assert exact_dot(rationals(t), rationals(w)) == rational(score)

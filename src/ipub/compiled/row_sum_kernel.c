@@ -172,7 +172,7 @@ INLINED void first_force(const row_sum_table *t, workspace *s) {
                 const index_t *columns;
                 index_t n = levels_of(t, k, &columns);
                 double base = value * of_base(t, k, s->U) + slope * of_base(t, k, t->w);
-                least = INFINITY;
+                least = INFINITY, s->choice[k] = 0; /* what is not known is no reason to choose another */
                 for (index_t l = 0; l < n; l++) {
                     double effect = value * s->U[columns[l]] + slope * t->w[columns[l]] - base;
                     if (effect < least) least = effect, s->choice[k] = l;

@@ -183,8 +183,8 @@ cdef class RowSumKernel:
         if row_sum_upper(&self.table, k, &Y[0, 0], &of_bound[0], &of_u[0], &of_z[0], &of_zeta[0], &of_line[0]):
             raise MemoryError
         return (
-            bound, u, np.asarray(of_z)[:-1].reshape(z.shape), np.asarray(of_zeta)[:-1].reshape(zeta.shape),
-            np.asarray(of_line)[:-1].reshape(line.shape),
+            bound, u, np.asarray(of_z)[: z.size].reshape(z.shape), np.asarray(of_zeta)[: zeta.size].reshape(zeta.shape),
+            np.asarray(of_line)[: line.size].reshape(line.shape),
         )
 
     def first_order(self, const double[:, ::1] Y, double[::1] rise):

@@ -60,6 +60,7 @@ FORMER = {
     "FilledBounds": "bounds around a filled-in table",
     "RandomHoles": "bounds of random holes",
     "RandomMoves": "bounds of random holes",
+    "SignCases": "bounds by cases of signs",
     "TubeBounds": "row sums in pieces",
 }
 """Dataclasses that files of earlier versions may hold, and what they were for."""

@@ -38,7 +38,7 @@ class Accuracy:
     """Parts of these, which cost less."""
     n_steps: int
     """Newton steps of the advice."""
-    changed_share: float
+    changed_share: float = 0.0
     """How much of the law of a unit that counts in a budget is for what it may be changed to, where it gains most."""
 
 
@@ -142,8 +142,9 @@ class Ranges:
                 here = np.flatnonzero((units.category[unit] == number) & (units.base[unit] == base))
                 least, most = self._level_changes(levels, int(base))
                 level = variants.level[here]
-                low[here] = np.where(level == ANY_LEVEL, least.min(), np.where(level == BASE_LEVEL, 0.0, least[level]))
-                high[here] = np.where(level == ANY_LEVEL, most.max(), np.where(level == BASE_LEVEL, 0.0, most[level]))
+                is_any, is_base, own = level == ANY_LEVEL, level == BASE_LEVEL, np.maximum(level, 0)
+                low[here] = np.where(is_any, least.min(), np.where(is_base, 0.0, least[own]))
+                high[here] = np.where(is_any, most.max(), np.where(is_base, 0.0, most[own]))
         size = np.maximum(np.abs(low), np.abs(high))
         group, below, above = units.group[unit], np.zeros(len(counts)), np.zeros(len(counts))
         for number in range(-1, len(table.budget)):

@@ -177,7 +177,7 @@ def _rounds(
         is_last = alike is not None and (number >= MOST_ALIKE or alike.needs_one_round)
         if alike is not None and is_last and problem.penalty.kappa == 0.0:
             return replace(bounds, excess=alike.bounds.excess, first=alike.bounds.first)
-        laid, (signs, limits) = signs, decide_signs(signs, bounds, problem.penalty)
+        signs, limits = decide_signs(signs, bounds, problem.penalty)
         # The mean value doubles the work for each test row, and must be worth it.
         alone, unit = replace(bounds, mean_value=None), np.eye(len(w))
         low, high = low_alone, high_alone = alone.ends(unit)
@@ -194,8 +194,7 @@ def _rounds(
         is_settled |= best is not None and not (limits.sum() < WORTHWHILE * best.move_limits.sum())
         is_settled |= alike is not None and excess <= ABOUT_AS_NARROW * alike.bounds.excess
         first = FirstRound(limits, bounds.radius, excess) if best is None else best.first
-        cases = laid.cases(signs, problem.penalty, w)
-        best = replace(bounds, move_limits=limits, excess=excess, first=first, sign_cases=cases)
+        best = replace(bounds, move_limits=limits, excess=excess, first=first)
         if is_settled or not limits.any():
             break
     return best

@@ -18,7 +18,6 @@ from ipub.certificates.slope.cell_groups import CellTable, ColumnGroups
 from ipub.certificates.slope.few_rows import has_few_rows, row_free_forms
 from ipub.certificates.slope.mean_value import MeanValueBounds
 from ipub.certificates.slope.move_sets import FlippedRows, InverseError, LinearizedMoves, ProvedMoves
-from ipub.certificates.slope.sign_cases import SignCases
 from ipub.data.interval_matrix import Indices
 from ipub.linalg import Inverse, forms_upper, joint_form, root_form_upper, roots_upper
 from ipub.parallel import in_threads, row_slices
@@ -26,9 +25,6 @@ from ipub.rounding import UNDERFLOW, Array, dot_bounds, down, floats, overflow_m
 
 NEGLIGIBLE = 1e-9
 """A coordinate below this share of the largest is no divisor."""
-
-NOISE = 1e-12
-"""What of a product with u counts as rounding alone, relative to the lengths of both in the metric of the curvature."""
 
 CHUNK_ROWS = 512
 """Test rows that are looked at in one go, so that what is computed for the cells of a group stays in the cache."""
@@ -95,8 +91,6 @@ class SlopeBounds(ScoreBounds):
         eps of Lemma 8 (a) for a similar problem, if its cells are to be summed.
     prices : array of shape (n_features,) or None
         tau of Lemma 4 for it.
-    sign_cases : SignCases or None
-        The undecided signs of an l1 penalty, if there are any.
     """
 
     w: Array
@@ -121,7 +115,6 @@ class SlopeBounds(ScoreBounds):
     first: FirstRound | None = None
     moving_shares: Array | None = None
     prices: Array | None = None
-    sign_cases: SignCases | None = None
     name: str = "slope"
 
     @property
@@ -132,12 +125,10 @@ class SlopeBounds(ScoreBounds):
     @property
     def terms_per_row(self) -> int:
         n_cells = 0 if self.cells is None else len(self.cells.rows)
-        n_terms = n_cells + sum(terms.generator_row.size for terms in self.choices)
-        return n_terms if self.sign_cases is None else n_terms * (1 + self.sign_cases.n_directions)
+        return n_cells + sum(terms.generator_row.size for terms in self.choices)
 
     def faster(self) -> SlopeBounds:
-        choices = tuple(replace(terms, is_fast=True) for terms in self.choices)
-        return replace(self, choices=choices, sign_cases=None)
+        return replace(self, choices=tuple(replace(terms, is_fast=True) for terms in self.choices))
 
     def in_columns(self) -> SlopeBounds:
         """Return the form that takes the cells of a column together (Lemma 8): wider by some per cent."""
@@ -166,7 +157,7 @@ class SlopeBounds(ScoreBounds):
         if not has_few_rows(np.array([self.n_incomplete]))[0]:
             return alone
         # What few rows do to the Hessian, and how far they move each weight, says as much as a sum over them.
-        alone = replace(alone, ellipsoid=None, radius=np.inf, mean_value=None, first=None, sign_cases=None)
+        alone = replace(alone, ellipsoid=None, radius=np.inf, mean_value=None, first=None)
         with overflow_means_unbounded():
             low, high = alone.forces(self.inverse)
             limits = up(np.maximum(np.abs(low), np.abs(high)) + alone.inverse_error.upper(np.eye(len(self.w))))
@@ -224,11 +215,6 @@ class SlopeBounds(ScoreBounds):
 
     @overflow_means_unbounded()
     def _ends(self, X: Array) -> tuple[Array, Array]:
-        if self.sign_cases is not None and isinstance(X, np.ndarray):
-            low, high = self._by_slopes(X)
-            case_low, case_high = self._by_cases(X, self.sign_cases)
-            # Each bounds by itself, so a NaN is passed over.
-            return np.fmax(low, case_low), np.fmin(high, case_high)
         if self.mean_value is None or not self.choices:
             return self.narrowed_by_mean_value(X, *self._by_slopes(X))
         low, high = self._scores(X, *self._by_mean_value(X, self.mean_value))
@@ -246,17 +232,9 @@ class SlopeBounds(ScoreBounds):
 
     def _by_slopes(self, X: Array) -> tuple[Array, Array]:
         """Bound the scores of rows by Theorem 6, without the mean value."""
-        return self._scores(X, *self._by_directions(X, X @ self.inverse))
-
-    def _by_cases(self, X: Array, cases: SignCases) -> tuple[Array, Array]:
-        """Bound the scores of rows by the widest of the cases of undecided signs (Theorem 19)."""
-        return self._scores(X, *cases.ends(X, self.inverse, self.w, self.move_limits, self._by_directions))
-
-    def _by_directions(self, X: Array, U: Array) -> tuple[Array, Array]:
-        """Bound ``-x.v`` for rows x by Theorem 6 with the directions ``u = x inverse``."""
-        low, high = self.forces(U)
+        low, high = self.forces(X @ self.inverse)
         error = self.inverse_error.upper(np.abs(X))
-        return down(low - error), up(high + error)
+        return self._scores(X, down(low - error), up(high + error))
 
     def narrowed_by_mean_value(self, X: Array, low: Array, high: Array) -> tuple[Array, Array]:
         """Intersect bounds of scores with those of the mean value, if there is one."""
@@ -322,7 +300,7 @@ class SlopeBounds(ScoreBounds):
         """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7), and rows at a jump."""
         groups = self.groups
         whole = U @ groups.generators.T
-        signs = np.where(whole >= -self._noise(U), 1.0, -1.0)
+        signs = np.where(whole >= 0.0, 1.0, -1.0)
         total: Array = np.abs(whole).sum(axis=1)
         total = up(total + sum_upper(self._uncertain_excess(U, cells, signs), len(cells.product_row) + 30))
         # What the signed products add up to, as a direction in which v may lie.
@@ -335,18 +313,6 @@ class SlopeBounds(ScoreBounds):
             rows = np.abs(U @ self.jump_rows.T).sum(axis=1)
             total = up(total + sum_upper(rows, len(self.jump_rows) + 2))
         return total
-
-    def _noise(self, U: Array) -> Array | float:
-        """Return what of products with the groups' generators is rounding alone, about: any signs serve there.
-
-        Directions of cases of signs are zero at some weights but for rounding, which depends on the other rows of a
-        call; bounds are not to.
-        """
-        if self.sign_cases is None:
-            return 0.0
-        length = np.sqrt(np.maximum(np.einsum("ij,ij->i", U @ self.curvature, U), 0.0))
-        sizes = np.sqrt(np.abs(np.diag(self.inverse))) @ np.abs(self.groups.generators).T
-        return np.asarray(NOISE * length[:, None] * sizes)
 
     def _uncertain_excess(self, U: Array, cells: CellTable, signs: Array) -> Array:
         """Sum up ``M(t - n) + n - t`` over the cells for each u, rounding apart (Lemma 7).

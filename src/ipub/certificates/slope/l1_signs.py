@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.certificates.slope.bounds import SlopeBounds
-from ipub.certificates.slope.sign_cases import SignCases
 from ipub.data.interval_matrix import Indices
 from ipub.penalties import ElasticNet
 from ipub.rounding import EPS, Array, down, sum_error, sum_upper, up
@@ -74,14 +73,6 @@ class L1Signs:
         spread = np.where(active, 0.5 * kappa * width, 0.0)
         rounding = 8.0 * EPS * (np.abs(kappa) + np.abs(slope * w) + slope * np.where(active, self.largest, 0.0))
         return L1Line(slope, middle, up(spread + np.where(active, rounding, 0.0)))
-
-    def cases(self, known: L1Signs, penalty: ElasticNet, w: Array) -> SignCases | None:
-        """Return the signs that these lines leave undecided, with what is `known` by now; None if there are none."""
-        kappa, line = penalty.kappa_vector(len(w)), self.line(penalty, w)
-        columns = np.flatnonzero((kappa > 0.0) & ~self.zero & (self.upper > self.lower))
-        if len(columns) == 0:
-            return None
-        return SignCases(columns, *(part[columns] for part in (kappa, known.lower, known.upper, *line)))
 
 
 class DecidedSigns(NamedTuple):

@@ -1,0 +1,342 @@
+"""Mutants of the kernel of row sums, which is compiled anew for each."""
+
+from __future__ import annotations
+
+from mutants.entry import Mutant
+
+KERNEL = "compiled/row_sum_kernel.c"
+TESTS, SOUND = "soundness/test_row_sum_kernel.py", "soundness/test_row_sums.py"
+FORMULA = f"{TESTS}::test_bounds_are_those_of_the_formula_and_never_below_it"
+HOLD = f"{TESTS}::test_row_sums_hold_for_every_w_and_completion_whatever_is_chosen"
+BUDGETS = f"{TESTS}::test_no_choice_of_units_that_budgets_allow_gains_more"
+GROUPS = f"{TESTS}::test_what_groups_gain_together_holds_for_every_number_of_units"
+MANY = f"{TESTS}::test_rows_of_several_groups_have_no_more_variants_than_the_kernel_takes"
+EDGES = f"{TESTS}::test_what_is_not_finite_bounds_nothing_and_numbers_of_any_size_bound_from_above"
+POINT = f"{SOUND}::test_row_sums_at_a_point_are_exact_but_for_rounding"
+CANCEL = f"{SOUND}::test_products_that_cancel_are_rounded_outward"
+UNKNOWN = f"{SOUND}::test_what_is_not_known_bounds_nothing"
+TILT = f"{SOUND}::test_the_tilt_is_no_more_than_the_gradient"
+PRODUCT = "soundness/test_row_sums_of_jumps.py::test_the_product_with_settled_sums_is_rounded_outward"
+LABELS = "soundness/test_row_sums_of_labels.py::test_of_wrong_labels_the_worst_count_and_no_more"
+LEFT = f"{TESTS}::test_what_the_multipliers_leave_is_rounded_outward"
+
+
+def mutant(name: str, old: str, new: str, *tests: str, equivalent: str = "") -> Mutant:
+    """Return a mutant of the kernel."""
+    return Mutant(name, KERNEL, old, new, tests or (FORMULA,), equivalent)
+
+
+MUTANTS = (
+    # --- the sum (Theorem 11) -----------------------------------------------------------------------------------------
+    mutant("no tilt", "tilted += fabs(s->u[a]) * t->tilt[a];", "", TILT, FORMULA),
+    mutant(
+        "complete rows taken off a residual with the other sign",
+        "t->lam[a] * s->u[a] - dot(n, s->slope, t->complete + a * n)",
+        "t->lam[a] * s->u[a] + dot(n, s->slope, t->complete + a * n)",
+        HOLD,
+    ),
+    mutant("a residual without the penalty", "s->left[a] = y[a] - t->lam[a] * s->u[a]", "s->left[a] = y[a]", HOLD),
+    mutant(
+        "uncertain rows put into a residual",
+        "s->left[a] -= part, s->size[a] += fabs(part);",
+        "s->left[a] += part, s->size[a] += fabs(part);",
+        HOLD,
+    ),
+    mutant(
+        "units put into a residual",
+        "s->left[columns[l]] -= part, s->size[columns[l]] += fabs(part);",
+        "s->left[columns[l]] += part, s->size[columns[l]] += fabs(part);",
+        HOLD,
+    ),
+    mutant(
+        "a residual meets the middle of the weights",
+        "residual += s->left[a] * middle + fabs(s->left[a]) * radius + off",
+        "residual += s->left[a] * middle + off",
+        HOLD,
+    ),
+    mutant(
+        "half the radius of the weights that a residual meets",
+        "residual += s->left[a] * middle + fabs(s->left[a]) * radius + off",
+        "residual += s->left[a] * middle + 0.5 * fabs(s->left[a]) * radius + off",
+        HOLD,
+        FORMULA,
+    ),
+    mutant("a residual on the other side", "residual += s->left[a] * middle", "residual -= s->left[a] * middle", HOLD),
+    mutant(
+        "lines on the wrong side",
+        "s->scratch[i] = c > 0.0 ? c * line[1] : -c * line[2];",
+        "s->scratch[i] = c < 0.0 ? c * line[1] : -c * line[2];",
+        HOLD,
+    ),
+    mutant(
+        "a line's slope of another row",
+        "s->slope[i] = line[0] * c * t->complete_weight[i];",
+        "s->slope[i] = line[0] * c * t->complete_weight[0];",
+        HOLD,
+    ),
+    mutant("settled rows push", "settled -= s->u[a]", "settled += s->u[a]", HOLD),
+    mutant("cells of settled rows are left out", "around += fabs(s->u[a]) * t->settled_radius[a];", "", HOLD, FORMULA),
+    mutant(
+        "cells of settled rows pull along u",
+        "around += fabs(s->u[a]) * t->settled_radius[a];",
+        "around += s->u[a] * t->settled_radius[a];",
+        HOLD,
+    ),
+    mutant(
+        "what budgets gain is left out",
+        "complete + incomplete + gained + error + residual",
+        "complete + incomplete + error + residual",
+        HOLD,
+    ),
+    mutant("uncertain rows have no weight", "*sum += m * base, *size", "*sum += base, *size", HOLD),
+    mutant(
+        "a NaN is a bound",
+        "return bound < INFINITY ? bound : INFINITY;",
+        "return bound > -INFINITY ? bound : 0.0;",
+        UNKNOWN,
+        EDGES,
+    ),
+    # --- a unit's options (Lemma 26) ----------------------------------------------------------------------------------
+    mutant(
+        "the weight of a unit at its middle",
+        "return meets * middle + fabs(meets) * radius;",
+        "return meets * middle;",
+        HOLD,
+    ),
+    mutant("a number that does not turn its row's score", "meets = zeta - slope * change;", "meets = zeta;", HOLD),
+    mutant(
+        "a number at its lower end",
+        "if (high > low) add_choice(number_term(zeta, slope, high, wm, wr), high * u, middle, most, 0, n_ends);",
+        "",
+        HOLD,
+    ),
+    mutant("a unit that does not pull", "most[e] = own - middle[e] * change;", "most[e] = own;", HOLD),
+    mutant(
+        "the least of the levels",
+        "most[e] = larger(most[e], own - middle[e] * change);",
+        "most[e] = lesser(most[e], own - middle[e] * change);",
+        HOLD,
+    ),
+    mutant(
+        "levels' weights at their middle",
+        "total += apart * t->weight_middle[columns[l]] + fabs(apart) * t->weight_radius[columns[l]];",
+        "total += apart * t->weight_middle[columns[l]];",
+        HOLD,
+    ),
+    mutant(
+        "the chosen level's weight at its middle",
+        "(fabs(apart - slope) - fabs(apart)) * t->weight_radius[columns[l]]",
+        "(0.0 - fabs(apart)) * t->weight_radius[columns[l]]",
+        HOLD,
+    ),
+    mutant(
+        "a level pulls as if the table had none",
+        "add_choice(own, s->u[columns[l]] - base_u, middle, most, is_first, n_ends);",
+        "add_choice(own, s->u[columns[l]], middle, most, is_first, n_ends);",
+        HOLD,
+    ),
+    mutant(
+        "all levels but the last", "(level >= 0 ? level + 1 : n); l++)", "(level >= 0 ? level + 1 : n - 1); l++)", HOLD
+    ),
+    mutant("a center that is a level", "if (level == BASE_LEVEL) add_choice", "if (0) add_choice", HOLD),
+    mutant(
+        "the mean of levels is the first",
+        "    for (index_t l = 0; l < n; l++) sum += v[columns[l]];\n    return sum / (double)n;",
+        "    return v[columns[0]];",
+        HOLD,
+        FORMULA,
+    ),
+    # --- pieces of a variant (Lemma 24) -------------------------------------------------------------------------------
+    mutant(
+        "terms without the distance from the chord",
+        "double off = larger(falling * below[e], rising * above[e]);",
+        "double off = 0.0;",
+        FORMULA,
+    ),
+    mutant(
+        "chords on the wrong side",
+        "double off = larger(falling * below[e], rising * above[e]);",
+        "double off = larger(falling * above[e], rising * below[e]);",
+        FORMULA,
+    ),
+    mutant(
+        "a rectangle's score at its first end",
+        "larger(at_end[e], at_end[e + 1]) + larger(move[e], move[e + 1]);",
+        "larger(at_end[e], at_end[e + 1]) + move[e];",
+        HOLD,
+    ),
+    mutant(
+        "a rectangle of one derivative",
+        "larger(at_end[e], at_end[e + 1]) + larger(move[e], move[e + 1]);",
+        "at_end[e] + larger(move[e], move[e + 1]);",
+        HOLD,
+    ),
+    mutant("one end of a part", "larger(before[e], after[e]) + off);", "before[e] + off);", HOLD),
+    mutant("the first part of each piece alone", "part < t->finer; part++)", "part < 1; part++)", FORMULA),
+    mutant(
+        "a mean of the wrong ends",
+        "after[e] = at_end[e] + share[e] * (at_end[e + 1] - at_end[e])",
+        "after[e] = at_end[e + 1] - share[e] * (at_end[e + 1] - at_end[e])",
+        FORMULA,
+    ),
+    mutant("a distance from the mean that costs nothing", " + steep * away[e] +", " +", FORMULA),
+    mutant(
+        "a derivative's doubt forgotten",
+        "at_end[e] = (row->fixed[share] + steep * radius[e]) - middle[e] * row->along;",
+        "at_end[e] = row->fixed[share] - middle[e] * row->along;",
+        FORMULA,
+    ),
+    mutant(
+        "the center's score at the wrong end",
+        "row.fixed[k] = larger(z * t->center_lower[i], z * t->center_upper[i]);",
+        "row.fixed[k] = lesser(z * t->center_lower[i], z * t->center_upper[i]);",
+        HOLD,
+    ),
+    mutant("the center's share forgotten", "double z = (1.0 - SHARES[k]) * row.z;", "double z = 0.0 * row.z;", HOLD),
+    mutant(
+        "the last piece left out",
+        "for (int e = 1; e < n_ends - 1; e++) largest = larger(largest, over[e]);",
+        "for (int e = 1; e < n_ends - 2; e++) largest = larger(largest, over[e]);",
+        HOLD,
+    ),
+    mutant(
+        "steepness without the row itself",
+        "double least = row->along, most = row->along, slope = LARGEST_SHARE",
+        "double least = 0.0, most = 0.0, slope = LARGEST_SHARE",
+        FORMULA,
+    ),
+    mutant("steepness without the units", "least += low, most += high;", "", FORMULA),
+    mutant("steep on one side only", "steep = larger(falling, rising), at_end", "steep = falling, at_end", FORMULA),
+    # --- variants of a row, and budgets -------------------------------------------------------------------------------
+    mutant(
+        "the first variant of a row alone",
+        "if (is_base && !(largest[v] <= base)) base = largest[v];",
+        "if (is_base && base == -INFINITY) base = largest[v];",
+        HOLD,
+    ),
+    mutant(
+        "the last variant skipped",
+        "    for (index_t v = 0; v < n; v++) {\n        int is_base = 1;",
+        "    for (index_t v = 0; v < n - (n > 1); v++) {\n        int is_base = 1;",
+        HOLD,
+    ),
+    mutant(
+        "the first variant that uses a budget alone",
+        "if (!(gain <= gained[q])) gained[q] = gain;",
+        "if (gained[q] == 0.0 && gain > 0.0) gained[q] = gain;",
+        FORMULA,
+    ),
+    mutant(
+        "one unit of each budget too few",
+        "for (index_t j = 0; j < k; j++) gained += s->gains[g][j];",
+        "for (index_t j = 0; j + 1 < k; j++) gained += s->gains[g][j];",
+        BUDGETS,
+        LABELS,
+    ),
+    mutant(
+        "one unit of each budget too many",
+        "index_t k = t->budget[g] < s->n_gains[g] ? t->budget[g] : s->n_gains[g];",
+        "index_t k = t->budget[g] + 1 < s->n_gains[g] ? t->budget[g] + 1 : s->n_gains[g];",
+        FORMULA,
+        LABELS,
+    ),
+    mutant(
+        "not the largest gains",
+        "largest_first(s->gains[g], s->n_gains[g], k);\n        for (index_t j = 0; j < k; j++) gained",
+        "for (index_t j = 0; j < k; j++) gained",
+        BUDGETS,
+        LABELS,
+    ),
+    mutant(
+        "one unit of a row's group too few",
+        "k < (n_gains[g] < used[g] ? n_gains[g] : used[g]); k++)",
+        "k + 1 < (n_gains[g] < used[g] ? n_gains[g] : used[g]); k++)",
+        BUDGETS,
+    ),
+    mutant("the least gains of a row's units", "kept[place - 1] < gain)", "kept[place - 1] > gain)", BUDGETS),
+    mutant(
+        "so many units that none may differ",
+        "if (used[group] >= 16) at_end[e] += gain;",
+        "if (used[group] >= 16) ;",
+        MANY,
+    ),
+    mutant("the base of a unit is forgotten", "                at_end[e] += base;\n", "", HOLD),
+    mutant(
+        "units as they are filled in are forgotten",
+        "for (int e = 0; e < n_ends; e++) at_end[e] += rest;",
+        "(void)rest;",
+        HOLD,
+    ),
+    mutant(
+        "gains that are not concave",
+        "if (slope > steepest) steepest = slope, to = q;",
+        "if (slope < steepest) steepest = slope, to = q;",
+        BUDGETS,
+        FORMULA,
+    ),
+    mutant(
+        "gains of the first number alone",
+        "if (slope > steepest) steepest = slope, to = q;",
+        "(void)slope;",
+        FORMULA,
+        BUDGETS,
+    ),
+    mutant(
+        "numbers between those that were looked at gain nothing",
+        "if (gained[q] == 0.0 || !(gained[q] >= 0.0)) gained[q] = gained[q + 1];",
+        "if (gained[q] != 0.0 && !(gained[q] >= 0.0)) gained[q] = gained[q + 1];",
+        FORMULA,
+        BUDGETS,
+    ),
+    mutant(
+        "two groups gain what one of them does",
+        "if (later || q == 0) continue;",
+        "if (later || q == 0 || (g > 0 && used[0] != 0)) continue;",
+        GROUPS,
+        BUDGETS,
+    ),
+    mutant(
+        "what a variant stands for is what it allows",
+        "return before + 1 < 16 ? before + 1 : 16;",
+        "return used < 16 ? used : 16;",
+        GROUPS,
+    ),
+    mutant(
+        "gains without the weight of their row",
+        "s->gains[g][s->n_gains[g]++] = m * step;",
+        "s->gains[g][s->n_gains[g]++] = step;",
+        FORMULA,
+    ),
+    # --- rounding (F16) -----------------------------------------------------------------------------------------------
+    mutant(
+        "terms without rounding",
+        "error[v] = (double)(4 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;",
+        "error[v] = 0.0 * size;",
+        CANCEL,
+    ),
+    mutant(
+        "a residual without rounding",
+        "double off = roundings * s->size[a] + UNDERFLOW,",
+        "double off = 0.0 * roundings,",
+        LEFT,
+    ),
+    mutant(
+        "complete rows without rounding",
+        "(double)(n + 2 * d + 32) * EPS * norm * t->complete_size + ",
+        "0.0 * norm * t->complete_size + ",
+        CANCEL,
+    ),
+    mutant(
+        "the product with settled sums is not rounded",
+        "of_settled *= (double)(d + 8) * EPS,",
+        "of_settled *= 0.0 * EPS,",
+        PRODUCT,
+    ),
+    mutant(
+        "sizes that are not finite are passed over",
+        "        if (!(error[v] < INFINITY)) error[v] = INFINITY;\n",
+        "        if (!(error[v] < INFINITY)) error[v] = 0.0;\n",
+        UNKNOWN,
+        EDGES,
+    ),
+)
