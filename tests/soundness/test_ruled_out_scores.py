@@ -112,7 +112,9 @@ def test_no_score_that_a_model_gives_is_ruled_out(loss_name, report_proofs):
                 scores += 1
             low, high = narrow_by_ruling_out(found.searched, t, (-np.inf, np.inf), EFFORT)
             assert (low, high) == (-np.inf, np.inf)  # nothing to begin with
-            low, high = narrow_by_ruling_out(found.searched, t, tuple(end[0] for end in found.ends(t[None])), 2.0 * EFFORT)
+            low, high = narrow_by_ruling_out(
+                found.searched, t, tuple(end[0] for end in found.ends(t[None])), 2.0 * EFFORT
+            )
             assert (low <= highest[:, k]).all()
             assert (high >= lowest[:, k]).all()
             for score in (0.0, first - 0.1 * (last - first), last + 0.1 * (last - first)):
