@@ -88,7 +88,12 @@ MUTANTS = (
         "complete + incomplete + error + residual",
         HOLD,
     ),
-    mutant("uncertain rows have no weight", "incomplete += m * base, incomplete_size", "incomplete += base, incomplete_size", HOLD),
+    mutant(
+        "uncertain rows have no weight",
+        "incomplete += m * base, incomplete_size",
+        "incomplete += base, incomplete_size",
+        HOLD,
+    ),
     mutant(
         "a NaN is a bound",
         "return bound < INFINITY ? bound : INFINITY;",
