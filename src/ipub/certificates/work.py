@@ -1,4 +1,4 @@
-"""What a search for narrower bounds may cost: counted, not timed, so that any machine gives the same bounds."""
+"""What a search for narrower bounds may cost: counted, not timed, so that two calls give the same bounds."""
 
 from __future__ import annotations
 

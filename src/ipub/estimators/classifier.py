@@ -63,8 +63,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     effort : float, default=1.0
         Work that ``"pointwise"`` bounds, and `predict_status`, may spend on a row beyond a few retrainings: more of it,
         narrower bounds. The unit is a thousand million multiplications, about 0.5 to 1 s on one core of 2021; they are
-        counted by the sizes of tables, not timed, so the same call gives the same bounds on a busy machine and on a
-        slow one. It may be changed after `fit`.
+        counted by the sizes of tables, not timed, so that bounds do not depend on how fast or busy a machine is. It
+        may be changed after `fit`.
     intervals : {"quantile", "observed", "conditional"}, mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie, in the units of X: between quantiles of the observed values of their column, between
         the least and the greatest of them, or as given, ``{column: (low, high)}`` for some columns or an array for

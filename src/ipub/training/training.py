@@ -230,7 +230,7 @@ class Training:
             As `table` reads them, or `ipub.reading.on_device`.
         effort : float
             Work that pointwise bounds may spend on a row, beyond a few retrainings: about so many seconds of one core,
-            but counted (`ipub.certificates.work`), so that the same call gives the same bounds on any machine.
+            but counted (`ipub.certificates.work`): how fast or busy a machine is plays no part.
         retrains : bool
             Whether pointwise bounds are narrowed for each row; else they are those of the certificate they start from.
         verbose : int
