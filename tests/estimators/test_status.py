@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import ipub.attained.search as search_module
 import ipub.prediction_status as status_module
 from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, IpubError, certify
 from ipub.attained import Attained
@@ -127,10 +128,10 @@ def fitted():
 def plant_bounds(monkeypatch, low, high, attained=None):
     """Let bounds, and what is attained, be the same for all rows."""
 
-    def same_for_all(_, rows, *, effort=1.0, verbose=0):
+    def same_for_all(_, rows, *, effort=1.0, retrains=True, verbose=0):
         return np.tile([low, high], (rows.shape[0], 1)).astype(float)
 
-    def attained_by_all(training, rows, *, verbose=0):
+    def attained_by_all(training, rows, *, until_two_sides=False, verbose=0):
         ends = attained or (low, high)
         return Attained(same_for_all(training, rows, verbose=verbose) * 0.0 + ends, [], np.zeros((rows.shape[0], 2)))
 
@@ -152,16 +153,16 @@ def test_only_rows_without_holes_are_certain_by_ruling_out_0(fitted, monkeypatch
     plant_bounds(monkeypatch, -2.0, 2.0, (0.1, 1.0))
     seen = []
 
-    def recorded(ranges, t, score, seconds):
-        seen.append((t, score, seconds))
-        assert ranges is fitted.certificate_.part(RowSumBounds).path
+    def recorded(ranges, t, score, effort):
+        seen.append((t, score, effort))
+        assert ranges is fitted.certificate_.part(RowSumBounds).ranges
         return True
 
     monkeypatch.setattr(status_module, "is_on_one_side", recorded)
     rows = T[:3].copy()
     rows[1, 0] = np.nan
     assert fitted.predict_status(rows).tolist() == ["certain", "unproved", "certain"]
-    assert [(t.tolist(), score, seconds) for t, score, seconds in seen] == [
+    assert [(t.tolist(), score, effort) for t, score, effort in seen] == [
         ([*T[0], 1.0], 0.0, fitted.effort),
         ([*T[2], 1.0], 0.0, fitted.effort),
     ]
@@ -175,8 +176,8 @@ def test_only_rows_without_missing_categories_are_certain_by_ruling_out_0(monkey
     clf = BoundedClassifier(alpha=0.03).fit(frame, y)
     assert clf.certificate_.part(RowSumBounds).path is not None
     plant_bounds(monkeypatch, -2.0, 2.0, (0.1, 1.0))
-    path = clf.certificate_.part(RowSumBounds).path  # with the centers of missing categories
-    monkeypatch.setattr(status_module, "is_on_one_side", lambda ranges, *_: ranges is path)
+    searched = clf.certificate_.part(RowSumBounds).searched
+    monkeypatch.setattr(status_module, "is_on_one_side", lambda ranges, *_: ranges is searched)
     rows = pd.DataFrame({"a": [1.0, 1.0], "b": [1.0, 1.0], "kind": ["p", None]})
     assert clf.predict_status(rows).tolist() == ["certain", "unproved"]
 
@@ -274,3 +275,48 @@ def test_a_model_without_its_training_table_says_what_its_bounds_say(fitted, tmp
     assert (status[certain] == "certain").all()
     assert "open" not in status or loaded.training_.models
     assert ((status == "certain") <= (fitted.predict_status(rows) == "certain")).all()
+
+
+def undecided(clf):
+    """Return a row between two easy ones whose score is about 0."""
+    first, last = clf.decision_function(EASY)
+    return EASY[:1] + first / (first - last) * (EASY[1:] - EASY[:1])
+
+
+def test_what_bounds_and_fillings_settle_is_not_searched_for(monkeypatch):
+    X, y = table()
+    clf = BoundedClassifier(alpha=0.03, certificate="pointwise").fit(X, y)
+    rows = np.vstack([2.0 * EASY, undecided(clf), undecided(clf)])
+    plain = Training.score_bounds
+
+    def recorded(self, rows, *, retrains=True, **options):
+        assert not retrains
+        return plain(self, rows, retrains=retrains, **options)
+
+    monkeypatch.setattr(Training, "score_bounds", recorded)
+    monkeypatch.setattr(status_module, "is_on_one_side", lambda *_: pytest.fail("a side was looked for"))
+    assert clf.predict_status(rows).tolist() == ["certain", "certain", "open", "open"]
+
+
+def test_rows_that_are_flipped_by_the_same_fillings_take_one_search(monkeypatch):
+    clf = BoundedClassifier(alpha=0.03).fit(*table())
+    searches = []
+    plain = search_module.Search.steps
+
+    def recorded(self, best):
+        searches.append(len(best.X))
+        return plain(self, best)
+
+    monkeypatch.setattr(search_module.Search, "steps", recorded)
+    rows = np.repeat(undecided(clf), 40, axis=0)
+    assert set(clf.predict_status(rows)) == {"open"}
+    assert len(searches) == 1
+
+
+def test_pointwise_bounds_settle_what_is_left():
+    X, y = table()
+    clf = BoundedClassifier(alpha=0.03, certificate="pointwise", effort=0.02).fit(X, y)
+    rows = EASY[:1] + np.linspace(0.4, 0.6, 12)[:, None] * (EASY[1:] - EASY[:1])
+    rows[::2, 2] = np.nan
+    status = clf.predict_status(rows)
+    assert (status[clf.predict_set(rows).sum(axis=1) == 1] == "certain").all()

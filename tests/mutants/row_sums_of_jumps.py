@@ -268,21 +268,17 @@ MUTANTS = (
     ),
     # --- scores ruled out off the path --------------------------------------------------------------------------------
     mutant(
-        "factors may be negative off the path", "ruled_out_scores", "np.maximum(factor, 0.0)", "1.0 * factor", ABOVE
-    ),
-    mutant(
-        "a lower bound contradicts off the path",
+        "factors may be negative off the path",
         "ruled_out_scores",
-        "if ranges.on_path and -largest",
-        "if -largest",
-        MODELS,
-        FORGOTTEN,
+        "np.maximum(_factors(supposed, advice), 0.0)",
+        "1.0 * _factors(supposed, advice)",
+        ABOVE,
     ),
     mutant(
         "what is supposed stays",
         "ruled_out_scores",
-        "upper, lower = ranges.table.directions[rows], ranges.upper.copy(), ranges.lower.copy()",
-        "upper, lower = ranges.table.directions[rows], ranges.upper, ranges.lower",
+        "upper, lower = ranges.upper.copy(), ranges.lower.copy()",
+        "upper, lower = ranges.upper, ranges.lower",
         FORGOTTEN,
     ),
     mutant(
@@ -302,7 +298,7 @@ MUTANTS = (
     mutant(
         "of a step the path alone is searched",
         "bounds",
-        "self.ranges if self.path is None and self.ranges.variant_graph.is_step else self.path",
+        "self.ranges if self.path is not None or self.ranges.variant_graph.is_step else None",
         "self.path",
         POINTWISE,
     ),

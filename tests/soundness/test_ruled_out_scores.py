@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -35,7 +36,7 @@ from support.row_sums import completed_tables
 
 SMOOTH_NAMES = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
 MODELS = ("trained", "trained", "noisy", "loose", "scaled")
-SECONDS = 0.05
+EFFORT = 0.05
 
 each_smooth_loss = pytest.mark.parametrize("loss_name", SMOOTH_NAMES)
 
@@ -91,7 +92,7 @@ def models(rng: Generator, case: Case) -> Iterator[Retrained]:
 
 @each_smooth_loss
 def test_no_score_that_a_model_gives_is_ruled_out(loss_name, report_proofs):
-    """Nor one between w's score and that of a model: the set of models is connected, and w is in it."""
+    """Nor a lower one."""
     closed, scores, sides = 0, 0, 0
     for number in range(10):
         rng = np.random.default_rng([0, number, SMOOTH_NAMES.index(loss_name)])
@@ -105,18 +106,20 @@ def test_no_score_that_a_model_gives_is_ruled_out(loss_name, report_proofs):
         lowest, highest = (np.array([getattr(each, end) for each in retrained]) for end in ("lowest", "highest"))
         for k, t in enumerate(case.X_test):
             at_w = float(t @ solution.w)
-            first, last = min(at_w, highest[:, k].min()), max(at_w, lowest[:, k].max())
-            for share in (0.002, rng.random(), 0.998):
+            first, last = highest[:, k].min(), lowest[:, k].max()
+            for share in (-1.0, 0.002, rng.random(), 0.998):
                 supposed = SupposedScore(t, first + share * (last - first))
-                assert not (first < supposed.score < last and no_model_at(found.path, supposed, SECONDS))
+                assert not (supposed.score < last and no_model_at(found.searched, supposed, EFFORT))
                 scores += 1
-            low, high = narrow_by_ruling_out(found.path, t, (-np.inf, np.inf), SECONDS)
+            low, high = narrow_by_ruling_out(found.searched, t, (-np.inf, np.inf), EFFORT)
             assert (low, high) == (-np.inf, np.inf)  # nothing to begin with
-            low, high = narrow_by_ruling_out(found.path, t, tuple(end[0] for end in found.ends(t[None])), 2.0 * SECONDS)
+            low, high = narrow_by_ruling_out(
+                found.searched, t, tuple(end[0] for end in found.ends(t[None])), 2.0 * EFFORT
+            )
             assert (low <= highest[:, k]).all()
             assert (high >= lowest[:, k]).all()
             for score in (0.0, first - 0.1 * (last - first), last + 0.1 * (last - first)):
-                if is_on_one_side(found.path, t, score, SECONDS):
+                if is_on_one_side(found.searched, t, score, EFFORT):
                     sides += 1
                     assert (highest[:, k] > score if at_w > score else lowest[:, k] < score).all()
     assert closed >= 1
@@ -140,19 +143,19 @@ def test_ruled_out_scores_narrow_what_row_sums_leave():
     wide = np.column_stack(found.ends(case.X_test))
     narrow = np.array(
         [
-            narrow_by_ruling_out(found.path, t, (low, high), 1.0)
+            narrow_by_ruling_out(found.searched, t, (low, high), 1.0)
             for t, low, high in zip(case.X_test, *wide.T, strict=True)
         ]
     )
     assert (narrow[:, 0] >= wide[:, 0]).all()
     assert (narrow[:, 1] <= wide[:, 1]).all()
     assert np.ptp(narrow, axis=1).sum() < 0.9 * np.ptp(wide, axis=1).sum()
-    assert narrow_by_ruling_out(found.path, case.X_test[0], tuple(wide[0]), 0.0) == tuple(wide[0])
+    assert narrow_by_ruling_out(found.searched, case.X_test[0], tuple(wide[0]), 0.0) == tuple(wide[0])
 
 
 def test_only_scores_strictly_beyond_what_is_known_are_ruled_out(monkeypatch):
     case = simple_case()
-    ranges = row_sum_bounds(case.problem, train(case.problem)).path
+    ranges = row_sum_bounds(case.problem, train(case.problem)).searched
     t = case.X_test[0]
     known = {}
     plant_function(monkeypatch, module, "_largest_if_supposed", lambda _, Y, *__: np.full(len(Y), np.inf))
@@ -166,13 +169,13 @@ def test_only_scores_strictly_beyond_what_is_known_are_ruled_out(monkeypatch):
     for score in (0.25, 0.3, 0.5):
         assert not no_model_at(ranges, SupposedScore(t, score))
     assert no_model_at(ranges, SupposedScore(t, np.nextafter(0.5, 1.0)))
-    assert no_model_at(ranges, SupposedScore(t, np.nextafter(0.25, 0.0)))
+    assert not no_model_at(ranges, SupposedScore(t, np.nextafter(0.25, 0.0)))  # higher ones are supposed as well
 
 
 @pytest.mark.parametrize("beyond", [0.0, 1e-9])
 def test_ranges_that_are_points_are_not_empty(beyond, monkeypatch):
     case = simple_case()
-    path = row_sum_bounds(case.problem, train(case.problem)).path
+    path = row_sum_bounds(case.problem, train(case.problem)).searched
     middle = 0.5 * (path.lower + path.upper)
     ranges = path.with_ends(middle, middle)
     Y, n = ranges.table.directions, len(middle)
@@ -228,29 +231,30 @@ def _least_float_above(value) -> float:
 def test_the_side_is_known_only_where_w_is_clearly_on_it(monkeypatch):
     case = simple_case()
     found = row_sum_bounds(case.problem, train(case.problem))
-    t, w = case.X_test[0], found.path.table.w
+    t, w = case.X_test[0], found.searched.table.w
     plant_function(monkeypatch, module, "no_model_at", lambda *_: True)
     (low,), (high,) = dot_bounds(t[None], w)
     for score in (low, float(t @ w), high):
-        assert not is_on_one_side(found.path, t, score)
-    assert is_on_one_side(found.path, t, np.nextafter(high, np.inf))
-    assert is_on_one_side(found.path, t, np.nextafter(low, -np.inf))
+        assert not is_on_one_side(found.searched, t, score)
+    assert is_on_one_side(found.searched, t, np.nextafter(high, np.inf))
+    assert is_on_one_side(found.searched, t, np.nextafter(low, -np.inf))
 
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 def test_a_bound_is_moved_only_to_scores_that_were_ruled_out(side, monkeypatch):
     case = simple_case()
-    path = row_sum_bounds(case.problem, train(case.problem)).path
+    path = row_sum_bounds(case.problem, train(case.problem)).searched
     t = case.X_test[0]
     at_w, asked = float(t @ path.table.w), []
     attained = at_w + side * 10.0
 
-    def beyond_what_is_attained(_, supposed, __):
+    def beyond_what_is_attained(ranges, directions, supposed, *_):
         score = supposed.score if np.array_equal(supposed.t, t) else -supposed.score
         asked.append(score)
-        return side * score > side * attained
+        is_beyond = side * score > side * attained
+        return module._Narrowed(ranges, directions, -np.inf if is_beyond else np.inf, is_cut_short=False)
 
-    plant_function(monkeypatch, module, "no_model_at", beyond_what_is_attained)
+    plant_function(monkeypatch, module, "_narrowed_under", beyond_what_is_attained)
     low, high = narrow_by_ruling_out(path, t, (at_w - 40.0, at_w + 40.0), 1.0)
     moved, other = (high, low) if side > 0.0 else (low, high)
     assert side * attained < side * moved < side * attained + 2.0
@@ -261,8 +265,8 @@ def test_a_bound_is_moved_only_to_scores_that_were_ruled_out(side, monkeypatch):
 def test_bounds_next_to_each_other_are_left(monkeypatch):
     """No float is between them, so there is no score to try."""
     case = simple_case()
-    path = row_sum_bounds(case.problem, train(case.problem)).path
-    plant_function(monkeypatch, module, "no_model_at", lambda *_: pytest.fail("a score was tried"))
+    path = row_sum_bounds(case.problem, train(case.problem)).searched
+    plant_function(monkeypatch, module, "_narrowed_under", lambda *_: pytest.fail("a score was tried"))
     nothing = module.first_order_effects(path.table, np.zeros((1, 4)))
     plant_function(monkeypatch, module, "first_order_effects", lambda *_: nothing)
     (low,), (high,) = dot_bounds(case.X_test[:1], path.table.w)
@@ -285,8 +289,8 @@ def choices_case() -> Case:
     return Case(matrix, y, None, LOSSES["log_loss"], ElasticNet(0.1), rng.normal(size=(2, 3)))
 
 
-def test_scores_are_ruled_out_over_ranges_that_hold_the_center_of_missing_categories(monkeypatch):
-    """The way to a completion starts there; ranges of completions alone need not hold w."""
+def test_scores_are_ruled_out_over_ranges_of_completions_alone(monkeypatch):
+    """They need not hold w, nor the center of a missing category, and are narrower."""
     case = choices_case()
     solution = train(case.problem)
     certificate = with_effort(CERTIFICATES["pointwise"](case.problem, solution), 1.0)
@@ -295,17 +299,18 @@ def test_scores_are_ruled_out_over_ranges_that_hold_the_center_of_missing_catego
         row_sums = row_sum_bounds(case.problem, solution)
         certificate = replace(certificate, parts=(*certificate.parts, row_sums))
     assert len(row_sums.path.variants.row) == len(row_sums.ranges.variants.row) + 1
+    assert row_sums.searched is row_sums.ranges
     seen = []
 
-    def recorded(path, _, bounds, __):
-        seen.append(path)
+    def recorded(ranges, _, bounds, __):
+        seen.append(ranges)
         return bounds
 
     plant_function(monkeypatch, module, "narrow_by_ruling_out", recorded)
     part = PointwiseBounds()
     bounds = certificate.score_bounds(case.X_test)
     part.narrowed(case.X_test, bounds, certificate, TrainedModel(case.problem, solution), None)
-    assert [path is row_sums.path for path in seen] == [True, True]
+    assert [ranges is row_sums.ranges for ranges in seen] == [True, True]
 
 
 def test_the_ranges_of_a_path_hold_w_and_all_models():
@@ -325,8 +330,8 @@ def test_the_ranges_of_a_path_hold_w_and_all_models():
             assert (found.path.upper >= model.lowest).all()
 
 
-def test_ranges_of_completions_alone_rule_out_no_scores(monkeypatch):
-    """What another certificate knows says nothing of the way from w to a completion."""
+def test_known_ranges_of_smooth_losses_rule_out_no_scores(monkeypatch):
+    """They are so wide that it would be work for nothing."""
     case = simple_case()
     solution = train(case.problem)
     known = CERTIFICATES["ball"](case.problem, solution)
@@ -352,4 +357,37 @@ def test_a_flat_objective_at_w_is_no_error():
     ranges = Ranges.of(problem_table, ends[0] - 0.1, ends[1] + 0.1, on_path=True)
     assert np.isfinite(ranges.inverse).all()
     with np.errstate(all="ignore"):
-        assert not no_model_at(ranges, SupposedScore(case.X_test[0], 0.05), SECONDS)
+        # The models of completions are elsewhere: w is none of them.
+        assert no_model_at(ranges, SupposedScore(case.X_test[0], 0.05), EFFORT)
+
+
+def test_what_could_not_be_ruled_out_bounds_the_score_as_well(monkeypatch):
+    """Under the supposition the score is at most so high, and without it lower than supposed."""
+    case = simple_case()
+    ranges = row_sum_bounds(case.problem, train(case.problem)).searched
+    t = case.X_test[0]
+    at_w = float(t @ ranges.table.w)
+
+    def not_above(highest):
+        return lambda ranges, directions, *_: module._Narrowed(ranges, directions, at_w + highest, is_cut_short=True)
+
+    for highest, bound in ((30.0, 30.0), (50.0, 40.0)):
+        plant_function(monkeypatch, module, "_narrowed_under", not_above(highest))
+        assert narrow_by_ruling_out(ranges, t, (at_w, at_w + 40.0), 1.0) == (at_w, at_w + bound)
+
+
+@pytest.mark.parametrize("effort", [0.001, 0.02, 1.0])
+def test_the_same_work_gives_the_same_bits_however_long_it_takes(effort, monkeypatch):
+    case = simple_case()
+    found = row_sum_bounds(case.problem, train(case.problem))
+    ends = [tuple(end[0] for end in found.ends(t[None])) for t in case.X_test]
+    first = [narrow_by_ruling_out(found.searched, t, *pair, effort) for t, *pair in zip(case.X_test, ends, strict=True)]
+    again = row_sum_bounds(case.problem, train(case.problem)).searched
+    plain = module.largest_scores
+
+    def slow(ranges, Y):
+        time.sleep(0.002)
+        return plain(ranges, Y)
+
+    plant_function(monkeypatch, module, "largest_scores", slow)
+    assert [narrow_by_ruling_out(again, t, *pair, effort) for t, *pair in zip(case.X_test, ends, strict=True)] == first

@@ -4,7 +4,14 @@ A certificate bounds the range of a prediction from outside; this bounds it from
 widths says by how much a certificate can be too wide.
 """
 
-from ipub.attained.bounds import Attained, attained_bounds
+from ipub.attained.bounds import RETRAINING_ERROR, Attained, attained_bounds, has_two_sides
 from ipub.attained.within_budget import BudgetSearch, attained_within_budget
 
-__all__ = ["Attained", "BudgetSearch", "attained_bounds", "attained_within_budget"]
+__all__ = [
+    "RETRAINING_ERROR",
+    "Attained",
+    "BudgetSearch",
+    "attained_bounds",
+    "attained_within_budget",
+    "has_two_sides",
+]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ipub.attained.inside import search_inside
 from ipub.attained.labels import with_adversarial_labels
 from ipub.attained.search import Best, Search
-from ipub.engine.completions import Completion
+from ipub.engine.completions import Completion, Positions
 from ipub.parallel import row_slices
 from ipub.problem import Problem
 from ipub.rounding import Array, overflow_means_unbounded
@@ -19,6 +19,12 @@ from ipub.solvers import Solution
 
 AT_ENDS = 0.5
 """About which fraction of the time the search at the ends of intervals takes."""
+
+RETRAINING_ERROR = 1e-7
+"""Relative error of the score of a retrained model that is taken for rounding."""
+
+MOST_KEPT = 256
+"""Completions found for earlier rows that are tried first for later ones, at most."""
 
 
 class Attained(NamedTuple):
@@ -40,6 +46,7 @@ def attained_bounds(
     *,
     radius: Array | None = None,
     keep_completions: bool = False,
+    until_two_sides: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Attained:
     """Search for each row a lowest and a highest score that the model of some completion really gives.
@@ -59,6 +66,9 @@ def attained_bounds(
         By how much each cell of X may move; each model takes the row inside that gives its lowest or highest score.
     keep_completions : bool
         Whether to return the completions too; they take eight bytes for each row and uncertain cell.
+    until_two_sides : bool
+        Whether the search for a row ends once it has scores on both sides of 0 (`has_two_sides`). The completions that
+        were found for earlier rows are then tried first.
     progress : callable, optional
         Called repeatedly with the fraction of the work that is done; the last call is with 1.
     """
@@ -67,11 +77,20 @@ def attained_bounds(
         return _with_labels(problem, solution, X, radius, keep_completions, report)
     search = Search(problem, solution)
     attained = Attained(np.empty((len(X), 2)), [], np.zeros((len(X), 2), dtype=bool))
+    kept = search.layout.center[None], search.w[None]
     for rows in row_slices(len(X), 1, search.rows_at_once):
         best = Best(X[rows], np.zeros_like(X[rows]) if radius is None else radius[rows], search.layout.center)
-        for fraction in search.steps(best):
-            report((rows.start + AT_ENDS * fraction * len(best.X)) / len(X))
-        attained.inside[rows] = search_inside(search, best)
+        if until_two_sides:
+            best.record(*kept)
+        if not (until_two_sides and has_two_sides(best.scores).all()):
+            for fraction in search.steps(best):
+                report((rows.start + AT_ENDS * fraction * len(best.X)) / len(X))
+                if until_two_sides and has_two_sides(best.scores).all():
+                    break
+            else:
+                attained.inside[rows] = search_inside(search, best)
+            if until_two_sides:
+                kept = _with_found(best, *kept)
         attained.bounds[rows] = best.scores
         if keep_completions:
             attained.completions.extend(
@@ -79,6 +98,22 @@ def attained_bounds(
             )
         report(rows.stop / len(X))
     return attained
+
+
+def has_two_sides(bounds: Array) -> NDArray[np.bool_]:
+    """Return which rows have attained scores on both sides of 0, clearly: by more than rounding may do."""
+    least = RETRAINING_ERROR * (1.0 + np.abs(bounds).max(axis=1))
+    return np.asarray((bounds[:, 0] < -least) & (bounds[:, 1] > least))
+
+
+def _with_found(best: Best, positions: Positions, models: Array) -> tuple[Positions, Array]:
+    """Return completions and their models, those that were found last first."""
+    found, own = best.positions.reshape(-1, positions.shape[1]), best.models.reshape(-1, models.shape[1])
+    is_known = np.isfinite(own).all(axis=1)
+    return (
+        np.concatenate([found[is_known], positions])[:MOST_KEPT],
+        np.concatenate([own[is_known], models])[:MOST_KEPT],
+    )
 
 
 def _with_labels(

@@ -40,7 +40,7 @@ TOLERANCE = 1e-10
 """Relative duality gap to which models are retrained."""
 
 EFFORT = 1.0
-"""Seconds of processor time that ruling out scores may take for a row, if nothing else is said."""
+"""Work that ruling out scores may take for a row (see `Work`), if nothing else is said."""
 
 TILTED = (
     "Too many rows are near the kink of the loss for row sums: pointwise bounds are from tilted half-balls, which are "
@@ -49,7 +49,7 @@ TILTED = (
 """The note where row sums are missing, and tilted half-balls stand in for them."""
 
 FOR_TILTS = 0.2
-"""The share of a row's time that tilted half-balls take where scores can be ruled out as well."""
+"""The share of a row's work that tilted half-balls take where scores can be ruled out as well."""
 
 TILTS_LEAVE = 0.9
 """Where ruling out scores leaves less than this of what tilted half-balls leave of a row, the next do without them."""
@@ -197,12 +197,12 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
 
 @dataclass(frozen=True)
 class PointwiseBounds(RetrainingBounds):
-    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorems 13, 14).
+    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorem 14).
 
     Attributes
     ----------
     effort : float
-        Seconds of processor time that ruling out scores may take for a row, about.
+        Work that ruling out scores may take for a row (see `Work`).
     """
 
     effort: float = EFFORT
@@ -263,7 +263,7 @@ def pointwise(problem: Problem, solution: Solution) -> Certificate:
 
 
 def with_effort(certificate: Certificate, effort: float) -> Certificate:
-    """Return the certificate that spends another time on each row, if it is one that does."""
+    """Return the certificate that spends another work on each row, if it is one that does."""
     parts = (replace(part, effort=effort) if isinstance(part, PointwiseBounds) else part for part in certificate.parts)
     return replace(certificate, parts=tuple(parts))
 

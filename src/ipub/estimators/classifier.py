@@ -61,9 +61,10 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         None trains only, which is fast (for `GridSearchCV`): predictions are the same, and methods for bounds raise an
         error.
     effort : float, default=1.0
-        Seconds of processor time that ``"pointwise"`` bounds, and `predict_status`, may spend on a row beyond a few
-        retrainings: more of them, narrower bounds. It may be changed after `fit`. Bounds that end when the time is up
-        always hold, but may differ a little from run to run; ``effort=0`` gives the same ones every time.
+        Work that ``"pointwise"`` bounds, and `predict_status`, may spend on a row beyond a few retrainings: more of it,
+        narrower bounds. The unit is a thousand million multiplications, about 0.5 to 1 s on one core of 2021; they are
+        counted by the sizes of tables, not timed, so that bounds do not depend on how fast or busy a machine is. It
+        may be changed after `fit`.
     intervals : {"quantile", "observed", "conditional"}, mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie, in the units of X: between quantiles of the observed values of their column, between
         the least and the greatest of them, or as given, ``{column: (low, high)}`` for some columns or an array for
@@ -367,8 +368,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         - ``"unproved"``: neither. So are rows of more than two classes that are not certain.
 
         Certainty takes less than bounds: it is enough that no filling gives the row a score of 0. So rows may be
-        certain here that are not by `predict_set`. Up to `effort` seconds are spent on a row that is neither certain
-        by its bounds nor open; fillings that change its class are searched for before.
+        certain here that are not by `predict_set`. The work of `effort` is spent only on a row that is neither certain
+        by the bounds of ``"tight"`` nor open; fillings that change its class are searched for before.
 
         Parameters
         ----------

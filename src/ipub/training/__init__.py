@@ -3,7 +3,6 @@
 from ipub.training.fit import certify_as_promised, fit_training
 from ipub.training.models import problem_of, train
 from ipub.training.training import (
-    RETRAINING_ERROR,
     Around,
     Training,
     certify_models,
@@ -11,7 +10,6 @@ from ipub.training.training import (
 )
 
 __all__ = [
-    "RETRAINING_ERROR",
     "Around",
     "Training",
     "certify_as_promised",

@@ -60,8 +60,6 @@ FASTER = (
 )
 ROWS_AT_ONCE = 2048
 """Rows that are bounded between two reports of progress."""
-RETRAINING_ERROR = 1e-7
-"""Relative error of the score of a retrained model that is taken for rounding."""
 
 
 def train_and_certify(parameters: Parameters, data: TrainingData) -> Training:
@@ -217,6 +215,7 @@ class Training:
         rows: IntervalMatrix | DeviceIntervals | SparseIntervals,
         *,
         effort: float = EFFORT,
+        retrains: bool = True,
         verbose: int = 0,
         n_in_all: int | None = None,
     ) -> Array:
@@ -230,8 +229,10 @@ class Training:
         rows : IntervalMatrix or DeviceIntervals of shape (m, d)
             As `table` reads them, or `ipub.reading.on_device`.
         effort : float
-            Seconds of processor time that pointwise bounds may spend on a row, beyond a few retrainings. How far they
-            come in that time depends on the machine: these bounds always hold, and may differ from call to call.
+            Work that pointwise bounds may spend on a row, beyond a few retrainings: about so many seconds of one core,
+            but counted (`ipub.certificates.work`): how fast or busy a machine is plays no part.
+        retrains : bool
+            Whether pointwise bounds are narrowed for each row; else they are those of the certificate they start from.
         verbose : int
             Whether progress is shown, where there are many rows or each takes a retraining.
         n_in_all : int, optional
@@ -261,18 +262,16 @@ class Training:
                 is_many = not self._is_retrained(k) and count * certificate.terms_per_row > MOST_ROW_TERMS
                 if is_many and verbose:
                     print(FASTER)
-                parts.append(
-                    bounds_of_uncertain_rows(
-                        partial(here._bounds_of_certain_rows, k, verbose, is_many),
-                        center,
-                        cells,
-                        here.coef_bounds[k],
-                        missing_categories,
-                        0 if self._is_retrained(k) else MOST_TRIED,
-                        here._rough_bounds(k),
-                        combines_levels=not is_many,
+                extended = ExtendedRows(center, cells, missing_categories)
+                is_retrained = retrains and self._is_retrained(k)
+                bounds = here._bounds_of_rows(k, extended, verbose, is_many, retrains=is_retrained)
+                if is_retrained and (len(cells[0]) or len(missing_categories)):
+                    # A row with holes is retrained for fewer of the ways to fill them.
+                    plain = here._bounds_of_rows(k, extended, verbose, is_many, retrains=False)
+                    bounds = np.column_stack(
+                        [np.maximum(bounds[:, 0], plain[:, 0]), np.minimum(bounds[:, 1], plain[:, 1])]
                     )
-                )
+                parts.append(bounds)
         return _by_model(parts)
 
     @property
@@ -302,26 +301,39 @@ class Training:
         return _by_model(parts)
 
     def _with_effort(self, effort: float) -> Training:
-        """Return the training whose pointwise bounds may spend so many seconds on a row."""
+        """Return the training whose pointwise bounds may spend so much work on a row."""
         return replace(self, certificates=tuple(with_effort(each, effort) for each in self.certificates))
 
     def _is_retrained(self, k: int) -> bool:
         """Whether model k is retrained for each row to bound."""
         return bool(self.models) and self.certificates[k].needs_training
 
-    def _rough_bounds(self, k: int) -> Callable[[Array], Array] | None:
+    def _bounds_of_rows(self, k: int, rows: ExtendedRows, verbose: int, is_many: bool, *, retrains: bool) -> Array:
+        """Bound the scores of rows, whose own cells may be uncertain, under model k; with retraining, or without."""
+        return bounds_of_uncertain_rows(
+            partial(self._bounds_of_certain_rows, k, verbose, is_many, retrains=retrains),
+            rows.center,
+            rows.cells,
+            self.coef_bounds[k],
+            rows.missing_categories,
+            0 if retrains else MOST_TRIED,
+            self._rough_bounds(k, retrains),
+            combines_levels=not is_many,
+        )
+
+    def _rough_bounds(self, k: int, retrains: bool) -> Callable[[Array], Array] | None:
         """Return a faster way to bound the scores of rows without holes under model k, if there is one."""
         certificate = self.certificates[k]
-        if self._is_retrained(k):
+        if retrains:
             return certificate.score_bounds
         if not certificate.needs.training_rows:
             return None
         return certificate.in_columns().score_bounds
 
-    def _bounds_of_certain_rows(self, k: int, verbose: int, is_many: bool, table: Array) -> Array:
+    def _bounds_of_certain_rows(self, k: int, verbose: int, is_many: bool, table: Array, *, retrains: bool) -> Array:
         """Bound the scores of rows without holes under model k; faster, if they are many."""
         certificate = self.certificates[k].faster() if is_many else self.certificates[k]
-        if not self._is_retrained(k):
+        if not retrains:
             slices = list(row_slices(len(table), 1, ROWS_AT_ONCE)) if verbose else []
             if len(slices) <= 1:
                 return certificate.score_bounds(table)
@@ -345,8 +357,12 @@ class Training:
 
     # --- what completions attain -------------------------------------------------------------------
 
-    def attained_bounds(self, rows: IntervalMatrix, *, keep_completions: bool = False, verbose: int = 0) -> Attained:
+    def attained_bounds(
+        self, rows: IntervalMatrix, *, keep_completions: bool = False, until_two_sides: bool = False, verbose: int = 0
+    ) -> Attained:
         """Search for completions of the training table and of the rows that give low and high scores.
+
+        With `until_two_sides` no longer than until a row has scores on both sides of 0, for any filling.
 
         Returns
         -------
@@ -360,7 +376,7 @@ class Training:
         self.check_search()
         center, cells, missing_categories = self.extended(rows)
         parts = [
-            self._attained(k, center, cells, missing_categories, keep_completions, verbose)
+            self._attained(k, center, cells, missing_categories, keep_completions, until_two_sides, verbose)
             for k in range(len(self.certificates))
         ]
         self.release_caches()
@@ -378,12 +394,15 @@ class Training:
         cells: tuple[Indices, Indices, Array],
         missing_categories: MissingCategories,
         keep: bool,
+        until_two_sides: bool,
         verbose: int,
     ) -> Attained:
         """Search for what completions attain under model k.
 
         Missing categories of the rows take the levels to which the trained model gives the lowest, or highest, weight.
         """
+        from ipub.attained import RETRAINING_ERROR
+
         solution = self.unchanged_models()[k].solution
         if len(missing_categories):
             found = []
@@ -393,7 +412,7 @@ class Training:
                     chosen[which] = np.argmax(side * solution.w[levels.columns])
                 filled = center.copy()
                 missing_categories.put(filled, chosen)
-                found.append(self._attained(k, filled, cells, NOTHING_MISSING, keep, verbose))
+                found.append(self._attained(k, filled, cells, NOTHING_MISSING, keep, until_two_sides, verbose))
             lowest, highest = found
             pairs = zip(lowest.completions, highest.completions, strict=True)
             return lowest._replace(
@@ -404,21 +423,37 @@ class Training:
         radius = np.zeros_like(center)
         radius[cells[0], cells[1]] = cells[2]
         with progress("Retraining on fillings", 1.0, bool(verbose)) as report:
-            attained = self._search(k, center, radius, keep, report)
+            attained = self._search(k, center, radius, keep, until_two_sides, report)
         # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
         certified = bounds_of_uncertain_rows(self.certificates[k].score_bounds, center, cells, self.coef_bounds[k])
         inside = np.clip(attained.bounds, certified[:, :1], certified[:, 1:])
         is_rounding = np.abs(attained.bounds - inside) <= RETRAINING_ERROR * (1.0 + np.abs(inside))
         return attained._replace(bounds=np.where(is_rounding, inside, attained.bounds))
 
-    def _search(self, k: int, center: Array, radius: Array, keep: bool, report: Callable[[float], None]) -> Attained:
+    def _search(
+        self,
+        k: int,
+        center: Array,
+        radius: Array,
+        keep: bool,
+        until_two_sides: bool,
+        report: Callable[[float], None],
+    ) -> Attained:
         """Search for the ends of rows among what model k may be trained on."""
         from ipub.attained import Attained, attained_bounds, attained_within_budget
 
         problem, solution = self.models[k]
         draws = self.certificates[k].part(DrawBounds)
         if self.around is None and draws is None:
-            return attained_bounds(problem, solution, center, radius=radius, keep_completions=keep, progress=report)
+            return attained_bounds(
+                problem,
+                solution,
+                center,
+                radius=radius,
+                keep_completions=keep,
+                until_two_sides=until_two_sides,
+                progress=report,
+            )
         if keep:
             raise IpubError("Fillings are returned for uncertainty='worst' alone: leave out return_completions.")
         if draws is not None:

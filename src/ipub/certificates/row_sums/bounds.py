@@ -36,7 +36,7 @@ class RowSumBounds(ScoreBounds):
     widths : array of shape (2, n) or None
         How wide the ranges were when they were proved (`ProvedRanges.widths`); None if they were known.
     path : Ranges or None
-        Ranges that also hold on the way from w to the completions, which Theorem 13 needs; None if they were known.
+        Ranges that proved themselves: they also hold on the way from w to the completions; None if ranges were known.
     is_for_search_alone : bool
         Whether scores are ruled out in the ranges, but row sums over them bound nothing that is not bounded better by
         what they are from: then `ends` are infinite, which saves time.
@@ -50,11 +50,11 @@ class RowSumBounds(ScoreBounds):
 
     @property
     def searched(self) -> Ranges | None:
-        """The ranges in which scores are ruled out, if any: known ones only where the derivative jumps.
+        """The ranges in which scores are ruled out (Theorem 14), if any: known ones only where the derivative jumps.
 
         Elsewhere known ranges are so wide that it would take time for nothing.
         """
-        return self.ranges if self.path is None and self.ranges.variant_graph.is_step else self.path
+        return self.ranges if self.path is not None or self.ranges.variant_graph.is_step else None
 
     @property
     def needs(self) -> Needs:

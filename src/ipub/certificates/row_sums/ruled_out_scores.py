@@ -1,133 +1,220 @@
-"""Whether any model gives a row a certain score: suppose one does, and narrow all ranges under that.
+"""Whether any model gives a row a certain score or more: suppose one does, and narrow all ranges under that.
 
-Ranges on the path are about a connected set of models with w in it. So if none of them has ``t.w'' = c``, and w has
-``t.w < c``, all models are on w's side (Theorem 13). In other ranges it is supposed that ``t.w'' >= c`` (Theorem 14).
+What is narrowed under ``t.w'' >= c`` holds for higher scores than c too: what is learnt from a score that cannot be
+ruled out serves for those. And if ``t.w'' <= b`` is all that can be said of t under the supposition, with ``b >= c``,
+then b bounds ``t.w''`` without it (Theorem 14).
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.first_order import first_order_effects
-from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.upper import largest_scores
+from ipub.certificates.row_sums.ranges import FINE, Ranges
+from ipub.certificates.row_sums.upper import largest_scores, price_of_kernel, price_of_sum
+from ipub.certificates.work import Work
+from ipub.data.interval_matrix import Indices
 from ipub.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up
 
-MOST_ROUNDS = 12
+ACCURACIES = replace(FINE, n_steps=1), FINE
+"""How closely ranges are narrowed under a supposition, in turn: advice differs after odd and even numbers of steps,
+and either is better for some directions."""
+
+MOST_ROUNDS = 24
 """How often ranges are narrowed under one supposition, at most."""
 
-MOST_ROUNDS_OFF_PATH = 24
-"""The same in ranges off the path."""
-
-LEAST_GAIN = 0.02
-"""A round that narrows them by less than this share is the last."""
+LEAST_GAIN, LEAST_GAIN_OF_ONE = 0.1, 0.01
+"""A round that narrows them by less than this share is the last: where other scores can be tried, and where not."""
 
 MOST_COMPLETE = 160
 """Complete rows whose ranges are narrowed: those that matter most for the score; the others keep theirs."""
 
-MOST_COMPLETE_OFF_PATH = 400
-"""The same in ranges off the path, where each may be settled."""
+MOST_COMPLETE_OF_JUMPS = 400
+"""The same where derivatives jump, as each of them may be settled."""
 
-ENOUGH = 0.03
+FIRST = 0.9
+"""The first score that is tried, in what the worst completion does to first order, or the bound, if that is less."""
+
+NEXT = 0.5
+"""The next one, as a share of the way from one that could not be ruled out to the bound."""
+
+ENOUGH = 0.02
 """A bound this near, in distances from w's score, to a score that could not be ruled out is left."""
 
-FACTORS = np.array([0.0, 0.25, -0.25, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0])
+FACTORS = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 4.0])
 """Multiples of t to add to a direction, in units of how far both can move."""
 
 
 @dataclass(frozen=True)
 class SupposedScore:
-    """A row t and a score that some model is supposed to give it; or, in ranges off the path, that score or more."""
+    """A row t and a score that some model is supposed to give it, or a higher one."""
 
     t: Array
     score: float
 
 
 @overflow_means_unbounded()
-def no_model_at(ranges: Ranges, supposed: SupposedScore, seconds: float = np.inf) -> bool:
-    """Prove that no model in the ranges gives a row a score; False if that fails, or time is up.
+def no_model_at(ranges: Ranges, supposed: SupposedScore, effort: float = np.inf) -> bool:
+    """Prove that no model gives a row a score or a higher one; False if that fails, or takes more work.
 
     Parameters
     ----------
     ranges : Ranges
-        Off the path the proof is that no model gives the row that score or a higher one.
+        Of the models of all completions.
     supposed : SupposedScore
-    seconds : float
-        Processor time that may be spent, about.
+    effort : float
+        See `Work`.
     """
-    start, t = time.process_time(), supposed.t[None]
-    spent = before_round = 0.0
-    for _ in range(MOST_ROUNDS if ranges.on_path else MOST_ROUNDS_OFF_PATH):
-        if not ranges.on_path:
-            ranges = ranges.without_settled_rows()
-        highest = largest_scores(ranges, t)[0]
-        if highest < supposed.score:
-            return True
-        if ranges.on_path and -largest_scores(ranges, -t)[0] > supposed.score:
-            return True
-        # The next round takes about as long as the last one.
-        spent, before_round = time.process_time() - start, spent
-        if spent + (spent - before_round) > seconds:
-            return False
-        rows = _directions_that_matter(ranges, supposed)
-        Y, upper, lower = ranges.table.directions[rows], ranges.upper.copy(), ranges.lower.copy()
-        upper[rows] = np.fmin(upper[rows], _largest_if_supposed(ranges, Y, supposed, highest))
-        lower[rows] = np.fmax(lower[rows], -_largest_if_supposed(ranges, -Y, supposed, highest))
-        if (lower > upper).any():
-            return True
-        before, after = ranges.upper[rows] - ranges.lower[rows], upper[rows] - lower[rows]
-        ranges = ranges.with_ends(lower, upper)
-        if after.sum() > (1.0 - LEAST_GAIN) * before.sum():
-            return False
-    return False
+    ranges = _to_be_narrowed(ranges)
+    found = _narrowed_under(ranges, _Directions.of(ranges, supposed.t), supposed, LEAST_GAIN_OF_ONE, Work(effort))
+    return found.highest < supposed.score
 
 
-def is_on_one_side(ranges: Ranges, t: Array, score: float, seconds: float = np.inf) -> bool:
+def is_on_one_side(ranges: Ranges, t: Array, score: float, effort: float = np.inf) -> bool:
     """Prove that all models give a row a score on the same side of a number as w does; False if that fails."""
     low, high = (float(end[0]) for end in dot_bounds(t[None], ranges.table.w))
     if low <= score <= high:
         return False
     above = SupposedScore(t, score) if high < score else SupposedScore(-t, -score)
-    return no_model_at(ranges, above, seconds)
+    return no_model_at(ranges, above, effort)
 
 
-def narrow_by_ruling_out(ranges: Ranges, t: Array, bounds: tuple[float, float], seconds: float) -> tuple[float, float]:
-    """Narrow the bounds of a row's score by scores that no model gives it, in the time there is.
+def narrow_by_ruling_out(ranges: Ranges, t: Array, bounds: tuple[float, float], effort: float) -> tuple[float, float]:
+    """Narrow the bounds of a row's score by scores that no model gives it, with the work that is allowed.
 
     Parameters
     ----------
     ranges : Ranges
+        Of the models of all completions.
     t : array of shape (d,)
     bounds : tuple of float
         What is known of the score.
-    seconds : float
-        Processor time for both ends together.
+    effort : float
+        For both ends together (see `Work`); what the lower one leaves is for the upper one.
     """
-    low, high = bounds
-    return -_lowered(ranges, -t, -low, 0.5 * seconds), _lowered(ranges, t, high, 0.5 * seconds)
+    ranges, work, (low, high) = _to_be_narrowed(ranges), Work(effort), bounds
+    return -_lowered(ranges, -t, -low, work.part(0.5)), _lowered(ranges, t, high, work)
 
 
-def _lowered(ranges: Ranges, t: Array, bound: float, seconds: float) -> float:
-    """Lower an upper bound of ``t.w''``: halve the way to what the worst completion does to first order."""
-    end = time.process_time() + seconds
+def _to_be_narrowed(ranges: Ranges) -> Ranges:
+    """Return ranges of the models of completions alone; the same object for all rows."""
+    found = ranges.__dict__.get("_to_be_narrowed")
+    if found is None:
+        found = ranges.__dict__["_to_be_narrowed"] = replace(ranges, on_path=False, accuracy=ACCURACIES[0])
+    return found
+
+
+@overflow_means_unbounded()
+def _lowered(ranges: Ranges, t: Array, bound: float, work: Work) -> float:
+    """Lower an upper bound of ``t.w''``."""
     at_w = float(dot_bounds(t[None], ranges.table.w)[1][0])
-    reached = at_w
-    if ranges.on_path:
-        reached += float(first_order_effects(ranges.table, (t @ _inverse(ranges))[None]).total()[0])
-    enough = ENOUGH * (bound - at_w)
-    while np.isfinite(bound) and bound - reached > enough and (left := end - time.process_time()) > 0.0:
-        score = 0.5 * reached + 0.5 * bound
-        if not reached < score < bound:
+    if not (np.isfinite(bound) and at_w < bound and work.allows(price_of_kernel(ranges))):
+        return bound
+    directions = _Directions.of(ranges, t)
+    reached, enough = at_w, ENOUGH * (bound - at_w)
+    score = at_w + FIRST * min(directions.rise, bound - at_w)
+    while bound - reached > enough and reached < score < bound:
+        found = _narrowed_under(ranges, directions, SupposedScore(t, score), LEAST_GAIN, work)
+        bound = min(bound, max(found.highest, score))
+        if found.is_cut_short:
             break
-        if score > at_w and no_model_at(ranges, SupposedScore(t, score), left):
-            bound = score
-        else:
-            reached = score
+        if found.highest >= score:
+            # What was narrowed holds for higher scores too.
+            reached, ranges, directions = score, found.ranges, found.directions
+        score = reached + NEXT * (bound - reached)
     return bound
+
+
+@dataclass(frozen=True, eq=False)
+class _Directions:
+    """The directions of a table that are narrowed for a row t, and what completions do to them to first order.
+
+    Attributes
+    ----------
+    which : array of shape (k,)
+        Directions of the table.
+    both : array of shape (2 k, d)
+        These directions, then their opposites.
+    at_w : float
+        About ``t.w``.
+    rise : float
+        How far the worst completion raises ``t.w''`` above that, to first order.
+    unit : array of shape (2 k,)
+        How much farther each direction can rise than t.
+    rises : array of shape (n_factors, 2 k)
+        How far direction plus factor times unit times t can rise.
+    """
+
+    which: Indices
+    both: Array
+    at_w: float
+    rise: float
+    unit: Array
+    rises: Array
+
+    @classmethod
+    def of(cls, ranges: Ranges, t: Array) -> _Directions:
+        """Choose those of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
+        table, inverse = ranges.table, _inverse(ranges)
+        u = t @ inverse
+        bend = table.complete_weight * np.abs(table.complete @ u)
+        bend *= (ranges.upper - ranges.lower)[table.complete_at] ** 2
+        most = MOST_COMPLETE_OF_JUMPS if ranges.variant_graph.is_step else MOST_COMPLETE
+        most_bent = table.complete_at[np.argsort(-bend)[:most]]
+        which = np.unique(np.concatenate([most_bent, table.incomplete_at, table.weights_at]))
+        Y = table.directions[which]
+        both = np.concatenate([Y, -Y])
+        of_t, of_both = first_order_effects(table, u[None]), first_order_effects(table, both @ inverse)
+        rise, rises = max(float(of_t.total()[0]), 1e-300), of_both.total()
+        unit = rises / rise
+        of_factors = [of_both.plus(of_t, factor * unit).total() for factor in FACTORS[1:]]
+        return cls(which, both, float(t @ table.w), rise, unit, np.stack([rises, *of_factors]))
+
+
+class _Narrowed(NamedTuple):
+    """Ranges of the models that are supposed to give a row a score or more."""
+
+    ranges: Ranges
+    directions: _Directions
+    highest: float
+    """Their highest score of the row, at most; minus infinity if there are none."""
+    is_cut_short: bool
+    """Whether more work would have narrowed them further."""
+
+
+def _narrowed_under(
+    ranges: Ranges, directions: _Directions, supposed: SupposedScore, least_gain: float, work: Work
+) -> _Narrowed:
+    """Narrow ranges of the models that have a supposed score or more, until there are none, or little changes."""
+    highest = np.inf
+    for number in range(MOST_ROUNDS):
+        smaller = ranges.without_settled_rows()
+        if smaller is not ranges:
+            ranges, directions = smaller, _Directions.of(smaller, supposed.t)
+        price = price_of_kernel(ranges) + (1 + len(directions.both)) * price_of_sum(ranges)
+        if not work.allows(price):
+            return _Narrowed(ranges, directions, highest, is_cut_short=True)
+        work.spend(price)
+        highest = min(highest, float(np.nan_to_num(largest_scores(ranges, supposed.t[None])[0], nan=np.inf)))
+        if highest < supposed.score:
+            break
+        which, n = directions.which, len(directions.which)
+        found = _largest_if_supposed(ranges, directions.both, supposed, _Advice(directions, highest))
+        upper, lower = ranges.upper.copy(), ranges.lower.copy()
+        upper[which] = np.fmin(upper[which], found[:n])
+        lower[which] = np.fmax(lower[which], -found[n:])
+        if (lower > upper).any():
+            highest = -np.inf
+            break
+        before, after = ranges.upper[which] - ranges.lower[which], upper[which] - lower[which]
+        accuracy = ACCURACIES[(number + 1) % len(ACCURACIES)]
+        ranges = replace(ranges, lower=lower, upper=upper, accuracy=accuracy)
+        if after.sum() > (1.0 - least_gain) * before.sum():
+            break
+    return _Narrowed(ranges, directions, highest, is_cut_short=False)
 
 
 def _inverse(ranges: Ranges) -> Array:
@@ -138,21 +225,17 @@ def _inverse(ranges: Ranges) -> Array:
         return np.eye(len(ranges.table.w))  # any advice will do
 
 
-def _directions_that_matter(ranges: Ranges, supposed: SupposedScore) -> NDArray[np.intp]:
-    """Return the directions of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
-    table = ranges.table
-    u = supposed.t @ _inverse(ranges)
-    width = (ranges.upper - ranges.lower)[table.complete_at]
-    bend = table.complete_weight * np.abs(table.complete @ u) * width**2
-    most = table.complete_at[np.argsort(-bend)[: MOST_COMPLETE if ranges.on_path else MOST_COMPLETE_OFF_PATH]]
-    return np.unique(np.concatenate([most, table.incomplete_at, table.weights_at]))
+class _Advice(NamedTuple):
+    """What multiples of t are chosen by."""
+
+    directions: _Directions
+    highest: float
+    """What the row sums say of t."""
 
 
-def _largest_if_supposed(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) -> Array:
-    """Bound ``y.w''`` from above for models with the supposed score: ``U(y + f t) - f score``, for a good factor f."""
-    factor = _factors(ranges, Y, supposed, highest)
-    if not ranges.on_path:
-        factor = np.maximum(factor, 0.0)
+def _largest_if_supposed(ranges: Ranges, Y: Array, supposed: SupposedScore, advice: _Advice) -> Array:
+    """Bound ``y.w''`` from above for models with ``t.w'' >= c``: ``U(y + f t) - f c``, for a good factor f >= 0."""
+    factor = np.maximum(_factors(supposed, advice), 0.0)
     moved = Y + factor[:, None] * supposed.t
     # y and (moved - f t) differ by rounding, which meets weights of known size.
     size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(supposed.t)
@@ -160,18 +243,10 @@ def _largest_if_supposed(ranges: Ranges, Y: Array, supposed: SupposedScore, high
     return up(up(largest_scores(ranges, moved) - factor * supposed.score) + 2.0 * error)
 
 
-def _factors(ranges: Ranges, Y: Array, supposed: SupposedScore, highest: float) -> Array:
+def _factors(supposed: SupposedScore, advice: _Advice) -> Array:
     """Choose multiples of t by what completions do to first order, scaled to what the row sums now say of t."""
-    inverse = _inverse(ranges)
-    at_w = float(supposed.t @ ranges.table.w)
-    above = supposed.t if supposed.score >= at_w else -supposed.t
-    of_t = first_order_effects(ranges.table, (above @ inverse)[None])
-    of_Y = first_order_effects(ranges.table, Y @ inverse)
-    rise = max(of_t.total()[0], 1e-300)
-    reach = max((highest if supposed.score >= at_w else np.inf) - at_w, rise) if np.isfinite(highest) else rise
-    scale, gap = max(1.0, reach / rise), abs(supposed.score - at_w)
-    unit = of_Y.total() / rise
-    factors = FACTORS if ranges.on_path else FACTORS[FACTORS >= 0.0]
-    values = [scale * of_Y.plus(of_t, factor * unit).total() - factor * unit * gap for factor in factors]
-    best = factors[np.argmin(values, axis=0)] * unit
-    return np.asarray(best if supposed.score >= at_w else -best)
+    directions, highest = advice
+    rise, at_w = directions.rise, directions.at_w
+    reach = max(highest - at_w, rise) if np.isfinite(highest) else rise
+    gains = FACTORS[:, None] * directions.unit * (supposed.score - at_w)
+    return np.asarray(FACTORS[np.argmin(max(1.0, reach / rise) * directions.rises - gains, axis=0)] * directions.unit)

@@ -15,6 +15,12 @@ from ipub.rounding import Array, overflow_means_unbounded
 FEW_DIRECTIONS = 32
 """Directions for which another thread is not worth its while."""
 
+OF_POINT = 12
+"""Multiplications for each point of a variant's graph, about."""
+
+OF_KERNEL, OF_COMPLETE = 2e6, 2e3
+"""Multiplications to prepare the sums over ranges, about: in any case, and for each complete row."""
+
 
 @cache
 def kernel_type() -> Any | None:
@@ -34,6 +40,19 @@ def kernel_of(ranges: Ranges) -> Any:
         assert kernel is not None, "row sums are tried only with the compiled loops"
         found = ranges.__dict__["_kernel"] = kernel(**ranges.kernel_fields)
     return found
+
+
+def price_of_kernel(ranges: Ranges) -> float:
+    """Return about how many multiplications prepare the sums over ranges."""
+    return OF_KERNEL + OF_COMPLETE * len(ranges.table.complete)
+
+
+def price_of_sum(ranges: Ranges) -> float:
+    """Return about how many multiplications the sum of one direction takes."""
+    table, accuracy, d = ranges.table, ranges.accuracy, len(ranges.table.w)
+    n_points = (accuracy.pieces_of_variants + 1) * accuracy.finer
+    of_curvature = (1 + accuracy.n_steps) * (len(table.complete) + len(table.incomplete)) * d * (d + 1) / 2
+    return of_curvature + 4.0 * len(table.complete) * d + OF_POINT * n_points * len(ranges.variants.row)
 
 
 def largest_scores(ranges: Ranges, Y: Array) -> Array:

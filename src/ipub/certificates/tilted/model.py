@@ -5,13 +5,13 @@ Any model is a valid one (Theorem 18), so nothing here needs a proof.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from ipub.certificates.score_ranges import score_ranges
+from ipub.certificates.work import Work
 from ipub.engine import Block, Reads, reads
 from ipub.engine.ops import weighted_gram
 from ipub.losses import Loss
@@ -31,6 +31,9 @@ SETTLED = 1e-6
 """A model is trained when a step would lower the objective by at most this fraction of what the tilt does."""
 SHRINK, LEAST_WIDTH = 4.0, 1e-12
 """Ratio of the widths of successive smoothed losses, at most, and the least width."""
+
+OF_PASS, OF_ROW, OF_SQUARE = 3e5, 30, 0.1
+"""Scalar multiplications of a sum over all rows, about: in any case, for each row, and for each pair of its columns."""
 
 
 class Curvature(NamedTuple):
@@ -95,11 +98,11 @@ class TiltedTraining:
         count = 1 + int(np.ceil(np.log(curvature.width / last) / np.log(SHRINK)))
         return cls(problem, curvature.density, tuple(np.geomspace(curvature.width, last, count).tolist()))
 
-    def model(self, linear: Array, start: Array, middles_at: Array, end: float = np.inf) -> TiltedModel:
+    def model(self, linear: Array, start: Array, middles_at: Array, work: Work) -> TiltedModel:
         """Minimise the objective of the center minus ``linear.w``, about; the best of all widths counts.
 
-        Incomplete rows have the middle of the derivatives that they may have at `middles_at`. No step begins after
-        `end`, a time of the processor.
+        Incomplete rows have the middle of the derivatives that they may have at `middles_at`. No step begins that is
+        more work than is allowed.
         """
         penalty, d = self.problem.penalty, len(start)
         lam, kappa = penalty.lam_vector(d), penalty.kappa_vector(d)
@@ -107,7 +110,7 @@ class TiltedTraining:
         w = start
         for width in self.widths:
             loss = self.problem.loss.smoothed(width)
-            w, here = self._newton(loss, linear, w, middles_at, end)
+            w, here = self._newton(loss, linear, w, middles_at, work)
             low, high = penalty.subdifferential(w)
             left = np.maximum(here.gradient + low, 0.0) + np.minimum(here.gradient + high, 0.0)
             cost = self.density * width**2 / 6.0 + float(left @ left) / (4.0 * penalty.lam)
@@ -118,21 +121,21 @@ class TiltedTraining:
         return best
 
     def _newton(
-        self, loss: Loss, linear: Array, w: Array, middles_at: Array, end: float
+        self, loss: Loss, linear: Array, w: Array, middles_at: Array, work: Work
     ) -> tuple[Array, _TiltedGradient]:
         """Take a few Newton steps towards the model of a smoothed loss."""
         penalty, d = self.problem.penalty, len(w)
         lam, kappa = penalty.lam_vector(d), penalty.kappa_vector(d)
-        here = self._gradient(loss, w, linear, middles_at)
+        here = self._gradient(loss, w, linear, middles_at, work)
         for _ in range(NEWTON_STEPS):
-            if time.process_time() > end:
+            if not work.allows(self.price):
                 break
             damping = np.where(lam > 0.0, 0.0, 1e-9 + 1e-6 * np.diag(here.hessian))
             hessian = here.hessian + np.diag(damping)
             step = minimise_quadratic(hessian, hessian @ w - here.gradient, lam, kappa, w) - w
             steepness = abs(here.slope(w, step, lam, kappa))
             for _ in range(HALVINGS):
-                there = self._gradient(loss, w + step, linear, middles_at)
+                there = self._gradient(loss, w + step, linear, middles_at, work)
                 if there.slope(w + step, step, lam, kappa) <= FLAT * steepness:
                     break
                 step = 0.5 * step
@@ -143,7 +146,14 @@ class TiltedTraining:
                 break
         return w, here
 
-    def _gradient(self, loss: Loss, w: Array, linear: Array, middles_at: Array) -> _TiltedGradient:
+    @property
+    def price(self) -> float:
+        """About how many multiplications a step takes, which sums over all rows."""
+        n, d = self.problem.rows.n_rows, self.problem.rows.n_features
+        return OF_PASS + n * (OF_ROW + OF_SQUARE * d * d)
+
+    def _gradient(self, loss: Loss, w: Array, linear: Array, middles_at: Array, work: Work) -> _TiltedGradient:
+        work.spend(self.price)
         problem, total = self.problem, self.problem.rows.total_weight
         sums = problem.rows.reduce(_training_sums, problem.loss, loss, w, middles_at, problem.cells)
         return _TiltedGradient(sums.gradient / total - linear, sums.hessian / total)

@@ -6,7 +6,6 @@ tilt is searched for; the directions in which the dual point follows the complet
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from ipub.certificates.certificate import Certificate
 from ipub.certificates.tilted.half_ball import TiltedHalfBall
 from ipub.certificates.tilted.model import Curvature, TiltedModel, TiltedTraining
 from ipub.certificates.tilted.sums import Reference
+from ipub.certificates.work import Work
 from ipub.engine import Block
 from ipub.linalg import rough_inverse
 from ipub.problem import Problem
@@ -43,6 +43,9 @@ ROUNDS_OF_INTERCEPTS = 2
 """How often bounds of the intercepts are narrowed by half-balls that use them."""
 TILTS = np.array([0.7, 0.85, 1.0, 1.2, 1.4])
 """Multiples of the tilt at which a half-ball is evaluated: they cost nothing."""
+
+HALF_BALL = 5.0
+"""What a half-ball costs, over a step of training a tilted model."""
 
 
 def unsupported_reason(problem: Problem) -> str:
@@ -134,16 +137,16 @@ class TiltedSearch:
         return search
 
     @overflow_means_unbounded()
-    def score_upper(self, x: Array, known: float, seconds: float) -> float:
-        """Bound ``x.w''`` from above, in about so many seconds of processor time; `known` is a bound already."""
-        end = time.process_time() + seconds
+    def score_upper(self, x: Array, known: float, effort: float) -> float:
+        """Bound ``x.w''`` from above, with the work that is allowed (see `Work`); `known` is a bound already."""
+        work = Work(effort)
         direction = self.inverse @ x
         gain = float(x @ direction)
         tilt = self.spread / np.sqrt(2.0 * self.problem.penalty.lam * gain) if gain > 0.0 else np.inf
         found: dict[float, float] = {}
         ratio = FIRST_RATIO
-        while 0.0 < tilt < np.inf and (time.process_time() < end or not found):
-            found[tilt] = self._at_tilt(x, direction, tilt, end)
+        while 0.0 < tilt < np.inf and (work.allows(self.price) or not found):
+            found[tilt] = self._at_tilt(x, direction, tilt, work)
             best = min(found, key=found.__getitem__)
             untried: list[float] = []
             while not untried and ratio > LEAST_RATIO:
@@ -154,22 +157,23 @@ class TiltedSearch:
             tilt = untried[0]
         return min(known, *found.values()) if found else known
 
-    def narrow_intercepts(self, seconds: float) -> None:
+    def narrow_intercepts(self, effort: float) -> None:
         """Narrow the bounds of the intercepts: scores of the row that has an intercept alone."""
         if not self.problem.penalty.n_free:
             return
         alone = np.eye(len(self.w))[-1]
         for _ in range(ROUNDS_OF_INTERCEPTS):
             low, high = self.intercepts
-            low = -self.score_upper(-alone, -low, 0.5 * seconds / ROUNDS_OF_INTERCEPTS)
-            self.intercepts = low, self.score_upper(alone, high, 0.5 * seconds / ROUNDS_OF_INTERCEPTS)
+            low = -self.score_upper(-alone, -low, 0.5 * effort / ROUNDS_OF_INTERCEPTS)
+            self.intercepts = low, self.score_upper(alone, high, 0.5 * effort / ROUNDS_OF_INTERCEPTS)
 
-    def _at_tilt(self, x: Array, direction: Array, tilt: float, end: float) -> float:
+    def _at_tilt(self, x: Array, direction: Array, tilt: float, work: Work) -> float:
         """Train a tilted model, and return the least bound of half-balls near it."""
         way = tilt * direction
-        trained = self.training.model(tilt * x, self.w + way, self.w + (1.0 - USUAL_STEP_BACK) * way, end)
+        trained = self.training.model(tilt * x, self.w + way, self.w + (1.0 - USUAL_STEP_BACK) * way, work)
         best: _Found | None = None
         for share in STEPS_BACK:
+            work.spend(self.price)
             found = self._evaluated(trained.w - share * way, trained, self.following, x, tilt)
             if found is None or (best is not None and not found.bound < best.bound):
                 break
@@ -177,13 +181,19 @@ class TiltedSearch:
         if best is None:
             return np.inf
         for following in self._followings(best.ball):
-            if time.process_time() > end:
+            if not work.allows(self.price):
                 break
+            work.spend(self.price)
             found = self._evaluated(best.ball.c, trained, following, x, tilt)
             if found is not None and found.bound < best.bound:
                 best = found
         self.following, self.spread = best.following, best.ball.spread
         return best.bound
+
+    @property
+    def price(self) -> float:
+        """About how many multiplications a half-ball takes, which sums over all rows."""
+        return HALF_BALL * self.training.price
 
     def _evaluated(self, c: Array, trained: TiltedModel, following: _Following, x: Array, tilt: float) -> _Found | None:
         """Return the least bound of a half-ball; None if there is none."""
