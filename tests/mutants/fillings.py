@@ -121,35 +121,6 @@ MUTANTS = (
         "least = most;",
         MEET,
     ),
-    Mutant(
-        "a second group gains beyond nothing of the first",
-        KERNEL,
-        "gain -= gained_before, off += gained_before;",
-        "gain -= 0.0 * gained_before;",
-        MEET,
-        equivalent="It only counts what the first group gains twice: wider.",
-    ),
-    Mutant(
-        "what few units gain is that of none",
-        KERNEL,
-        "double gain = largest[v] - base;",
-        "double gain = 0.5 * (largest[v] - base);",
-        (*MEET, *SUMS),
-    ),
-    Mutant(
-        "one unit fewer of all rows",
-        KERNEL,
-        "k = t->budget[g] < n ? t->budget[g] : n;",
-        "k = t->budget[g] - 1 < n ? t->budget[g] - 1 : n;",
-        (*MEET, *SUMS),
-    ),
-    Mutant(
-        "gains of the last pass alone",
-        KERNEL,
-        "double gained = largest_gains(t, s);",
-        "double gained = 0.0;",
-        (*MEET, *SUMS),
-    ),
     # --- ranges and bounds --------------------------------------------------------------------------------------------
     Mutant(
         "widths of another budget are a proof",
