@@ -16,7 +16,7 @@ FLAGS = {"msvc": ["/O2", "/fp:precise"]}
 """Of compilers that are not like GCC."""
 
 # Operations are those that are written, in their order, none fused: bounds are proved for these (docs/theory.md, F20).
-LIKE_GCC = ["-std=c99", "-O3", "-g0", "-fno-fast-math", "-ffp-contract=off"]
+LIKE_GCC = ["-O3", "-g0", "-fno-fast-math", "-ffp-contract=off"]
 
 
 class BuildLoops(build_ext):

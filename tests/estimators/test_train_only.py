@@ -56,7 +56,7 @@ def nothing_certified(monkeypatch):
 
     monkeypatch.setattr("ipub.certificates.recipe.Recipe.__call__", refuse)
     for module in (draws_module, filled_module):
-        monkeypatch.setattr(module, "certify_around", refuse)
+        monkeypatch.setattr(module, "bounds_around_filling", refuse)
     monkeypatch.setattr("ipub.certificates.certificate.Certificate.score_bounds", refuse)
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -203,11 +204,24 @@ def test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so():
     model = BoundedClassifier("hinge", alpha=0.5, uncertainty=Budget(cells=1)).fit(X, y)
     worst = BoundedClassifier("hinge", alpha=0.5).fit(X, y)
     assert np.allclose(model.decision_bounds(T), worst.decision_bounds(T), rtol=1e-3, atol=1e-4)
-    assert "any filling" in model.certificate_.note
+    assert "'hinge' jumps; take one without a jump. The bounds are those of any filling" in model.certificate_.note
     assert "every filling" in model.certificate_.promise
     wrong = BoundedClassifier("hinge", alpha=0.5, uncertainty=Budget(cells=1, wrong_cells=1, precision=0.1)).fit(X, y)
     assert (np.ptp(wrong.decision_bounds(T), axis=1) > np.ptp(worst.decision_bounds(T), axis=1)).all()
     assert "all cells" in wrong.certificate_.note
+
+
+def test_a_note_says_why_no_budget_was_proved_and_what_to_do(monkeypatch):
+    X, y = table()
+    weak = BoundedClassifier(alpha=1e-9, uncertainty=Budget(share=0.9)).fit(X, y)
+    assert "a smaller budget or a larger alpha may help. The bounds are" in weak.certificate_.note
+    assert "any filling" in weak.certificate_.note
+    monkeypatch.setattr("ipub.certificates.row_sums.table.MOST_ROWS", len(X) - 1)
+    long = BoundedClassifier(alpha=0.5, uncertainty=Budget(cells=1)).fit(X, y)
+    assert re.search(rf"{N} rows and {D + 1} columns are too many, .*; take at most .* rows", long.certificate_.note)
+    monkeypatch.setattr("ipub.certificates.row_sums.around_filling.kernel_type", lambda: None)
+    plain = BoundedClassifier(alpha=0.5, uncertainty=Budget(cells=1)).fit(X, y)
+    assert "without its compiled loops" in plain.certificate_.note
 
 
 def test_no_filling_and_no_imputer_is_in_a_file_or_a_pickle(tmp_path):
@@ -580,7 +594,7 @@ def test_wrong_categories_and_wrong_numbers_of_a_frame_are_within_the_bounds(cel
     X.loc[3, "size"] = np.nan
     budget = Budget(cells=cells, wrong_cells=1, precision={"size": precision})
     model = BoundedClassifier(alpha=0.5, uncertainty=budget).fit(X, y)
-    assert "filling" in {part.name for part in model.certificate_.parts}
+    assert [part.name for part in model.certificate_.parts] == ["box", "row sums"]
     # Numbers that must be right are no units.
     assert model.training_.around.movable.n_units == 1 + 30 + (29 if precision else 0)
     rows, ranges = X.iloc[4:10], model.hole_ranges_[0]

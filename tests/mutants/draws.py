@@ -6,6 +6,10 @@ from mutants.entry import Mutant
 
 EXACT = ("soundness/test_draws.py::test_the_neighbourhood_of_every_draw_is_bounded_exactly",)
 TABLES = ("soundness/test_draws.py::test_scaled_columns_and_categories_have_the_tables_that_were_drawn",)
+CELLS = (
+    "soundness/test_draws.py::test_a_cell_that_may_be_anywhere_beside_the_neighbourhood_is_bounded_exactly",
+    "training/test_draws.py::test_some_cells_may_differ_from_every_draw_by_any_amount",
+)
 RANGE = ("soundness/test_draws.py::test_the_range_is_that_over_all_draws",)
 SAMPLERS = ("imputing/test_samplers.py",)
 
@@ -23,6 +27,27 @@ MUTANTS = (
         "np.minimum(up(drawn + self.radii), self.upper)",
         "np.minimum(up(drawn), self.upper)",
         EXACT,
+    ),
+    Mutant(
+        "no cell that may be anywhere",
+        "training/draws.py",
+        "moves = BudgetMoves((movable.n_units, cells))",
+        "moves = BudgetMoves((movable.n_units, 0))",
+        CELLS,
+    ),
+    Mutant(
+        "a neighbourhood that counts in the budget of cells",
+        "training/draws.py",
+        "moves = BudgetMoves((movable.n_units, cells))",
+        "moves = BudgetMoves((cells, cells))",
+        CELLS,
+    ),
+    Mutant(
+        "no neighbourhood beside the cells that may be anywhere",
+        "training/draws.py",
+        "MovableRows.of_numbers(in_row, columns, radii, radii, HOLES)",
+        "MovableRows.of_numbers(in_row, columns, 0.0 * radii, 0.0 * radii, HOLES)",
+        CELLS,
     ),
     Mutant(
         "another level than the one that was drawn",

@@ -48,6 +48,13 @@ MUTANTS = (
         WRONG,
     ),
     Mutant(
+        "budgets of holes and of wrong cells exchanged",
+        "training/filled.py",
+        "BudgetMoves((uncertainty.count(filled.n_holes), int(uncertainty.wrong_cells)))",
+        "BudgetMoves((int(uncertainty.wrong_cells), uncertainty.count(filled.n_holes)))",
+        (*WITHIN, *WRONG),
+    ),
+    Mutant(
         "one cell fewer than the budget allows",
         "uncertainty/budget.py",
         "return min(int(self.cells), n_holes)",
@@ -57,9 +64,16 @@ MUTANTS = (
     Mutant(
         "any filling in place of all cells",
         "training",
-        "_any_filling(parameters, data, filled, bool(wrong_cells))",
+        "_any_filling(parameters, data, filled, wrong_cells)",
         "_any_filling(parameters, data, filled, False)",
         (f"{UNCERTAINTY}::test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so",),
+    ),
+    Mutant(
+        "a flip distance by a budget of one cell fewer",
+        "flips.py",
+        "return BudgetMoves((k, 0) if self.group == HOLES else (0, k))",
+        "return BudgetMoves((k - 1, 0) if self.group == HOLES else (0, k - 1))",
+        FLIPS,
     ),
     Mutant(
         "a flip distance one too large",

@@ -88,7 +88,12 @@ MUTANTS = (
         "complete + incomplete + error + residual",
         HOLD,
     ),
-    mutant("uncertain rows have no weight", "*sum += m * base, *size", "*sum += base, *size", HOLD),
+    mutant(
+        "uncertain rows have no weight",
+        "incomplete += m * base, incomplete_size",
+        "incomplete += base, incomplete_size",
+        HOLD,
+    ),
     mutant(
         "a NaN is a bound",
         "return bound < INFINITY ? bound : INFINITY;",
@@ -210,14 +215,14 @@ MUTANTS = (
     # --- variants of a row, and budgets -------------------------------------------------------------------------------
     mutant(
         "the first variant of a row alone",
-        "if (is_base && !(largest[v] <= base)) base = largest[v];",
-        "if (is_base && base == -INFINITY) base = largest[v];",
+        "if (is_base(t, start + v) && !(largest[v] <= base)) base = largest[v];",
+        "if (is_base(t, start + v) && base == -INFINITY) base = largest[v];",
         HOLD,
     ),
     mutant(
         "the last variant skipped",
-        "    for (index_t v = 0; v < n; v++) {\n        int is_base = 1;",
-        "    for (index_t v = 0; v < n - (n > 1); v++) {\n        int is_base = 1;",
+        "    for (index_t v = 0; v < n; v++)\n        if (is_base(t, start + v) &&",
+        "    for (index_t v = 0; v < n - (n > 1); v++)\n        if (is_base(t, start + v) &&",
         HOLD,
     ),
     mutant(
@@ -228,22 +233,22 @@ MUTANTS = (
     ),
     mutant(
         "one unit of each budget too few",
-        "for (index_t j = 0; j < k; j++) gained += s->gains[g][j];",
-        "for (index_t j = 0; j + 1 < k; j++) gained += s->gains[g][j];",
+        "for (index_t j = 0; j < k; j++) sum += s->ordered[j]",
+        "for (index_t j = 0; j + 1 < k; j++) sum += s->ordered[j]",
         BUDGETS,
         LABELS,
     ),
     mutant(
         "one unit of each budget too many",
-        "index_t k = t->budget[g] < s->n_gains[g] ? t->budget[g] : s->n_gains[g];",
-        "index_t k = t->budget[g] + 1 < s->n_gains[g] ? t->budget[g] + 1 : s->n_gains[g];",
+        "k = t->budget[g] < n ? t->budget[g] : n;",
+        "k = t->budget[g] + 1 < n ? t->budget[g] + 1 : n;",
         FORMULA,
         LABELS,
     ),
     mutant(
         "not the largest gains",
-        "largest_first(s->gains[g], s->n_gains[g], k);\n        for (index_t j = 0; j < k; j++) gained",
-        "for (index_t j = 0; j < k; j++) gained",
+        "largest_first(s->ordered, n, k);\n        s->least_gain",
+        "s->least_gain",
         BUDGETS,
         LABELS,
     ),
@@ -297,20 +302,20 @@ MUTANTS = (
     ),
     mutant(
         "what a variant stands for is what it allows",
-        "return before + 1 < 16 ? before + 1 : 16;",
-        "return used < 16 ? used : 16;",
+        "if (used < most && used >= least) least = used + 1;",
+        "if (used <= most && used >= least) least = used;",
         GROUPS,
     ),
     mutant(
         "gains without the weight of their row",
-        "s->gains[g][s->n_gains[g]++] = m * step;",
-        "s->gains[g][s->n_gains[g]++] = step;",
+        "*to_gains++ = m * step;",
+        "*to_gains++ = step;",
         FORMULA,
     ),
     # --- rounding (F16) -----------------------------------------------------------------------------------------------
     mutant(
         "terms without rounding",
-        "error[v] = (double)(4 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;",
+        "error[v] = (double)(6 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;",
         "error[v] = 0.0 * size;",
         CANCEL,
     ),

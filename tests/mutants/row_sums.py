@@ -351,7 +351,7 @@ MUTANTS = (
     mutant(
         "more variants than the kernel takes",
         "variants",
-        "most = min(most // len(all_uses), MOST_VARIANTS // 2)",
+        "most = min(most // len(uses), MOST_VARIANTS // 2)",
         "most = MOST_VARIANTS // 2",
         MANY,
     ),
@@ -387,8 +387,8 @@ MUTANTS = (
     mutant(
         "centers with one of two labels",
         "variants",
-        "            if label_group == FREE:\n",
-        "            if False:\n",
+        "for label in labels if label_group == FREE else (0,):",
+        "for label in (0,):",
         TABLES,
     ),
     mutant(

@@ -87,16 +87,16 @@ MUTANTS = (
     mutant(
         "a label variant skipped",
         "variants",
-        "with_labels = (0,) if label_group == CERTAIN else (0, 1)",
-        "with_labels = (0,)",
+        "labels = (0,) if label_group == CERTAIN else (0, 1)",
+        "labels = (0,)",
         SUMS,
         KERNEL,
     ),
     mutant(
         "wrong labels that cost no budget",
         "variants",
-        "in_groups[label_group] = label",
-        "in_groups[label_group] = 0",
+        "label if number == label_group else used[number]",
+        "0 if number == label_group else used[number]",
         COUNT,
     ),
     mutant(

@@ -1,4 +1,4 @@
-"""Bounds around a filled-in table hold for every table that differs from it as allowed (Theorem 9)."""
+"""Bounds around a filled-in table hold for every table that differs from it as allowed (Lemma 28)."""
 
 from __future__ import annotations
 
@@ -7,39 +7,41 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from flint import fmpq
 
-from ipub.certificates.around_filling import BudgetMoves, FilledBounds, MovableRows, certify_around
-from ipub.certificates.around_filling.filled_table import FilledTable
-from ipub.certificates.around_filling.force import force_upper
-from ipub.certificates.around_filling.hessian_loss import hessian_loss
-from ipub.certificates.around_filling.remainder import Remainder
-from ipub.certificates.around_filling.table_metric import Metric
-from ipub.certificates.around_filling.unit_terms import Directions, products_with_move
+from ipub.attained import BudgetSearch
+from ipub.certificates import Certificate
+from ipub.certificates.row_sums import table as table_module
+from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
+from ipub.certificates.row_sums.variants import make_variants
+from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
 from support.cases import train
-from support.fillings import FilledCase, as_floats, bounds_at, filled_case, force, scaled
+from support.fillings import FilledCase, case_of_long_rows, filled_case, scaled, some_ranges, wrong_sums
 from support.oracles.rationals import holds
-from support.planted import assert_caught, plant, same
 
-each_loss = pytest.mark.parametrize("loss", ["log_loss", "squared_error"])
+SMOOTH = [name for name, loss in LOSSES.items() if loss.is_smooth]
+
+each_loss = pytest.mark.parametrize("loss", SMOOTH)
 each_intercept = pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
-each_limit = pytest.mark.parametrize("counts", [(1, 0), (1, 1), (2, 1), (9, 9)], ids=str)
+each_limit = pytest.mark.parametrize("counts", [(0, 0), (1, 0), (0, 1), (1, 1), (2, 1), (9, 1), (9, 9)], ids=str)
 
 
-def wrong_scores(case: FilledCase, counts: tuple[int, ...], solution, inner: int = 6) -> tuple[int, list[str]]:
+def wrong_scores(
+    case: FilledCase, counts: tuple[int, ...], solution, inner: int = 6, tables=None, widths=None
+) -> tuple[int, list[str]]:
     """Compare the bounds with the exact models of all vertices and some inner points; no tolerance."""
-    attempt = certify_around(case.problem, solution, case.movable, BudgetMoves(counts))
-    if attempt.bounds is None:
+    found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves(counts), widths)
+    if found is None:
         return 0, []
-    forms = {
-        "rows": attempt.bounds,
-        "ellipsoid": attempt.bounds.ellipsoid,
-        "one round": FilledBounds.of(attempt.bounds.proved),
-    }
-    ends = {name: bounds.ends(case.X_test) for name, bounds in forms.items()}
-    tables = itertools.chain(case.vertices(counts), case.inner_points(np.random.default_rng(0), counts, inner))
+    parts = with_box(found)
+    assert [part.name for part in parts] == ["box", "row sums"]
+    ends = {part.name: part.ends(case.X_test) for part in parts}
+    ends["both"] = tuple(Certificate("tight", parts, 0.0).score_bounds(case.X_test).T)
+    if tables is None:
+        tables = itertools.chain(case.vertices(counts), case.inner_points(np.random.default_rng(0), counts, inner))
     count, wrong = 0, []
     for table in tables:
         model = case.minimise(table)
@@ -54,56 +56,42 @@ def wrong_scores(case: FilledCase, counts: tuple[int, ...], solution, inner: int
 @each_loss
 @each_intercept
 @each_limit
+@pytest.mark.half
 def test_bounds_hold_for_every_vertex_and_inner_point_exactly(loss, intercept, counts, report_proofs):
     rng = np.random.default_rng([4, len(loss), intercept, *counts])
     total = 0
-    for trial in range(3):
+    for trial in range(9):
         case = filled_case(rng, loss, intercept=intercept, large=trial == 2)
-        solution = train(case.problem)
-        count, wrong = wrong_scores(case, counts, solution)
+        count, wrong = wrong_scores(case, counts, train(case.problem))
+        assert wrong == []
+        total += count
+        if trial >= 2 and total:
+            break
+    assert total > 0
+    report_proofs(total)
+
+
+@each_loss
+@each_intercept
+@pytest.mark.parametrize("kappa", [0.02, 0.1, 0.3])
+@pytest.mark.half
+def test_bounds_hold_exactly_with_an_l1_penalty(loss, intercept, kappa, report_proofs):
+    rng = np.random.default_rng([14, len(loss), intercept, int(100 * kappa)])
+    total = 0
+    for _ in range(3):
+        case = filled_case(rng, loss, intercept=intercept, kappa=kappa)
+        count, wrong = wrong_scores(case, (1, 1), train(case.problem))
         assert wrong == []
         total += count
     assert total > 0
     report_proofs(total)
 
 
-def wrong_with_l1(loss: str, intercept: bool, kappa: float) -> tuple[int, int, list[str]]:
-    """Return how many bounds and zeros were compared with exact models, and those that are wrong."""
-    rng = np.random.default_rng([14, len(loss), intercept, int(100 * kappa)])
-    total, n_zero = 0, 0
-    found: list[str] = []
-    for _ in range(4):
-        case = filled_case(rng, loss, intercept=intercept, kappa=kappa)
-        solution = train(case.problem)
-        count, wrong = wrong_scores(case, (1, 1), solution)
-        total, found = total + count, found + wrong
-        bounds = certify_around(case.problem, solution, case.movable, BudgetMoves((1, 1))).bounds
-        zeros = np.flatnonzero([] if bounds is None else bounds.reach.coordinates == 0.0)
-        for table in case.vertices((1, 1)) if len(zeros) else ():
-            model, n_zero = case.minimise(table), n_zero + len(zeros)
-            found += [f"{j} is not zero: {model.w[j]}" for j in zeros if model.w[j] != 0]
-    return total, n_zero, found
-
-
-@each_loss
-@each_intercept
-@pytest.mark.parametrize("kappa", [0.02, 0.1, 0.3])
-def test_bounds_hold_exactly_with_an_l1_penalty(loss, intercept, kappa, report_proofs):
-    total, _, wrong = wrong_with_l1(loss, intercept, kappa)
-    assert wrong == []
-    assert total > 0
-    report_proofs(total)
-
-
-def test_some_weights_are_proved_to_stay_zero():
-    assert sum(wrong_with_l1("log_loss", intercept, 0.3)[1] for intercept in (False, True)) > 0
-
-
 @each_loss
 def test_bounds_hold_for_any_weights(loss, report_proofs):
     rng = np.random.default_rng([5, len(loss)])
     total = 0
-    for size in (1e-3, 0.1, 0.5):
+    for size in (1e-3, 0.1, 0.5, 0.01, 1e-5):
         case = filled_case(rng, loss, intercept=True)
         solution = train(case.problem)
         solution = replace(solution, w=solution.w + size * rng.normal(size=len(solution.w)))
@@ -114,7 +102,42 @@ def test_bounds_hold_for_any_weights(loss, report_proofs):
     report_proofs(total)
 
 
-@each_loss
+def test_ranges_hold_the_weights_that_they_were_proved_from():
+    # Scores are ruled out on the way from these weights to all models (Theorem 13).
+    rng, n_proved = np.random.default_rng(21), 0
+    for size in (1e-3, 0.01, 0.03, 0.003, 1e-4):
+        case = filled_case(rng, "log_loss", intercept=True)
+        case = replace(scaled(case, np.ones(case.X.shape[1]), 0.02), penalty=ElasticNet(1.0, 0.0, 1))
+        solution = train(case.problem)
+        solution = replace(solution, w=solution.w + size * rng.normal(size=len(solution.w)))
+        found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves((1, 1)))
+        if found is not None:
+            n_proved += 1
+            assert found.searched is found.ranges
+            assert (found.ranges.weight_lower <= solution.w).all()
+            assert (solution.w <= found.ranges.weight_upper).all()
+    assert n_proved >= 2
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-3, 0.3, 1.0, 30.0])
+def test_widths_of_another_budget_are_where_to_start_and_prove_nothing(size, report_proofs):
+    rng = np.random.default_rng([16, int(10 * size)])
+    total = 0
+    for trial in range(3):
+        case = filled_case(rng, "log_loss", intercept=bool(trial % 2))
+        solution = train(case.problem)
+        first = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves((1, 0)))
+        if first is None or first.widths is None:
+            continue
+        for widths in (size * first.widths, np.full((2, 3), size)):
+            count, wrong = wrong_scores(case, (2, 1), solution, inner=0, widths=widths)
+            assert wrong == []
+            total += count
+    assert total > 0
+    report_proofs(total)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "squared_error"])
 @pytest.mark.parametrize("kind", ["tiny", "huge", "mixed", "thin"])
 def test_bounds_hold_exactly_whatever_the_units_of_columns_and_however_short_the_intervals(loss, kind, report_proofs):
     rng = np.random.default_rng([12, len(loss), len(kind)])
@@ -149,124 +172,121 @@ def test_bounds_hold_exactly_beside_rows_whose_curvature_vanishes(report_proofs)
     report_proofs(total)
 
 
-def wrong_forces(loss: str, seed: int, trials: int = 8) -> list[str]:
-    """Compare `FilledBounds.force_ends` with exact gradients at moved tables and moved models."""
-    rng = np.random.default_rng([6, len(loss), seed])
-    wrong = []
+def attacked(case: FilledCase, counts: tuple[int, ...], rng) -> list:
+    """Return tables that the search within a budget finds for the test rows, and some at random."""
+    search = BudgetSearch(case.problem, train(case.problem), case.movable)
+    choices = [
+        search.best(x, np.zeros_like(x), side, BudgetMoves(counts)).options.tolist()
+        for x in case.X_test
+        for side in (-1.0, 1.0)
+    ]
+    choices += case.some_choices(rng, counts, 3)
+    return [case.moved([(option, fmpq(1)) for option in options]) for options in choices]
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "squared_error", "huber"])
+@pytest.mark.parametrize("n_units", [1, 3, 5, 8, 15, 16, 17, 20])
+@pytest.mark.half
+def test_bounds_hold_exactly_for_rows_with_many_units(loss, n_units, report_proofs):
+    rng = np.random.default_rng([17, len(loss), n_units])
+    total = 0
+    for number, counts in enumerate([(1, 0), (3, 1), (n_units - 1, 1), (n_units, 2), (99, 0)]):
+        case = case_of_long_rows(rng, loss, n_units, intercept=bool(number % 2))
+        tables = attacked(case, counts, rng)
+        count, wrong = wrong_scores(case, counts, train(case.problem), tables=tables)
+        assert wrong == []
+        total += count
+    assert total > 0
+    report_proofs(total)
+
+
+def wrong_of_sums(loss: str, seed: int, kappa: float = 0.0, trials: int = 6) -> tuple[int, list[str]]:
+    """Compare row sums over any ranges with tables within the budget: tiny ones, and rows with many units."""
+    rng = np.random.default_rng([18, len(loss), seed, int(100 * kappa)])
+    total = 0
+    wrong: list[str] = []
     for trial in range(trials):
-        case = filled_case(rng, loss, intercept=bool(trial % 2), large=trial % 4 < 2, n=int(rng.integers(2, 7)))
-        counts = [(1, 0), (1, 1), (2, 0), (9, 9)][trial % 4]
+        if trial % 2:
+            case = case_of_long_rows(rng, loss, int(rng.integers(1, 21)), intercept=bool(trial % 4 == 1))
+            n = int((case.movable.unit_group == HOLES).sum())
+            counts = (int(rng.choice([1, 2, 3, 5, 9, n - 1, n])), int(rng.integers(0, 4)))
+            choices = list(case.some_choices(rng, counts, 20))
+        else:
+            case = filled_case(rng, loss, intercept=bool(trial % 4), large=trial % 3 == 0, kappa=kappa)
+            counts = [(1, 0), (1, 1), (2, 1), (9, 9), (9, 1), (2, 0)][trial % 6]
+            choices = list(case.choices(counts))
+            choices = choices[:: max(1, len(choices) // 60)]
         d = case.X_test.shape[1]
-        table = FilledTable.of(case.problem, rng.normal(size=d), case.movable, BudgetMoves(counts))
-        assert table is not None
-        v = rng.normal(size=d) * rng.choice([0.0, 0.05, 0.5, 2.0])
-        U = np.concatenate([rng.normal(size=(4, d)), np.eye(d)])
-        low, high, _ = bounds_at(table, v).force_ends(U)
-        tables = list(case.vertices(counts))
-        tables += list(case.inner_points(rng, counts, 4))
-        for moved in tables[:: max(1, len(tables) // 24)]:
-            for k, u in enumerate(U):
-                if not holds((low[k], high[k]), force(case, table, moved, v, u)):
-                    wrong.append(f"trial {trial}, u {k}, v {v}: {low[k], high[k]}")
-    return wrong
-
-
-@each_loss
-@pytest.mark.parametrize("seed", range(4))
-def test_forces_hold_for_every_move_of_tables_and_models_exactly(loss, seed):
-    assert wrong_forces(loss, seed) == []
+        solution = train(case.problem)
+        solution = replace(solution, w=solution.w + float(rng.choice([1e-6, 0.1, 1.0])) * rng.normal(size=d))
+        some = some_ranges(rng, case, counts, solution, float(rng.choice([1e-9, 1e-3, 0.05, 0.3])))
+        Y = np.concatenate([rng.normal(size=(2, d)), np.eye(d)[: 2 if trial % 2 else d]])
+        count, found = wrong_sums(rng, case, counts, some, Y, choices)
+        total, wrong = total + count, wrong + found
+    return total, wrong
 
 
 @each_loss
 @pytest.mark.parametrize("seed", range(3))
-def test_the_gradient_and_the_hessian_of_every_moved_table_are_bounded(loss, seed):
-    rng = np.random.default_rng([7, len(loss), seed])
-    for trial in range(8):
-        case = filled_case(rng, loss, intercept=bool(trial % 2), large=trial % 4 < 2, n=int(rng.integers(3, 9)))
-        counts = [(1, 0), (1, 1), (2, 0), (9, 9)][trial % 4]
-        d = case.X_test.shape[1]
-        w = train(case.problem).w + rng.choice([0.0, 0.3]) * rng.normal(size=d)
-        table = FilledTable.of(case.problem, w, case.movable, BudgetMoves(counts))
-        assert table is not None
-        ratio = rng.uniform(0.2, 1.0, size=len(table.X))
-        metric = Metric.of(table, ratio)
-        assert metric is not None
-        loss_share, force_bound = hessian_loss(metric), force_upper(metric)
-        for moved in case.vertices(counts):
-            X = as_floats(case.extended(moved))
-            score = X @ w
-            gradient = (table.m * case.loss.derivative(case.y, score)) @ X + table.lam * w
-            hessian = (X * (table.m * ratio * case.loss.curvature(case.y, score))[:, None]).T @ X + np.diag(table.lam)
-            assert np.linalg.norm(metric.K @ gradient) <= force_bound * (1.0 + 1e-12)
-            assert np.linalg.eigvalsh(metric.K @ hessian @ metric.K.T)[0] >= 1.0 - loss_share - 1e-12
+def test_sums_hold_for_every_model_and_table_within_the_budget_whatever_is_chosen(loss, seed):
+    total, wrong = wrong_of_sums(loss, seed)
+    assert wrong == []
+    assert total > 200
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_change_of_the_curvature_and_squares_are_bounded_in_every_moved_table(seed):
-    rng = np.random.default_rng([11, seed])
-    for trial in range(4):
-        case = filled_case(rng, "log_loss", intercept=bool(trial % 2), large=True, n=int(rng.integers(2, 5)))
-        counts = [(1, 0), (1, 1), (2, 0), (9, 9)][trial]
-        d = case.X_test.shape[1]
-        w, v = rng.normal(size=d), rng.normal(size=d) * rng.choice([0.05, 0.3])
-        table = FilledTable.of(case.problem, w, case.movable, BudgetMoves(counts))
-        assert table is not None
-        bounds = bounds_at(table, v)
-        remainder, radius = Remainder(bounds.proved, bounds.reach), bounds.proved.radius
-        U, weights = rng.normal(size=(8, d)), rng.uniform(size=(5, len(table.X)))
-        at_u = Directions.of(table, U, U @ table.X.T)
-        far = np.abs(U @ table.X.T)
-        far[:, case.movable.rows] += at_u.row_change
-        signed = products_with_move(table, at_u, remainder.unit_moves).signed
-        by_third = remainder.third_order(U, far) + table.moves.total(case.movable, signed)
-        by_second, squares = remainder.second_order(far), remainder.greatest_squares(weights)
-        for moved in case.vertices(counts):
-            X = as_floats(case.extended(moved))
-            score, change = X @ w, X @ v
-            secant = (case.loss.derivative(case.y, score + change) - case.loss.derivative(case.y, score)) / change
-            exact = (U @ X.T) @ (table.m * (secant - case.loss.curvature(case.y, score)) * change)
-            assert (np.abs(exact) <= by_second + 1e-12).all()
-            assert (np.abs(exact) <= by_third + 1e-12).all()
-            assert (weights @ change**2 <= squares * radius**2 + 1e-12).all()
+def test_sums_hold_with_an_l1_penalty():
+    assert wrong_of_sums("log_loss", 0, kappa=0.1)[1] == []
 
 
-def one_row(w: list[float], size: float) -> tuple[FilledCase, FilledTable]:
-    """Return a table of which one row counts, with one number that moves by up to `size`."""
-    movable = MovableRows.of_numbers([0], [0], [size], [size])
-    X, y, weight = np.array([[0.25, 1.0], [1.0, -1.0]]), np.array([-1.0, 1.0]), np.array([1.0, 1e-12])
-    case = FilledCase(X, y, weight, LOSSES["log_loss"], ElasticNet(0.1), movable, np.eye(2))
-    table = FilledTable.of(case.problem, np.array(w), movable, BudgetMoves((1,)))
+def case_in_which_two_groups_meet() -> FilledCase:
+    """Return two rows: units of one group gain in the first row until a unit of the other turns its residual around.
+
+    In the first row eight holes gain 1 each, three others 3 each once that unit differs; in the second one five holes
+    gain 10 each. So with eight holes three are left for the first row, and 3 counts as 4 there.
+    """
+    X = np.zeros((2, 12))
+    X[:, 0] = 1.0
+    below = np.repeat([1.0, 0.0], [8, 3])
+    movable = MovableRows.of_numbers(np.zeros(11), np.arange(1, 12), below, 1.0 - below)
+    movable = movable.joined_to(MovableRows.of_numbers(np.ones(5), np.arange(1, 6), np.full(5, 10.0), np.zeros(5)))
+    turns = MovableRows.of_numbers([0, 1], [0, 0], [4.0, 1e-9], [0.0, 0.0], WRONG_CELLS)
+    movable = movable.joined_to(turns)
+    return FilledCase(X, np.zeros(2), None, LOSSES["squared_error"], ElasticNet(1.0), movable, np.eye(12)[:1])
+
+
+def test_groups_add_where_a_number_of_units_counts_as_the_next_larger_one():
+    case, counts = case_in_which_two_groups_meet(), (8, 1)
+    solution = replace(train(case.problem), w=np.eye(12)[0])
+    rng = np.random.default_rng(0)
+    some = some_ranges(rng, case, counts, solution, 0.0)
+    movable = case.movable
+    rows, amounts = movable.rows[movable.option_row], movable.option_amounts[:, 0]
+    worst = np.flatnonzero((amounts == -4.0) | (amounts == -10.0) | ((amounts == 1.0) & (rows == 0)))
+    assert len(worst) == 9
+    Y = np.ones((5, 12))
+    Y[:, 0] = np.linspace(-1.0, 0.5, 5)
+    ranges = some.ranges
+    for accuracy in (replace(ranges.accuracy, changed_share=share) for share in (0.0, 1.0)):
+        tried = replace(some, ranges=replace(ranges, accuracy=accuracy))
+        assert wrong_sums(rng, case, counts, tried, Y, [worst.tolist()])[1] == []
+
+
+@pytest.mark.parametrize("n_units", [1, 2, 5, 16, 20])
+@pytest.mark.parametrize("counts", [(0, 0), (1, 1), (4, 2), (19, 1), (99, 99)], ids=str)
+def test_a_variant_uses_nothing_of_a_budget_one_all_of_it_and_none_too_much(n_units, counts):
+    case = case_of_long_rows(np.random.default_rng(n_units), "log_loss", n_units)
+    table = table_module.RowTable.around(case.problem, train(case.problem), case.movable, BudgetMoves(counts))
     assert table is not None
-    return case, table
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_signed_second_order_is_needed_in_full(sign):
-    # x.u = 0 and w'_0 = v_0 = 0: what is left is a multiple of delta.u, and a bound attains it but for third order.
-    u, v = np.array([1.0, -0.25]), np.array([0.0, sign * 0.01])
-    case, table = one_row([0.0, -1.5], 1.0)
-    bounds = bounds_at(table, v)
-    low, high, _ = bounds.force_ends(u[None])
-    for moved in case.vertices((1,)):
-        assert holds((low[0], high[0]), force(case, table, moved, v, u))
-
-
-def test_the_signed_remainder_of_a_unit_is_needed_in_full():
-    # At p = 0 the curvature is level: its change is all that the move of the cell does to it.
-    w, u, v = np.array([1.0, -0.25]), np.array([0.0, 1.0]), np.array([0.0, 1e-3])
-    case, table = one_row(w.tolist(), 0.3)
-    bounds = bounds_at(table, v)
-    remainder = Remainder(bounds.proved, bounds.reach)
-    at_u = Directions.of(table, u[None], u[None] @ table.X.T)
-    signed = products_with_move(table, at_u, remainder.unit_moves).signed
-    bound = remainder.third_order(u[None], np.abs(u @ table.X.T)[None]) + table.moves.total(case.movable, signed)
-    for moved in case.vertices((1,)):
-        X = as_floats(moved)
-        score, change = X @ w, X @ v
-        # The second derivative at the moved score; what is of higher order is 1e-3 of it.
-        third = case.loss.curvature_slope_range(case.y, score, score)[0]
-        exact = abs(float((0.5 * table.m * third * (X @ u)) @ change**2))
-        assert 0.9 * exact <= bound[0]
+    variants = make_variants(table, with_centers=True)
+    for row in range(len(table.incomplete)):
+        used = variants.used[variants.row == row]
+        own = table.units.row == row
+        for group, allowed in enumerate(table.budget):
+            most = min(int((table.units.group[own] == group).sum()), allowed)
+            assert used[:, group].min() == 0
+            assert used[:, group].max() == most
+        assert (used == 0).all(axis=1).any()
+        assert len(used) <= 64
 
 
 def test_units_have_the_options_of_numbers_and_of_categories():
@@ -285,7 +305,7 @@ def test_units_have_the_options_of_numbers_and_of_categories():
         (4, [-1, 0, 0, 0, 0, 0, 0]),
         (4, [3, 0, 0, 0, 0, 0, 0]),
     ]
-    assert both.is_generator.sum() == 4
+    assert both.is_number.tolist() == [True, False, True]
 
 
 def test_a_larger_budget_gives_no_narrower_bounds():
@@ -294,50 +314,66 @@ def test_a_larger_budget_gives_no_narrower_bounds():
     solution = train(case.problem)
     widths = []
     for count in (0, 1, 2, 9):
-        attempt = certify_around(case.problem, solution, case.movable, BudgetMoves((count, count)))
-        assert attempt.bounds is not None
-        low, high = attempt.bounds.ends(case.X_test)
+        found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves((count, count)))
+        assert found is not None
+        low, high = found.ends(case.X_test)
         widths.append((high - low).max())
     assert widths[0] < 1e-6
-    # Each is a least of several bounds, so they are not exactly in order.
+    # Each is a bound with its own choices, so they are not exactly in order.
     assert all(width <= 1.01 * larger for width, larger in itertools.pairwise(widths))
 
 
-def test_bounds_without_any_rounding_are_caught(monkeypatch):
-    def check() -> list[str]:
-        wrong = []
-        for seed in range(4):
-            case = filled_case(np.random.default_rng([13, seed]), "squared_error", intercept=bool(seed % 2))
-            case = scaled(case, np.ones(case.X.shape[1]), 1e-17)
-            wrong += wrong_scores(case, (1, 1), train(case.problem), inner=0)[1]
-        return wrong
-
-    def plant_errors() -> None:
-        for name in ("up", "down"):
-            plant(monkeypatch, name, same)
-        plant(monkeypatch, "sum_upper", lambda total, _: total)
-        plant(monkeypatch, "sum_error", lambda magnitude, _: 0.0 * magnitude)
-        plant(monkeypatch, "EPS", 0.0)
-
-    assert_caught(check, plant_errors)
+def test_the_bounds_of_short_intervals_are_nearly_attained():
+    rng = np.random.default_rng(19)
+    for counts in ((1, 0), (2, 1), (9, 9)):
+        case = filled_case(rng, "log_loss", intercept=True)
+        case = replace(scaled(case, np.ones(case.X.shape[1]), 0.1), penalty=ElasticNet(1.0, 0.0, 1))
+        solution = train(case.problem)
+        found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves(counts))
+        assert found is not None
+        low, high = found.ends(case.X_test)
+        search = BudgetSearch(case.problem, solution, case.movable)
+        for row, x in enumerate(case.X_test):
+            least, most = (search.best(x, 0.0 * x, side, BudgetMoves(counts)).score for side in (-1.0, 1.0))
+            assert high[row] - low[row] <= 1.25 * (most - least) + 1e-6
 
 
 def test_nothing_that_moves_leaves_the_model_as_it_is():
     case = filled_case(np.random.default_rng(9), "squared_error", intercept=False)
     solution = train(case.problem)
     nothing = MovableRows.of_numbers([], [], [], [])
-    attempt = certify_around(case.problem, solution, nothing, BudgetMoves((5,)))
-    assert attempt.bounds is not None
-    low, high = attempt.bounds.ends(case.X_test)
+    found = bounds_around_filling(case.problem, solution, nothing, BudgetMoves((5,)))
+    assert found is not None
+    low, high = found.ends(case.X_test)
     assert (high - low).max() < 1e-9
     model = case.minimise(case.moved([]))
     assert all(holds((low[k], high[k]), model.score(x)) for k, x in enumerate(case.X_test))
 
 
-@pytest.mark.parametrize("loss", ["huber", "squared_hinge", "smoothed_hinge", "hinge"])
-def test_other_losses_are_refused_with_a_reason(loss):
+def test_rows_without_weight_may_differ_as_they_like(report_proofs):
+    case = filled_case(np.random.default_rng(20), "log_loss", intercept=True, n=6)
+    weight = np.ones(6)
+    weight[case.movable.rows[0]] = 0.0
+    case = replace(case, weight=weight)
+    solution = train(case.problem)
+    count, wrong = wrong_scores(case, (1, 1), solution)
+    assert wrong == []
+    assert count > 0
+    report_proofs(count)
+    table = table_module.RowTable.around(case.problem, solution, case.movable, BudgetMoves((1, 1)))
+    assert table is not None
+    assert len(table.units) == (case.movable.unit_row > 0).sum()
+    assert (table.units.row >= 0).all()
+
+
+def test_what_cannot_be_looked_at_gives_no_bounds(monkeypatch):
     case = filled_case(np.random.default_rng(10), "log_loss", intercept=False)
-    problem = Problem(case.problem.rows, LOSSES[loss], case.penalty)
-    attempt = certify_around(problem, train(case.problem), case.movable, BudgetMoves((1,)))
-    assert attempt.bounds is None
-    assert loss in attempt.note
+    solution = train(case.problem)
+    moves = BudgetMoves((1,))
+    assert bounds_around_filling(case.problem, solution, case.movable, moves) is not None
+    hinge = Problem(case.problem.rows, LOSSES["hinge"], case.penalty)
+    assert bounds_around_filling(hinge, solution, case.movable, moves) is None
+    unknown = replace(solution, w=np.full_like(solution.w, np.nan))
+    assert bounds_around_filling(case.problem, unknown, case.movable, moves) is None
+    monkeypatch.setattr(table_module, "MOST_ROWS", len(case.y) - 1)
+    assert bounds_around_filling(case.problem, solution, case.movable, moves) is None

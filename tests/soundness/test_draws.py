@@ -37,6 +37,15 @@ class Recorder:
         return filled
 
 
+def with_a_cell_anywhere(filled, holes, ranges, radius):
+    """Yield the same tables, with one hole at either end of its interval."""
+    for i, j in holes:
+        others = [hole for hole in holes if hole != (i, j)]
+        for end, table in itertools.product(ranges[j], neighbourhood(filled, others, ranges, radius)):
+            table[i][j] = rational(end)
+            yield table
+
+
 def neighbourhood(filled, holes, ranges, radius):
     """Yield tables whose holes are as drawn, or `radius` half-widths lower or higher in their intervals, exactly."""
     for positions in itertools.product((-1, 0, 1) if len(holes) < 3 else (-1, 1), repeat=len(holes)):
@@ -48,7 +57,7 @@ def neighbourhood(filled, holes, ranges, radius):
         yield table
 
 
-def prove_draws(seed, loss, l1_ratio, intercept, radius=0.25, n_draws=3):
+def prove_draws(seed, loss, l1_ratio, intercept, radius=0.25, n_draws=3, cells=0):
     """Return how many exact scores of neighbourhoods were compared with a draw's own bounds, and the failures."""
     rng = np.random.default_rng(seed)
     kind = BoundedRegressor if loss in ("squared_error", "huber") else BoundedClassifier
@@ -59,16 +68,20 @@ def prove_draws(seed, loss, l1_ratio, intercept, radius=0.25, n_draws=3):
         X[i, j] = np.nan
     ranges = [(-1.0, 1.0), (-0.5, 1.5)]
     recorder = Recorder(ranges)
-    model = kind(loss, alpha=0.5, l1_ratio=l1_ratio, fit_intercept=intercept, intervals=ranges)
-    draws = Draws(recorder, n_draws=n_draws, radius=radius, random_state=seed)
+    alpha = 1.5 if cells else 0.5
+    model = kind(loss, alpha=alpha, l1_ratio=l1_ratio, fit_intercept=intercept, intervals=ranges)
+    draws = Draws(recorder, n_draws=n_draws, radius=radius, random_state=seed, cells=cells)
     bounds = fit_draws(model, X, y, draws).certificate_.parts[0]
     minimise = exact_intercept_model if intercept else exact_model
     T = np.column_stack([rng.integers(-8, 9, size=(3, 2)) / 4.0, np.ones((3, int(intercept)))])
-    penalty = 0.5 * (1.0 - l1_ratio), 0.5 * l1_ratio
+    penalty = alpha * (1.0 - l1_ratio), alpha * l1_ratio
     count, failures = 0, []
     for member, filled in zip(bounds.members, recorder.drawn[-n_draws:], strict=True):
         ends = member.score_bounds(T)
-        for table in neighbourhood(filled, holes, ranges, radius):
+        if cells and member.note:
+            continue  # the bounds of any filling
+        tables = with_a_cell_anywhere if cells else neighbourhood
+        for table in tables(filled, holes, ranges, radius):
             exact = minimise(table, y, None, model._loss, *penalty)
             for row, x in enumerate(T):
                 count += 1
@@ -86,6 +99,20 @@ def test_the_neighbourhood_of_every_draw_is_bounded_exactly(loss, l1_ratio, inte
         count, failures = prove_draws(seed, loss, l1_ratio, intercept)
         assert failures == []
         total += count
+    report_proofs(total)
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
+@pytest.mark.parametrize(("loss", "l1_ratio"), [("log_loss", 0.0), ("log_loss", 0.3), ("squared_error", 0.0)])
+def test_a_cell_that_may_be_anywhere_beside_the_neighbourhood_is_bounded_exactly(
+    loss, l1_ratio, intercept, report_proofs
+):
+    total = 0
+    for seed, radius in ((0, 0.25), (1, 0.25), (2, 0.0), (3, 0.05)):
+        count, failures = prove_draws(seed, loss, l1_ratio, intercept, radius, n_draws=2, cells=1)
+        assert failures == []
+        total += count
+    assert total > 0
     report_proofs(total)
 
 

@@ -28,7 +28,7 @@ from ipub.losses import LOSSES
 from ipub.penalties import ElasticNet
 from support.attacks import retrain
 from support.cases import Case, Generator, draw_case, draw_solution, intervals, train, with_intercept
-from support.exact_ranges import SECONDS, assert_hold, assert_not_ruled_out, exact_models, known_ranges, n_sides
+from support.exact_ranges import EFFORT, assert_hold, assert_not_ruled_out, exact_models, known_ranges, n_sides
 from support.oracles.rationals import exact_dot, holds, rational, rationals
 from support.planted import plant_function
 from support.row_sums import NoBounds, Points, certificate_of, completed_tables, random_sums, sums_of
@@ -71,7 +71,7 @@ def test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out(
                 for sign in (-1.0, 1.0):
                     count += assert_not_ruled_out(rng, ranges, sign * t, models)
                 bounds = tuple(float(end[0]) for end in RowSumBounds(ranges).ends(t[None]))
-                narrow = narrow_by_ruling_out(ranges, t, bounds, SECONDS)
+                narrow = narrow_by_ruling_out(ranges, t, bounds, EFFORT)
                 assert all(holds(narrow, model.score(t)) for model in models)
                 sides += n_sides(ranges, t, models)
     assert n_settled > 0

@@ -9,7 +9,7 @@ from ipub.certificates import RowSumBounds
 from ipub.certificates.row_sums.prove import narrowed
 from ipub.certificates.row_sums.ruled_out_scores import narrow_by_ruling_out
 from support import hard_tables
-from support.exact_ranges import SECONDS, assert_hold, assert_not_ruled_out, exact_models, known_ranges, n_sides
+from support.exact_ranges import EFFORT, assert_hold, assert_not_ruled_out, exact_models, known_ranges, n_sides
 from support.oracles.rationals import holds
 
 N_ROWS = 6
@@ -45,7 +45,7 @@ def test_no_exact_model_leaves_ranges_or_has_a_score_that_is_ruled_out(draw, rep
                 for sign in (-1.0, 1.0):
                     count += assert_not_ruled_out(rng, ranges, sign * t, models)
                 bounds = tuple(float(end[0]) for end in RowSumBounds(ranges).ends(t[None]))
-                narrow = narrow_by_ruling_out(ranges, t, bounds, SECONDS)
+                narrow = narrow_by_ruling_out(ranges, t, bounds, EFFORT)
                 assert all(holds(narrow, model.score(t)) for model in models)
                 count += n_sides(ranges, t, models)
     assert n_narrower > 0

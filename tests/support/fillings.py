@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import fmpq
 
 from ipub import IntervalMatrix
-from ipub.certificates.around_filling import HOLES, WRONG_CELLS, MovableRows
-from ipub.certificates.around_filling.bounds import FilledBounds
-from ipub.certificates.around_filling.filled_table import FilledTable
-from ipub.certificates.around_filling.prove_move import ProvedMove
-from ipub.certificates.around_filling.remainder import Reach
-from ipub.certificates.around_filling.table_metric import Metric
+from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Ranges
+from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.upper import kernel_of
+from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, Loss
 from ipub.penalties import ElasticNet
 from ipub.problem import Problem
+from ipub.solvers import Solution
 from support.oracles.exact import ExactModel, exact_model
 from support.oracles.intercept import exact_intercept_model
-from support.oracles.losses import SmoothOracle, oracle_of
-from support.oracles.rationals import ball_ends, rational, rational_rows
+from support.oracles.rationals import rational, rational_rows
 
 Generator = np.random.Generator
 Table = list[list[fmpq]]
@@ -61,12 +59,8 @@ class FilledCase:
                 row[column] += t * rational(amount)
         return table
 
-    def extended(self, table: Table) -> Table:
-        """Return the table with the column of ones that an intercept sees."""
-        return [[*row, fmpq(1)] for row in table] if self.penalty.n_free else table
-
-    def vertices(self, counts: tuple[int, ...]) -> Iterator[Table]:
-        """Yield the table of every choice of at most so many units of each group, each at one of its options."""
+    def choices(self, counts: tuple[int, ...]) -> Iterator[list[int]]:
+        """Yield every choice of at most so many units of each group, each at one of its options: the options."""
         movable = self.movable
         groups = [np.flatnonzero(movable.unit_group == group) for group in (HOLES, WRONG_CELLS)]
         subsets = [
@@ -76,7 +70,33 @@ class FilledCase:
         for parts in itertools.product(*subsets):
             units = [unit for part in parts for unit in part]
             for options in itertools.product(*(np.flatnonzero(movable.option_unit == unit) for unit in units)):
-                yield self.moved([(option, fmpq(1)) for option in options])
+                yield [int(option) for option in options]
+
+    def vertices(self, counts: tuple[int, ...]) -> Iterator[Table]:
+        """Yield the table of every choice."""
+        for options in self.choices(counts):
+            yield self.moved([(option, fmpq(1)) for option in options])
+
+    def some_choices(self, rng: Generator, counts: tuple[int, ...], n: int) -> Iterator[list[int]]:
+        """Yield some choices, most of which use all of their budgets."""
+        movable = self.movable
+        for _ in range(n):
+            chosen: list[int] = []
+            for group, count in enumerate(counts):
+                units = np.flatnonzero(movable.unit_group == group)
+                size = min(count, len(units))
+                size = int(rng.integers(0, size + 1)) if rng.random() < 0.3 else size
+                for unit in rng.choice(units, size=size, replace=False):
+                    chosen.append(int(rng.choice(np.flatnonzero(movable.option_unit == unit))))
+            yield chosen
+
+    def in_floats(self, options: list[int]) -> np.ndarray:
+        """Return the table of a choice, with the column that an intercept sees, in floats."""
+        table, movable = self.X.copy(), self.movable
+        rows = movable.rows[movable.option_row[options]]
+        for columns, amounts in zip(movable.option_columns.T, movable.option_amounts.T, strict=True):
+            np.add.at(table, (rows, columns[options]), amounts[options])
+        return np.column_stack([table, np.ones((len(table), self.penalty.n_free))])
 
     def inner_points(self, rng: Generator, counts: tuple[int, ...], n: int) -> Iterator[Table]:
         """Yield tables with some numbers part of their way; a level is always taken whole."""
@@ -119,15 +139,18 @@ def filled_case(
     if n_wrong:
         others = rng.permutation(np.setdiff1d(np.arange(n * d), places))[:n_wrong]
         movable = movable.joined_to(MovableRows.of_numbers(*_numbers(rng, others, d, size), group=WRONG_CELLS))
-    penalty = ElasticNet(10.0 ** rng.uniform(-1.5, 0.3), kappa, int(intercept))
+    penalty = ElasticNet(10.0 ** rng.uniform(-1.0, 0.5), kappa, int(intercept))
     X_test = rng.normal(size=(3, X.shape[1]))
     return FilledCase(X, y, weight, loss, penalty, movable, np.column_stack([X_test, np.ones((3, int(intercept)))]))
 
 
 def scaled(case: FilledCase, scale: np.ndarray, size: float = 1.0) -> FilledCase:
-    """Return the case with columns in other units, and with units that move `size` times as far."""
+    """Return the case with numbers in other units, which move `size` times as far; levels stay 0 and 1."""
     movable = case.movable
-    amounts = movable.option_amounts * scale[movable.option_columns] * size
+    is_number = movable.is_number[movable.option_unit][:, None]
+    scale = scale.copy()
+    scale[np.unique(movable.option_columns[~is_number.ravel()])] = 1.0
+    amounts = np.where(is_number, movable.option_amounts * scale[movable.option_columns] * size, movable.option_amounts)
     X_test = case.X_test.copy()
     X_test[:, : len(scale)] *= scale
     return replace(case, X=case.X * scale, movable=replace(movable, option_amounts=amounts), X_test=X_test)
@@ -140,40 +163,104 @@ def _numbers(rng: Generator, places: np.ndarray, d: int, size: float) -> tuple[n
     return places // d, places % d, np.where(ends < 0.2, 0.0, below), np.where(ends > 0.8, 0.0, above) + 1e-3
 
 
-def bounds_at(table: FilledTable, v: np.ndarray, ratio: np.ndarray | None = None) -> FilledBounds:
-    """Return the bounds that hold for one move v of the model, and for hardly any other."""
-    metric = Metric.of(table, np.ones(len(table.X)) if ratio is None else ratio)
-    assert metric is not None
-    radius = float(np.linalg.norm(np.linalg.solve(metric.K.T, v))) * (1.0 + 1e-9) + 1e-12
-    rows, coordinates = np.abs(table.X @ v) * (1.0 + 1e-9) + 1e-13, np.abs(v) * (1.0 + 1e-9)
-    return FilledBounds(ProvedMove(metric, radius), Reach(rows, coordinates))
+def case_of_long_rows(rng: Generator, loss_name: str, n_units: int, *, intercept: bool = False) -> FilledCase:
+    """Draw a table with `n_units` holes in its first row, two in its second and a few wrong cells in both."""
+    n, d = 7, n_units + 3
+    X = rng.normal(size=(n, d)) / np.sqrt(d)
+    y = X @ rng.normal(size=d) + 0.3 * rng.normal(size=n)
+    loss = LOSSES[loss_name]
+    if loss.task == "classification":
+        y = np.where(y > 0.0, 1.0, -1.0)
+        y[:2] = [1.0, -1.0]
+    columns = rng.permutation(d)
+    holes = np.concatenate([columns[:n_units], d + columns[:2]])
+    wrong = np.concatenate([columns[n_units : n_units + 2], d + columns[2:4]])
+    size = 0.6 / np.sqrt(d)
+    movable = MovableRows.of_numbers(*_numbers(rng, holes, d, size))
+    movable = movable.joined_to(MovableRows.of_numbers(*_numbers(rng, wrong, d, size), group=WRONG_CELLS))
+    X_test = np.column_stack([rng.normal(size=(2, d)), np.ones((2, int(intercept)))])
+    return FilledCase(X, y, None, loss, ElasticNet(0.3, 0.0, int(intercept)), movable, X_test)
 
 
-def force(case: FilledCase, filled: FilledTable, table: Table, v: np.ndarray, u: np.ndarray) -> tuple[fmpq, fmpq]:
-    """Enclose ``u.(grad P''(w' + v) - A v)`` of a moved table, A and the l1 subgradient being those of `filled`."""
-    with ctx.workprec(200):
-        weight = np.ones(len(case.y)) if case.weight is None else case.weight
-        total = sum((rational(value) for value in weight), fmpq(0))
-        oracle = oracle_of(case.loss)
-        assert isinstance(oracle, SmoothOracle)
-        slope = oracle.slope_ball
-        moves, along = [rational(value) for value in v], [rational(value) for value in u]
-        model = [rational(a) + b for a, b in zip(filled.w, moves, strict=True)]
-        result = arb(0)
-        rows = zip(case.extended(table), case.extended(rational_rows(case.X)), strict=True)
-        for i, (row, base) in enumerate(rows):
-            share = rational(weight[i]) / total
-            change = share * rational(filled.at.second[i]) * _dot(base, along) * _dot(base, moves)
-            result += arb(share * _dot(row, along)) * slope(float(case.y[i]), arb(_dot(row, model))) - arb(change)
-        for lam, l1, a, b, x in zip(filled.lam, filled.l1_choice, along, model, moves, strict=True):
-            result += arb(a * (rational(lam) * (b - x) + rational(l1)))
-        return ball_ends(result)
+# --- sums over rows, for given multipliers ----------------------------------------------------------------------------
 
 
-def _dot(left: list[fmpq], right: list[fmpq]) -> fmpq:
-    return sum((a * b for a, b in zip(left, right, strict=True)), fmpq(0))
+def some_ranges(
+    rng: Generator, case: FilledCase, counts: tuple[int, ...], solution: Solution, size: float
+) -> SomeRanges:
+    """Return ranges around a model that hold many others, whichever, and these."""
+    w = solution.w
+    table = RowTable.around(case.problem, solution, case.movable, BudgetMoves(counts))
+    assert table is not None
+    W = np.concatenate([w[None], w + size * rng.normal(size=(60, len(w)))])
+    scores = W @ table.directions.T
+    slack = 1e-13 * (np.abs(W) @ np.abs(table.directions.T)).max(axis=0)
+    ranges = Ranges.of(table, scores.min(axis=0) - slack, scores.max(axis=0) + slack, on_path=True)
+    accuracy = (COARSE, FINE, FINEST)[int(rng.integers(3))]
+    return SomeRanges(replace(ranges, accuracy=accuracy), W)
 
 
-def as_floats(table: Table) -> np.ndarray:
-    """Return a table of rationals as the nearest floats."""
-    return np.array([[int(value.p) / int(value.q) for value in row] for row in table])
+@dataclass(frozen=True, eq=False)
+class SomeRanges:
+    """Ranges of all directions of a table, and models that are in them."""
+
+    ranges: Ranges
+    W: np.ndarray
+
+
+def wrong_sums(
+    rng: Generator, case: FilledCase, counts: tuple[int, ...], some: SomeRanges, Y: np.ndarray, choices: list[list[int]]
+) -> tuple[int, list[str]]:
+    """Compare row sums with ``y.w - u.grad P_tau(w)`` at models w in the ranges and tables within the budget.
+
+    The choices are tried, and for each direction those that gain most, unit by unit. P_tau is between the filled-in
+    table, tilted so that its gradient at w' is 0, and the other one.
+    """
+    bound, multipliers = kernel_of(some.ranges).upper_with_multipliers(np.ascontiguousarray(Y, dtype=float))[:2]
+    base = _gradients(case, case.in_floats([]), some.W)
+    tilted = base - base[0]
+    count, wrong = 0, []
+    for k, (y, u) in enumerate(zip(Y, multipliers, strict=True)):
+        at_y = some.W @ y
+
+        def values(options: list[int], u: np.ndarray = u, at_y: np.ndarray = at_y) -> np.ndarray:
+            return np.asarray(at_y - _gradients(case, case.in_floats(options), some.W) @ u)
+
+        tried = [*choices, *(_greedy(case, counts, values, at) for at in (0, int(rng.integers(len(some.W)))))]
+        allowed = 1e-11 * (np.abs(bound[k]) + np.abs(at_y).max() + np.abs(base @ u).max())
+        for options in tried:
+            ends = (values(options), at_y - tilted @ u)
+            tau = rng.random()
+            found = np.concatenate([ends[0], tau * ends[0] + (1.0 - tau) * ends[1]]).max()
+            count += 1
+            if not found <= bound[k] + allowed:
+                wrong.append(f"direction {k}, options {options}: {found} above {bound[k]}; {counts} of {case!r}")
+    return count, wrong
+
+
+def _gradients(case: FilledCase, X: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Return the gradients of a table's objective at many models."""
+    weight = np.ones(len(case.y)) if case.weight is None else case.weight
+    d = X.shape[1]
+    scores = W @ X.T
+    slopes = case.loss.derivative(np.broadcast_to(case.y, scores.shape), scores)
+    pulls = (slopes * (weight / weight.sum())) @ X
+    return np.asarray(pulls + case.penalty.lam_vector(d) * W + case.penalty.kappa_vector(d) * np.sign(W))
+
+
+def _greedy(case: FilledCase, counts: tuple[int, ...], values: Callable[[list[int]], np.ndarray], at: int) -> list[int]:
+    """Take the option that gains most at one model, and again, as long as a budget is left."""
+    movable, left = case.movable, list(counts)
+    chosen: list[int] = []
+    while True:
+        units = {int(movable.option_unit[option]) for option in chosen}
+        open_ = [
+            option
+            for option, unit in enumerate(movable.option_unit)
+            if int(unit) not in units and left[movable.unit_group[unit]] > 0
+        ]
+        gains = [float(values([*chosen, option])[at]) for option in open_]
+        if not open_ or max(gains) <= float(values(chosen)[at]):
+            return chosen
+        chosen.append(open_[int(np.argmax(gains))])
+        left[movable.unit_group[movable.option_unit[chosen[-1]]]] -= 1

@@ -118,8 +118,19 @@ def _draw_units(
                 add(i, 0, c, base, group, 0.0, 0.0)
                 if is_mean:
                     row[columns] = 1.0 / len(columns)
-    numbers = [np.array(values, dtype=np.intp) for values in list(vars(drawn).values())[:5]]
-    return Units(*numbers, np.array(drawn.lower, dtype=float), np.array(drawn.upper, dtype=float), levels)
+    row, column, category, base, group_of = (
+        np.array(values, dtype=np.intp) for values in list(vars(drawn).values())[:5]
+    )
+    return Units(
+        row,
+        column,
+        category,
+        base,
+        group_of,
+        np.array(drawn.lower, dtype=float),
+        np.array(drawn.upper, dtype=float),
+        levels,
+    )
 
 
 def _draw_labels(

@@ -686,7 +686,7 @@ INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double n
     for (index_t v = 0; v < n; v++) {
         double size;
         variant_sizes(t, s, i, start + v, &row, norm, falling + v, rising + v, &size);
-        error[v] = (double)(4 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;
+        error[v] = (double)(6 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;
         if (!(error[v] < INFINITY)) error[v] = INFINITY;
         for (int e = 0; e < MOST_ENDS; e++) over[v][e] = INFINITY;
         largest[v] = VARIANT_TERM(v, FIRST_SHARE);

@@ -148,7 +148,7 @@ class Loss(ABC):
     def curvature_slope_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Bound the derivative of the curvature over scores in [lower, upper] (Lemma 24).
 
-        Like the two methods below, only for losses that have `has_bounded_third_derivative`.
+        Only for losses that have `has_bounded_third_derivative`.
         """
         raise NotImplementedError(f"The curvature of {self.name} is not differentiable.")
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, TrainedModel
-from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
+from ipub.certificates.row_sums.around_filling import bounds_around_filling, why_not_proved, with_box
 from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
@@ -38,7 +38,7 @@ MANY_KEPT, MOST_KEPT = 1 << 23, 1 << 27
 """Numbers that the certificates of all draws may keep of the training rows (64 MiB, 1 GiB). Beyond the first, cells are
 bounded column by column if that is nearly as narrow; beyond the second, they always are."""
 
-NOT_PROVED = "No bounds around a draw could be proved: those of any filling are used for it, which are wider."
+NOT_PROVED = "No bounds around a draw could be proved: {why}. Those of any filling are used for it, which are wider."
 """The note where few cells may be anywhere, and bounds are those of all."""
 
 NEARLY_AS_NARROW = 1.2
@@ -240,7 +240,9 @@ class _Task:
         if any_filling is not None:
             bounds = bounds_around(model, drawn, self.engine.matrix, self.cells)
             if bounds is None:
-                return replace(any_filling, gap=model.solution.gap, note=NOT_PROVED)
+                return replace(
+                    any_filling, gap=model.solution.gap, note=NOT_PROVED.format(why=why_not_proved(model.problem))
+                )
             return replace(any_filling, parts=with_box(bounds), gap=model.solution.gap, note="")
         if self.recipe is None:
             return None

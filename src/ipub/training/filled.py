@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, ScoreBounds, TrainedModel
-from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
+from ipub.certificates.row_sums.around_filling import bounds_around_filling, why_not_proved, with_box
 from ipub.data.interval_matrix import IntervalMatrix
 from ipub.data.movable_units import HOLES, BudgetMoves, MovableRows
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
@@ -29,7 +29,9 @@ from ipub.uncertainty import Budget
 Source = tuple[Any, ArrayLike | None, ArrayLike | None]
 """The training table as it was given to `fit`, and the bounds of its cells."""
 
-NOT_PROVED = "No bounds around the filled-in table could be proved: the bounds are those of {instead}, which are wider."
+NOT_PROVED = (
+    "No bounds around the filled-in table could be proved: {why}. The bounds are those of {instead}, which are wider."
+)
 """The note where the budget is not used."""
 
 
@@ -175,7 +177,9 @@ def _certificates(
         parts: tuple[ScoreBounds, ...] = others[k].parts if bounds is None else with_box(bounds)
         note = ""
         if bounds is None:
-            instead = NOT_PROVED.format(instead="all cells" if wrong_cells else "any filling")
+            instead = NOT_PROVED.format(
+                why=why_not_proved(model.problem), instead="all cells" if wrong_cells else "any filling"
+            )
             note = " ".join(filter(None, [instead, others[k].note]))
         certificates.append(Certificate(parameters.certificate, parts, model.solution.gap, note, promise))
     return tuple(certificates)

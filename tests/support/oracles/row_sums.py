@@ -68,7 +68,8 @@ class ExactSums:
             heights = abs(above) + abs(below) + abs(slope) * exact_dot([abs(cell) for cell in x], largest)
             size += m * heights * sum(map(abs, x), fmpq(0)) * sum(map(abs, u), fmpq(0))
             left = [a - m * slope * c * cell for a, cell in zip(left, x, strict=True)]
-        results, gains = [total] * 3, [[[] for _ in table.budget] for _ in range(3)]
+        results = [total] * 3
+        gains: list[list[list[fmpq]]] = [[[] for _ in table.budget] for _ in range(3)]
         starts, at = table.units.starts(len(self.rows)), 0
         for i, x in enumerate(self.rows):
             m, z = rational(table.incomplete_weight[i]), rational(sums.z[k, i])
@@ -100,7 +101,8 @@ class ExactSums:
         rest += sum((abs(a) * b for a, b in zip(u, around, strict=True)), fmpq(0))
         rest -= exact_dot(u, rationals(table.settled.middle))
         size += abs(rest) + sum((abs(a) * abs(b) for a, b in zip(left, largest, strict=True)), fmpq(0))
-        return ExactBounds(*(each + rest for each in results), size)
+        best, helpful, first = (each + rest for each in results)
+        return ExactBounds(best, helpful, first, size)
 
     def _variants(self, i: int) -> range:
         row = self.ranges.variants.row

@@ -8,7 +8,7 @@ from ipub.certificates.certificate import ScoreBounds
 from ipub.certificates.region import Region
 from ipub.certificates.row_sums.bounds import RowSumBounds, proved_bounds
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.table import MOST_ROWS, RowTable, is_small
 from ipub.certificates.row_sums.upper import kernel_type
 from ipub.data.movable_units import BudgetMoves, MovableRows
 from ipub.problem import Problem
@@ -22,7 +22,7 @@ def bounds_around_filling(
 ) -> RowSumBounds | None:
     """Bound the scores of the models of all tables that differ from a filled-in one as a budget allows.
 
-    None if the table is too long, the derivative of the loss jumps, or no ranges prove themselves.
+    None if the table is too long, the derivative of the loss jumps, or no ranges prove themselves (`why_not_proved`).
 
     Parameters
     ----------
@@ -43,6 +43,21 @@ def bounds_around_filling(
     if table is None:
         return None
     return proved_bounds(Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=True), widths)
+
+
+def why_not_proved(problem: Problem) -> str:
+    """Return why `bounds_around_filling` has none for a filled-in table, and what to do, as part of a sentence."""
+    rows = problem.rows
+    if kernel_type() is None:
+        return "the package was installed without its compiled loops; install it where there is a C compiler"
+    if not problem.loss.is_smooth:
+        return f"the derivative of the loss {problem.loss.name!r} jumps; take one without a jump"
+    if not is_small(rows.n_rows, rows.n_features):
+        return (
+            f"{rows.n_rows:,} rows and {rows.n_features:,} columns are too many, as every row is bounded by a sum over "
+            f"all; take at most {MOST_ROWS:,} rows, and fewer with many columns"
+        )
+    return "too much may differ at this penalty; a smaller budget or a larger alpha may help"
 
 
 def with_box(bounds: RowSumBounds) -> tuple[ScoreBounds, ...]:

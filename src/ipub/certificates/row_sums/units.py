@@ -88,6 +88,7 @@ class Units:
         """Return what may differ from a filled-in table, in groups that have a budget each; without a limit: free."""
         is_number, first = movable.is_number, movable.option_starts
         options = movable.option_columns, movable.option_amounts
+        assert (options[1][~is_number[movable.option_unit]] == [1.0, -1.0]).all(), "levels are 0 and 1"
         lower, upper = np.zeros(movable.n_units), np.zeros(movable.n_units)
         np.minimum.at(lower, movable.option_unit, options[1][:, 0])
         np.maximum.at(upper, movable.option_unit, options[1][:, 0])
