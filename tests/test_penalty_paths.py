@@ -80,7 +80,7 @@ def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_in
     assert (path.bounds[:, some, 0] <= attained[..., 0] + slack[..., 0]).all()
     assert (path.bounds[:, some, 1] >= attained[..., 1] - slack[..., 1]).all()
     # Where the penalty is weaker, row sums, which look at every training row, are narrower by far.
-    assert (path.width[:3] < 1.4 * whole.width[:3]).all()
+    assert (path.width[:3] < 2.0 * whole.width[:3]).all()  # those of the whole are by row sums
 
 
 @pytest.mark.no_cover

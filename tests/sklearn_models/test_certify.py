@@ -207,7 +207,8 @@ def test_bounds_are_about_those_of_our_own_training(name):
     model = clone(MODELS[name])
     y = target(model, labels, score)
     model.fit(mean_filled(holes), y)
-    bounded = certify(model, holes, y, intervals="observed")
+    # Not by row sums, which may just close around one of two models.
+    bounded = certify(model, holes, y, intervals="observed", certificate="slope")
     trained = clone(bounded).fit(holes, y)
     here, there = (np.ptp(score_bounds(one, TEST), axis=1).mean() for one in (bounded, trained))
     assert here <= 1.5 * there
