@@ -152,10 +152,10 @@ def penalty_path(
     >>> path = penalty_path(BoundedClassifier(), X[:200], y[:200], X[200:], y[200:], alphas=[10, 1, 0.3, 0.1])
     >>> path
     alpha  score  guaranteed_score  certain     width
-       10   0.47              0.47        1  0.009607
-        1    0.7              0.63     0.85   0.08139
-      0.3   0.81              0.72     0.88    0.1871
-      0.1   0.79              0.73     0.89    0.3008
+       10   0.47              0.47        1  0.009463
+        1    0.7              0.63     0.86   0.07046
+      0.3   0.81              0.73     0.91    0.1397
+      0.1   0.79              0.75     0.91    0.1986
     Note: with alpha 10 every row is predicted to be of the same class: certain means no more there.
     Always: the bounds hold for every filling of the missing values inside their intervals.
 

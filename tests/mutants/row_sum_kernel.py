@@ -315,7 +315,7 @@ MUTANTS = (
     # --- rounding (F16) -----------------------------------------------------------------------------------------------
     mutant(
         "terms without rounding",
-        "error[v] = (double)(4 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;",
+        "error[v] = (double)(6 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;",
         "error[v] = 0.0 * size;",
         CANCEL,
     ),

@@ -14,8 +14,8 @@ from support.oracles.exact import ExactModel, as_float, exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.rationals import holds, rational
 
-EFFORT = 0.01
-"""For one score to be ruled out."""
+SECONDS = 0.01
+"""Effort for one score to be ruled out, about in seconds."""
 
 
 def exact_models(case: Case, inner: int = 0) -> list[ExactModel]:
@@ -52,7 +52,7 @@ def assert_not_ruled_out(rng: Generator, ranges: Ranges, t: np.ndarray, models: 
     scores = [attained, attained - 1e-6 * width, attained - rng.random() * width, min(at_w, attained) - width - 1.0]
     for score in scores:
         assert rational(score) <= highest
-        assert not no_model_at(ranges, SupposedScore(t, score), EFFORT)
+        assert not no_model_at(ranges, SupposedScore(t, score), SECONDS)
     return len(scores)
 
 
@@ -63,7 +63,7 @@ def n_sides(ranges: Ranges, t: np.ndarray, models: list[ExactModel]) -> int:
     low, high = (float(end[0]) for end in RowSumBounds(ranges).ends(t[None]))
     scores = (0.0, at_w + 0.3 * abs(width), low - 1.0, high + 1.0)
     for score in filter(np.isfinite, scores):
-        if is_on_one_side(ranges, t, score, EFFORT):
+        if is_on_one_side(ranges, t, score, SECONDS):
             found += 1
             for model in models:
                 low, high = model.score(t)

@@ -118,16 +118,25 @@ def _row_sums(problem: Problem, solution: Solution, hint: Neighbour | AnotherDra
 def _with_row_sums(problem: Problem, solution: Solution, by_rows: RowSumBounds, is_fast: bool) -> Certificate:
     """Return the certificate of row sums that closed.
 
-    With the ball around zero, for rows so far away that numbers overflow, and, unless it is to be fast, slopes over the
-    moves that row sums leave, which can be kept without training rows.
+    With the ball around zero, for rows so far away that numbers overflow. Unless it is to be fast, also with the
+    half-ball, for rows unlike those of the table, and with slopes over the moves that row sums leave: both can be kept
+    without training rows.
     """
     ranges, region = by_rows.ranges, around_zero(problem, solution)
+    bracket = None
     if problem.penalty.n_free:
         at = ranges.table.weights_at[-1]
-        region = with_bracket(region, (float(ranges.lower[at]), float(ranges.upper[at])))
+        bracket = float(ranges.lower[at]), float(ranges.upper[at])
+        region = with_bracket(region, bracket)
+    if is_fast:
+        return Certificate("tight", (region, by_rows), solution.gap)
+    at_zero = Certificate("origin", (region,), solution.gap)
+    regions = intersection("tight", [ball(problem, solution, at_zero, narrows=False), at_zero]).parts_of(Region)
+    if bracket is not None:
+        regions = tuple(with_bracket(each, bracket) for each in regions)
     moves = KnownRows.of(ranges.table.directions, solution.w, ranges.lower, ranges.upper)
-    slopes = None if is_fast else slope_bounds_within(problem, solution, moves)
-    parts = (region, by_rows) if slopes is None else (region, slopes, by_rows)
+    slopes = slope_bounds_within(problem, solution, moves)
+    parts: tuple[ScoreBounds, ...] = (*regions, by_rows) if slopes is None else (*regions, slopes, by_rows)
     return Certificate("tight", parts, solution.gap)
 
 

@@ -100,18 +100,14 @@ INLINED double envelope_slope(const row_sum_table *t, index_t i, double first, d
     if (!(scale > 0.0)) return t->slope_at_w[i];
     double tangent = (derivative(t, i, s + 0.5 / scale) - derivative(t, i, s - 0.5 / scale)) * scale;
     if (!(width > 1e-9 * (fabs(s) + 1e-9))) return tangent;
-    double v0 = derivative(t, i, first), v3 = derivative(t, i, last), steepest, knee;
-    double a = first + width / 3.0, b = first + width / 1.5, v1 = derivative(t, i, a), v2 = derivative(t, i, b);
-    if (is_convex) {
-        steepest = (v3 - v0) / width, knee = first;
-        if ((v3 - v1) * 1.5 / width > steepest) steepest = (v3 - v1) * 1.5 / width, knee = a;
-        if ((v3 - v2) * 3.0 / width > steepest) steepest = (v3 - v2) * 3.0 / width, knee = b;
-        return s <= knee ? tangent : steepest;
-    }
-    steepest = (v1 - v0) * 3.0 / width, knee = a;
-    if ((v2 - v0) * 1.5 / width > steepest) steepest = (v2 - v0) * 1.5 / width, knee = b;
-    if ((v3 - v0) / width > steepest) steepest = (v3 - v0) / width, knee = last;
-    return s >= knee ? tangent : steepest;
+    double v0 = derivative(t, i, first), v3 = derivative(t, i, last);
+    double v1 = derivative(t, i, first + width / 3.0), v2 = derivative(t, i, first + width / 1.5), steepest;
+    double bend = derivative(t, i, s + 1.0 / scale) - 2.0 * derivative(t, i, s) + derivative(t, i, s - 1.0 / scale);
+    if (is_convex) steepest = larger((v3 - v0) / width, larger((v3 - v1) * 1.5 / width, (v3 - v2) * 3.0 / width));
+    else steepest = larger((v3 - v0) / width, larger((v2 - v0) * 1.5 / width, (v1 - v0) * 3.0 / width));
+    /* Up to its knee an envelope is the derivative, then a line: so its slope changes by little if s does. */
+    double straight = 1e-9 * (fabs(v0) + fabs(v3));
+    return (is_convex ? bend >= -straight : bend <= straight) ? lesser(tangent, steepest) : steepest;
 }
 
 /* The columns of a unit that is a category, its number of levels, and a weighted sum of v over its row's own level. */
@@ -686,7 +682,7 @@ INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double n
     for (index_t v = 0; v < n; v++) {
         double size;
         variant_sizes(t, s, i, start + v, &row, norm, falling + v, rising + v, &size);
-        error[v] = (double)(4 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;
+        error[v] = (double)(6 * t->d + 64) * EPS * size * (1.0 + 1e-6) + UNDERFLOW + TINY;
         if (!(error[v] < INFINITY)) error[v] = INFINITY;
         for (int e = 0; e < MOST_ENDS; e++) over[v][e] = INFINITY;
         largest[v] = VARIANT_TERM(v, FIRST_SHARE);

@@ -120,7 +120,7 @@ def certify(
     >>> X[:15, 2] = np.nan
     >>> model = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.1)).fit(X, y)
     >>> clf = certify(model, X, y)
-    >>> clf.predict_set([[12.0, 250.0, 0.0], [10.0, 200.0, 0.0]])
+    >>> clf.predict_set([[12.0, 250.0, 0.0], [10.0, 200.3, 0.0]])
     array([[False,  True],
            [ True,  True]])
     """

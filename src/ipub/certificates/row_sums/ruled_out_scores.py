@@ -23,11 +23,15 @@ ACCURACIES = replace(FINE, n_steps=1), FINE
 """How closely ranges are narrowed under a supposition, in turn: advice differs after odd and even numbers of steps,
 and either is better for some directions."""
 
+ACCURACIES_OF_JUMPS = (replace(FINE, n_steps=4),)
+"""The same where derivatives jump."""
+
 MOST_ROUNDS = 24
 """How often ranges are narrowed under one supposition, at most."""
 
-LEAST_GAIN, LEAST_GAIN_OF_ONE = 0.1, 0.01
-"""A round that narrows them by less than this share is the last: where other scores can be tried, and where not."""
+LEAST_GAIN, LEAST_GAIN_OF_JUMPS, LEAST_GAIN_OF_ONE = 0.1, 0.02, 0.01
+"""A round that narrows them by less than this share is the last: where other scores can be tried, the same where
+derivatives jump, and where there is one score alone."""
 
 MOST_COMPLETE = 160
 """Complete rows whose ranges are narrowed: those that matter most for the score; the others keep theirs."""
@@ -38,8 +42,12 @@ MOST_COMPLETE_OF_JUMPS = 400
 FIRST = 0.9
 """The first score that is tried, in what the worst completion does to first order, or the bound, if that is less."""
 
+LEAST_RISE = 0.1
+"""Where first order says less than this share of the bound, or derivatives jump, it says nothing."""
+
 NEXT = 0.5
-"""The next one, as a share of the way from one that could not be ruled out to the bound."""
+"""The next one, and the first where first order says nothing, as a share of the way from one that could not be ruled
+out, or w's, to the bound."""
 
 ENOUGH = 0.02
 """A bound this near, in distances from w's score, to a score that could not be ruled out is left."""
@@ -103,8 +111,14 @@ def _to_be_narrowed(ranges: Ranges) -> Ranges:
     """Return ranges of the models of completions alone; the same object for all rows."""
     found = ranges.__dict__.get("_to_be_narrowed")
     if found is None:
-        found = ranges.__dict__["_to_be_narrowed"] = replace(ranges, on_path=False, accuracy=ACCURACIES[0])
+        accuracy = (ACCURACIES_OF_JUMPS if _jumps(ranges) else ACCURACIES)[0]
+        found = ranges.__dict__["_to_be_narrowed"] = replace(ranges, on_path=False, accuracy=accuracy)
     return found
+
+
+def _jumps(ranges: Ranges) -> bool:
+    """Whether derivatives jump."""
+    return ranges.variant_graph.is_step
 
 
 @overflow_means_unbounded()
@@ -115,9 +129,11 @@ def _lowered(ranges: Ranges, t: Array, bound: float, work: Work) -> float:
         return bound
     directions = _Directions.of(ranges, t)
     reached, enough = at_w, ENOUGH * (bound - at_w)
-    score = at_w + FIRST * min(directions.rise, bound - at_w)
+    says_nothing = _jumps(ranges) or not directions.rise > LEAST_RISE * (bound - at_w)
+    score = at_w + (NEXT * (bound - at_w) if says_nothing else FIRST * min(directions.rise, bound - at_w))
+    least_gain = LEAST_GAIN_OF_JUMPS if _jumps(ranges) else LEAST_GAIN
     while bound - reached > enough and reached < score < bound:
-        found = _narrowed_under(ranges, directions, SupposedScore(t, score), LEAST_GAIN, work)
+        found = _narrowed_under(ranges, directions, SupposedScore(t, score), least_gain, work)
         bound = min(bound, max(found.highest, score))
         if found.is_cut_short:
             break
@@ -162,7 +178,7 @@ class _Directions:
         u = t @ inverse
         bend = table.complete_weight * np.abs(table.complete @ u)
         bend *= (ranges.upper - ranges.lower)[table.complete_at] ** 2
-        most = MOST_COMPLETE_OF_JUMPS if ranges.variant_graph.is_step else MOST_COMPLETE
+        most = MOST_COMPLETE_OF_JUMPS if _jumps(ranges) else MOST_COMPLETE
         most_bent = table.complete_at[np.argsort(-bend)[:most]]
         which = np.unique(np.concatenate([most_bent, table.incomplete_at, table.weights_at]))
         Y = table.directions[which]
@@ -189,11 +205,12 @@ def _narrowed_under(
     ranges: Ranges, directions: _Directions, supposed: SupposedScore, least_gain: float, work: Work
 ) -> _Narrowed:
     """Narrow ranges of the models that have a supposed score or more, until there are none, or little changes."""
-    highest = np.inf
+    highest, accuracies = np.inf, ACCURACIES_OF_JUMPS if _jumps(ranges) else ACCURACIES
     for number in range(MOST_ROUNDS):
         smaller = ranges.without_settled_rows()
         if smaller is not ranges:
-            ranges, directions = smaller, _Directions.of(smaller, supposed.t)
+            ranges = replace(smaller, accuracy=ranges.accuracy)
+            directions = _Directions.of(ranges, supposed.t)
         price = price_of_kernel(ranges) + (1 + len(directions.both)) * price_of_sum(ranges)
         if not work.allows(price):
             return _Narrowed(ranges, directions, highest, is_cut_short=True)
@@ -210,7 +227,7 @@ def _narrowed_under(
             highest = -np.inf
             break
         before, after = ranges.upper[which] - ranges.lower[which], upper[which] - lower[which]
-        accuracy = ACCURACIES[(number + 1) % len(ACCURACIES)]
+        accuracy = accuracies[(number + 1) % len(accuracies)]
         ranges = replace(ranges, lower=lower, upper=upper, accuracy=accuracy)
         if after.sum() > (1.0 - least_gain) * before.sum():
             break

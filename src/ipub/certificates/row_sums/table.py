@@ -28,6 +28,9 @@ MOST_ROWS = 5_000
 MOST_WORK = 1 << 32
 """Rows times directions times columns squared, at most: about what one round of all ranges costs."""
 
+MOST_WORK_OF_BUDGETS = 1 << 34
+"""The same for a budget, where nothing else bounds as closely: 3,500 rows x 27 columns take about ten seconds."""
+
 MOST_LEVELS = 64
 """Categories with more levels are not looked at: each level of a missing one is tried."""
 
@@ -112,7 +115,7 @@ class RowTable:
     def around(cls, problem: Problem, solution: Solution, movable: MovableRows, moves: BudgetMoves) -> RowTable | None:
         """Gather a filled-in table, and what may differ from it; None if it is too long."""
         rows, d = problem.rows, problem.rows.n_features
-        if not is_small(rows.n_rows, d):
+        if not is_small(rows.n_rows, d, MOST_WORK_OF_BUDGETS):
             return None
         table = whole_table(rows)
         gradient = _gradient(problem, solution, table)
