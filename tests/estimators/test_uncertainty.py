@@ -26,6 +26,7 @@ from ipub import (
     imputation_report,
     penalty_path,
 )
+from ipub.flips import _cells
 from ipub.io.modelfile import load, save
 
 RNG = np.random.default_rng(5)
@@ -489,6 +490,27 @@ def test_the_bracket_is_narrow_where_the_penalty_is_strong():
     for count in np.unique(certified[np.isfinite(certified)]).astype(int):
         fewer = BoundedClassifier(alpha=1.0, uncertainty=Budget(cells=count - 1)).fit(X, y)
         assert (fewer.attained_bounds(rows[certified == count])[:, 0] > 0.0).all()
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_which_budgets_were_certified_before_does_not_matter(alpha):
+    X, y = table(holes=0.15)
+    model = BoundedClassifier(alpha=alpha, uncertainty=Budget(cells=1)).fit(X, y)
+    rows = np.random.default_rng(3).normal(size=(60, D))
+    rows = rows[np.argsort(np.abs(model.decision_function(rows)))[:40:6]]
+    certified, found = model.flip_distance(rows).T
+    assert (certified <= found).all()
+    assert len(np.unique(certified)) > 1
+    assert (model.flip_distance(rows[::-1])[::-1, 0] == certified).all()
+    assert [model.flip_distance(row[None])[0, 0] for row in rows] == certified.tolist()
+    # The bounds of budgets, each started from those of another one, are in order.
+    numbers = [0, 1, 2, 3, 5, 8]
+    for order in (numbers, numbers[::-1], [3, 8, 0, 5, 1, 2]):
+        certain = IntervalMatrix.from_bounds(rows, rows)
+        bounds = _cells(model.training_, model.training_.unchanged_models()[0], certain, "holes", 0.0).bounds
+        widths = dict(zip(order, (np.ptp(bounds(k), axis=1) for k in order), strict=True))
+        for less, more in itertools.pairwise(numbers):
+            assert (widths[less] <= 1.02 * widths[more]).all()
 
 
 @pytest.mark.parametrize("seed", range(3))

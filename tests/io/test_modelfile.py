@@ -269,6 +269,13 @@ def test_loaded_row_sums_bound_and_decide_as_the_saved_ones(table, tmp_path, unc
     assert_same_parts(loaded.certificate_, fitted.certificate_)
     rows = np.nan_to_num(X)
     assert (loaded.decision_bounds(rows) == fitted.decision_bounds(rows)).all()
+    if uncertainty != "worst":
+        save(fitted, tmp_path / "box.ipub")
+        box = load(tmp_path / "box.ipub")
+        assert [part.name for part in box.certificate_.parts] == ["box"]
+        wider, bounds = box.decision_bounds(rows), fitted.decision_bounds(rows)
+        assert (wider[:, 0] <= bounds[:, 0]).all()
+        assert (bounds[:, 1] <= wider[:, 1]).all()
     # Each loaded part is used as it is: in ranges on the way from w scores are ruled out.
     assert ((loaded.predict_status(rows) == "certain") == (fitted.predict_status(rows) == "certain")).all()
 
