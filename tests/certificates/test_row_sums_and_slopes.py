@@ -50,8 +50,8 @@ def known_rows(problem: Problem, solution: Solution) -> KnownRows:
 def test_rows_without_weight_do_not_widen_slopes(loss_name):
     """Row sums say nothing of them.
 
-    Where the curvature jumps, the multipliers of a direction may follow another of two lines for a model that differs by
-    rounding, which moves bounds by some percent.
+    Where the curvature jumps, multipliers may follow another of two lines for a model that differs by rounding, which
+    moves bounds by some percent.
     """
     ends = []
     for is_cut in (False, True):
