@@ -74,7 +74,7 @@ class ModelFileError(FileError):
     """A file that is no model, is damaged, or comes from a newer version; or a model that cannot be stored."""
 
 
-class FormerPartError(LookupError):
+class FormerPartError(IpubError, LookupError):
     """A file that holds what earlier versions had, and this one has not."""
 
 
