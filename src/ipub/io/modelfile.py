@@ -35,6 +35,7 @@ from ipub.estimators import (
     restore_fitted,
     stored_parameter,
 )
+from ipub.errors import IpubError
 from ipub.io.atomic import FileError, whole_file
 from ipub.losses import LOSSES
 from ipub.uncertainty import Budget, Draws
