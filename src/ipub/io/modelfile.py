@@ -26,6 +26,7 @@ from ipub.certificates.stored import PARTS
 from ipub.data.categories import TableEncoder
 from ipub.data.conditional_intervals import ConditionalColumn, ConditionalIntervals, IntervalReport
 from ipub.data.scaling import Scaling
+from ipub.errors import IpubError
 from ipub.estimators import (
     BoundedClassifier,
     BoundedRegressor,
@@ -35,7 +36,6 @@ from ipub.estimators import (
     restore_fitted,
     stored_parameter,
 )
-from ipub.errors import IpubError
 from ipub.io.atomic import FileError, whole_file
 from ipub.losses import LOSSES
 from ipub.uncertainty import Budget, Draws
