@@ -94,7 +94,8 @@ def test_bounds_are_those_of_the_formula_and_never_below_it(loss_name, labels, r
             room = rational(1e-11) * exact.size
             assert bound >= exact.best
             assert bound <= exact.first + room
-            assert abs(bound - exact.helpful) <= room
+            if not table.budget:  # else not all gains are tried with other shares
+                assert abs(bound - exact.helpful) <= room
             if abs(exact.helpful - exact.best) > room:  # the same shares were tried
                 assert bound >= exact.helpful
             count += 1

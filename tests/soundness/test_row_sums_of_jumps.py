@@ -406,7 +406,9 @@ def test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them(penalty, i
     for outer, inner in ((wide, tight), (tight, narrow)):
         assert (outer[:, 0] <= inner[:, 0]).all()
         assert (outer[:, 1] >= inner[:, 1]).all()
-        assert np.ptp(inner, axis=1).sum() < np.ptp(outer, axis=1).sum()
+        # Where row sums are for the search alone, they narrow nothing before it.
+        if inner is narrow or not found.is_for_search_alone:
+            assert np.ptp(inner, axis=1).sum() < np.ptp(outer, axis=1).sum()
     rng = np.random.default_rng(8)
     for completed in completed_tables(rng, case, 8, with_centers=False):
         model = retrain(case, completed[:, :3])
