@@ -67,7 +67,7 @@ def tight(
         Whether uncertain cells are to be taken column by column. Then slopes are enough, however wide they are: it
         saves time as well.
     """
-    by_rows, rows_note = _row_sums(problem, solution, hint) if not in_columns else NO_ROW_SUMS
+    by_rows, rows_note, at_w = _row_sums(problem, solution, hint) if not in_columns else NO_ROW_SUMS
     if by_rows is not None:
         return _with_row_sums(problem, solution, by_rows, is_fast=hint is not None)
     too_wide = _too_wide(problem)
@@ -100,7 +100,7 @@ def tight(
     certificate = Certificate("tight", parts, solution.gap, " ".join(filter(None, [attempt.note, rows_note])))
     can_narrow = problem.rows.allows_matrices and (attempt.bounds is not None or not problem.loss.is_smooth)
     if by_rows is None and hint is None and not in_columns and can_narrow:
-        by_rows = row_sum_bounds_within(problem, solution, certificate)
+        by_rows = row_sum_bounds_within(problem, solution, certificate, at_w)
     return certificate if by_rows is None else replace(certificate, parts=(*parts, by_rows))
 
 

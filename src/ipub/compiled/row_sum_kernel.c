@@ -318,12 +318,13 @@ INLINED void choose_lines(const row_sum_table *t, workspace *s) {
     }
 }
 
-/* Add weight row row^T to K; both have a stride, which is a multiple of 8, and zeros behind the last column. */
+/* Add weight row row^T to the lower half of K; both have a stride, which is a multiple of 8, and zeros behind the last
+   column. */
 INLINED void add_square(index_t d, index_t stride, double weight, const double *RESTRICT row, double *RESTRICT K) {
     for (index_t a = 0; a < d; a++) {
         double part = weight * row[a], *RESTRICT to = K + a * stride;
         if (part != 0.0)
-            for (index_t block = 0; block < stride; block += 8)
+            for (index_t block = 0; block <= a; block += 8)
                 for (int b = 0; b < 8; b++) to[block + b] += part * row[block + b];
     }
 }
@@ -699,9 +700,10 @@ INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double n
             if (is_refined[v] || !(error[v] < INFINITY)) continue;
             int is_largest = 1;
             for (index_t o = 0; o < n && is_largest; o++)
-                is_largest = memcmp(t->variant_used + (start + o) * t->n_groups, t->variant_used + (start + v) * t->n_groups,
-                                    (size_t)t->n_groups * sizeof(index_t)) != 0 ||
-                             largest[o] <= largest[v];
+                is_largest = largest[o] <= largest[v] ||
+                             memcmp(t->variant_used + (start + o) * t->n_groups,
+                                    t->variant_used + (start + v) * t->n_groups,
+                                    (size_t)t->n_groups * sizeof(index_t)) != 0;
             if (is_largest) at = v;
         }
         if (at < 0) return;
@@ -783,8 +785,15 @@ INLINED double largest_gains(const row_sum_table *t, workspace *s) {
     double sum = 0.0;
     for (index_t g = 0; g < t->n_groups; g++) {
         index_t n = s->gains_at[t->n_uncertain * t->n_groups + g], k = t->budget[g] < n ? t->budget[g] : n;
-        memcpy(s->ordered, s->gains[g], (size_t)n * sizeof(double));
-        largest_first(s->ordered, n, k);
+        /* Most gains are less than half of what was the k-th largest when they were bounded less well. */
+        double few = 0.5 * s->least_gain[g];
+        index_t n_few = 0;
+        for (index_t j = 0; j < n; j++) {
+            s->ordered[n_few] = s->gains[g][j];
+            n_few += !(s->ordered[n_few] < few);
+        }
+        if (n_few < k) memcpy(s->ordered, s->gains[g], (size_t)n * sizeof(double)), n_few = n;
+        largest_first(s->ordered, n_few, k);
         s->least_gain[g] = INFINITY;
         for (index_t j = 0; j < k; j++) sum += s->ordered[j], s->least_gain[g] = lesser(s->least_gain[g], s->ordered[j]);
     }

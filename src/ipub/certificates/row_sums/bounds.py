@@ -79,6 +79,8 @@ class RowSumAttempt(NamedTuple):
 
     bounds: RowSumBounds | None
     note: str
+    at_w: Ranges | None = None
+    """Ranges that hold w alone; None if the table is not looked at."""
 
 
 @overflow_means_unbounded()
@@ -91,7 +93,7 @@ def attempt_row_sums(problem: Problem, solution: Solution, widths: Array | None 
     if at_w is None:
         return RowSumAttempt(None, "")
     bounds = proved_bounds(at_w, widths)
-    return RowSumAttempt(bounds, NOT_CLOSED if bounds is None else "")
+    return RowSumAttempt(bounds, NOT_CLOSED if bounds is None else "", at_w)
 
 
 def row_sum_bounds(problem: Problem, solution: Solution, widths: Array | None = None) -> RowSumBounds | None:
@@ -109,8 +111,7 @@ def proved_bounds(at_w: Ranges, widths: Array | None = None) -> RowSumBounds | N
         return None
     path = proved.ranges
     if path.table.has_centers:
-        # Models of completions alone need no center of a missing category.
-        ranges = narrowed(Ranges.of(path.table, path.lower, path.upper, on_path=False))
+        ranges = narrowed(path.of_completions(path.lower, path.upper))
     else:
         path = ranges = narrowed(path)
     if widths is None:
@@ -120,26 +121,38 @@ def proved_bounds(at_w: Ranges, widths: Array | None = None) -> RowSumBounds | N
 
 
 @overflow_means_unbounded()
-def row_sum_bounds_within(problem: Problem, solution: Solution, known: Certificate) -> RowSumBounds | None:
+def row_sum_bounds_within(
+    problem: Problem, solution: Solution, known: Certificate, at_w: Ranges | None = None
+) -> RowSumBounds | None:
     """Return bounds by row sums over the ranges that a certificate gives; None if they would not be narrower.
 
     Where the derivative of the loss jumps, these are the only row sums: no ranges prove themselves. If they are few,
-    they are kept in any case, as scores can be ruled out in them.
+    they are kept in any case, as scores can be ruled out in them. Ranges that hold w alone (`RowSumAttempt.at_w`) save
+    gathering the table again.
     """
-    is_usable = kernel_type() is not None and bool(np.isfinite(solution.w).all())
-    table = RowTable.within(problem, solution, known) if is_usable else None
-    if table is None or not (problem.rows.count_uncertain() or problem.rows.uncertain_labels):
+    ranges = _known_ranges(problem, solution, known, at_w)
+    if ranges is None:
         return None
-    ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
     try:
         is_narrower = can_be_narrowed(ranges)
-        if not is_narrower and (problem.loss.is_smooth or len(table.directions) > FEW_DIRECTIONS):
+        if not is_narrower and (problem.loss.is_smooth or len(ranges.lower) > FEW_DIRECTIONS):
             return None
         if problem.loss.is_smooth:
             return RowSumBounds(narrowed(ranges))
         return RowSumBounds(narrowed(ranges, MOST_NARROWED_OF_JUMPS, settle=True), is_for_search_alone=not is_narrower)
     except np.linalg.LinAlgError:
         return None
+
+
+def _known_ranges(problem: Problem, solution: Solution, known: Certificate, at_w: Ranges | None) -> Ranges | None:
+    """Return the ranges that a certificate gives; None if the table is too long, or certain, or w is not finite."""
+    if at_w is not None:
+        return at_w.of_completions(*known.score_bounds(at_w.table.directions).T)
+    is_usable = kernel_type() is not None and bool(np.isfinite(solution.w).all())
+    table = RowTable.within(problem, solution, known) if is_usable else None
+    if table is None or not (problem.rows.count_uncertain() or problem.rows.uncertain_labels):
+        return None
+    return Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
 
 
 def ranges_at_w(problem: Problem, solution: Solution, most_work: int | None = None) -> Ranges | None:

@@ -42,14 +42,17 @@ MOST_ROUNDS = 16
 PATIENCE = 2
 """Ranges are given up if neither the worst nor the median of their row sums has come closer in so many rounds."""
 
-MOST_NARROWED = 2
+MOST_NARROWED = 4
 """How often ranges are narrowed by their own row sums, at most."""
 
 MOST_NARROWED_OF_JUMPS = 16
 """The same where derivatives jump: nothing else narrows their ranges, and each round settles more rows."""
 
-WORTHWHILE = 0.97
+WORTHWHILE = 0.98
 """Each time must narrow them to less than this."""
+
+MANY, OF_MANY = 512, 0.97
+"""More row sums than the first number must narrow a sample of ranges to less than the second: they take longer."""
 
 
 class ProvedRanges(NamedTuple):
@@ -148,13 +151,13 @@ def _sampled_ratio(at_w: Ranges, both: Array, change: Array) -> float:
     return float(np.median(found / change[sampled]))
 
 
-def can_be_narrowed(ranges: Ranges, which: Indices | None = None) -> bool:
-    """Whether row sums of a sample of directions, or of some of them, are narrower than their ranges."""
+def can_be_narrowed(ranges: Ranges, which: Indices | None = None, worthwhile: float = WORTHWHILE) -> bool:
+    """Whether row sums of a sample of directions, or of some of them, are worthwhile: so much narrower than ranges."""
     which = np.arange(len(ranges.lower)) if which is None else which
     sampled = which[np.random.default_rng(0).permutation(len(which))[: N_SAMPLED // 2]]
     Y, width = ranges.table.directions[sampled], ranges.upper[sampled] - ranges.lower[sampled]
     found = largest_scores(ranges, np.concatenate([Y, -Y])).reshape(2, -1).sum(axis=0)
-    return bool(np.median(found / width) < WORTHWHILE)
+    return bool(np.median(found / width) < worthwhile)
 
 
 def narrowed(ranges: Ranges, most: int = MOST_NARROWED, *, settle: bool = False) -> Ranges:
@@ -166,12 +169,14 @@ def narrowed(ranges: Ranges, most: int = MOST_NARROWED, *, settle: bool = False)
     for number in range(most):
         if settle:
             ranges, few = ranges.without_settled_rows(), None
-        elif few is not None and number and not can_be_narrowed(ranges, few.index):
-            break
         if few is None:
             Y = ranges.table.directions
             change = first_order_changes(ranges, np.concatenate([Y, -Y]))
             few = Representatives.choose(ranges.table, change, FINE_INFLATION)
+        is_many = 2 * len(few.index) > MANY
+        is_sampled = not settle and (number > 0 or is_many)
+        if is_sampled and not can_be_narrowed(ranges, few.index, OF_MANY if is_many else WORTHWHILE):
+            break
         Y, n = ranges.table.directions[few.index], len(few.index)
         bounds = largest_scores(ranges, np.concatenate([Y, -Y]))
         lower, upper = ranges.lower[few.index], ranges.upper[few.index]

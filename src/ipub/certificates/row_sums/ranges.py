@@ -314,6 +314,12 @@ class Ranges:
         smaller, used = table.without(complete, incomplete, (low, least))
         return Ranges.of(smaller, self.lower[used], self.upper[used], on_path=False)
 
+    def of_completions(self, lower: Array, upper: Array) -> Ranges:
+        """Return ranges of the models of completions alone, which need no center of a missing category."""
+        if self.table.has_centers:
+            return Ranges.of(self.table, lower, upper, on_path=False)
+        return replace(self, lower=lower, upper=upper, on_path=False)
+
     def within(self, lower: Array, upper: Array) -> Ranges:
         """Return the ranges cut down to what is between other bounds too."""
         return replace(self, lower=np.fmax(self.lower, lower), upper=np.fmin(self.upper, upper))
