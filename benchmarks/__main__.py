@@ -31,6 +31,7 @@ ALL = (
     "processor",
     "first_fit",
     "many_rows",
+    "long_tables",
     "sphere_cost",
     "tightness",
     "pointwise",

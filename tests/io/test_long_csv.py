@@ -92,7 +92,7 @@ def test_compressed_files_and_row_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["a,b", *["1,2"] * 90, "1,2,3"], "t.csv, line 92, is a row of 3 cells where the header has 2"),
+        (["a,b", *["1,2"] * 90, "1,2,3"], r"t.csv(, line 92, is| has) a row of 3 cells where the header has 2"),
         (["a,a", *["1,2"] * 90], "more than one column named 'a'"),
         (["a,b"], "no rows"),
         ([""], "is empty"),

@@ -53,7 +53,27 @@ def mutant(name: str, file: str, old: str, new: str, *tests: tuple[str, ...], eq
     return Mutant(name, f"{ROOM}/{file}.py", old, new, tuple(test for each in tests for test in each), equivalent)
 
 
+ASKED = (
+    "soundness/test_row_sums_of_asked_rows.py::test_bounds_hold_at_every_vertex_and_inside_exactly",
+    "soundness/test_row_sums_of_asked_rows.py::test_no_filling_breaks_bounds_of_a_long_table",
+)
+
 MUTANTS = (
+    # --- asked rows alone ---------------------------------------------------------------------------------------------
+    mutant(
+        "ranges of other rows",
+        "table",
+        "at = np.arange(len(directions))",
+        "at = np.arange(len(directions))[::-1]",
+        ASKED,
+    ),
+    mutant(
+        "weights of a long table by the whole",
+        "table",
+        "plain_weight = weight[plain]",
+        "plain_weight = weight[plain] / rows.total_weight",
+        ASKED,
+    ),
     # --- chords and lines (Lemmas 24 and 25) --------------------------------------------------------------------------
     mutant("half the turn of a derivative", "graphs", "* length) * 0.25)", "* length) * 0.125)", CHORDS, LINES),
     mutant("half the bend of a derivative", "graphs", "* length) * 0.125)", "* length) * 0.0625)", CHORDS, LINES),

@@ -80,6 +80,11 @@ class ScoreBounds(ABC):
         """How many uncertain cells, and levels of missing categories, are looked at for each row that is bounded."""
         return 0
 
+    @property
+    def is_for_asked_rows(self) -> bool:
+        """Whether bounds take so long that only rows a user asks for are worth it: a fit does without them."""
+        return False
+
     def faster(self) -> ScoreBounds:
         """Return bounds for many rows: a little wider than these, if they are faster."""
         return self
@@ -171,6 +176,10 @@ class Certificate:
     def parts_of(self, kind: type[P]) -> tuple[P, ...]:
         """Return all parts of a kind."""
         return tuple(part for part in self.parts if isinstance(part, kind))
+
+    def in_fit(self) -> Certificate:
+        """Return the certificate for what a fit itself asks."""
+        return replace(self, parts=tuple(part for part in self.parts if not part.is_for_asked_rows))
 
     def faster(self) -> Certificate:
         """Return the certificate for many rows: up to about a tenth wider, and up to twice as fast."""

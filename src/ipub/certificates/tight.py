@@ -18,6 +18,7 @@ from ipub.certificates.row_sums.bounds import (
     RowSumAttempt,
     RowSumBounds,
     attempt_row_sums,
+    row_sum_bounds_of_asked_rows,
     row_sum_bounds_within,
 )
 from ipub.certificates.slope.attempt import SlopeAttempt, attempt_slope_bounds, slope_bounds_within
@@ -32,6 +33,10 @@ from ipub.solvers import Solution
 
 NEARLY_EXACT = 1.5
 """Slope bounds up to this many times as wide as the first-order change are used alone, which saves the other passes."""
+
+CAN_BE_NARROWED = 1.1
+"""Slope bounds this many times as wide are narrowed by row sums for the rows that are asked for, where a table is too
+long for row sums of all its rows."""
 
 BOUNDS_INTERCEPT = 5.0
 """Slope bounds up to this many times as wide bound the intercept more narrowly than the half-ball does, which saves its
@@ -84,7 +89,10 @@ def tight(
     if attempt.bounds is not None and (attempt.bounds.excess <= NEARLY_EXACT or is_alone):
         region = _around_zero(problem, solution, attempt.bounds, is_fast=isinstance(hint, AnotherDraw))
         if region is not None:
-            return Certificate("tight", (region, attempt.bounds), solution.gap, attempt.note)
+            parts: tuple[ScoreBounds, ...] = (region, attempt.bounds)
+            if hint is None and not in_columns:
+                parts += _of_asked_rows(problem, solution, attempt.bounds)
+            return Certificate("tight", parts, solution.gap, attempt.note)
     at_zero, is_bracketed = _origin(problem, solution, attempt.bounds)
     around_center = [sphere(problem, solution, at_zero)] if _has_sphere(problem) else []
     half_ball = ball(problem, solution, intersection("start", [*around_center, at_zero]), narrows=not is_bracketed)
@@ -94,14 +102,24 @@ def tight(
     if problem.penalty.n_free:
         # The last bracket is the narrowest, and valid for the weights of every region.
         regions = tuple(with_bracket(region, bracket_of(half_ball)) for region in regions)
-    parts: tuple[ScoreBounds, ...] = (*regions, *attempt.parts)
+    parts = (*regions, *attempt.parts)
     if rows_note and attempt.bounds is not None:
         rows_note = f"{rows_note} Slopes serve instead, which are wider."
     certificate = Certificate("tight", parts, solution.gap, " ".join(filter(None, [attempt.note, rows_note])))
     can_narrow = problem.rows.allows_matrices and (attempt.bounds is not None or not problem.loss.is_smooth)
-    if by_rows is None and hint is None and not in_columns and can_narrow:
-        by_rows = row_sum_bounds_within(problem, solution, certificate, at_w)
-    return certificate if by_rows is None else replace(certificate, parts=(*parts, by_rows))
+    if hint is not None or in_columns or not can_narrow:
+        return certificate
+    by_rows = row_sum_bounds_within(problem, solution, certificate, at_w)
+    more = _of_asked_rows(problem, solution, attempt.bounds) if by_rows is None else (by_rows,)
+    return replace(certificate, parts=(*parts, *more))
+
+
+def _of_asked_rows(problem: Problem, solution: Solution, slopes: SlopeBounds | None) -> tuple[ScoreBounds, ...]:
+    """Return row sums over the ranges that slopes give, for the rows that are asked for, if there is much to gain."""
+    if slopes is None or not slopes.excess > CAN_BE_NARROWED or not problem.rows.allows_matrices:
+        return ()
+    found = row_sum_bounds_of_asked_rows(problem, solution, slopes.in_columns())
+    return () if found is None else (found,)
 
 
 def _row_sums(problem: Problem, solution: Solution, hint: Neighbour | AnotherDraw | None) -> RowSumAttempt:

@@ -24,7 +24,7 @@ static const double SHARES[N_SHARES] = {0.0, 0.33, 0.67, 1.0, 1.25, 1.5};
 enum { FIRST_SHARE = 3 };
 static const double LARGEST_SHARE = 1.5;
 
-enum { CHUNK = 512, MANY_COLUMNS = 16, GAIN_PASSES = 2 };
+enum { GAIN_PASSES = 2, MANY_COLUMNS = 16, CORRECTIONS = 2 };
 static const double SPREAD = 0.7; /* how far apart effects of levels are, in doubts, for one to be preferred */
 
 typedef struct {
@@ -64,17 +64,29 @@ INLINED double dot_abs(index_t n, const double *RESTRICT a, const double *RESTRI
     return (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + rest;
 }
 
-/* out = columns^T v: products of rows that are stored column by column */
-INLINED void products(index_t d, index_t n, const double *RESTRICT columns, const double *RESTRICT v,
-                            double *RESTRICT out) {
-    for (index_t start = 0; start < n; start += CHUNK) {
-        index_t end = start + CHUNK < n ? start + CHUNK : n;
-        for (index_t i = start; i < end; i++) out[i] = v[0] * columns[i];
-        for (index_t a = 1; a < d; a++) {
-            const double c = v[a], *RESTRICT column = columns + a * n;
-            for (index_t i = start; i < end; i++) out[i] += c * column[i];
-        }
+/* Complete rows that are looked at together; their columns [d, n] are one after the other in memory. */
+typedef struct {
+    index_t start, end, n;
+    const double *columns;
+} chunk;
+
+INLINED chunk chunk_from(const row_sum_table *t, index_t start) {
+    index_t end = start + t->n_together < t->n_complete ? start + t->n_together : t->n_complete;
+    return (chunk){start, end, end - start, t->complete + start * t->d};
+}
+
+/* out[i] = x_i.v for the rows of a chunk */
+INLINED void products(index_t d, chunk c, const double *RESTRICT v, double *RESTRICT out) {
+    out += c.start;
+    index_t a = 1, n = c.n;
+    for (index_t i = 0; i < n; i++) out[i] = v[0] * c.columns[i];
+    for (; a + 4 <= d; a += 4) {
+        const double *RESTRICT four = c.columns + a * n, *RESTRICT by = v + a;
+        for (index_t i = 0; i < n; i++)
+            out[i] += (by[0] * four[i] + by[1] * four[n + i]) + (by[2] * four[2 * n + i] + by[3] * four[3 * n + i]);
     }
+    for (; a < d; a++)
+        for (index_t i = 0; i < n; i++) out[i] += v[a] * c.columns[a * n + i];
 }
 
 INLINED void times(index_t d, const double *RESTRICT matrix, const double *RESTRICT v, double *RESTRICT out) {
@@ -304,20 +316,6 @@ INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
     }
 }
 
-/* Choose the lines of complete rows, which touch their derivatives where W's scores are. */
-INLINED void choose_lines(const row_sum_table *t, workspace *s) {
-    index_t n = t->n_complete, n_slopes = t->n_slopes;
-    products(t->d, n, t->complete, s->U, s->along);
-    products(t->d, n, t->complete, s->W, s->scratch);
-    for (index_t i = 0; i < n; i++) {
-        double at = (s->scratch[i] - t->complete_lower[i]) * t->complete_per_width[i] + 0.5;
-        index_t place = at > 0.0 ? (at < (double)n_slopes ? (index_t)at : n_slopes - 1) : 0;
-        place = s->along[i] > 0.0 ? place : place + n_slopes;
-        s->place[i] = place;
-        s->slope[i] = t->lines[(i * 2 * n_slopes + place) * 3];
-    }
-}
-
 /* Add weight row row^T to the lower half of K; both have a stride, which is a multiple of 8, and zeros behind the last
    column. */
 INLINED void add_square(index_t d, index_t stride, double weight, const double *RESTRICT row, double *RESTRICT K) {
@@ -354,23 +352,89 @@ INLINED void add_law(const row_sum_table *t, workspace *s, index_t i, double wei
     add_square(d, t->stride, weight, row, s->K);
 }
 
-/* The curvature K of the lines and laws that were chosen, and its Cholesky factor in place; 0 if it has none. */
-INLINED int factored_curvature(const row_sum_table *t, workspace *s) {
-    index_t d = t->d, n = t->n_complete, stride = t->stride;
-    if (d < MANY_COLUMNS) {
-        for (index_t a = 0; a < d; a++) {
-            const double *RESTRICT column = t->complete + a * n;
-            for (index_t i = 0; i < n; i++) s->scratch[i] = t->complete_weight[i] * s->slope[i] * column[i];
-            for (index_t b = 0; b <= a; b++) s->K[a * stride + b] = dot(n, s->scratch, t->complete + b * n);
-        }
-    } else { /* row by row: most columns of categories are 0 */
-        for (index_t a = 0; a < d * stride; a++) s->K[a] = 0.0;
-        for (index_t i = 0; i < n; i++) {
-            add_square(d, stride, t->complete_weight[i] * s->slope[i], t->complete_rows + i * stride, s->K);
-        }
+/* Add the products of a with four columns, one after the other, to `out`. */
+INLINED void add_four_products(index_t n, const double *RESTRICT a, const double *RESTRICT b, double *RESTRICT out) {
+    double s[4][8] = {{0}};
+    index_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int j = 0; j < 4; j++)
+            for (int k = 0; k < 8; k++) s[j][k] += a[i + k] * b[j * n + i + k];
+    for (; i < n; i++)
+        for (int j = 0; j < 4; j++) s[j][0] += a[i] * b[j * n + i];
+    for (int j = 0; j < 4; j++)
+        for (int k = 0; k < 8; k++) out[j] += s[j][k];
+}
+
+/* Add the squares of the complete rows of a chunk, with the slopes of their lines, to the lower half of K. */
+INLINED void add_squares(const row_sum_table *t, workspace *s, chunk c) {
+    index_t d = t->d, stride = t->stride;
+    const double *weight = t->complete_weight + c.start, *slope = s->slope + c.start;
+    double *RESTRICT weighted = s->scratch + c.start;
+    if (t->is_sparse) {
+        for (index_t i = 0; i < c.n; i++)
+            add_square(d, stride, weight[i] * slope[i], t->complete_rows + (c.start + i) * stride, s->K);
+        return;
     }
-    for (index_t a = 0; a < d; a++) s->K[a * stride + a] += t->lam[a];
+    for (index_t a = 0; a < d; a++) {
+        const double *RESTRICT column = c.columns + a * c.n;
+        double *row = s->K + a * stride;
+        for (index_t i = 0; i < c.n; i++) weighted[i] = weight[i] * slope[i] * column[i];
+        index_t b = 0;
+        for (; b + 3 <= a; b += 4) add_four_products(c.n, weighted, c.columns + b * c.n, row + b);
+        for (; b <= a; b++) row[b] += dot(c.n, weighted, c.columns + b * c.n);
+    }
+}
+
+/* Whether u is found by corrections: where there are many columns, K takes longer than all else. */
+INLINED int is_corrected(const row_sum_table *t) { return t->n_steps == 0 && t->d >= MANY_COLUMNS; }
+
+/* Choose the lines of complete rows, which touch their derivatives where W's scores are, and add up their curvature. */
+INLINED void choose_lines(const row_sum_table *t, workspace *s) {
+    index_t n_slopes = t->n_slopes;
+    for (index_t a = 0; a < t->d * t->stride; a++) s->K[a] = 0.0;
+    for (index_t start = 0; start < t->n_complete; start += t->n_together) {
+        chunk c = chunk_from(t, start);
+        products(t->d, c, s->U, s->along);
+        products(t->d, c, s->W, s->scratch);
+        for (index_t i = c.start; i < c.end; i++) {
+            double at = (s->scratch[i] - t->complete_lower[i]) * t->complete_per_width[i] + 0.5;
+            index_t place = at > 0.0 ? (at < (double)n_slopes ? (index_t)at : n_slopes - 1) : 0;
+            place = s->along[i] > 0.0 ? place : place + n_slopes;
+            s->place[i] = place;
+            s->slope[i] = t->lines[(i * 2 * n_slopes + place) * 3];
+        }
+        if (!is_corrected(t)) add_squares(t, s, c);
+    }
+}
+
+/* Add the penalty's curvature and that of the laws to K. */
+INLINED void add_laws(const row_sum_table *t, workspace *s) {
+    for (index_t a = 0; a < t->d; a++) s->K[a * t->stride + a] += t->lam[a];
     for (index_t i = 0; i < t->n_uncertain; i++) add_law(t, s, i, t->row_weight[i] * s->row_slope[i], s->padded);
+}
+
+/* Bring u nearer to K^-1 y by the inverse that all directions share, where K has no part of complete rows yet. */
+INLINED void correct(const row_sum_table *t, workspace *s, const double *y) {
+    index_t d = t->d, stride = t->stride;
+    for (index_t a = 0; a < d; a++) {
+        const double *row = s->K + a * stride;
+        s->left[a] = y[a] - dot(a + 1, row, s->u);
+        for (index_t b = 0; b < a; b++) s->left[b] -= row[b] * s->u[a];
+    }
+    for (index_t start = 0; start < t->n_complete; start += t->n_together) {
+        chunk c = chunk_from(t, start);
+        products(d, c, s->u, s->scratch);
+        for (index_t i = c.start; i < c.end; i++) s->scratch[i] *= t->complete_weight[i] * s->slope[i];
+        for (index_t a = 0; a < d; a++) s->left[a] -= dot(c.n, s->scratch + start, c.columns + a * c.n);
+    }
+    times(d, t->inverse, s->left, s->force);
+    for (index_t a = 0; a < d; a++) s->u[a] += s->force[a];
+}
+
+/* The Cholesky factor of K in place; 0 if it has none. */
+INLINED int factored_curvature(const row_sum_table *t, workspace *s) {
+    index_t d = t->d, stride = t->stride;
+    add_laws(t, s);
     for (index_t a = 0; a < d; a++) {
         double *RESTRICT row = s->K + a * stride;
         for (index_t b = 0; b < a; b++) row[b] = (row[b] - dot(b, row, s->K + b * stride)) / s->K[b * stride + b];
@@ -394,15 +458,19 @@ INLINED void solve(const row_sum_table *t, const workspace *s, const double *y, 
 /* What is left at W of the gradient of the worst case: lines of complete rows, laws of the others. Into `left`. */
 INLINED void worst_gradient(const row_sum_table *t, workspace *s) {
     index_t d = t->d, n = t->n_complete;
-    products(d, n, t->complete, s->W, s->scratch);
-    for (index_t i = 0; i < n; i++) {
-        const double *line = t->lines + (i * 2 * t->n_slopes + s->place[i]) * 3;
-        double score = s->scratch[i], height = s->along[i] > 0.0 ? -line[1] : line[2];
-        s->scratch[i] = t->complete_weight[i] * (line[0] * score + height);
-    }
     for (index_t a = 0; a < d; a++)
-        s->left[a] = t->lam[a] * s->W[a] + dot(n, s->scratch, t->complete + a * n) + t->settled_middle[a] -
-                     (s->U[a] > 0.0 ? 1.0 : -1.0) * t->settled_radius[a];
+        s->left[a] =
+            t->lam[a] * s->W[a] + t->settled_middle[a] - (s->U[a] > 0.0 ? 1.0 : -1.0) * t->settled_radius[a];
+    for (index_t start = 0; start < n; start += t->n_together) {
+        chunk c = chunk_from(t, start);
+        products(d, c, s->W, s->scratch);
+        for (index_t i = c.start; i < c.end; i++) {
+            const double *line = t->lines + (i * 2 * t->n_slopes + s->place[i]) * 3;
+            double score = s->scratch[i], height = s->along[i] > 0.0 ? -line[1] : line[2];
+            s->scratch[i] = t->complete_weight[i] * (line[0] * score + height);
+        }
+        for (index_t a = 0; a < d; a++) s->left[a] += dot(c.n, s->scratch + start, c.columns + a * c.n);
+    }
     for (index_t i = 0; i < t->n_uncertain; i++) {
         double pull = t->row_weight[i] * s->row_pull[i], weight = t->row_weight[i] * s->row_slope[i];
         for (index_t a = 0; a < d; a++) s->left[a] += pull * t->rows[i * d + a];
@@ -433,6 +501,12 @@ INLINED void choose(const row_sum_table *t, workspace *s, const double *y) {
     for (index_t step = 0;; step++) {
         choose_laws(t, s, step == 0);
         choose_lines(t, s);
+        if (is_corrected(t)) {
+            add_laws(t, s);
+            memcpy(s->u, s->U, (size_t)d * sizeof(double));
+            for (int k = 0; k < CORRECTIONS; k++) correct(t, s, y);
+            return;
+        }
         if (!factored_curvature(t, s)) {
             memcpy(s->u, s->U, (size_t)d * sizeof(double));
             return;
@@ -815,18 +889,22 @@ static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
     index_t d = t->d, n = t->n_complete;
     choose(t, s, y);
     double norm = sqrt(dot(d, s->u, s->u)) * (1.0 + (double)(d + 4) * EPS) + UNDERFLOW;
-    products(d, n, t->complete, s->u, s->along);
-    for (index_t i = 0; i < n; i++) {
-        const double *line = t->lines + (i * 2 * t->n_slopes + s->place[i]) * 3;
-        double c = s->along[i];
-        s->scratch[i] = c > 0.0 ? c * line[1] : -c * line[2];
-        s->slope[i] = line[0] * c * t->complete_weight[i];
-    }
-    double complete = dot(n, s->scratch, t->complete_weight);
     for (index_t a = 0; a < d; a++) {
-        s->left[a] = y[a] - t->lam[a] * s->u[a] - dot(n, s->slope, t->complete + a * n);
+        s->left[a] = y[a] - t->lam[a] * s->u[a];
         s->size[a] = fabs(y[a]) + t->lam[a] * fabs(s->u[a]) + norm * t->curvature_size[a];
     }
+    for (index_t start = 0; start < n; start += t->n_together) {
+        chunk c = chunk_from(t, start);
+        products(d, c, s->u, s->along);
+        for (index_t i = c.start; i < c.end; i++) {
+            const double *line = t->lines + (i * 2 * t->n_slopes + s->place[i]) * 3;
+            double along = s->along[i];
+            s->scratch[i] = along > 0.0 ? along * line[1] : -along * line[2];
+            s->slope[i] = line[0] * along * t->complete_weight[i];
+        }
+        for (index_t a = 0; a < d; a++) s->left[a] -= dot(c.n, s->slope + start, c.columns + a * c.n);
+    }
+    double complete = dot(n, s->scratch, t->complete_weight);
     double incomplete = 0.0, incomplete_size = 0.0;
     for (index_t i = 0; i < t->n_uncertain; i++) {
         double m = t->row_weight[i];

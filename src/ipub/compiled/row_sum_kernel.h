@@ -18,10 +18,10 @@ typedef struct {
     /* the model's weights [d], and about the inverse of the curvature [d, d] */
     const double *lam, *w, *tilt, *settled_middle, *settled_radius, *weight_middle, *weight_radius, *inverse;
 
-    /* complete rows: their columns [d, n_complete], and row by row, with zeros behind them [n_complete, stride]; lines [n_complete, 2 n_slopes, 3]: slope, above,
-       below */
+    /* complete rows: the columns [d, n_together] of so many rows, then those of the next; if most numbers are 0 also row
+       by row, with zeros behind them [n_complete, stride]; lines [n_complete, 2 n_slopes, 3]: slope, above, below */
     const double *complete, *complete_rows, *complete_weight, *complete_lower, *complete_per_width, *lines, *curvature_size;
-    index_t n_slopes, stride;
+    index_t n_together, n_slopes, stride, is_sparse;
     double complete_size;
 
     /* uncertain rows [n_uncertain, d], [n_uncertain] */

@@ -7,7 +7,7 @@ import numpy as np
 
 cdef extern from "row_sum_kernel.h" nogil:
     ctypedef struct row_sum_table:
-        int64_t d, n_complete, n_uncertain, n_units, n_multipliers, n_variants, n_groups, n_slopes, n_grid, n_ends, finer, n_steps, stride
+        int64_t d, n_complete, n_uncertain, n_units, n_multipliers, n_variants, n_groups, n_slopes, n_grid, n_ends, finer, n_steps, stride, is_sparse, n_together
         double complete_size, changed_share
         const double *lam
         const double *w
@@ -92,6 +92,8 @@ cdef class RowSumKernel:
         self.table.finer = fields["finer"]
         self.table.n_steps = fields["n_steps"]
         self.table.stride = fields["stride"]
+        self.table.n_together = fields["n_together"]
+        self.table.is_sparse = fields["is_sparse"]
         self.table.complete_size = fields["complete_size"]
         self.table.changed_share = fields["changed_share"]
         self.table.lam = self._numbers("lam", fields)

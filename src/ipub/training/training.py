@@ -158,7 +158,7 @@ class Training:
         weights = np.stack([model.solution.w for model in models])
         bounds = np.empty((len(certificates), n_columns, 2))
         for k, certificate in enumerate(certificates):
-            bounds[k] = certificate.score_bounds(unit_rows(n_columns))
+            bounds[k] = certificate.in_fit().score_bounds(unit_rows(n_columns))
         has_intercept = parameters.fit_intercept
         return cls(
             data.table,

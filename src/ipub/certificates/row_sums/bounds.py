@@ -10,8 +10,8 @@ import numpy as np
 
 from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
 from ipub.certificates.row_sums.prove import MOST_NARROWED_OF_JUMPS, can_be_narrowed, narrowed, prove_ranges
-from ipub.certificates.row_sums.ranges import FINEST, Ranges
-from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.ranges import COARSE, FINEST, Accuracy, Ranges
+from ipub.certificates.row_sums.table import RowTable, is_small
 from ipub.certificates.row_sums.upper import kernel_type, largest_scores
 from ipub.problem import Problem
 from ipub.rounding import Array, dot_bounds, overflow_means_unbounded
@@ -19,6 +19,10 @@ from ipub.solvers import Solution
 
 NOT_CLOSED = "Row sums did not close at this penalty; a larger alpha may close them."
 """The note where ranges were tried, and none proved itself."""
+
+MOST_ASKED = 1 << 35
+"""Asked rows times training rows times columns squared, up to which those of a longer table are bounded by row sums:
+some seconds."""
 
 FEW_DIRECTIONS = 1_000
 """Where derivatives jump and ranges are no more than this, scores are ruled out in them even if row sums alone do not
@@ -40,12 +44,18 @@ class RowSumBounds(ScoreBounds):
     is_for_search_alone : bool
         Whether scores are ruled out in the ranges, but row sums over them bound nothing that is not bounded better by
         what they are from: then `ends` are infinite, which saves time.
+    most_asked : int or None
+        `ends` of more rows at a time are infinite as well.
+    accuracy : Accuracy
+        Of the sums for the rows that are asked for.
     """
 
     ranges: Ranges
     widths: Array | None = None
     path: Ranges | None = None
     is_for_search_alone: bool = False
+    most_asked: int | None = None
+    accuracy: Accuracy = FINEST
     name: str = "row sums"
 
     @property
@@ -60,15 +70,19 @@ class RowSumBounds(ScoreBounds):
     def needs(self) -> Needs:
         return Needs(matrices=True, training_rows=True)
 
+    @property
+    def is_for_asked_rows(self) -> bool:
+        return self.most_asked is not None
+
     def ends(self, X: Array) -> tuple[Array, Array]:
         X = np.asarray(X, dtype=float)
-        if self.is_for_search_alone:
+        if self.is_for_search_alone or (self.most_asked is not None and len(X) > self.most_asked):
             return np.full(len(X), -np.inf), np.full(len(X), np.inf)
         return -largest_scores(self._asked, -X), largest_scores(self._asked, X)
 
     @cached_property
     def _asked(self) -> Ranges:
-        return replace(self.ranges, accuracy=FINEST)
+        return replace(self.ranges, accuracy=self.accuracy)
 
     def without_training_rows(self) -> None:
         """Return nothing: every bound looks at every row."""
@@ -142,6 +156,24 @@ def row_sum_bounds_within(
         return RowSumBounds(narrowed(ranges, MOST_NARROWED_OF_JUMPS, settle=True), is_for_search_alone=not is_narrower)
     except np.linalg.LinAlgError:
         return None
+
+
+@overflow_means_unbounded()
+def row_sum_bounds_of_asked_rows(problem: Problem, solution: Solution, known: ScoreBounds) -> RowSumBounds | None:
+    """Return bounds by row sums over known ranges, for tables so long that only rows that are asked for have sums.
+
+    None if a table is not longer than those of which all rows have them, very long or certain, the derivative of the
+    loss jumps, or w is not finite.
+    """
+    rows, d = problem.rows, problem.rows.n_features
+    is_usable = kernel_type() is not None and problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
+    if not is_usable or is_small(rows.n_rows, d):
+        return None
+    table = RowTable.for_asked_rows(problem, solution)
+    if table is None or not table.is_uncertain:
+        return None
+    ranges = Ranges.of(table, *known.ends(table.directions), on_path=False)
+    return RowSumBounds(ranges, most_asked=MOST_ASKED // (rows.n_rows * d * d), accuracy=COARSE)
 
 
 def _known_ranges(problem: Problem, solution: Solution, known: Certificate, at_w: Ranges | None) -> Ranges | None:

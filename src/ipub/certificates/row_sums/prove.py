@@ -51,7 +51,7 @@ MOST_NARROWED_OF_JUMPS = 16
 WORTHWHILE = 0.98
 """Each time must narrow them to less than this."""
 
-MANY, OF_MANY = 512, 0.97
+MANY, OF_MANY = 512, 0.96
 """More row sums than the first number must narrow a sample of ranges to less than the second: they take longer."""
 
 

@@ -22,6 +22,10 @@ N_GRID = 17
 """Points at which an uncertain row's derivative is known to the advice."""
 
 
+TOGETHER = 256
+"""Complete rows whose columns are one after the other in memory, as the kernel looks at them: they fit into its cache.
+"""
+
 MANY_COLUMNS = 32
 """Columns from which there are half as many Newton steps: each factors a matrix."""
 
@@ -231,8 +235,15 @@ class Ranges:
             "weight_middle": weight_middle,
             "weight_radius": weight_radius,
             "inverse": self.inverse,
-            "complete": table.complete.T,
-            "complete_rows": np.pad(table.complete, ((0, 0), (0, -d % 8))),
+            "n_together": TOGETHER,
+            "complete": np.concatenate(
+                [
+                    np.zeros(0),
+                    *(table.complete[k : k + TOGETHER].T.ravel() for k in range(0, len(table.complete), TOGETHER)),
+                ]
+            ),
+            "is_sparse": table.is_sparse,
+            "complete_rows": np.pad(table.complete, ((0, 0), (0, -d % 8))) if table.is_sparse else np.zeros(0),
             "stride": d + -d % 8,
             "complete_weight": table.complete_weight,
             "complete_lower": lines.lower,

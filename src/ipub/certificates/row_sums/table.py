@@ -31,6 +31,9 @@ MOST_WORK = 1 << 32
 MOST_WORK_OF_BUDGETS = 1 << 34
 """The same for a budget, where nothing else bounds as closely: 3,500 rows x 27 columns take about ten seconds."""
 
+MOST_NUMBERS = 1 << 22
+"""Numbers in a longer table whose rows are looked at for the scores that are asked for, at most: 32 MiB."""
+
 MOST_LEVELS = 64
 """Categories with more levels are not looked at: each level of a missing one is tried."""
 
@@ -138,6 +141,17 @@ class RowTable:
         return cls._of(problem, solution, table, settled, None)
 
     @classmethod
+    def for_asked_rows(cls, problem: Problem, solution: Solution) -> RowTable | None:
+        """Gather a table for the models of completions alone, in which rows are no directions of their own.
+
+        None if it is very long, or labels are uncertain in a way that is not looked at.
+        """
+        rows, d = problem.rows, problem.rows.n_features
+        if _has_many_levels(rows) or rows.n_rows * d > MOST_NUMBERS:
+            return None
+        return cls._of(problem, solution, whole_table(rows), Settled.nothing(d), None, is_long=True)
+
+    @classmethod
     def _of(
         cls,
         problem: Problem,
@@ -147,8 +161,13 @@ class RowTable:
         gradient: Array | None,
         movable: MovableRows | None = None,
         moves: BudgetMoves = NO_BUDGET,
+        *,
+        is_long: bool = False,
     ) -> RowTable | None:
-        """Order the rows of a table; without a gradient it is for the models of completions alone."""
+        """Order the rows of a table; without a gradient it is for the models of completions alone.
+
+        Equal rows of a long one are not looked for.
+        """
         rows, d, n = problem.rows, problem.rows.n_features, len(table.y)
         weight, center = table.weight / rows.total_weight, LossGraph(problem.loss, table.y)
         pair, group, budget = LabelPair(center, center), np.full(n, CERTAIN), moves.counts
@@ -165,7 +184,9 @@ class RowTable:
             varies[movable.rows] = True
         keep = table.weight > 0.0
         plain, numbers = np.flatnonzero(keep & ~varies), np.flatnonzero(keep & varies)
-        plain, plain_weight = _merged(table, plain, rows.total_weight)
+        plain_weight = weight[plain]
+        if not is_long:
+            plain, plain_weight = _merged(table, plain, rows.total_weight)
         position = np.full(n, -1)
         position[numbers] = np.arange(len(numbers))
         units = Units.of_holes(table, position, rows.categories)
@@ -174,8 +195,12 @@ class RowTable:
             units = units.some(units.row >= 0)
         complete, complete_weight = _with_l1_part(problem, table.center[plain], plain_weight)
         incomplete = table.center[numbers]
-        directions, at = np.unique(np.concatenate([complete, incomplete, np.eye(d)]), axis=0, return_inverse=True)
-        at, n_complete, n_rows = at.ravel(), len(complete), len(complete) + len(incomplete)
+        n_complete, n_rows = len(complete), len(complete) + len(incomplete)
+        directions = np.concatenate([complete, incomplete, np.eye(d)])
+        at = np.arange(len(directions))
+        if not is_long:
+            directions, at = np.unique(directions, axis=0, return_inverse=True)
+            at = at.ravel()
         return cls(
             problem.penalty.lam_vector(d),
             complete,
@@ -207,6 +232,11 @@ class RowTable:
     def has_centers(self) -> bool:
         """Whether the center of some row is no completion of it: a mean of levels of a category."""
         return bool(((self.units.base < 0) & ~self.units.is_number).any())
+
+    @cached_property
+    def is_sparse(self) -> bool:
+        """Whether most numbers of the complete rows are 0: columns of categories."""
+        return bool(2 * np.count_nonzero(self.complete) < self.complete.size)
 
     def derivative_ranges(
         self, complete: tuple[Array, Array], incomplete: tuple[Array, Array]

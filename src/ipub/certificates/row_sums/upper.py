@@ -12,8 +12,8 @@ from ipub.certificates.row_sums.ranges import Ranges
 from ipub.parallel import in_threads, n_threads
 from ipub.rounding import Array, overflow_means_unbounded
 
-FEW_DIRECTIONS = 32
-"""Directions for which another thread is not worth its while."""
+OF_THREAD = 2e6
+"""Multiplications below which another thread is not worth its while."""
 
 OF_POINT = 12
 """Multiplications for each point of a variant's graph, about."""
@@ -57,18 +57,18 @@ def price_of_sum(ranges: Ranges) -> float:
 
 def largest_scores(ranges: Ranges, Y: Array) -> Array:
     """Bound ``y.w''`` from above, for each direction in Y and the models w'' of all completions in the ranges."""
-    return _of_directions(kernel_of(ranges).upper, Y)
+    return _of_directions(kernel_of(ranges).upper, Y, price_of_sum(ranges))
 
 
 def first_order_rise(ranges: Ranges, Y: Array) -> Array:
     """Return how far the worst completion raises ``y.w''`` for each direction in Y, to first order."""
-    return _of_directions(kernel_of(ranges).first_order, Y)
+    return _of_directions(kernel_of(ranges).first_order, Y, float(ranges.table.incomplete.size))
 
 
-def _of_directions(compute: Any, Y: Array) -> Array:
-    """Call a loop over directions, in threads where there are many."""
+def _of_directions(compute: Any, Y: Array, price: float) -> Array:
+    """Call a loop over directions, each of about so many multiplications, in threads where these are many."""
     Y, result = np.ascontiguousarray(Y, dtype=float), np.empty(len(Y))
-    parts = np.array_split(np.arange(len(Y)), min(n_threads(), max(1, len(Y) // FEW_DIRECTIONS)))
+    parts = np.array_split(np.arange(len(Y)), min(n_threads(), max(1, int(len(Y) * price / OF_THREAD))))
     slices = [slice(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
     list(in_threads(lambda part: compute(Y[part], result[part]), slices))
     return result

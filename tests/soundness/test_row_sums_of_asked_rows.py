@@ -1,0 +1,96 @@
+"""Row sums for the rows that are asked for alone, as long tables have them: here tables count as long."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from ipub.attained import attained_bounds
+from ipub.certificates import SlopeBounds, tight
+from ipub.certificates.certificate import Certificate
+from ipub.certificates.row_sums import bounds as bounds_module
+from ipub.certificates.row_sums import table as table_module
+from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds_of_asked_rows
+from ipub.losses import LOSSES
+from support.cases import train
+from support.exact_proofs import prove
+from support.hard_tables import a_huge_and_a_tiny_column, rows_at_the_kink, simple_case, trained
+from support.sampled_tables import TABLES, assert_holds, draw
+
+tight_module = sys.modules["ipub.certificates.tight"]
+SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
+
+
+@pytest.fixture(autouse=True)
+def long_tables(monkeypatch):
+    """Let every table be too long for row sums of all its rows, and worth those of the rows that are asked for."""
+    monkeypatch.setattr(table_module, "MOST_ROWS", 0)
+    monkeypatch.setattr(tight_module, "CAN_BE_NARROWED", 0.0)
+
+
+@pytest.mark.parametrize("loss_name", SMOOTH)
+def test_bounds_hold_at_every_vertex_and_inside_exactly(loss_name, report_proofs):
+    count = n_found = 0
+
+    def asked_rows(problem, solution):
+        nonlocal n_found
+        slopes = tight(problem, solution).part(SlopeBounds)
+        found = slopes and row_sum_bounds_of_asked_rows(problem, solution, slopes.in_columns())
+        n_found += found is not None
+        return Certificate("asked rows", (found or slopes or tight(problem, solution).parts[0],), solution.gap)
+
+    for seed in range(4):
+        rng = np.random.default_rng([seed, SMOOTH.index(loss_name)])
+        for case, solution in (
+            trained(simple_case(rng, loss_name, n=12, alpha=0.3)),
+            a_huge_and_a_tiny_column(rng, loss_name),
+            *([rows_at_the_kink(rng, loss_name)] if loss_name in ("squared_hinge", "smoothed_hinge", "huber") else []),
+        ):
+            with np.errstate(all="ignore"):
+                made, failures = prove(case, [solution], int(case.matrix.n_uncertain == 2), {"asked rows": asked_rows})
+            assert failures == []
+            count += made
+    assert n_found >= 4
+    report_proofs(count)
+
+
+@pytest.mark.parametrize("tol", [1e-8, 0.3])
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("loss_name", ["log_loss", "squared_hinge", "huber"])
+def test_no_filling_breaks_bounds_of_a_long_table(loss_name, kind, tol):
+    problem, X = draw(kind, loss_name, 0.01, intercept=kind in ("plain", "weights"))
+    assert_holds(problem, X, tol)
+
+
+@pytest.mark.parametrize("loss_name", ["log_loss", "squared_error", "huber", "squared_hinge"])
+def test_they_are_narrower_than_slopes_and_no_wider_than_what_is_attained_by_far(loss_name):
+    problem, X = draw("plain", loss_name, 0.003, intercept=True)
+    solution = train(problem)
+    certificate = tight(problem, solution)
+    by_rows, slopes = certificate.part(RowSumBounds), certificate.part(SlopeBounds)
+    assert by_rows.path is None
+    narrow, wide = (np.ptp(np.column_stack(each.ends(X)), axis=1) for each in (by_rows, slopes))
+    attained = np.ptp(attained_bounds(problem, solution, X).bounds, axis=1)
+    assert (narrow <= 1.02 * wide).all()
+    assert narrow.sum() < wide.sum()
+    assert (narrow >= attained).all()
+    assert narrow.sum() < 1.2 * attained.sum()
+
+
+def test_of_more_rows_at_a_time_slopes_bound_them_all(monkeypatch):
+    problem, X = draw("plain", "log_loss", 0.003, intercept=True)
+    monkeypatch.setattr(bounds_module, "MOST_ASKED", len(X) * problem.rows.n_rows * X.shape[1] ** 2)
+    certificate = tight(problem, train(problem))
+    slopes = certificate.part(SlopeBounds)
+    few, many = certificate.score_bounds(X), certificate.score_bounds(np.vstack([X, X[:1]]))[: len(X)]
+    np.testing.assert_allclose(many, np.column_stack(slopes.ends(X)), rtol=1e-9)
+    assert (np.ptp(few, axis=1) <= np.ptp(many, axis=1)).all()
+    assert np.ptp(few) != np.ptp(many)
+
+
+def test_very_long_tables_and_jumps_have_none(monkeypatch):
+    problem, _ = draw("plain", "log_loss", 0.003, intercept=True)
+    monkeypatch.setattr(table_module, "MOST_NUMBERS", problem.rows.n_rows)
+    assert tight(problem, train(problem)).part(RowSumBounds) is None
