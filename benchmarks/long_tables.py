@@ -4,8 +4,8 @@
 columns scaled, an intercept, default intervals, certificate `tight`, penalty 1e-4. *Width*: median, over 40 rows that
 are asked for, of certified over attained width, with what `tight` gives for so few rows, and with what it gives where
 more rows are asked for at once than have row sums. Times are of the processor, all threads together, as many as by
-default, medians of three; *plain fits*: over scikit-learn's `LogisticRegression` with the same penalty on the filled-in,
-scaled table.
+default, medians of three; *plain fits*: over scikit-learn's `LogisticRegression` with the same penalty on the
+filled-in, scaled table.
 """
 
 from __future__ import annotations
