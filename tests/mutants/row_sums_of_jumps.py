@@ -291,8 +291,8 @@ MUTANTS = (
     mutant(
         "known ranges are taken for those of a path",
         "bounds",
-        "ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)",
-        "ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=True)",
+        "return Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)",
+        "return Ranges.of(table, *known.score_bounds(table.directions).T, on_path=True)",
         KNOWN,
     ),
     mutant(
@@ -312,7 +312,7 @@ MUTANTS = (
     mutant(
         "ranges that are searched alone are not kept",
         "bounds",
-        "(problem.loss.is_smooth or len(table.directions) > FEW_DIRECTIONS)",
+        "(problem.loss.is_smooth or len(ranges.lower) > FEW_DIRECTIONS)",
         "True",
         SEARCHED,
     ),

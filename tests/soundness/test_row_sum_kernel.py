@@ -9,6 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from ipub.certificates.row_sums import ranges as ranges_module
 from ipub.certificates.row_sums import variants as variants_module
 from ipub.certificates.row_sums.graphs import GraphPoints, LossGraph
 from ipub.certificates.row_sums.labels import LabelPair
@@ -41,6 +42,12 @@ KINDS = [
     if labels != "wrong" or LOSSES[name].task == "classification"
 ]
 each_kind = pytest.mark.parametrize(("loss_name", "labels"), KINDS)
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    """Let the kernel look at three complete rows together, so that tables of few rows have several chunks of them."""
+    monkeypatch.setattr(ranges_module, "TOGETHER", 3)
 
 
 def drawn(seed: int, number: int, loss_name: str, labels: str) -> tuple[Generator, RowTable]:
