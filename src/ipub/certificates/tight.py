@@ -118,7 +118,8 @@ def _of_asked_rows(problem: Problem, solution: Solution, slopes: SlopeBounds | N
     """Return row sums over the ranges that slopes give, for the rows that are asked for, if there is much to gain."""
     if slopes is None or not slopes.excess > CAN_BE_NARROWED or not problem.rows.allows_matrices:
         return ()
-    found = row_sum_bounds_of_asked_rows(problem, solution, slopes.in_columns())
+    known = Certificate("slope", (slopes.in_columns(),), solution.gap)
+    found = row_sum_bounds_of_asked_rows(problem, solution, known)
     return () if found is None else (found,)
 
 

@@ -78,7 +78,10 @@ class RowSumBounds(ScoreBounds):
         X = np.asarray(X, dtype=float)
         if self.is_for_search_alone or (self.most_asked is not None and len(X) > self.most_asked):
             return np.full(len(X), -np.inf), np.full(len(X), np.inf)
-        return -largest_scores(self._asked, -X), largest_scores(self._asked, X)
+        try:
+            return -largest_scores(self._asked, -X), largest_scores(self._asked, X)
+        except np.linalg.LinAlgError:
+            return np.full(len(X), -np.inf), np.full(len(X), np.inf)
 
     @cached_property
     def _asked(self) -> Ranges:
@@ -159,8 +162,8 @@ def row_sum_bounds_within(
 
 
 @overflow_means_unbounded()
-def row_sum_bounds_of_asked_rows(problem: Problem, solution: Solution, known: ScoreBounds) -> RowSumBounds | None:
-    """Return bounds by row sums over known ranges, for tables so long that only rows that are asked for have sums.
+def row_sum_bounds_of_asked_rows(problem: Problem, solution: Solution, known: Certificate) -> RowSumBounds | None:
+    """Return bounds by row sums over the ranges that a certificate gives, for tables so long that only rows that are asked for have sums.
 
     None if a table is not longer than those of which all rows have them, very long or certain, the derivative of the
     loss jumps, or w is not finite.
@@ -172,7 +175,7 @@ def row_sum_bounds_of_asked_rows(problem: Problem, solution: Solution, known: Sc
     table = RowTable.for_asked_rows(problem, solution)
     if table is None or not table.is_uncertain:
         return None
-    ranges = Ranges.of(table, *known.ends(table.directions), on_path=False)
+    ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
     return RowSumBounds(ranges, most_asked=MOST_ASKED // (rows.n_rows * d * d), accuracy=COARSE)
 
 
