@@ -163,7 +163,7 @@ def row_sum_bounds_within(
 
 @overflow_means_unbounded()
 def row_sum_bounds_of_asked_rows(problem: Problem, solution: Solution, known: Certificate) -> RowSumBounds | None:
-    """Return bounds by row sums over the ranges that a certificate gives, for tables so long that only rows that are asked for have sums.
+    """Return bounds by row sums over the ranges that a certificate gives, for asked rows of long tables alone.
 
     None if a table is not longer than those of which all rows have them, very long or certain, the derivative of the
     loss jumps, or w is not finite.
