@@ -78,3 +78,35 @@ def test_no_table_within_a_budget_breaks_a_bound_of_a_hard_one(task, tol):
             count += 2 * len(rows)
     assert n_proved >= N_TABLES // 4
     assert count == 6 * N_TABLES * N_MOVED
+
+
+def test_a_share_is_of_all_missing_values_also_of_those_that_have_one_value_alone():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 3))
+    y = np.where(X[:, 0] + X[:, 1] > 0.0, 1, 0)
+    X[:, 2] = 1.0
+    X[:40, 1] = X[50:90, 2] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = BoundedClassifier(alpha=0.1, uncertainty=Budget(share=0.1)).fit(X, y)
+    assert "at most 8 of the 80 missing values" in model.certificate_.promise
+    low, high = model.hole_ranges_[1]
+    filled = np.where(np.isnan(X), model.fill_values_, X)
+    rows = np.array([[0.0, 1.0, 1.0]])
+    (bounds,) = model.decision_bounds(rows)
+    for end, few in ((low, y[:40] == 1), (high, y[:40] == 0), (low, y[:40] == 0), (high, y[:40] == 1)):
+        other = filled.copy()
+        other[np.flatnonzero(few)[:8], 1] = end
+        score = exact_scores(other, y, 0.1, rows, "classification")[0]
+        assert bounds[0] - SLACK <= score <= bounds[1] + SLACK
+
+
+def test_more_wrong_cells_than_a_table_has_are_all_of_them():
+    X = np.random.default_rng(3).normal(size=(30, 2))
+    y = (X[:, 0] > 0.0).astype(int)
+    X[0, 1] = np.nan
+    fitted = [
+        BoundedClassifier(uncertainty=Budget(cells=1, wrong_cells=n, precision={0: 1e-3, 1: 1e-3})).fit(X, y)
+        for n in (59, 10**20)
+    ]
+    np.testing.assert_array_equal(*(each.decision_bounds(np.eye(2)) for each in fitted))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, ScoreBounds, TrainedModel
 from ipub.certificates.row_sums.around_filling import bounds_around_filling, why_not_proved, with_box
 from ipub.data.interval_matrix import IntervalMatrix
-from ipub.data.movable_units import HOLES, BudgetMoves, MovableRows
+from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
 from ipub.imputing import DrawnTables, filling_of, holes_of
@@ -137,8 +137,15 @@ def _filled(
     movable = movable_holes(engine.matrix, table)
     if uncertainty.wrong_cells:
         movable = movable.joined_to(movable_cells(data, holes, table, uncertainty.precision))
-    n_holes = int(np.count_nonzero(movable.unit_group == HOLES))
-    return FilledTraining(table, trained, movable, n_holes)
+    return FilledTraining(table, trained, movable, _n_holes(engine.matrix, holes.table, movable))
+
+
+def _n_holes(matrix: IntervalMatrix, table: Array, movable: MovableRows) -> int:
+    """Count missing values, those that have one possible value alone included, and given intervals."""
+    is_number, missing = np.isnan(table), matrix.missing_categories
+    for _, levels in missing.by_category():
+        is_number[:, levels.columns] = False
+    return max(int(np.count_nonzero(is_number)) + len(missing), int(np.count_nonzero(movable.unit_group == HOLES)))
 
 
 def _with_values_of(matrix: IntervalMatrix, table: Array) -> Array:
@@ -187,7 +194,8 @@ def _certificates(
 
 def moves_of(uncertainty: Budget, filled: FilledTraining) -> BudgetMoves:
     """Return the set of moves that certificates use."""
-    return BudgetMoves((uncertainty.count(filled.n_holes), int(uncertainty.wrong_cells)))
+    n_observed = int(np.count_nonzero(filled.movable.unit_group == WRONG_CELLS))
+    return BudgetMoves((uncertainty.count(filled.n_holes), min(int(uncertainty.wrong_cells), n_observed)))
 
 
 def _any_filling(

@@ -8,7 +8,7 @@ from ipub.certificates.certificate import ScoreBounds
 from ipub.certificates.region import Region
 from ipub.certificates.row_sums.bounds import RowSumBounds, proved_bounds
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.table import MOST_ROWS, RowTable, is_small
+from ipub.certificates.row_sums.table import MOST_ROWS, MOST_WORK_OF_BUDGETS, RowTable, is_small
 from ipub.certificates.row_sums.upper import kernel_type
 from ipub.data.movable_units import BudgetMoves, MovableRows
 from ipub.problem import Problem
@@ -52,7 +52,7 @@ def why_not_proved(problem: Problem) -> str:
         return "the package was installed without its compiled loops; install it where there is a C compiler"
     if not problem.loss.is_smooth:
         return f"the derivative of the loss {problem.loss.name!r} jumps; take one without a jump"
-    if not is_small(rows.n_rows, rows.n_features):
+    if not is_small(rows.n_rows, rows.n_features, MOST_WORK_OF_BUDGETS):
         return (
             f"{rows.n_rows:,} rows and {rows.n_features:,} columns are too many, as every row is bounded by a sum over "
             f"all; take at most {MOST_ROWS:,} rows, and fewer with many columns"
