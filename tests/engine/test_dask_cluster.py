@@ -30,6 +30,19 @@ WAIT = 240
 """Seconds in which a killed worker is back, also on a machine that does other things."""
 
 
+def wait_for_two_workers(client):
+    """Wait until two workers are there; a cluster that was scaled down and up may have to be told again."""
+    for _ in range(WAIT // 30):
+        try:
+            client.wait_for_workers(2, timeout=30)
+        except TimeoutError:
+            client.cluster.scale(1)
+            client.cluster.scale(2)
+        else:
+            return
+    client.wait_for_workers(2, timeout=30)
+
+
 @pytest.fixture(scope="module")
 def client():
     settings = {"distributed.worker.memory.spill": False, "distributed.worker.memory.target": False}
@@ -104,7 +117,7 @@ def assert_same_bits(model, expected):
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("during", "keep"), [("reading", True), ("training", True), ("tight", True), ("tight", False)])
 def test_a_worker_killed_during_fit_changes_nothing(during, keep, client, small, expected, monkeypatch):
-    client.wait_for_workers(2, timeout=WAIT)
+    wait_for_two_workers(client)
     kill = KillAt(client, monkeypatch, {"reading": 0, "training": 4, "tight": expected[3] - 2}[during])
     with dask.config.set({"ipub.keep-blocks": keep}):
         model = BoundedClassifier(alpha=1.0).fit(*small)
@@ -114,7 +127,7 @@ def test_a_worker_killed_during_fit_changes_nothing(during, keep, client, small,
 
 @pytest.mark.no_cover
 def test_a_worker_killed_during_the_search_of_attained_bounds_changes_nothing(client, small, expected, monkeypatch):
-    client.wait_for_workers(2, timeout=WAIT)
+    wait_for_two_workers(client)
     model = BoundedClassifier(alpha=1.0).fit(*small)
     assert_same_bits(model, expected)
     kill = KillAt(client, monkeypatch, runs_of(model).count + 10)
@@ -163,7 +176,7 @@ def greatest_memory():
 def test_nobody_holds_more_than_a_few_blocks(client):
     block = 8 * BLOCK_CELLS
     options = {"certificate": "sphere", "fit_intercept": False}
-    client.wait_for_workers(2, timeout=WAIT)
+    wait_for_two_workers(client)
     with dask.config.set({"ipub.keep-blocks": False}):
         BoundedClassifier(**options).fit(*collections(4, 10_000, 20, wide_chunk))
         X, y = collections(30, 14_000, 20, wide_chunk)

@@ -43,15 +43,24 @@ MUTANTS = (
     Mutant(
         "wrong cells that cannot be wrong",
         "training",
-        "int(uncertainty.wrong_cells)))",
+        "min(int(uncertainty.wrong_cells), n_observed)))",
         "0))",
         WRONG,
     ),
     Mutant(
+        "a share of the holes that can move alone",
+        "training/filled.py",
+        "int(np.count_nonzero(is_number)) + len(missing), ",
+        "0, ",
+        (
+            "soundness/test_hard_fillings.py::test_a_share_is_of_all_missing_values_also_of_those_that_have_one_value_alone",
+        ),
+    ),
+    Mutant(
         "budgets of holes and of wrong cells exchanged",
         "training/filled.py",
-        "BudgetMoves((uncertainty.count(filled.n_holes), int(uncertainty.wrong_cells)))",
-        "BudgetMoves((int(uncertainty.wrong_cells), uncertainty.count(filled.n_holes)))",
+        "BudgetMoves((uncertainty.count(filled.n_holes), min(int(uncertainty.wrong_cells), n_observed)))",
+        "BudgetMoves((min(int(uncertainty.wrong_cells), n_observed), uncertainty.count(filled.n_holes)))",
         (*WITHIN, *WRONG),
     ),
     Mutant(
