@@ -27,7 +27,6 @@ from ipub.certificates.slope.move_sets import KnownRows
 from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
 from ipub.certificates.sphere import sphere
 from ipub.certificates.sphere import unsupported_reason as no_sphere
-from ipub.engine import MemoryRows, engine_of
 from ipub.problem import Problem
 from ipub.rounding import down, up
 from ipub.solvers import Solution
@@ -117,10 +116,7 @@ def tight(
 
 def _of_asked_rows(problem: Problem, solution: Solution, slopes: SlopeBounds | None) -> tuple[ScoreBounds, ...]:
     """Return row sums over the ranges that slopes give, for the rows that are asked for, if there is much to gain."""
-    rows = problem.rows
-    if slopes is None or not slopes.excess > CAN_BE_NARROWED or not rows.allows_matrices:
-        return ()
-    if not isinstance(engine_of(rows), MemoryRows):  # elsewhere it would take a pass, and bounds would leave a device
+    if slopes is None or not slopes.excess > CAN_BE_NARROWED or not problem.rows.allows_matrices:
         return ()
     known = Certificate("slope", (slopes.in_columns(),), solution.gap)
     found = row_sum_bounds_of_asked_rows(problem, solution, known)
