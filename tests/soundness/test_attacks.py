@@ -72,7 +72,7 @@ def test_tight_is_finite_and_hardly_wider_than_its_parts_for_any_model(loss_name
             rounding = (0.03 if intercept else 1e-9) * (part[:, 1] - part[:, 0]) + 1e-70
             if slopes_alone or (by_rows is not None and by_rows.path is not None):
                 # They are nearly exact if a model is trained, and other theorems were not looked at.
-                share = 0.25 if model in ("trained", "loose") else 1.0
+                share = 0.25 if model in ("trained", "loose") else 0.6
                 rounding = share * (part[:, 1] - part[:, 0]) + 1e-70
             assert (part[:, 0] <= bounds[:, 0] + rounding).all()
             assert (part[:, 1] >= bounds[:, 1] - rounding).all()

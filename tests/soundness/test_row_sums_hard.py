@@ -48,5 +48,6 @@ def test_bounds_hold_at_every_vertex_and_inside_exactly(draw, report_proofs):
             assert failures == []
             count += made
     # A row at a kink does nothing to first order on one side: ranges that start there may not close.
-    assert 3 * row_sums.closed >= len(HARD[draw]) * len(seeds)
+    least = 3 if draw is rows_at_the_kink else 2
+    assert least * row_sums.closed >= len(HARD[draw]) * len(seeds)
     report_proofs(count)

@@ -60,11 +60,11 @@ def test_bounds_hold_at_every_vertex_and_inside_exactly(loss_name, report_proofs
     report_proofs(count)
 
 
-@pytest.mark.parametrize("tol", [1e-8, 0.3])
+@pytest.mark.parametrize(("tol", "lam"), [(1e-8, 0.01), (0.3, 0.01), (1e-8, 1e-6)])
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("loss_name", ["log_loss", "huber"])
-def test_no_filling_breaks_bounds_of_a_long_table(loss_name, kind, tol):
-    problem, X = draw(kind, loss_name, 0.01, intercept=kind in ("plain", "weights"))
+def test_no_filling_breaks_bounds_of_a_long_table(loss_name, kind, tol, lam):
+    problem, X = draw(kind, loss_name, lam, intercept=kind in ("plain", "weights"))
     assert_holds(problem, X, tol)
 
 
@@ -144,3 +144,6 @@ def test_very_long_tables_and_jumps_have_none(monkeypatch):
     problem, _ = draw("plain", "log_loss", 0.003, intercept=True)
     monkeypatch.setattr(table_module, "MOST_NUMBERS", problem.rows.n_rows)
     assert tight(problem, train(problem)).part(RowSumBounds) is None
+    problem, _ = draw("plain", "hinge", 0.003, intercept=True)
+    known = Certificate("slope", tight(problem, train(problem)).parts[:1], 0.0)
+    assert row_sum_bounds_of_asked_rows(problem, train(problem), known) is None
