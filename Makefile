@@ -2,11 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo lint test coverage test-long mutants bench bench-page clean
+.PHONY: install demo lint test coverage test-long mutants bench bench-page reproduce clean
 
 install: .venv/installed
 
-LOOPS := $(wildcard src/ipub/compiled/*.[ch] src/ipub/compiled/*.pyx)
+LOOPS := $(wildcard src/ipub/numeric/compiled/*.[ch] src/ipub/numeric/compiled/*.pyx)
 
 .venv/installed: pyproject.toml setup.py $(LOOPS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ipub needs Python 3.11 or newer")'
@@ -41,6 +41,10 @@ bench: install
 
 bench-page: install
 	$(BIN)/python -m benchmarks page
+
+# The paper's experiments; DATA is a folder with its data sets, which are downloaded without it.
+reproduce: install
+	$(BIN)/python -m experiments $(if $(DATA),--data-dir $(DATA))
 
 clean:
 	rm -rf .venv build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,7 +10,7 @@ from glob import glob
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-FOLDER = "src/ipub/compiled"
+FOLDER = "src/ipub/numeric/compiled"
 
 FLAGS = {"msvc": ["/O2", "/fp:precise"]}
 """Of compilers that are not like GCC."""
@@ -32,9 +32,9 @@ class BuildLoops(build_ext):
 
 
 def extension(name: str, *sources: str) -> Extension:
-    """Return an extension of `ipub.compiled`, of a binding in Cython and loops in C."""
+    """Return an extension of `ipub.numeric.compiled`, of a binding in Cython and loops in C."""
     return Extension(
-        f"ipub.compiled.{name}",
+        f"ipub.numeric.compiled.{name}",
         sources=[f"{FOLDER}/{each}" for each in (f"{name}.pyx", *sources)],
         depends=sorted(glob(f"{FOLDER}/*.h")),
         include_dirs=[FOLDER],
@@ -44,5 +44,5 @@ def extension(name: str, *sources: str) -> Extension:
 
 setup(
     cmdclass={"build_ext": BuildLoops},
-    ext_modules=[extension("kernels", "outward.c", "row_sums.c"), extension("row_sum_loops", "row_sum_kernel.c")],
+    ext_modules=[extension("kernels", "outward.c", "gram_loops.c"), extension("row_sum_loops", "row_sum_kernel.c")],
 )

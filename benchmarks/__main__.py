@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.lines import Screen
 from benchmarks.page import ROOT, write_page
-from ipub.experiments.run import machine
+from experiments.run import machine
 
 QUICK = ("tightness", "cost", "sphere_cost")
 ALL = (

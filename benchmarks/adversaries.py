@@ -17,15 +17,15 @@ from rich.console import Console
 from benchmarks.lines import Lines
 from benchmarks.real_tables import LEVEL, MOST_TEST_ROWS, SOURCES
 from ipub import IntervalMatrix
-from ipub.certainty import is_certain
+from ipub.answers.certainty import is_certain
 from ipub.certificates.row_sums.around_filling import bounds_around_filling
-from ipub.data.movable_units import WRONG_CELLS, BudgetMoves, MovableRows
-from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import Array
-from ipub.solvers import Solution, solve
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import Array
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution, solve
+from ipub.rows import MemoryRows, with_intercept_column
+from ipub.tables.movable_units import WRONG_CELLS, BudgetMoves, MovableRows
 
 BUDGETS = (
     ("heart_disease_4sites", 0.1),

@@ -18,14 +18,14 @@ from benchmarks.holed import default
 from benchmarks.lines import Lines
 from benchmarks.real_tables import MOST_TEST_ROWS, SOURCES, Source
 from ipub import BoundedClassifier
-from ipub.certainty import is_certain
+from ipub.answers.certainty import is_certain
 from ipub.certificates import DrawBounds
-from ipub.engine.completions import whole_table
 from ipub.estimators import keep_training, parameters_of
-from ipub.reading import read_training_data
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
+from ipub.promises import Draws
+from ipub.rows.completions import whole_table
 from ipub.training.draws import train_and_certify_draws
-from ipub.uncertainty import Draws
+from ipub.training.reading import read_training_data
 
 RADIUS, LEVEL = 0.1, 0.9
 UNIFORM_TABLES = {"pima_diabetes": 0.88, "hepatitis": 0.87}

@@ -20,15 +20,15 @@ from benchmarks.lines import Lines
 from benchmarks.real_data import load, with_holes
 from benchmarks.timing import medians
 from ipub import BoundedClassifier
-from ipub.certificates import ball, origin, sphere, tight
-from ipub.certificates.region import Certificate, intersection
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows, Rows, with_intercept_column
+from ipub.certificates import certify_ball, certify_origin, certify_sphere, certify_tight
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import Array
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.model_sets.region import Certificate, intersection
+from ipub.numeric.rounding import Array
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows, Rows, with_intercept_column
+from ipub.tables.interval_matrix import IntervalMatrix
 
 LAMBDA, SHARE, LEVEL = 0.1, 0.01, 0.5
 N_TEST = 3000
@@ -96,17 +96,17 @@ def _stages(matrix: IntervalMatrix, y: Array, X_test: Array, has_intercept: bool
     """Time the parts one by one; `tight` is all certificates, with common parts computed once."""
     problem = _problem(matrix, y, has_intercept)
     solution = solve(problem, tol=GAP)
-    certificate = tight(problem, solution)
-    known = intersection("known", [sphere(problem, solution), origin(problem, solution)])
+    certificate = certify_tight(problem, solution)
+    known = intersection("known", [certify_sphere(problem, solution), certify_origin(problem, solution)])
     rows = np.column_stack([X_test, np.ones(len(X_test))]) if has_intercept else X_test
     names = ("training", "origin", "sphere", "ball", "tight", "bounds", "grouped bounds")
     times = medians(
         REPEATS,
         lambda: solve(problem, tol=GAP),
-        lambda: origin(problem, solution),
-        lambda: sphere(problem, solution, known),
-        lambda: ball(problem, solution, known),
-        lambda: tight(problem, solution),
+        lambda: certify_origin(problem, solution),
+        lambda: certify_sphere(problem, solution, known),
+        lambda: certify_ball(problem, solution, known),
+        lambda: certify_tight(problem, solution),
         lambda: certificate.score_bounds(rows),
         lambda: certificate.without_training_rows().score_bounds(rows),
     )

@@ -21,7 +21,7 @@ from rich.console import Console
 from benchmarks.holed import ROWS_VARIABLE
 from benchmarks.lines import Lines
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.engine import engine_of
+from ipub.rows import engine_of
 
 N_ROWS, N_COLUMNS, N_CHUNKS, SHARE, N_TEST = 2_000_000, 28, 50, 0.01, 11_000
 LOSSES = ("log_loss", "hinge", "squared_error")

@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks.device_arithmetic import checks
 from ipub import BoundedClassifier
-from ipub.engine.device import library_of
-from ipub.reading import in_memory
+from ipub.rows.device import library_of
+from ipub.training.reading import in_memory
 
 COLUMNS, TEST_ROWS, SHARE_OF_HOLES, ALPHA = 28, 1_000_000, 0.01, 0.1
 CLIPPED = (0.005, 0.995)
@@ -136,7 +136,7 @@ def _ranges(X: Any) -> Any:
 
 
 class _Device:
-    """A device with tables on it: made up as `ipub.experiments.prepare.higgs_shaped` does, from a few numbers."""
+    """A device with tables on it: made up as `experiments.prepare.higgs_shaped` does, from a few numbers."""
 
     description: str
     xp: Any

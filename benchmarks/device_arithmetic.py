@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ipub.engine.device import DeviceArray, Library
-from ipub.engine.device.sums import PIECE, sum_height
-from ipub.engine.ops import sum_by_index, weighted_gram
-from ipub.rounding import EPS, check_arithmetic
+from ipub.numeric.rounding import EPS, check_arithmetic
+from ipub.rows.device import DeviceArray, Library
+from ipub.rows.device.sums import PIECE, sum_height
+from ipub.rows.ops import sum_by_index, weighted_gram
 
 MOST_ULPS = 2.0
 """Units in the last place that exp, log, log1p and hypot may be off by."""

@@ -34,7 +34,7 @@ y = X.pop("severity").to_numpy()""",
 
 WITHOUT_LOOPS = """
 import sys
-sys.modules.update(dict.fromkeys(["ipub.compiled.kernels", "ipub.compiled.row_sum_loops"]))"""
+sys.modules.update(dict.fromkeys(["ipub.numeric.compiled.kernels", "ipub.numeric.compiled.row_sum_loops"]))"""
 
 CODE = """
 import json, time

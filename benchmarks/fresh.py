@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from ipub import BoundedClassifier
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
 
 LAMBDA = 0.1
 FEW_ROWS = 300

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from benchmarks.fresh import Fit, fit_in_fresh_process, on_disk
 from benchmarks.lines import Lines
-from ipub.experiments.synthetic import Copula
-from ipub.rounding import Array
+from experiments.synthetic import Copula
+from ipub.numeric.rounding import Array
 
 BASE = {"n": 100_000, "d": 28, "M": 28_000}
 DOUBLINGS = (1, 2, 4)

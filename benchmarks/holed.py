@@ -13,17 +13,17 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from benchmarks.real_data import DATA, load, with_holes
+from experiments.prepare import higgs_shaped
+from experiments.settings import Setting
+from experiments.sources import HIGGS, load_local
 from ipub import BoundedClassifier
-from ipub.data.holes import IntervalWarning
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows
-from ipub.experiments.prepare import higgs_shaped
-from ipub.experiments.settings import Setting
-from ipub.experiments.sources import HIGGS, load_local
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import Array
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import Array
+from ipub.problem.objective import Problem
+from ipub.rows import MemoryRows
+from ipub.tables.holes import IntervalWarning
+from ipub.tables.interval_matrix import IntervalMatrix
 
 SETTING = Setting(lam=0.1, b=0.01, a=0.5)
 SOLVERS = ("lbfgs", "newton-cholesky")

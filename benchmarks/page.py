@@ -10,11 +10,11 @@ from typing import Any
 
 from benchmarks.holed import most_rows
 from benchmarks.lines import Screen
+from experiments.page import markdown_table
+from experiments.run import machine, today
+from experiments.store import Measured, Store
 from ipub import __version__
-from ipub.experiments.page import markdown_table
-from ipub.experiments.run import machine, today
-from ipub.experiments.store import Measured, Store
-from ipub.io.atomic import whole_file
+from ipub.app.files.atomic import whole_file
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "build" / "benchmarks"

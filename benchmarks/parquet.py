@@ -28,7 +28,7 @@ from benchmarks.fresh import resident
 from benchmarks.holed import ROWS_VARIABLE
 from benchmarks.lines import Lines
 from ipub import BoundedClassifier
-from ipub.engine.parquet import ParquetTable
+from ipub.rows.parquet import ParquetTable
 
 N_ROWS, N_COLUMNS, SHARE = 11_000_000, 28, 0.01
 N_TEST = 11_000

@@ -19,12 +19,12 @@ from rich.console import Console
 from benchmarks.lines import Lines
 from ipub import IntervalMatrix
 from ipub.certificates import CERTIFICATES
-from ipub.engine import MemoryRows, with_intercept_column
-from ipub.engine.slices import SlicedRows
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows, with_intercept_column
+from ipub.rows.slices import SlicedRows
 
 N_ROWS, N_COLUMNS, SHARE, ALPHA = 500, 8, 0.01, 0.1
 CERTIFIED = ("sphere", "ball", "tight")

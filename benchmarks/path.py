@@ -11,8 +11,8 @@ from benchmarks.lines import Lines, Screen
 from benchmarks.real_data import load, with_holes
 from benchmarks.timing import medians
 from ipub import BoundedClassifier, penalty_path
-from ipub.penalty_paths import PenaltyPath
-from ipub.rounding import Array
+from ipub.estimators.penalty_paths import PenaltyPath
+from ipub.numeric.rounding import Array
 
 SHARE, LEVEL = 0.01, 0.5
 N_ALPHAS, N_TEST = 20, 3000

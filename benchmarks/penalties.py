@@ -13,10 +13,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 
 from ipub import BoundedClassifier
-from ipub.engine.completions import whole_table
 from ipub.estimators import parameters_of
-from ipub.reading import read_training_data
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
+from ipub.rows.completions import whole_table
+from ipub.training.reading import read_training_data
 
 ALPHAS = np.geomspace(1e-4, 3.0, 10)
 """Weakest first."""

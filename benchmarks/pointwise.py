@@ -10,9 +10,9 @@ from rich.console import Console
 
 from benchmarks.lines import Lines
 from benchmarks.tightness import COLUMNS, SETTINGS, Setting, shown, target_cell, timed, width
-from ipub.attained import attained_bounds
-from ipub.certificates import TrainedModel, pointwise, tight, with_effort
-from ipub.solvers import solve
+from ipub.answers.attained import attained_bounds
+from ipub.certificates import TrainedModel, certify_pointwise, certify_tight, with_effort
+from ipub.problem.solvers import solve
 
 N_TEST = 5
 """The first of the test rows of `benchmarks.tightness`."""
@@ -39,9 +39,9 @@ def _measure(lines: Lines, setting: Setting, target: float) -> None:
     problem, X_test = setting.problem()
     X_test = X_test[:N_TEST]
     solution, training = timed(solve, problem)
-    certificate = tight(problem, solution)
+    certificate = certify_tight(problem, solution)
     attained = width(attained_bounds(problem, solution, X_test).bounds)
-    retrained = with_effort(pointwise(problem, solution), setting.effort)
+    retrained = with_effort(certify_pointwise(problem, solution), setting.effort)
     bounds, spent = timed(retrained.score_bounds, X_test, TrainedModel(problem, solution))
     ratios = width(bounds) / attained
     lines.add(

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from benchmarks.holed import Holed, like_higgs
 from benchmarks.lines import Lines
-from ipub import rounding
-from ipub.engine import ops
+from ipub.numeric import rounding
+from ipub.rows import ops
 
 ROUNDS = 4
 TARGET = 1.0

@@ -14,9 +14,9 @@ from rich.console import Console
 from benchmarks.holed import SETTING, Holed, like_higgs
 from benchmarks.lines import Lines
 from benchmarks.timing import medians
-from ipub.data.holes import column_ranges
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.solvers import solve
+from ipub.problem.solvers import solve
+from ipub.tables.holes import column_ranges
+from ipub.tables.interval_matrix import IntervalMatrix
 
 TARGET = 0.5
 REPEATS = 5

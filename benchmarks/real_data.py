@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
+from ipub.tables.interval_matrix import IntervalMatrix
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

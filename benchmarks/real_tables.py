@@ -17,11 +17,11 @@ from rich.console import Console
 from benchmarks.lines import Lines
 from benchmarks.real_data import DATA
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
-from ipub.attained import attained_bounds
-from ipub.certainty import is_certain
-from ipub.certificates import tight
-from ipub.engine import MemoryRows, engine_of, with_intercept_column
-from ipub.solvers import solve
+from ipub.answers.attained import attained_bounds
+from ipub.answers.certainty import is_certain
+from ipub.certificates import certify_tight
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows, engine_of, with_intercept_column
 
 ALPHAS = (1.0, 0.1)
 LEVEL = 0.9
@@ -168,7 +168,7 @@ def _choices_and_boxes(console: Console) -> None:
         rows = np.column_stack([rows, np.ones(len(rows))])
         attained = attained_bounds(problem, solution, rows).bounds
         ratios = []
-        for certificate in (estimator.certificate_, tight(boxed, solve(boxed))):
+        for certificate in (estimator.certificate_, certify_tight(boxed, solve(boxed))):
             ends = certificate.score_bounds(rows)
             ratios.append(np.median((ends[:, 1] - ends[:, 0]) / (attained[:, 1] - attained[:, 0])))
         name = source.name + (" (one of 3)" if "workclass" in source.not_features else "")

@@ -12,16 +12,16 @@ from rich.console import Console
 from benchmarks.lines import Lines
 from benchmarks.real_data import DATA
 from benchmarks.tightness import COLUMNS, DATA_SETS, N_TEST, RIDGE_TARGETS, Setting, certified, timed, width
-from ipub.attained import attained_bounds
-from ipub.baselines import complete_cases, interval_newton, multiple_imputation, share_covered, single_imputation
-from ipub.certificates import sphere, tight
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows
+from experiments.rivals import complete_cases, interval_newton, multiple_imputation, share_covered, single_imputation
+from ipub.answers.attained import attained_bounds
+from ipub.certificates import certify_sphere, certify_tight
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import Array
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import Array
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows
+from ipub.tables.interval_matrix import IntervalMatrix
 
 PAPER = [
     Setting(data, lam, share, level)
@@ -32,10 +32,10 @@ PAPER = [
 ]
 """The settings of the paper's table of computation times."""
 BOUNDS: dict[str, Callable[..., Any]] = {
-    "sphere": sphere,
+    "sphere": certify_sphere,
     "INewton": interval_newton,
     "in columns": partial(interval_newton, coordinates="columns"),
-    "tight": tight,
+    "tight": certify_tight,
 }
 DRAWS = 10
 FIT_ROWS = 5_000

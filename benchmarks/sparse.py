@@ -29,7 +29,7 @@ from benchmarks.fresh import resident
 from benchmarks.holed import ROWS_VARIABLE
 from benchmarks.lines import Lines
 from ipub import BoundedClassifier
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
 
 N_ROWS, N_COLUMNS, PER_ROW, SHARE, ALPHA = 11_314, 100_000, 150, 0.0005, 0.1
 N_TEST, N_ATTACKED = 1000, 3

@@ -23,8 +23,8 @@ from benchmarks.holed import Holed, default, like_higgs
 from benchmarks.lines import Lines
 from benchmarks.tightness import width
 from benchmarks.timing import medians
-from ipub.experiments import rivals
-from ipub.rounding import Array
+from experiments import methods
+from ipub.numeric.rounding import Array
 
 LONGEST = len("plain fit, newton-cholesky, one thread")
 FASTER_THAN_LIBLINEAR = 5.0
@@ -57,10 +57,10 @@ def run(console: Console) -> None:
 
 
 RIVALS = (
-    Way("INewton, whitened", lambda table: rivals.newton_bounds(table.problem(), table.X_test, "whitened")[0]),
+    Way("INewton, whitened", lambda table: methods.newton_bounds(table.problem(), table.X_test, "whitened")[0]),
     Way(
         f"{IMPUTATIONS} imputations, no guarantee",
-        lambda table: rivals.imputed_again(table.problem(), table.X_test, IMPUTATIONS, 0).range(),
+        lambda table: methods.imputed_again(table.problem(), table.X_test, IMPUTATIONS, 0).range(),
     ),
 )
 

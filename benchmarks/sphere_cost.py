@@ -10,15 +10,15 @@ from rich.console import Console
 
 from benchmarks.lines import Lines
 from benchmarks.timing import medians
-from ipub.certificates import sphere
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import Block, MemoryRows
-from ipub.engine.rows import Sums
+from ipub.certificates import certify_sphere
 from ipub.losses import LOSSES, Loss
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import Array
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import Array
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import Block, MemoryRows
+from ipub.rows.rows import Sums
+from ipub.tables.interval_matrix import IntervalMatrix
 
 N_ROWS, N_FEATURES = 20_000, 280
 PER_ROW = (2, 20, 60, 200)
@@ -44,7 +44,7 @@ def run(console: Console) -> None:
         gradient, certificate = medians(
             REPEATS,
             lambda rows=complete, w=solution.w: rows.reduce(_gradient_sums, LOSSES["log_loss"], w),
-            lambda problem=problem, solution=solution: sphere(problem, solution),
+            lambda problem=problem, solution=solution: certify_sphere(problem, solution),
         )
         ratio = certificate / gradient
         if per_row == PER_ROW[0]:

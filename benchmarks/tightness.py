@@ -17,15 +17,15 @@ from rich.console import Console
 from benchmarks.lines import Lines
 from benchmarks.real_data import DATA, load, with_holes
 from ipub import BoundedClassifier
-from ipub.attained import attained_bounds
-from ipub.certificates import EFFORT, Certificate, ball, sphere, tight
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows
+from ipub.answers.attained import attained_bounds
+from ipub.certificates import EFFORT, Certificate, certify_ball, certify_sphere, certify_tight
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import Array
-from ipub.solvers import Solution, solve
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import Array
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution, solve
+from ipub.rows import MemoryRows
+from ipub.tables.interval_matrix import IntervalMatrix
 
 N_TEST = 20
 HINGE_EFFORT = 10.0
@@ -153,7 +153,7 @@ def _measure(lines: Lines, setting: Setting) -> None:
     solution, training = timed(solve, problem)
     attained, search = timed(lambda: width(attained_bounds(problem, solution, X_test).bounds))
     ratios, times = [], []
-    for certify in (sphere, ball, tight):
+    for certify in (certify_sphere, certify_ball, certify_tight):
         certificate, spent = timed(certified, certify, problem, solution, X_test)
         ratios.append(float(np.median(width(certificate.score_bounds(X_test)) / attained)))
         times.append(spent)
@@ -188,7 +188,7 @@ def _ridge(console: Console) -> None:
         rows = MemoryRows(IntervalMatrix.from_bounds(X_lower, X_upper), y)
         problem = Problem(rows, LOSSES["squared_error"], ElasticNet(lam))
         solution = solve(problem)
-        certificate = tight(problem, solution)
+        certificate = certify_tight(problem, solution)
         means = [width(form.score_bounds(X_test)).mean() for form in (certificate, certificate.without_training_rows())]
         attained = width(attained_bounds(problem, solution, X_test).bounds).mean()
         mark = "!" if means[0] > target else " "

@@ -28,8 +28,9 @@ from benchmarks.lines import Lines
 from benchmarks.penalties import BEST, add_rule, cross_validated
 from benchmarks.real_tables import LARGE, SOURCES, VIOLATED, Source
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.certainty import is_certain
-from ipub.rounding import Array
+from ipub.answers.attained import search_fillings
+from ipub.answers.certainty import is_certain
+from ipub.numeric.rounding import Array
 
 NOT_USED = ("atlas_higgs_10k",)
 """Its holes are quantities that do not exist, not values that nobody knows."""
@@ -113,7 +114,7 @@ def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> Figures
     certified = estimator.decision_bounds(X_test) if source.positive else estimator.predict_bounds(X_test)
     bounded = time.perf_counter()
     training = estimator.training_
-    found = training.attained_bounds(training.table.uncertain_rows(X_test))
+    found = search_fillings(training, training.table.uncertain_rows(X_test))
     attained = found.bounds
     figures = figures_of(certified, attained, bool(source.positive))
     outside = is_outside(certified, attained)

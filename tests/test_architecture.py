@@ -18,32 +18,26 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 
 LAYERS = [
-    {"compiled"},
-    {"rounding", "parallel", "progress", "errors", "user_warnings"},
-    {"certainty", "linalg", "losses", "penalties"},
-    {"data"},
-    {"engine"},
-    {"uncertainty"},
+    {"errors", "progress_bars"},
+    {"numeric"},
+    {"losses"},
+    {"tables"},
+    {"rows"},
+    {"promises"},
     {"problem"},
-    {"solvers"},
+    {"model_sets"},
     {"certificates"},
-    {"attained"},
-    {"baselines"},
-    {"reading"},
-    {"imputing"},
     {"training"},
-    {"flips", "column_effects", "prediction_status"},
+    {"answers"},
     {"estimators"},
-    {"sklearn_models", "penalty_paths", "alpha_choice"},
-    {"imputation_check"},
-    {"io", "plots", "datasets"},
-    {"experiments", "app"},
+    {"datasets", "plots"},
+    {"app"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
 def unit_of(module: str) -> str:
-    """Return the layer's name for a module: ``ipub.engine.rows`` belongs to ``data``."""
+    """Return the layer's name for a module: ``ipub.rows.memory`` belongs to ``rows``."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else ""
 
@@ -88,14 +82,14 @@ def test_imports_go_one_way(path):
     for module in imports_of(path):
         imported = unit_of(module)
         if importer == "":
-            assert LEVEL.get(imported, 0) <= LEVEL["imputation_check"], f"ipub imports {module} on every start"
+            assert LEVEL.get(imported, 0) <= LEVEL["estimators"], f"ipub imports {module} on every start"
         elif imported in LEVEL and imported != importer:
             same_level = LEVEL[imported] == LEVEL[importer]
-            shows_results = LEVEL[importer] >= LEVEL["io"]
+            shows_results = LEVEL[importer] >= LEVEL["plots"]
             assert LEVEL[imported] < LEVEL[importer] or (same_level and shows_results), f"{importer} imports {module}"
         elif imported == "":
             # Names of the package itself (its version, its estimators) are for what shows results only.
-            assert LEVEL[importer] >= LEVEL["io"], f"{importer} imports {module}"
+            assert LEVEL[importer] >= LEVEL["plots"], f"{importer} imports {module}"
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in FILES} - {PACKAGE}), ids=lambda path: path.name)
@@ -108,7 +102,7 @@ def test_modules_of_a_folder_do_not_import_each_other_in_circles(folder):
         graph = {name: needs for name, needs in graph.items() if name not in free}
 
 
-KERNELS = ("certificates", "solvers", "losses", "uncertainty", "problem", "penalties")
+KERNELS = ("certificates", "model_sets", "losses", "promises", "problem")
 """Where kernels are: they are the same functions on every engine."""
 
 
@@ -128,7 +122,7 @@ def test_kernels_know_no_array_library_but_numpy(path):
         )
     }
     assert not names & {"torch", "cupy", "array_api_compat", "array_api_strict", "dask", "pyarrow"}
-    assert not {name for name in names if name.startswith(("ipub.engine.device", "ipub.engine.array"))}
+    assert not {name for name in names if name.startswith(("ipub.rows.device", "ipub.rows.array"))}
 
 
 LOSS_CLASSES = {
@@ -286,8 +280,8 @@ def test_tests_share_code_through_packages_alone(path):
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "a relative import"
             imported.add(node.module)
-    # `import io` is Python's own: folders of tests are no packages.
-    no_packages = (folders - packages - {"io"}) | {each.stem for each in TESTS.glob("*.py")}
+    # `experiments` is the folder beside `tests`: folders of tests are no packages.
+    no_packages = (folders - packages - {"experiments"}) | {each.stem for each in TESTS.glob("*.py")}
     assert not {name.split(".")[0] for name in imported} & no_packages
 
 
@@ -351,15 +345,15 @@ NOT_FOR_A_FIT = {
     "sklearn.linear_model",
     "sklearn.neighbors",
     "ipub.app.cli",
-    "ipub.attained",
+    "ipub.answers.attained",
     "ipub.certificates.stored",
-    "ipub.certificates.tilted.search",
-    "ipub.data.quantile_regression",
-    "ipub.flips",
-    "ipub.imputing",
+    "ipub.certificates.per_row.tilted_search",
+    "ipub.tables.quantile_regression",
+    "ipub.answers.flips",
+    "ipub.training.imputing",
     "ipub.plots",
-    "ipub.reading.long_table",
-    "ipub.sklearn_models",
+    "ipub.training.reading.long_table",
+    "ipub.estimators.sklearn_models",
 }
 
 
@@ -386,7 +380,9 @@ def test_checkers_of_types_see_the_names_that_are_imported_when_they_are_asked_f
         ipub.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["ipub.app.cli", "ipub.io.tables", "ipub.io.modelfile", "ipub.datasets", "ipub.plots"])
+@pytest.mark.parametrize(
+    "name", ["ipub.app.cli", "ipub.app.files.tables", "ipub.app.files.modelfile", "ipub.datasets", "ipub.plots"]
+)
 def test_what_shows_results_imports_without_matplotlib(name):
     run_python(BLOCKER.format(blocked={"matplotlib"}).split("import numpy")[0] + f"import {name}")
 

@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+
 from benchmarks import budgets, page, small
 from benchmarks.lines import Lines, Screen
 from benchmarks.penalties import BEST, ONE_ERROR, chosen

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 import ipub
 from ipub import BoundedClassifier, BoundedRegressor, IpubError, IpubWarning, penalty_path
 from ipub.app import cli
+from ipub.app.files.tables import TableError, toml_key
 from ipub.app.screen import CommandLineWording, sentence_of
 from ipub.errors import LIBRARY_WORDING, DropColumn, GiveRange, IpubTypeError, MakeMissing, Message, WithMessage
-from ipub.io.tables import TableError, toml_key
 
 NAMES = [
     "row 3",

@@ -33,7 +33,7 @@ def test_models_are_saved_and_data_loaded_without_any_extra(tmp_path):
         f"""
 from ipub import BoundedClassifier
 from ipub.datasets import load_mammographic_masses
-from ipub.io.modelfile import load, save
+from ipub.app.files.modelfile import load, save
 X, y = (each[:200] for each in load_mammographic_masses())
 clf = BoundedClassifier(scale="standard").fit(X, y)
 save(clf, {path!r})

@@ -6,16 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ipub.data.holes import IntervalWarning
-    from ipub.data.interval_matrix import IntervalMatrix
-    from ipub.data.levels import CategoryWarning
-    from ipub.data.sentinels import SentinelWarning
     from ipub.errors import IpubError, IpubWarning
     from ipub.estimators import BoundedClassifier, BoundedRegressor
-    from ipub.imputation_check import ImputationReport, imputation_report
-    from ipub.penalty_paths import PenaltyPath, penalty_path
-    from ipub.sklearn_models.certify import certify
-    from ipub.uncertainty import Budget, Draws
+    from ipub.estimators.imputation_check import ImputationReport, imputation_report
+    from ipub.estimators.penalty_paths import PenaltyPath, penalty_path
+    from ipub.estimators.sklearn_models.certified import certify
+    from ipub.promises import Budget, Draws
+    from ipub.tables.holes import IntervalWarning
+    from ipub.tables.interval_matrix import IntervalMatrix
+    from ipub.tables.levels import CategoryWarning
+    from ipub.tables.sentinels import SentinelWarning
 
 __version__ = "0.1.0"
 __all__ = [
@@ -41,19 +41,19 @@ if not TYPE_CHECKING:  # which would take any name for one of ours
     _MODULES = {
         "BoundedClassifier": "estimators",
         "BoundedRegressor": "estimators",
-        "Budget": "uncertainty",
-        "CategoryWarning": "data.levels",
-        "Draws": "uncertainty",
-        "ImputationReport": "imputation_check",
-        "IntervalMatrix": "data.interval_matrix",
-        "IntervalWarning": "data.holes",
+        "Budget": "promises",
+        "CategoryWarning": "tables.levels",
+        "Draws": "promises",
+        "ImputationReport": "estimators.imputation_check",
+        "IntervalMatrix": "tables.interval_matrix",
+        "IntervalWarning": "tables.holes",
         "IpubError": "errors",
         "IpubWarning": "errors",
-        "PenaltyPath": "penalty_paths",
-        "SentinelWarning": "data.sentinels",
-        "certify": "sklearn_models.certify",
-        "imputation_report": "imputation_check",
-        "penalty_path": "penalty_paths",
+        "PenaltyPath": "estimators.penalty_paths",
+        "SentinelWarning": "tables.sentinels",
+        "certify": "estimators.sklearn_models.certified",
+        "imputation_report": "estimators.imputation_check",
+        "penalty_path": "estimators.penalty_paths",
     }
 
     def __getattr__(name: str) -> Any:

@@ -8,12 +8,16 @@ composed, so a column may have any name.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 MOST_LISTED, SHOWN = 50, 20
 """A message names up to so many columns one by one; of more, so many."""
+INSIDE = {"ipub", "sklearn", "numpy", "contextlib", "rich"}
+"""Packages whose frames are not the user's."""
 
 
 class Wording:
@@ -217,3 +221,18 @@ class IpubTypeError(IpubError, TypeError):
 
 class IpubWarning(WithMessage, UserWarning):
     """Something in the data that a user should check; the base of the warnings about data. Fields as `IpubError`."""
+
+
+def warn_user(message: str | Warning, category: type[Warning] | None = None) -> None:
+    """Warn, at the first line on the way out that is not of this package or of one that called it.
+
+    Parameters
+    ----------
+    message : str or Warning
+    category : type of warning
+        Of a message that is a string.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in INSIDE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -12,11 +12,10 @@ from typer.testing import CliRunner
 import ipub
 from ipub import BoundedClassifier, BoundedRegressor
 from ipub.app import cli, demo, options
+from ipub.app.files.modelfile import load, save
 from ipub.certificates import CERTIFICATES
-from ipub.experiments import SOURCES
-from ipub.io.modelfile import load, save
 from ipub.losses import LOSSES
-from ipub.uncertainty.budget import FILLINGS
+from ipub.promises.budget import FILLINGS
 
 runner = CliRunner()
 
@@ -422,9 +421,7 @@ def test_version():
     assert run("--version").stdout == f"ipub {ipub.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--help"], ["fit", "--help"], ["predict", "--help"], ["demo", "--help"], ["reproduce", "--help"]]
-)
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["predict", "--help"], ["demo", "--help"]])
 def test_help(arguments):
     assert "Usage" in run(*arguments).stdout
 
@@ -451,7 +448,6 @@ def test_help_lists_what_the_library_knows():
     assert tuple(LOSSES) == options.LOSS_NAMES
     assert tuple(CERTIFICATES) == options.CERTIFICATE_NAMES
     assert options.FILLING_NAMES == FILLINGS
-    assert tuple(SOURCES) == options.DATASET_NAMES
 
 
 def test_help_loads_no_library():

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ipub import BoundedClassifier
-from ipub.alpha_choice import pick_alpha
 from ipub.app import advice, cli, predictions
-from ipub.io.modelfile import load
+from ipub.app.files.modelfile import load
+from ipub.estimators.alpha_choice import pick_alpha
 
 N = 91
 

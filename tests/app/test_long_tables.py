@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from ipub.app import training_tables
 from ipub.app.cli import app
-from ipub.io import memory
-from ipub.io.modelfile import load
+from ipub.app.files import memory
+from ipub.app.files.modelfile import load
 from support.long_tables import stream_everything, write_files
 
 N = 400

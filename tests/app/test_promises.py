@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from ipub import BoundedClassifier, Budget, Draws
 from ipub.app import cli
-from ipub.io.modelfile import load
+from ipub.app.files.modelfile import load
 
 N = 60
 

@@ -1,20 +1,20 @@
 """The half-ball, and the intersection of all certificates."""
 
 import dataclasses
-import sys
 from itertools import product
 
 import numpy as np
 import pytest
 
 from ipub import IntervalMatrix
-from ipub.certificates import CERTIFICATES, Region, SlopeBounds, ball, sphere, tight
-from ipub.engine import MemoryRows
+from ipub.certificates import CERTIFICATES, Region, SlopeBounds, certify_ball, certify_sphere, certify_tight
+from ipub.certificates.slopes import attempt as attempt_module
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import EPS
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import EPS
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows
 from support.small_problems import COMBINATIONS, center_of, make_problem, objective
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
@@ -39,12 +39,12 @@ def retrain(problem, X):
 def test_tight_is_never_wider_than_its_parts_and_always_finite(loss, l1_ratio, alpha, holes, X_test):
     problem = make_problem(loss, l1_ratio, alpha, holes=holes)
     solution = solve(problem)
-    best = tight(problem, solution).score_bounds(X_test)
+    best = certify_tight(problem, solution).score_bounds(X_test)
     assert np.isfinite(best).all()
     assert (best[:, 0] <= best[:, 1]).all()
     # A product with more columns may add in another order, which costs a rounding error or two of its terms.
     rounding = 4.0 * EPS * np.linalg.norm(X_test, axis=1) * np.linalg.norm(solution.w)
-    for part in (sphere, ball):
+    for part in (certify_sphere, certify_ball):
         bounds = part(problem, solution).score_bounds(X_test)
         assert (best[:, 0] >= bounds[:, 0] - rounding).all()
         assert (best[:, 1] <= bounds[:, 1] + rounding).all()
@@ -83,7 +83,9 @@ def test_a_table_without_holes_has_bounds_as_wide_as_the_solvers_error(loss, l1_
 def test_the_ball_beats_the_sphere_when_holes_are_few(loss, l1_ratio, X_test):
     problem = make_problem(loss, l1_ratio, holes=0.01)
     solution = solve(problem)
-    widths = [np.diff(part(problem, solution).score_bounds(X_test), axis=1).mean() for part in (ball, sphere)]
+    widths = [
+        np.diff(part(problem, solution).score_bounds(X_test), axis=1).mean() for part in (certify_ball, certify_sphere)
+    ]
     assert widths[0] < widths[1]
 
 
@@ -99,7 +101,7 @@ def test_the_ball_of_one_uncertain_cell_is_first_order_in_its_radius(l1_ratio):
         problem = make_problem("squared_error", l1_ratio)
         rows = MemoryRows(IntervalMatrix.from_bounds(lower, upper), problem.rows.labels().y)
         problem = Problem(rows, problem.loss, problem.penalty)
-        widths.append(np.diff(ball(problem, solve(problem, tol=1e-14)).score_bounds(X_test), axis=1)[:, 0])
+        widths.append(np.diff(certify_ball(problem, solve(problem, tol=1e-14)).score_bounds(X_test), axis=1)[:, 0])
     # The sphere goes with the square root of the radius: a tenth of it would leave a third of the width.
     assert (widths[1] <= 0.11 * widths[0]).all()
 
@@ -126,7 +128,7 @@ def test_every_region_by_itself_holds_the_models_of_all_vertices(loss, l1_ratio,
         solution = solve(problem)
         if model == "other":
             solution = dataclasses.replace(solution, w=solution.w + 0.3 * rng.normal(size=2))
-        regions = tight(problem, solution).parts_of(Region)
+        regions = certify_tight(problem, solution).parts_of(Region)
         for signs in product((-1.0, 1.0), repeat=rows.matrix.n_uncertain):
             at_vertex = retrain(problem, rows.matrix.completion(np.array(signs)))
             slack = np.sqrt(2.0 * at_vertex.gap / problem.penalty.lam) + 1e-12
@@ -150,7 +152,7 @@ def test_the_half_ball_reaches_the_model_exactly_where_nothing_curves():
     solution = solve(problem)
     np.testing.assert_allclose(solution.w, optimum, atol=1e-12)
     for w in (np.zeros(3), 2.0 * optimum, np.array([0.1, -0.3, 0.2])):
-        certificate = ball(problem, dataclasses.replace(solution, w=w, dual_w=None))
+        certificate = certify_ball(problem, dataclasses.replace(solution, w=w, dual_w=None))
         assert all(
             distance(region, optimum) <= region.radius * (1.0 + 1e-12) for region in certificate.parts_of(Region)
         )
@@ -162,7 +164,7 @@ def test_the_half_ball_reaches_the_model_exactly_where_nothing_curves():
 @pytest.mark.parametrize("radius", [1e-3, 0.1, 0.5])
 def test_one_uncertain_cell_is_bounded_exactly_where_nothing_curves(radius):
     problem, optimum = without_curvature(radius)
-    bounds = ball(problem, solve(problem)).score_bounds(np.eye(3))
+    bounds = certify_ball(problem, solve(problem)).score_bounds(np.eye(3))
     exact = np.column_stack([optimum, optimum])
     exact[1] += np.array([-radius, radius]) / 8.0
     assert (bounds[:, 0] <= exact[:, 0] + 1e-15).all()
@@ -177,7 +179,7 @@ def test_a_dual_point_of_other_weights_is_paid_for(loss):
     # The weights that belong to the dual point of zero: the gradient vanishes, and only the residual keeps the optimum.
     a = -problem.loss.derivative(problem.rows.labels().y, np.zeros(120))
     w = X.T @ a / 120.0 / problem.penalty.lam
-    certificate = ball(problem, dataclasses.replace(solution, w=w, dual_w=np.zeros(5)))
+    certificate = certify_ball(problem, dataclasses.replace(solution, w=w, dual_w=np.zeros(5)))
     assert np.linalg.norm(w - solution.w) > 0.04
     assert all(distance(region, solution.w) <= region.radius for region in certificate.parts_of(Region))
 
@@ -202,14 +204,17 @@ def test_a_certificate_has_its_name_regions_of_the_right_shape_and_the_gap(name)
 def test_the_sphere_is_part_of_tight_only_where_it_may_be_narrower():
     for loss, l1_ratio in product(LOSSES, (0.0, 0.5)):
         problem = make_problem(loss, l1_ratio, holes=0.1)
-        names = {region.name for region in tight(problem, solve(problem)).parts_of(Region)}
+        names = {region.name for region in certify_tight(problem, solve(problem)).parts_of(Region)}
         assert ("sphere" in names) == (loss == "hinge" and l1_ratio > 0.0)
 
 
 def test_weights_of_a_hinge_that_are_nearly_zero_do_not_widen_tight(X_test):
     problem = make_problem("hinge", 0.9, holes=0.1, alpha=10.0)
     solution = dataclasses.replace(solve(problem), w=np.array([1e-9, -1e-9, 1e-9, 0.0, 0.0]))
-    narrow, *others = (np.ptp(each(problem, solution).score_bounds(X_test), axis=1) for each in (tight, sphere, ball))
+    narrow, *others = (
+        np.ptp(each(problem, solution).score_bounds(X_test), axis=1)
+        for each in (certify_tight, certify_sphere, certify_ball)
+    )
     assert (narrow <= others[0] * (1.0 + 1e-9)).all()
     assert (narrow < 0.5 * others[1]).any()
 
@@ -247,7 +252,7 @@ def test_a_model_that_overflowed_never_gives_nan_and_tight_stays_finite(loss, l1
         assert not np.isnan(bounds).any()
         assert (bounds[:, 0] <= X @ trained.w).all()
         assert (X @ trained.w <= bounds[:, 1]).all()
-    assert np.isfinite(tight(problem, bad).score_bounds(X)).all()
+    assert np.isfinite(certify_tight(problem, bad).score_bounds(X)).all()
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -259,7 +264,7 @@ def test_scores_that_overflow_are_never_taken_for_known(loss, weight):
     problem = make_problem(loss)
     problem = Problem(rows, problem.loss, ElasticNet(0.1))
     bad = dataclasses.replace(solve(make_problem(loss)), w=np.array([weight, 0.0]), dual_w=np.zeros(2))
-    for region in ball(problem, bad).parts:
+    for region in certify_ball(problem, bad).parts:
         assert not np.isfinite(region.radius) or (region.box >= 0.0).all()
         assert not np.isfinite(region.radius) or region.radius >= abs(weight) / 2.0
 
@@ -268,7 +273,7 @@ def test_wider_intervals_never_give_narrower_bounds_by_the_ball():
     X_test, narrower = np.eye(5), None
     solution = solve(make_problem("log_loss", holes=0.1))
     for stretch in (0.0, 0.1, 0.5, 1.0):
-        bounds = ball(make_problem("log_loss", holes=0.1, stretch=stretch), solution).score_bounds(X_test)
+        bounds = certify_ball(make_problem("log_loss", holes=0.1, stretch=stretch), solution).score_bounds(X_test)
         if narrower is not None:
             assert (np.diff(bounds, axis=1) >= np.diff(narrower, axis=1)).all()
         narrower = bounds
@@ -277,7 +282,7 @@ def test_wider_intervals_never_give_narrower_bounds_by_the_ball():
 def test_the_trained_model_is_the_best_point_of_its_region():
     problem = make_problem("log_loss", holes=0.1)
     solution = solve(problem)
-    X, (region,) = center_of(problem), sphere(problem, solution).parts
+    X, (region,) = center_of(problem), certify_sphere(problem, solution).parts
     rng = np.random.default_rng(0)
     for direction in rng.normal(size=(50, 5)):
         edge = solution.w + region.radius * direction / np.linalg.norm(direction)
@@ -291,7 +296,7 @@ def test_too_many_uncertain_cells_are_summed_or_the_half_ball_is_used_alone(monk
     assert kept.part(SlopeBounds).cells is not None
     for limit in ("MOST_CELLS", "MOST_NUMBERS"):
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["ipub.certificates.slope.attempt"], limit, 3)
+            patch.setattr(attempt_module, limit, 3)
             summed = CERTIFICATES["slope"](problem, solution)
             assert summed.part(SlopeBounds).cells is None
             assert "are summed" in summed.note

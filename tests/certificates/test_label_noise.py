@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ipub.certificates.label_noise import WrongLabelTerms, cell_changes
-from ipub.data.missing_category import Levels, MissingCategories
-from ipub.engine import Block
-from ipub.uncertainty import largest_sum
+from ipub.promises import largest_sum
+from ipub.rows import Block
+from ipub.tables.missing_category import Levels, MissingCategories
 
 
 def draw_block(rng: np.random.Generator) -> Block:

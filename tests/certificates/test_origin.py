@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ipub.certificates import origin
-from ipub.solvers import solve
+from ipub.certificates import certify_origin
+from ipub.problem.solvers import solve
 from support.small_problems import COMBINATIONS, make_problem
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
@@ -15,7 +15,7 @@ each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 @each_combination
 def test_the_radius_is_that_of_the_objective_at_zero(loss, l1_ratio):
     problem = make_problem(loss, l1_ratio, holes=0.1)
-    (region,) = origin(problem, solve(problem)).parts
+    (region,) = certify_origin(problem, solve(problem)).parts
     y = problem.rows.labels().y
     at_zero = {
         "squared_error": np.mean(y**2), "huber": np.mean(np.where(np.abs(y) < 1.0, y**2 / 2.0, np.abs(y) - 0.5)),
@@ -33,7 +33,7 @@ def test_every_trained_model_lies_inside(loss, l1_ratio, alpha):
     for seed in range(5):
         problem = make_problem(loss, l1_ratio, alpha, seed=seed)
         solution = solve(problem)
-        assert np.linalg.norm(solution.w) <= origin(problem, solution).parts[0].radius
+        assert np.linalg.norm(solution.w) <= certify_origin(problem, solution).parts[0].radius
 
 
 @each_combination
@@ -41,7 +41,7 @@ def test_neither_the_intervals_nor_the_model_matter(loss, l1_ratio):
     solution = solve(make_problem(loss, l1_ratio, holes=0.1))
     garbage = dataclasses.replace(solution, w=np.full(5, np.nan))
     radii = {
-        origin(make_problem(loss, l1_ratio, holes=0.1, stretch=stretch), model).parts[0].radius
+        certify_origin(make_problem(loss, l1_ratio, holes=0.1, stretch=stretch), model).parts[0].radius
         for stretch in (0.0, 1.0, 1e6)
         for model in (solution, garbage)
     }
@@ -52,5 +52,5 @@ def test_weights_count():
     weight = np.zeros(120)
     weight[:10] = 1.0
     problem = make_problem("squared_error", weight=weight)
-    (region,) = origin(problem, solve(problem)).parts
+    (region,) = certify_origin(problem, solve(problem)).parts
     assert region.radius == pytest.approx(np.sqrt(np.mean(problem.rows.labels().y[:10] ** 2) / 0.1), rel=1e-12)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from ipub.certificates import slope, tight
+from ipub.certificates import certify_slopes, certify_tight
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums import variants as variants_module
 from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
@@ -20,14 +20,14 @@ from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Accuracy, Ra
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.units import CERTAIN, FREE
 from ipub.certificates.row_sums.upper import largest_scores
-from ipub.data.holes import column_ranges
-from ipub.data.interval_matrix import IntervalMatrix
 from ipub.datasets import load_mammographic_masses
-from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, make_loss
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import dot_bounds
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import dot_bounds
+from ipub.problem.objective import Problem
+from ipub.rows import MemoryRows, with_intercept_column
+from ipub.tables.holes import column_ranges
+from ipub.tables.interval_matrix import IntervalMatrix
 from support.cases import Case, intervals, train, with_intercept
 from support.oracles.exact import as_float
 from support.oracles.rationals import rational, rationals
@@ -372,11 +372,11 @@ def test_where_slopes_are_loose_tight_is_many_times_narrower_by_row_sums():
     rows = MemoryRows(IntervalMatrix.from_table(scaler.transform(X), ranges), y, None)
     problem = Problem(with_intercept_column(rows), LOSSES["log_loss"], ElasticNet(0.003, n_free=1))
     solution = train(problem)
-    certificate = tight(problem, solution)
+    certificate = certify_tight(problem, solution)
     assert certificate.parts_of(RowSumBounds)
     test_rows = np.column_stack([np.nan_to_num(scaler.transform(X[:20])), np.ones(20)])
     by_rows = np.ptp(certificate.score_bounds(test_rows), axis=1)
-    by_slopes = np.ptp(slope(problem, solution).score_bounds(test_rows), axis=1)
+    by_slopes = np.ptp(certify_slopes(problem, solution).score_bounds(test_rows), axis=1)
     assert (by_rows < 0.1 * by_slopes).all()
 
 

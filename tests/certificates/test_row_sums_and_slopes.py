@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates import PointwiseBounds, RowSumBounds, SlopeBounds, pointwise, tight
+from ipub.certificates import PointwiseBounds, RowSumBounds, SlopeBounds, certify_pointwise, certify_tight
 from ipub.certificates.row_sums import prove as prove_module
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums.bounds import NOT_CLOSED, row_sum_bounds
 from ipub.certificates.row_sums.ranges import COARSE
 from ipub.certificates.row_sums.upper import largest_scores
-from ipub.certificates.slope.attempt import SlopeAttempt, slope_bounds_within
-from ipub.certificates.slope.linearize import linearize
-from ipub.certificates.slope.move_sets import KnownRows
-from ipub.engine import Block
+from ipub.certificates.slopes.attempt import SlopeAttempt, slope_bounds_within
+from ipub.certificates.slopes.linearization import linearize
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.solvers import Solution
+from ipub.losses.penalties import ElasticNet
+from ipub.model_sets.move_sets import KnownRows
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+from ipub.rows import Block
 from support.cases import Case, intervals, train
 from support.planted import plant
 
@@ -87,7 +87,7 @@ def with_alpha(loss_name: str, alpha: float) -> tuple[Problem, Solution]:
     return problem, train(problem)
 
 
-@pytest.mark.parametrize("certify", [tight, pointwise])
+@pytest.mark.parametrize("certify", [certify_tight, certify_pointwise])
 def test_the_note_says_that_row_sums_did_not_close_and_what_serves(certify):
     problem, solution = with_alpha("smoothed_hinge", 1e-3)
     certificate = certify(problem, solution)
@@ -96,24 +96,24 @@ def test_the_note_says_that_row_sums_did_not_close_and_what_serves(certify):
     assert certificate.part(SlopeBounds) is not None
     by_rows = certificate.part(RowSumBounds)
     assert by_rows is None or by_rows.path is None
-    assert (certificate.part(PointwiseBounds) is not None) == (certify is pointwise)
+    assert (certificate.part(PointwiseBounds) is not None) == (certify is certify_pointwise)
 
 
 def test_without_slopes_the_note_says_so_alone(monkeypatch):
     problem, solution = with_alpha("smoothed_hinge", 1e-3)
     plant(monkeypatch, "attempt_slope_bounds", lambda *_, **__: SlopeAttempt(None, "No set of moves."))
-    note = tight(problem, solution).note
+    note = certify_tight(problem, solution).note
     assert note == f"No set of moves. {NOT_CLOSED}"
 
 
 @pytest.mark.parametrize(("loss_name", "alpha"), [("log_loss", 0.01), ("log_loss", 10.0), ("hinge", 0.1)])
 def test_where_row_sums_close_or_are_not_tried_there_is_no_note_of_them(loss_name, alpha):
-    assert NOT_CLOSED not in tight(*with_alpha(loss_name, alpha)).note
+    assert NOT_CLOSED not in certify_tight(*with_alpha(loss_name, alpha)).note
 
 
 def test_of_a_long_table_there_is_no_note_of_row_sums(monkeypatch):
     monkeypatch.setattr(table_module, "MOST_ROWS", 1)
-    assert NOT_CLOSED not in tight(*with_alpha("smoothed_hinge", 1e-3)).note
+    assert NOT_CLOSED not in certify_tight(*with_alpha("smoothed_hinge", 1e-3)).note
 
 
 # --- widths that closed for a similar table -----------------------------------------------------------------------

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ipub.certificates import CERTIFICATES, sphere
+from ipub.certificates import CERTIFICATES, certify_sphere
 from ipub.certificates.sphere import gap_upper
-from ipub.engine import with_wrong_labels
 from ipub.losses import LOSSES
-from ipub.solvers import solve
+from ipub.problem.solvers import solve
+from ipub.rows import with_wrong_labels
 from support.small_problems import COMBINATIONS, center_of, dual_value, make_problem, objective
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
@@ -27,12 +27,12 @@ def test_a_table_without_holes_has_the_solvers_gap_and_nothing_more(loss, l1_rat
 def test_the_radius_is_two_gaps_over_lambda_under_a_root_around_the_trained_model(loss, l1_ratio):
     problem = make_problem(loss, l1_ratio, holes=0.1)
     solution = solve(problem)
-    (region,) = sphere(problem, solution).parts
+    (region,) = certify_sphere(problem, solution).parts
     assert region.name == "sphere"
     np.testing.assert_array_equal(region.center, solution.w)
     np.testing.assert_array_equal(region.box, 0.0)
     assert region.radius == pytest.approx(np.sqrt(2.0 * gap_upper(problem, solution) / problem.penalty.lam), rel=1e-14)
-    assert sphere(problem, solution).gap == solution.gap
+    assert certify_sphere(problem, solution).gap == solution.gap
 
 
 @each_combination
@@ -72,7 +72,7 @@ def test_the_gap_bound_is_the_greatest_primal_minus_the_least_dual_value(loss, l
 def test_the_radius_grows_when_intervals_grow(loss, l1_ratio):
     solution = solve(make_problem(loss, l1_ratio, holes=0.1))
     radii = [
-        sphere(make_problem(loss, l1_ratio, holes=0.1, stretch=stretch), solution).parts[0].radius
+        certify_sphere(make_problem(loss, l1_ratio, holes=0.1, stretch=stretch), solution).parts[0].radius
         for stretch in (0.0, 1e-6, 0.1, 0.5, 1.0, 2.0)
     ]
     assert (np.diff(radii) > 0.0).all()
@@ -83,7 +83,7 @@ def test_a_bad_model_costs_width_but_is_taken(loss, l1_ratio):
     problem = make_problem(loss, l1_ratio, holes=0.1)
     solution = solve(problem)
     bad = dataclasses.replace(solution, w=-solution.w + 1.0)
-    wide, narrow = (sphere(problem, s).parts[0].radius for s in (bad, solution))
+    wide, narrow = (certify_sphere(problem, s).parts[0].radius for s in (bad, solution))
     assert narrow < wide < np.inf
     assert np.linalg.norm(bad.w - solution.w) <= wide
 
@@ -94,7 +94,7 @@ def test_a_bad_model_costs_width_but_is_taken(loss, l1_ratio):
 def test_a_model_that_overflowed_has_infinite_bounds_and_never_nan(loss, size):
     problem = make_problem(loss, holes=0.1)
     solution = dataclasses.replace(solve(problem), w=np.full(5, size))
-    bounds = sphere(problem, solution).score_bounds(np.vstack([center_of(problem)[:5], np.eye(5)]))
+    bounds = certify_sphere(problem, solution).score_bounds(np.vstack([center_of(problem)[:5], np.eye(5)]))
     np.testing.assert_array_equal(bounds, np.tile([-np.inf, np.inf], (10, 1)))
 
 

@@ -5,14 +5,14 @@ import importlib
 import numpy as np
 import pytest
 
-from ipub.certificates.ball import ball
+from ipub.certificates.ball import certify_ball
 from ipub.certificates.intercept import bracket_of
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows, with_intercept_column
+from ipub.tables.interval_matrix import IntervalMatrix
 
 tight_module = importlib.import_module("ipub.certificates.tight")
 
@@ -34,7 +34,7 @@ def test_the_bracket_of_slopes_serves_all_regions_and_is_narrower(loss, alpha, m
     slopes = certificate.part(tight_module.SlopeBounds)
     assert tight_module.NEARLY_EXACT < slopes.excess <= tight_module.BOUNDS_INTERCEPT
     (low,), (high,) = slopes.ends(np.eye(9)[-1:])
-    found, alone = bracket_of(certificate), bracket_of(ball(problem, solution))
+    found, alone = bracket_of(certificate), bracket_of(certify_ball(problem, solution))
     assert found[0] <= low <= solution.w[-1] <= high <= found[1]
     assert found == pytest.approx((low, high), rel=1e-12)
     assert alone[0] < found[0]

@@ -12,8 +12,8 @@ import pytest
 from ipub import BoundedClassifier, BoundedRegressor
 from ipub.certificates import Certificate, SlopeBounds
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.slope import few_rows as few_rows_module
-from ipub.certificates.slope import linearize as linearize_module
+from ipub.certificates.slopes import few_rows as few_rows_module
+from ipub.certificates.slopes import linearization as linearize_module
 
 N, D = 120, 8
 PROPORTIONAL = 1.0 - 1e-5

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
+from ipub.app.files.modelfile import load, save
 from ipub.certificates import CERTIFICATES
-from ipub.io.modelfile import load, save
 from ipub.losses import LOSSES
 from support.small_problems import COMBINATIONS, draw_table
 

@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from benchmarks.real_data import DATA
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from benchmarks.real_data import DATA
 from ipub import BoundedClassifier, BoundedRegressor, CategoryWarning, IntervalWarning
+from ipub.app.files.modelfile import load, save
 from ipub.certificates import without_training_rows
-from ipub.io.modelfile import load, save
 
 NAMES = ["age", "site_east", "site_north", "site_west", "smoker", "grade_1", "grade_2"]
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ipub import BoundedClassifier, BoundedRegressor, Budget, IpubError, certify
-from ipub.io.modelfile import load, save
+from ipub.app.files.modelfile import load, save
 
 
 @pytest.fixture(scope="module")
@@ -159,10 +159,10 @@ def test_tables_that_are_not_in_memory_are_refused_with_a_remedy(table, tmp_path
     with pytest.raises(IpubError, match=r"a memory-mapped file: give np.array\(X\)"):
         kind.fit(np.load(path, mmap_mode="r"), y)
     X.assign(y=y).to_parquet(tmp_path / "x.parquet")
-    monkeypatch.setattr("ipub.reading.sources.KEPT_CELLS", 0)
+    monkeypatch.setattr("ipub.training.reading.sources.KEPT_CELLS", 0)
     with pytest.raises(IpubError, match="read piece by piece: read it into a DataFrame"):
         kind.fit(tmp_path / "x.parquet", "y")
-    monkeypatch.setattr("ipub.reading.on_device.KEPT_CELLS", 0)
+    monkeypatch.setattr("ipub.training.reading.on_device.KEPT_CELLS", 0)
     strict = pytest.importorskip("array_api_strict")
     with pytest.raises(IpubError, match="on a device: give a NumPy array"):
         kind.fit(strict.asarray(X[["a", "b", "c"]].to_numpy()), y)

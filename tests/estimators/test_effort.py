@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import ipub.prediction_status as status_module
+import ipub.answers.status as status_module
 from ipub import BoundedClassifier, BoundedRegressor, penalty_path
 from ipub.certificates import RowSumBounds
 from support.planted import plant

@@ -7,10 +7,10 @@ import pytest
 from sklearn.base import clone
 
 import ipub.certificates.row_sums.table as table_module
-import ipub.engine.slices as blocks_module
+import ipub.rows.slices as blocks_module
 from ipub import BoundedClassifier
+from ipub.app.files.modelfile import load, save
 from ipub.certificates import SlopeBounds
-from ipub.io.modelfile import load, save
 
 LOSSES = ("log_loss", "hinge", "squared_hinge", "smoothed_hinge")
 

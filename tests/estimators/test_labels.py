@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.io.modelfile import load, save
+from ipub.app.files.modelfile import load, save
 
 
 @pytest.fixture

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.real_data import DATA
 from flint import arb, ctx
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
+from benchmarks.real_data import DATA
 from ipub import BoundedClassifier
+from ipub.app.files.modelfile import load, save
 from ipub.estimators.classifier import share_bounds
-from ipub.io.modelfile import load, save
 from ipub.losses import LOSSES
 
 K = 3

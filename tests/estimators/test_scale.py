@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, IntervalWarning
-from ipub.io.modelfile import load, save
+from ipub.app.files.modelfile import load, save
 
 # Row sums, which a weak penalty needs, choose multipliers in steps: rounding sways their bounds a little.
 SCALERS = {"standard": StandardScaler(), "minmax": MinMaxScaler((-1, 1))}

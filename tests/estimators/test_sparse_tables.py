@@ -8,10 +8,10 @@ import pytest
 from scipy.sparse import coo_array, coo_matrix, csc_array, csr_array, csr_matrix, random_array
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalWarning, IpubError, imputation_report, penalty_path
-from ipub.engine import engine_of
-from ipub.engine.sparse import SparseRows
-from ipub.io.modelfile import load, save
-from ipub.uncertainty import Budget, Draws
+from ipub.app.files.modelfile import load, save
+from ipub.promises import Budget, Draws
+from ipub.rows import engine_of
+from ipub.rows.sparse import SparseRows
 from support.sparse_rows import keep_every_table_sparse
 
 pytestmark = pytest.mark.filterwarnings("ignore::ipub.IntervalWarning")

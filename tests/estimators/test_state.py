@@ -10,11 +10,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 
-import ipub.reading.table as table_module
 import ipub.training.models as models_module
+import ipub.training.reading.table as table_module
 import ipub.training.training as training_module
 from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, certify, penalty_path
-from ipub.io.modelfile import load, save
+from ipub.app.files.modelfile import load, save
 
 KINDS = [BoundedClassifier, BoundedRegressor]
 each_kind = pytest.mark.parametrize("kind", KINDS)

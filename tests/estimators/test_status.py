@@ -10,13 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import ipub.attained.search as search_module
-import ipub.prediction_status as status_module
+import ipub.answers.attained.search as search_module
+import ipub.answers.status as status_module
 from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, IpubError, certify
-from ipub.attained import Attained
+from ipub.answers.attained import Attained
+from ipub.answers.status import prediction_status
+from ipub.app.files.modelfile import load, save
 from ipub.certificates import RowSumBounds
-from ipub.io.modelfile import load, save
-from ipub.prediction_status import prediction_status
 from ipub.training import Training
 
 UNCERTAINTIES = {

@@ -22,7 +22,7 @@ from ipub import (
     imputation_report,
     penalty_path,
 )
-from ipub.io.modelfile import load, load_with_metadata, save
+from ipub.app.files.modelfile import load, load_with_metadata, save
 
 UNCERTAINTIES = {
     "worst": "worst",
@@ -57,7 +57,7 @@ def nothing_certified(monkeypatch):
     monkeypatch.setattr("ipub.certificates.recipe.Recipe.__call__", refuse)
     for module in (draws_module, filled_module):
         monkeypatch.setattr(module, "bounds_around_filling", refuse)
-    monkeypatch.setattr("ipub.certificates.certificate.Certificate.score_bounds", refuse)
+    monkeypatch.setattr("ipub.model_sets.certificate.Certificate.score_bounds", refuse)
 
 
 @each_uncertainty

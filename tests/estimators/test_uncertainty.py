@@ -26,8 +26,8 @@ from ipub import (
     imputation_report,
     penalty_path,
 )
-from ipub.flips import _cells
-from ipub.io.modelfile import load, save
+from ipub.answers.flips import _cells
+from ipub.app.files.modelfile import load, save
 
 RNG = np.random.default_rng(5)
 N, D = 80, 3

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ipub.experiments import download as module
-from ipub.experiments.download import DownloadError, cache_folder, download
+from experiments import downloads as module
+from experiments.downloads import DownloadError, cache_folder, download
 from support.small_sources import serving
 
 SILENT = Console(file=StringIO())

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from ipub.certificates import sphere, tight
-from ipub.experiments import measure
-from ipub.experiments.prepare import higgs_shaped
-from ipub.experiments.results import METHODS, SettingResult
-from ipub.experiments.settings import Setting
-from ipub.solvers import solve
+from experiments import measure
+from experiments.prepare import higgs_shaped
+from experiments.results import METHODS, SettingResult
+from experiments.settings import Setting
+from ipub.certificates import certify_sphere, certify_tight
+from ipub.problem.solvers import solve
 
 SETTING = Setting(1.0, 0.01, 0.5)
 
@@ -31,7 +31,7 @@ def result(table):
 
 def test_the_bounds_are_those_of_the_library(table, result):
     problem = measure.problem_of(table, SETTING)
-    for certify in (sphere, tight):
+    for certify in (certify_sphere, certify_tight):
         bounds = certify(problem, solve(problem)).score_bounds(table.X_test)
         np.testing.assert_allclose(result.bounds.arrays[certify.__name__], bounds, rtol=1e-12)
     assert {name: len(times) for name, times in result.bounds.figures["seconds"].items()} == dict.fromkeys(METHODS, 3)

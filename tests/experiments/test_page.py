@@ -5,13 +5,14 @@ import re
 import numpy as np
 import pytest
 
-from ipub.experiments.figures import save_histograms
-from ipub.experiments.page import About, write_page
-from ipub.experiments.results import SettingResult, TableResult
-from ipub.experiments.settings import GRID, PAPER_RATIOS
-from ipub.experiments.store import Measured
+from experiments.figures import save_histograms
+from experiments.page import About, write_page
+from experiments.results import SettingResult, TableResult
+from experiments.settings import GRID, PAPER_RATIOS
+from experiments.store import Measured
 
-ABOUT = About("ipub reproduce", "1.2.3", ("a machine", "another"), ("2000-01-01", "2000-01-02"), False, "pictures")
+DATES = ("2000-01-01", "2000-01-02")
+ABOUT = About("python -m experiments", "1.2.3", ("a machine", "another"), DATES, False, "pictures")
 N_TEST, N_ATTAINED = 40, 10
 
 
@@ -114,7 +115,7 @@ def test_the_summary_and_the_circumstances_are_told(table):
     )
     assert "outside of a certified interval: 0 of 320" in page
     assert "Measured 2000-01-01 to 2000-01-02 on: a machine. And on: another." in page
-    for word in ("`ipub reproduce` (ipub 1.2.3)", "PART of the set.", "| 900 | 40 | 48 |"):
+    for word in ("`python -m experiments` (ipub 1.2.3)", "PART of the set.", "| 900 | 40 | 48 |"):
         assert word in page
     assert "INewton (whitened): stopped early (8 settings, the first drive (part), λ = 0.1, b = 0.01, a = 0.5)" in page
     assert "(pictures/drive_part.png)" in page

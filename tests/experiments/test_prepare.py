@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from ipub.experiments.prepare import higgs_shaped, real
-from ipub.experiments.settings import GRID, PAPER_RATIOS, Setting
-from ipub.experiments.sources import HIGGS, load
-from ipub.experiments.synthetic import Copula
+from experiments.prepare import higgs_shaped, real
+from experiments.settings import GRID, PAPER_RATIOS, Setting
+from experiments.sources import HIGGS, load
+from experiments.synthetic import Copula
 from support.small_sources import counts, default_frame, default_source, higgs_frame
 
 SILENT = Console(file=StringIO())

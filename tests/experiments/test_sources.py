@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from ipub.experiments.sources import DEFAULT, DRIVE, HIGGS, SOURCES, load, load_local
-from ipub.io.tables import TableError
+from experiments.sources import DEFAULT, DRIVE, HIGGS, SOURCES, load, load_local
+from ipub.app.files.tables import TableError
 from support.small_sources import counts, default_frame, default_source, drive_frame, higgs_frame, serving
 
 SILENT = Console(file=io.StringIO())

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ipub.experiments.store import Measured, Store
+from experiments.store import Measured, Store
 
 KEY = {"version": "1", "b": 0.01, "imputations": (5, 20)}
 MEASURED = Measured({"seconds": [0.25]}, {"bounds": np.array([[0.1, 0.2]])})

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ipub.losses import LOSSES, Hinge, Squared
-from ipub.penalties import ElasticNet
+from ipub.losses.penalties import ElasticNet
 from support.attacks import retrain
 from support.cases import Case, intervals
 from support.enclosures import wrong_conjugates, wrong_residuals, wrong_slopes, wrong_values

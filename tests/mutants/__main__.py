@@ -2,9 +2,9 @@
 
     python -m mutants [-j JOBS] [WORD ...]
 
-Only mutants with one of the words in their name or file are run, all if there are no words. The exit status is 1 if a
-mutant survives that is not argued to be equivalent, and 2 if the list of mutants does not fit the source or the tests
-do not pass on the unchanged source.
+Only mutants with one of the words in their name, file or function are run, all if there are no words. The exit status
+is 1 if a mutant survives that is not argued to be equivalent, and 2 if the list of mutants does not fit the source or
+the tests do not pass on the unchanged source.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from mutants.copies import (
 )
 from mutants.entry import Mutant, StaleMutantError
 
+PACKAGE = ROOT / "src" / "ipub"
+
 MOST_SECONDS = 1800
 """No tests of a mutant take nearly as long; if they do, nothing is known of it."""
 
@@ -52,8 +54,9 @@ def try_mutant(mutant: Mutant) -> Outcome:
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         try:
-            mutant.apply((copy_built_source if mutant.is_compiled else copy_source)(Path(name)))
-            if mutant.is_compiled:
+            is_compiled = mutant.is_compiled(PACKAGE)
+            mutant.apply((copy_built_source if is_compiled else copy_source)(Path(name)))
+            if is_compiled:
                 build_loops(Path(name))
             status, output = run_tests(Path(name) / "src", mutant.tests, timeout=MOST_SECONDS)
         except CannotBuildError as error:
@@ -78,6 +81,15 @@ def passes_unchanged(mutants: list[Mutant], jobs: int) -> bool:
     return status == PASSED
 
 
+def _title(mutant: Mutant) -> str:
+    """Return file, function and name of a mutant; without the file, if it is stale."""
+    try:
+        file = f"{mutant.find(PACKAGE)[0].relative_to(PACKAGE)}: "
+    except StaleMutantError:
+        file = ""
+    return f"{file}{mutant.where}: {mutant.name}"
+
+
 def report(outcome: Outcome) -> None:
     mutant = outcome.mutant
     if outcome.broken:
@@ -97,10 +109,10 @@ def main() -> int:
     parser.add_argument("-j", "--jobs", type=int, default=2, help="mutants at a time")
     parser.add_argument("--no-check", action="store_true", help="do not run the tests on the unchanged source first")
     options = parser.parse_args()
-    chosen = [m for m in MUTANTS if not options.words or any(w in f"{m.where}: {m.name}" for w in options.words)]
+    chosen = [m for m in MUTANTS if not options.words or any(w in _title(m) for w in options.words)]
     try:
         for mutant in chosen:
-            mutant.file(ROOT / "src" / "ipub")
+            mutant.find(PACKAGE)
     except StaleMutantError as error:
         print(error)
         return 2

@@ -4,53 +4,69 @@ from __future__ import annotations
 
 from mutants.entry import Mutant
 
-INTERVALS = ("data/test_conditional_intervals.py",)
+INTERVALS = ("tables/test_conditional_intervals.py",)
 ESTIMATORS = ("estimators/test_conditional_intervals.py",)
-LEARNT, USED = "data/quantile_regression.py", "data/conditional_intervals.py"
+LEARNT, USED = "tables/quantile_regression.py", "tables/conditional_intervals.py"
 
 MUTANTS = (
-    Mutant("no room for values beyond the others", LEARNT, "(level + 3.0 / (n + 1))", "level", INTERVALS),
-    Mutant("a conformal rank that is too small by one", LEARNT, "excess[rank - 1]", "excess[rank - 2]", INTERVALS),
+    Mutant("no room for values beyond the others", "_conformal", "(level + 3.0 / (n + 1))", "level", INTERVALS),
+    Mutant(
+        "a conformal rank that is too small by one", "_conformal", "excess[rank - 1]", "excess[rank - 2]", INTERVALS
+    ),
     Mutant(
         "the correction from the cells of the lines",
-        LEARNT,
+        "_conformal",
         "low, high = column.quantiles(rows[n_fitted:])",
         "rows, values = rows[:n_fitted].repeat(2, axis=0), values[:n_fitted].repeat(2)\n"
         "    low, high = column.quantiles(rows[n_fitted:])",
         INTERVALS,
     ),
-    Mutant("lines from all cells", LEARNT, "_quantile_lines(rows[:n_fitted], j", "_quantile_lines(rows, j", INTERVALS),
-    Mutant("held-out cells learnt from", LEARNT, "left, out = rows[~is_out],", "left, out = rows,", INTERVALS),
-    Mutant("rows of weight 0 learnt from", LEARNT, "else ~is_hole & counted", "else ~is_hole", INTERVALS),
-    Mutant("a column regressed on itself", LEARNT, "    is_usable[j] = False\n", "", INTERVALS),
-    Mutant("only one side of the correction", USED, "up(high + self.correction)", "up(high)", INTERVALS),
     Mutant(
-        "whole numbers cut off", USED, "np.ceil(low), np.floor(high)", "np.ceil(low) + 1.0, np.floor(high)", INTERVALS
+        "lines from all cells", "_conformal", "_quantile_lines(rows[:n_fitted], j", "_quantile_lines(rows, j", INTERVALS
+    ),
+    Mutant(
+        "held-out cells learnt from", "held_out_coverage", "left, out = rows[~is_out],", "left, out = rows,", INTERVALS
+    ),
+    Mutant("rows of weight 0 learnt from", "_learn_column", "else ~is_hole & counted", "else ~is_hole", INTERVALS),
+    Mutant("a column regressed on itself", "_quantile_lines", "    is_usable[j] = False\n", "", INTERVALS),
+    Mutant(
+        "only one side of the correction",
+        "ConditionalColumn.intervals",
+        "up(high + self.correction)",
+        "up(high)",
+        INTERVALS,
+    ),
+    Mutant(
+        "whole numbers cut off",
+        "ConditionalColumn.intervals",
+        "np.ceil(low), np.floor(high)",
+        "np.ceil(low) + 1.0, np.floor(high)",
+        INTERVALS,
     ),
     Mutant(
         "intervals beyond what was observed",
-        USED,
+        "ConditionalColumn.intervals",
         "low, high = np.maximum(low, least), np.minimum(high, greatest)",
         "low, high = np.maximum(low, least), high",
         INTERVALS,
     ),
     Mutant(
         "quantiles that cross",
-        USED,
+        "ConditionalColumn.quantiles",
         "return np.minimum(first, second), np.maximum(first, second)",
         "return first, second",
         INTERVALS,
     ),
     Mutant(
         "intervals of rows given to the wrong cells",
-        USED,
+        "ConditionalIntervals.applied",
         "each.intervals(table[in_row[cells]])",
         "each.intervals(table[in_row[cells[::-1]]])",
         ESTIMATORS,
     ),
     Mutant(
         "predictions at the middle of the column's interval",
-        "reading/table.py",
+        "LearntTable.filled_rows",
         "            table = self.conditional.filled(table)\n",
         "            pass\n",
         ESTIMATORS,

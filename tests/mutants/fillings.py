@@ -6,7 +6,7 @@ from mutants.entry import Mutant
 
 AROUND = "soundness/test_around_filling.py"
 ROOM = "certificates/row_sums"
-KERNEL = "compiled/row_sum_kernel.c"
+KERNEL = "numeric/compiled/row_sum_kernel.c"
 OPTIONS = (f"{AROUND}::test_units_have_the_options_of_numbers_and_of_categories",)
 SUMS = (f"{AROUND}::test_sums_hold_for_every_model_and_table_within_the_budget_whatever_is_chosen",)
 MEET = (f"{AROUND}::test_groups_add_where_a_number_of_units_counts_as_the_next_larger_one",)
@@ -30,49 +30,49 @@ MUTANTS = (
     # --- units and moves ----------------------------------------------------------------------------------------------
     Mutant(
         "a level that does not leave the filled-in one",
-        "data/movable_units.py",
+        "MovableRows.of_categories",
         "np.tile([1.0, -1.0]",
         "np.tile([1.0, 0.0]",
         OPTIONS,
     ),
     Mutant(
         "numbers that only grow",
-        "data/movable_units.py",
+        "MovableRows.of_numbers",
         "amounts = np.concatenate([-below, above])",
         "amounts = np.concatenate([0.0 * below, above])",
         OPTIONS,
     ),
     Mutant(
         "units that may not go down",
-        f"{ROOM}/units.py",
+        "Units.of_movable",
         "np.minimum.at(lower, movable.option_unit, options[1][:, 0])",
         "np.maximum.at(lower, movable.option_unit, 0.0 * options[1][:, 0])",
         SUMS,
     ),
     Mutant(
         "units that may not go up",
-        f"{ROOM}/units.py",
+        "Units.of_movable",
         "np.maximum.at(upper, movable.option_unit, options[1][:, 0])",
         "np.maximum.at(upper, movable.option_unit, 0.0 * options[1][:, 0])",
         SUMS,
     ),
     Mutant(
         "another level than the filled-in one",
-        f"{ROOM}/units.py",
+        "Units.of_movable",
         "columns.index(filled)",
         "0",
         SUMS,
     ),
     Mutant(
         "one other level of a category",
-        f"{ROOM}/units.py",
+        "Units.of_movable",
         "{filled, *options[0][own][:, 0].tolist()}",
         "{filled, *options[0][own][:1, 0].tolist()}",
         SUMS,
     ),
     Mutant(
         "a budget that is no limit one unit too early",
-        f"{ROOM}/units.py",
+        "Units.of_movable",
         "moves.count(group) >= size for",
         "moves.count(group) >= size - 1 for",
         NEARLY,
@@ -80,35 +80,35 @@ MUTANTS = (
     ),
     Mutant(
         "the units of the first row forgotten",
-        f"{ROOM}/table.py",
+        "RowTable._of",
         "units = units.some(units.row >= 0)",
         "units = units.some(units.row > 0)",
         SUMS,
     ),
     Mutant(
         "units of rows without weight are those of the last row",
-        f"{ROOM}/table.py",
+        "RowTable._of",
         "units = units.some(units.row >= 0)",
         "units = units.some(units.row >= -1)",
         WITHOUT_WEIGHT,
     ),
     Mutant(
         "a budget of one unit less",
-        f"{ROOM}/table.py",
+        "RowTable._of",
         "np.full(n, CERTAIN), moves.counts",
         "np.full(n, CERTAIN), tuple(max(count - 1, 0) for count in moves.counts)",
         (*USED, *SUMS),
     ),
     Mutant(
         "budgets of groups exchanged",
-        f"{ROOM}/table.py",
+        "RowTable._of",
         "np.full(n, CERTAIN), moves.counts",
         "np.full(n, CERTAIN), moves.counts[::-1]",
         SUMS,
     ),
     Mutant(
         "no row as it is filled in",
-        f"{ROOM}/variants.py",
+        "_uses",
         "counts.append([0, *powers, most] if most else [0])",
         "counts.append([*powers, most] if most else [0])",
         USED,
@@ -116,7 +116,7 @@ MUTANTS = (
     # --- what budgets gain (Lemma 28) ---------------------------------------------------------------------------------
     Mutant(
         "a second group gains beyond what the most units of the first do",
-        KERNEL,
+        "least_used",
         "if (used < most && used >= least) least = used + 1;",
         "least = most;",
         MEET,
@@ -124,7 +124,7 @@ MUTANTS = (
     # --- ranges and bounds --------------------------------------------------------------------------------------------
     Mutant(
         "widths of another budget are a proof",
-        f"{ROOM}/prove.py",
+        "prove_ranges",
         "        start = np.maximum(_of_directions(table, widths), 1.0)",
         "        ends = around(at_w.lower, at_w.upper, _of_directions(table, widths) * change)\n"
         "        return ProvedRanges(at_w.with_ends(*ends), widths)\n"
@@ -133,21 +133,21 @@ MUTANTS = (
     ),
     Mutant(
         "half the box of the weights",
-        f"{ROOM}/around_filling.py",
+        "with_box",
         'return Region("box", center, box, 0.0), bounds',
         'return Region("box", center, 0.5 * box, 0.0), bounds',
         MODELS,
     ),
     Mutant(
         "a box around w",
-        f"{ROOM}/around_filling.py",
+        "with_box",
         'return Region("box", center, box, 0.0), bounds',
         'return Region("box", ranges.table.w, box, 0.0), bounds',
         (*MODELS, *ANY_WEIGHTS),
     ),
     Mutant(
         "ranges that are about the models of completions alone from the start",
-        f"{ROOM}/around_filling.py",
+        "bounds_around_filling",
         "on_path=True)",
         "on_path=False)",
         ON_THE_WAY,
@@ -155,7 +155,7 @@ MUTANTS = (
     # --- losses -------------------------------------------------------------------------------------------------------
     Mutant(
         "a curvature that falls fastest elsewhere",
-        "losses/logistic.py",
+        "STEEPEST_LOWER",
         "STEEPEST_LOWER, STEEPEST_UPPER = 1.316957896924, 1.316957896925",
         "STEEPEST_LOWER, STEEPEST_UPPER = 1.416957896924, 1.416957896925",
         THIRD,
@@ -163,21 +163,21 @@ MUTANTS = (
     # --- from tables to units and back --------------------------------------------------------------------------------
     Mutant(
         "wrong categories are not looked at",
-        "training",
+        "movable_cells",
         "if width > 1:",
         "if width > 9:",
         (f"{ESTIMATORS}::test_wrong_categories_and_wrong_numbers_of_a_frame_are_within_the_bounds",),
     ),
     Mutant(
         "intervals that are points, and not what was filled in, stay as they are",
-        "training",
+        "_movable_numbers",
         "is_point = (radii == 0.0) & (values == centers)",
         "is_point = radii == 0.0",
         OUTSIDE,
     ),
     Mutant(
         "any filling is not one outside the intervals",
-        "training",
+        "_widened",
         "return matrix if np.array_equal(wider, radii) else replace(matrix, radii=wider)",
         "return matrix",
         OUTSIDE,

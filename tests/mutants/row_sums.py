@@ -41,16 +41,15 @@ SLOPES = (
     "certificates/test_row_sums_and_slopes.py::test_rows_without_weight_do_not_widen_slopes",
     "certificates/test_row_sums_and_slopes.py::test_of_rows_with_weight_the_moves_are_those_that_are_known",
 )
-ROOM = "certificates/row_sums"
 ROUNDING_ALONE = (
     "At a jump the two points have no radius; elsewhere it is rounding, a few units of the derivative, less than what "
     "the sum over the rows adds for its own."
 )
 
 
-def mutant(name: str, file: str, old: str, new: str, *tests: tuple[str, ...], equivalent: str = "") -> Mutant:
-    """Return a mutant of a file of the room."""
-    return Mutant(name, f"{ROOM}/{file}.py", old, new, tuple(test for each in tests for test in each), equivalent)
+def mutant(name: str, where: str, old: str, new: str, *tests: tuple[str, ...], equivalent: str = "") -> Mutant:
+    """Return a mutant."""
+    return Mutant(name, where, old, new, tuple(test for each in tests for test in each), equivalent)
 
 
 ASKED = (
@@ -62,38 +61,38 @@ MUTANTS = (
     # --- asked rows alone ---------------------------------------------------------------------------------------------
     mutant(
         "ranges of other rows",
-        "table",
+        "RowTable._of",
         "at = np.arange(len(directions))",
         "at = np.arange(len(directions))[::-1]",
         ASKED,
     ),
     mutant(
         "weights of a long table by the whole",
-        "table",
+        "RowTable._of",
         "plain_weight = weight[plain]",
         "plain_weight = weight[plain] / rows.total_weight",
         ASKED,
     ),
     # --- chords and lines (Lemmas 24 and 25) --------------------------------------------------------------------------
-    mutant("half the turn of a derivative", "graphs", "* length) * 0.25)", "* length) * 0.125)", CHORDS, LINES),
-    mutant("half the bend of a derivative", "graphs", "* length) * 0.125)", "* length) * 0.0625)", CHORDS, LINES),
+    mutant("half the turn of a derivative", "graph_points", "* length) * 0.25)", "* length) * 0.125)", CHORDS, LINES),
+    mutant("half the bend of a derivative", "graph_points", "* length) * 0.125)", "* length) * 0.0625)", CHORDS, LINES),
     mutant(
         "half the rise of a derivative",
-        "graphs",
+        "graph_points",
         "np.maximum(up(high[1:] - low[:-1]), 0.0)",
         "np.maximum(up(0.5 * (high[1:] - low[:-1])), 0.0)",
         CHORDS,
     ),
     mutant(
         "an l1 penalty with half of its step",
-        "graphs",
+        "SignGraph.range",
         "np.where(lower > 0.0, self.kappa, -self.kappa), np.where(upper < 0.0, -self.kappa, self.kappa)",
         "np.where(lower > 0.0, self.kappa, 0.0), np.where(upper < 0.0, -self.kappa, 0.0)",
         (f"{UNITS}::test_an_l1_penalty_is_a_step",),
     ),
     mutant(
         "an l1 penalty that never turns",
-        "graphs",
+        "SignGraph.slopes",
         "np.where((lower > 0.0) | (upper < 0.0), 0.0, np.inf)",
         "np.zeros_like(lower)",
         CHORDS,
@@ -101,21 +100,21 @@ MUTANTS = (
     ),
     mutant(
         "lines without the distance from the chord",
-        "lines",
+        "_largest",
         "np.maximum(at_points[:, :-1], at_points[:, 1:]) + off_chord)",
         "np.maximum(at_points[:, :-1], at_points[:, 1:]))",
         LINES,
     ),
     mutant(
         "a line at one end of each piece",
-        "lines",
+        "_largest",
         "up(np.maximum(at_points[:, :-1], at_points[:, 1:]) + off_chord)",
         "up(at_points[:, :-1] + off_chord)",
         LINES,
     ),
     mutant(
         "a line above the middle of a jump",
-        "lines",
+        "_heights",
         "down(points.middle - points.radius)",
         "down(points.middle)",
         LINES,
@@ -123,7 +122,7 @@ MUTANTS = (
     ),
     mutant(
         "a line below the middle of a jump",
-        "lines",
+        "_heights",
         "up(points.middle + points.radius)",
         "up(points.middle)",
         LINES,
@@ -132,56 +131,56 @@ MUTANTS = (
     # --- ranges -------------------------------------------------------------------------------------------------------
     mutant(
         "the least size of a weight",
-        "ranges",
+        "Ranges.weight_size",
         "np.maximum(np.abs(self.weight_lower), np.abs(self.weight_upper))",
         "np.minimum(np.abs(self.weight_lower), np.abs(self.weight_upper))",
         ("soundness/test_ruled_out_scores.py::test_a_supposed_score_is_used_exactly",),
     ),
     mutant(
         "half the radius of the weights",
-        "ranges",
+        "Ranges.kernel_fields",
         '"weight_radius": weight_radius,',
         '"weight_radius": 0.5 * weight_radius,',
         TABLES,
     ),
     mutant(
         "units that do not move a row's score",
-        "ranges",
+        "Ranges.variant_scores",
         "low, high = corners.min(axis=0), corners.max(axis=0)",
         "low, high = 0.0 * corners.min(axis=0), 0.0 * corners.max(axis=0)",
         TABLES,
     ),
     mutant(
         "numbers that meet the least weight only",
-        "ranges",
+        "Ranges.variant_scores",
         "for weight in (self.weight_lower, self.weight_upper)",
         "for weight in (self.weight_lower,)",
         TABLES,
     ),
     mutant(
         "every level moves a score as the first",
-        "ranges",
+        "Ranges.variant_scores",
         "np.where(is_any, most.max(), np.where(is_base, 0.0, most[own]))",
         "np.where(is_any, most[0], np.where(is_base, 0.0, most[own]))",
         TABLES,
     ),
     mutant(
         "levels that do not move a row's score",
-        "ranges",
+        "Ranges.variant_scores",
         "np.where(is_base, 0.0, least[own])",
         "np.where(is_base, 0.0, 0.0 * least[own])",
         TABLES,
     ),
     mutant(
         "a base whose weight is not known",
-        "ranges",
+        "Ranges._level_changes",
         "least, most = down(low - high[base]), up(high - low[base])",
         "least, most = down(low - low[base]), up(high - high[base])",
         TABLES,
     ),
     mutant(
         "one unit of a budget too few moves a score",
-        "ranges",
+        "_largest_sums",
         "first[index] < most[index]",
         "first[index] + 1 < most[index]",
         TABLES,
@@ -189,21 +188,21 @@ MUTANTS = (
     ),
     mutant(
         "the units of a budget that lower a score are those that raise it",
-        "ranges",
+        "Ranges.variant_scores",
         "below -= _largest_sums(of_entry[here], -low[here], used)",
         "below -= _largest_sums(of_entry[here], low[here], used)",
         TABLES,
     ),
     mutant(
         "rows whose units move them have the score of their center",
-        "ranges",
+        "Ranges.variant_scores",
         "lower = np.where(is_still, self.row_lower[variants.row], lower)",
         "lower = np.where(np.isfinite(lower), self.row_lower[variants.row], lower)",
         TABLES,
     ),
     mutant(
         "the score of a variant without rounding",
-        "ranges",
+        "Ranges.variant_scores",
         "error = sum_error(sizes, 2 * len(table.w) + 8)",
         "error = 0.0 * sizes",
         EXACT,
@@ -211,7 +210,7 @@ MUTANTS = (
     ),
     mutant(
         "the other levels forgotten in a change",
-        "ranges",
+        "Ranges._level_changes",
         "return down(own_low - others_high - error), up(own_high - others_low + error)",
         "return down(own_low - error), up(own_high + error)",
         TERMS,
@@ -219,7 +218,7 @@ MUTANTS = (
     ),
     mutant(
         "the lowest score of a row is its highest",
-        "ranges",
+        "Ranges.row_lower",
         "return self.lower[self.table.incomplete_at]",
         "return self.upper[self.table.incomplete_at]",
         TERMS,
@@ -228,7 +227,7 @@ MUTANTS = (
     # --- incomplete rows (Lemma 26) -----------------------------------------------------------------------------------
     mutant(
         "a derivative on the wrong side of its chord",
-        "graphs",
+        "graph_points",
         "for bend in (-lowest, highest))",
         "for bend in (highest, -lowest))",
         CHORDS,
@@ -236,7 +235,7 @@ MUTANTS = (
     ),
     mutant(
         "chords of half the distance",
-        "graphs",
+        "graph_points",
         "(up(up(up(bend * length) * length) * 0.125)",
         "(up(up(up(bend * length) * length) * 0.0625)",
         CHORDS,
@@ -244,14 +243,14 @@ MUTANTS = (
     ),
     mutant(
         "lines on the wrong side of the chord",
-        "lines",
+        "_heights",
         "_largest(up(up(rise) - least), points.below_chord)",
         "_largest(up(up(rise) - least), points.above_chord)",
         LINES,
     ),
     mutant(
         "a derivative between two points without its distance from their mean",
-        "graphs",
+        "_points_between",
         "up(up(np.abs(middle - mean) + radius) + 8.0 * EPS * size)",
         "0.0 * size",
         (f"{UNITS}::test_derivatives_between_points_are_near_a_mean_of_those_at_them",),
@@ -259,21 +258,21 @@ MUTANTS = (
     # --- the table ----------------------------------------------------------------------------------------------------
     mutant(
         "merged rows with the weight of one",
-        "table",
+        "_merged",
         "np.bincount(which.ravel(), weight) / total",
         "weight[first] / total",
         MERGED,
     ),
     mutant(
         "rows with different labels are merged",
-        "table",
+        "_merged",
         "np.column_stack([table.center[numbers], table.y[numbers]]) + 0.0",
         "np.column_stack([table.center[numbers], 0.0 * table.y[numbers]]) + 0.0",
         MERGED,
     ),
     mutant(
         "units out of the order of their rows",
-        "units",
+        "Units._in_order",
         'return self.some(np.argsort(self.row, kind="stable"))',
         "return self",
         LAYOUT,
@@ -281,28 +280,28 @@ MUTANTS = (
     ),
     mutant(
         "cells that only grow",
-        "units",
+        "Units.of_holes",
         "np.concatenate([-radii, np.zeros(m)]),",
         "np.concatenate([0.0 * radii, np.zeros(m)]),",
         LAYOUT,
     ),
     mutant(
         "an l1 penalty that is left out",
-        "table",
+        "_with_l1_part",
         "np.flatnonzero(problem.penalty.kappa_vector(d))\n    return np.concatenate",
         "np.flatnonzero(0.0 * problem.penalty.kappa_vector(d))\n    return np.concatenate",
         SUMS,
     ),
     mutant(
         "an l1 penalty with the weight of a row",
-        "table",
+        "_with_l1_part",
         "np.concatenate([weight, np.ones(len(penalised))])",
         "np.concatenate([weight, np.full(len(penalised), 0.5)])",
         SUMS,
     ),
     mutant(
         "the weights of rows of another order",
-        "table",
+        "RowTable._of",
         "            weight[numbers],\n",
         "            weight[np.sort(numbers)],\n",
         LAYOUT,
@@ -310,42 +309,42 @@ MUTANTS = (
     ),
     mutant(
         "a gradient without its rounding",
-        "tilt",
+        "gradient_upper",
         "penalty.subgradient_range(w, down(sums - around), up(sums + around))",
         "penalty.subgradient_range(w, sums, sums)",
         GRADIENT,
     ),
     mutant(
         "a gradient without its weights",
-        "tilt",
+        "gradient_upper",
         "sums = X.T @ (weight * middle)",
         "sums = X.T @ middle / len(middle)",
         GRADIENT,
     ),
     mutant(
         "every objective has a minimiser",
-        "tilt",
+        "is_coercive",
         "            return False\n",
         "            return True\n",
         COERCIVE,
     ),
     mutant(
         "a minimiser on one side",
-        "tilt",
+        "is_coercive",
         "for side, end in ((1.0, 0), (-1.0, 1)):",
         "for side, end in ((1.0, 0),):",
         COERCIVE,
     ),
     mutant(
         "a tilt that is not looked at",
-        "tilt",
+        "is_coercive",
         "> 2.0 * gradient[-1] + 1e-9 *",
         "> 1e-9 *",
         COERCIVE,
     ),
     mutant(
         "the middle piece of a cell left out",
-        "variants",
+        "_parts",
         "for piece in pairwise(edges)]",
         "for piece in list(pairwise(edges))[:1]]",
         LAYOUT,
@@ -354,7 +353,7 @@ MUTANTS = (
     ),
     mutant(
         "the last level left out",
-        "variants",
+        "_parts",
         "for level in range(len(columns[k]))]",
         "for level in range(len(columns[k]) - 1)]",
         LAYOUT,
@@ -362,7 +361,7 @@ MUTANTS = (
     ),
     mutant(
         "not as many units as a budget allows",
-        "variants",
+        "_uses",
         "counts.append([0, *powers, most] if most else [0])",
         "counts.append([0, *powers] if most else [0])",
         TABLES,
@@ -370,14 +369,14 @@ MUTANTS = (
     ),
     mutant(
         "more variants than the kernel takes",
-        "variants",
+        "make_variants",
         "most = min(most // len(uses), MOST_VARIANTS // 2)",
         "most = MOST_VARIANTS // 2",
         MANY,
     ),
     mutant(
         "more uses of budgets than the kernel takes",
-        "variants",
+        "_uses",
         "        del longest[-2]\n",
         "        break\n",
         MANY,
@@ -385,57 +384,57 @@ MUTANTS = (
     # --- ranges that prove themselves (Theorem 12) --------------------------------------------------------------------
     mutant(
         "ranges that close at their ends",
-        "prove",
+        "_closed",
         "(bounds[:n_few] < upper) & (-bounds[n_few:] > lower)",
         "(bounds[:n_few] <= upper) & (-bounds[n_few:] >= lower)",
         CLOSING,
     ),
     mutant(
         "most ranges close",
-        "prove",
+        "_closed",
         "if ((bounds[:n_few] < upper) & (-bounds[n_few:] > lower)).all():",
         "if ((bounds[:n_few] < upper) & (-bounds[n_few:] > lower)).mean() > 0.9:",
         CLOSING,
     ),
     mutant(
         "centers that are not put in",
-        "variants",
+        "make_variants",
         "        if with_centers and is_center.any():\n",
         "        if False and is_center.any():\n",
         CENTERS,
     ),
     mutant(
         "centers with one of two labels",
-        "variants",
+        "make_variants",
         "for label in labels if label_group == FREE else (0,):",
         "for label in (0,):",
         TABLES,
     ),
     mutant(
         "an upper end for a lower one",
-        "bounds",
+        "RowSumBounds.ends",
         "return -largest_scores(self._asked, -X), largest_scores(self._asked, X)",
         "return largest_scores(self._asked, -X), largest_scores(self._asked, X)",
         MODELS,
     ),
     mutant(
         "narrowed beyond what is proved",
-        "prove",
+        "narrowed",
         "following = ranges.within(*few.spread(np.fmax(lower, -bounds[n:]), np.fmin(upper, bounds[:n])))",
         "following = ranges.within(*few.spread(lower, 0.7 * bounds[:n] - 0.3 * bounds[n:]))",
         MODELS,
     ),
-    mutant("ranges that close on one side", "prove", "< upper) & (-bounds", "< upper) | (-bounds", CLOSING),
+    mutant("ranges that close on one side", "_closed", "< upper) & (-bounds", "< upper) | (-bounds", CLOSING),
     mutant(
         "objectives without a minimiser",
-        "prove",
+        "prove_ranges",
         "if not table.is_coercive:",
         "if False:",
         COERCIVE,
     ),
     mutant(
         "the way starts at no option of a row",
-        "bounds",
+        "ranges_at_w",
         "dot_bounds(table.directions, table.w), on_path=True)",
         "dot_bounds(table.directions, table.w), on_path=False)",
         CENTERS,
@@ -443,35 +442,35 @@ MUTANTS = (
     # --- representatives (Lemma 29) -----------------------------------------------------------------------------------
     mutant(
         "ranges of others without those of the weights",
-        "representatives",
+        "Representatives.spread",
         "below, above = self.positive @ low - self.negative @ high, self.positive @ high - self.negative @ low",
         "below, above = 0.0 * (self.positive @ low), 0.0 * (self.positive @ high)",
         SPREAD,
     ),
     mutant(
         "the weights of a difference at their wrong ends",
-        "representatives",
+        "Representatives.spread",
         "self.positive @ low - self.negative @ high, self.positive @ high - self.negative @ low",
         "self.positive @ low - self.negative @ low, self.positive @ high - self.negative @ high",
         SPREAD,
     ),
     mutant(
         "ranges of others without rounding",
-        "representatives",
+        "Representatives.spread",
         "error = (2 * len(low) + 16) * EPS * (self.size @ np.maximum(np.abs(low), np.abs(high))) + UNDERFLOW",
         "error = 0.0 * (self.size @ np.maximum(np.abs(low), np.abs(high)))",
         SPREAD,
     ),
     mutant(
         "the representative of another direction",
-        "representatives",
+        "Representatives.spread",
         "all_upper = up(up(upper[self.of] + above) + error)",
         "all_upper = up(up(upper[self.of[::-1]] + above) + error)",
         SPREAD,
     ),
     mutant(
         "the ranges of all directions in another order",
-        "representatives",
+        "Representatives.spread",
         "return lower[order], upper[order]",
         "return lower[self.index], upper[self.index]",
         SPREAD,
@@ -479,14 +478,14 @@ MUTANTS = (
     # --- slopes over the moves that row sums leave --------------------------------------------------------------------
     Mutant(
         "of rows without weight everything must be known",
-        "certificates/slope/move_sets.py",
+        "KnownRows.max_score_move_in",
         "return np.where(block.weight > 0.0, self.max_score_move(block.center), 0.0)",
         "return self.max_score_move(block.center)",
         SLOPES,
     ),
     Mutant(
         "rows with weight that do not move",
-        "certificates/slope/move_sets.py",
+        "KnownRows.max_score_move_in",
         "return np.where(block.weight > 0.0, self.max_score_move(block.center), 0.0)",
         "return np.where(block.weight < 0.0, self.max_score_move(block.center), 0.0)",
         SLOPES,

@@ -20,69 +20,70 @@ KNOWN = f"{SOUND}::test_known_ranges_are_those_of_completions_alone"
 SEARCHED = f"{SOUND}::test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores"
 FLAT = f"{SOUND}::test_where_no_row_is_near_its_kink_and_nothing_bends_nothing_fails"
 POINTWISE = f"{SOUND}::test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them"
-ROOM = "certificates/row_sums"
 
 
-def mutant(name: str, file: str, old: str, new: str, *tests: str, equivalent: str = "") -> Mutant:
-    """Return a mutant of a file of the room."""
-    return Mutant(name, f"{ROOM}/{file}.py", old, new, tests, equivalent)
+def mutant(name: str, where: str, old: str, new: str, *tests: str, equivalent: str = "") -> Mutant:
+    """Return a mutant."""
+    return Mutant(name, where, old, new, tests, equivalent)
 
 
 MUTANTS = (
     # --- rows settled by what is known --------------------------------------------------------------------------------
     mutant(
         "cells do not move the score of a settled row",
-        "settled",
+        "_settle",
         "loss.derivative_range(block.y, down(lower - move), up(upper + move))",
         "loss.derivative_range(block.y, down(lower), up(upper))",
         SUMS,
     ),
-    mutant("the least size of a weight settles", "settled", ".max(axis=1)\n", ".min(axis=1)\n", KINK),
+    mutant("the least size of a weight settles", "unsettled_rows", ".max(axis=1)\n", ".min(axis=1)\n", KINK),
     mutant(
         "a row with a missing category is settled",
-        "settled",
+        "_settle",
         "    is_settled[block.missing_categories.rows] = False\n",
         "",
         SUMS,
     ),
     mutant(
-        "settled rows of weight one", "settled", "is_settled, block.weight * low, 0.0", "is_settled, low, 0.0", SUMS
+        "settled rows of weight one", "_settle", "is_settled, block.weight * low, 0.0", "is_settled, low, 0.0", SUMS
     ),
     mutant(
         "cells of settled rows do not pull",
-        "settled",
+        "_settle",
         "np.bincount(j, np.abs(pull)[i] * R, minlength=d)",
         "np.bincount(j, 0.0 * np.abs(pull)[i] * R, minlength=d)",
         SUMS,
     ),
     mutant(
         "cells of settled rows pull with their sign",
-        "settled",
+        "_settle",
         "np.bincount(j, np.abs(pull)[i] * R, minlength=d)",
         "np.bincount(j, pull[i] * R, minlength=d)",
         SUMS,
     ),
-    mutant("settled sums without their rounding", "settled", "sum_error(sums.size, n)", "0.0 * sums.size", EXACT),
+    mutant(
+        "settled sums without their rounding", "unsettled_rows", "sum_error(sums.size, n)", "0.0 * sums.size", EXACT
+    ),
     mutant(
         "settled sums relative to what is left of them",
-        "settled",
+        "_settle",
         "_Sums(pull @ block.center, np.abs(pull) @ np.abs(block.center), radius)",
         "_Sums(pull @ block.center, np.abs(pull @ block.center), radius)",
         EXACT,
     ),
     mutant(
         "settled sums of weights that are not divided",
-        "settled",
+        "unsettled_rows",
         "middle, n = sums.pull / rows.total_weight,",
         "middle, n = sums.pull,",
         SUMS,
     ),
     mutant(
-        "rows that are settled are gathered too", "settled", "~is_settled & (block.weight", "(block.weight", SUMS, KINK
+        "rows that are settled are gathered too", "_settle", "~is_settled & (block.weight", "(block.weight", SUMS, KINK
     ),
     mutant(
         "rows that are not settled are lost",
-        "settled",
+        "_settle",
         "whole_block(block, ~is_settled & (block.weight > 0.0))",
         "whole_block(block, ~is_settled & (block.weight > 0.5))",
         SUMS,
@@ -90,98 +91,98 @@ MUTANTS = (
     # --- rows settled by ranges ---------------------------------------------------------------------------------------
     mutant(
         "cells do not move the score of a row that ranges settle",
-        "ranges",
+        "Ranges.without_settled_rows",
         "table.derivative_ranges(of_complete, self.row_scores)",
         "table.derivative_ranges(of_complete, (self.row_lower, self.row_upper))",
         SUMS,
     ),
     mutant(
         "ranges settle a row with a missing category",
-        "ranges",
+        "Ranges.without_settled_rows",
         "        incomplete[table.units.row[~table.units.is_number]] = False\n",
         "",
         SUMS,
     ),
     mutant(
         "a row at its kink is settled",
-        "ranges",
+        "Ranges.without_settled_rows",
         "of_complete = self.lower[at], self.upper[at]",
         "of_complete = 0.999 * self.lower[at], 0.999 * self.upper[at]",
         KINK,
     ),
     mutant(
         "what overflowed is sorted behind the other end",
-        "ranges",
+        "Ranges.variant_scores",
         "return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)",
         "return lower, upper",
         OVERFLOW,
     ),
     mutant(
         "cells of rows that ranges settle do not pull",
-        "table",
+        "RowTable._settled_with",
         "sum_upper(self.settled.radius + radius + error,",
         "sum_upper(self.settled.radius + error,",
         SUMS,
     ),
     mutant(
         "what is settled already loses its radius",
-        "table",
+        "RowTable._settled_with",
         "sum_upper(self.settled.radius + radius + error,",
         "sum_upper(radius + error,",
         SUMS,
     ),
     mutant(
         "what is settled already is forgotten",
-        "table",
+        "RowTable._settled_with",
         "Settled(self.settled.middle + pull @ rows, radius)",
         "Settled(pull @ rows, radius)",
         SUMS,
     ),
     mutant(
         "rows that ranges settle without their rounding",
-        "table",
+        "RowTable._settled_with",
         "error = sum_error(size, len(rows) + 8)",
         "error = 0.0 * size",
         EXACT,
     ),
     mutant(
         "incomplete rows that ranges settle have no weight",
-        "table",
+        "RowTable._settled_with",
         "np.where(incomplete, self.incomplete_weight * derivatives[1], 0.0)",
         "np.where(incomplete, derivatives[1], 0.0)",
         SUMS,
     ),
     mutant(
         "complete rows that ranges settle have no weight",
-        "table",
+        "RowTable._settled_with",
         "(self.complete_weight * derivatives[0])[complete]",
         "derivatives[0][complete]",
         SUMS,
     ),
     mutant(
         "derivatives of the rows that are left",
-        "table",
+        "RowTable._settled_with",
         "(self.complete_weight * derivatives[0])[complete]",
         "(self.complete_weight * derivatives[0])[: int(complete.sum())]",
         SUMS,
     ),
     mutant(
         "units of rows that are left out stay",
-        "table",
+        "RowTable.without",
         "of_units = left[self.units.row]",
         "of_units = np.ones(len(self.units), dtype=bool)",
         SUMS,
     ),
     mutant(
         "units of rows that ranges settle pull with their lower end",
-        "table",
+        "RowTable._settled_with",
         "change = np.maximum(-units.lower, units.upper)",
         "change = 0.5 * np.maximum(-units.lower, units.upper)",
         SUMS,
     ),
     mutant(
         "the weights' directions are lost",
-        "table",
+        "RowTable.without",
         "weights_at=place[self.weights_at],\n            settled",
         "weights_at=self.weights_at % len(used),\n            settled",
         SUMS,
@@ -189,7 +190,7 @@ MUTANTS = (
     ),
     mutant(
         "complete rows take the ranges of others",
-        "table",
+        "RowTable.without",
         "complete_at=place[self.complete_at[kept]]",
         "complete_at=self.complete_at[kept] % len(used)",
         SUMS,
@@ -197,7 +198,7 @@ MUTANTS = (
     ),
     mutant(
         "incomplete rows take the ranges of others",
-        "table",
+        "RowTable.without",
         "incomplete_at=place[self.incomplete_at[left]]",
         "incomplete_at=self.incomplete_at[left] % len(used)",
         SUMS,
@@ -205,14 +206,14 @@ MUTANTS = (
     ),
     mutant(
         "the labels of the rows before",
-        "table",
+        "RowTable.without",
         "complete_graph=self.complete_graph.of_rows(kept)",
         "complete_graph=self.complete_graph.of_rows(np.sort(kept)[::-1])",
         SUMS,
     ),
     mutant(
         "an l1 penalty takes the steps of rows",
-        "graphs",
+        "SignGraph.of_rows",
         "return SignGraph(self.kappa[which])",
         "return SignGraph(0.5 * self.kappa[which])",
         SUMS,
@@ -220,7 +221,7 @@ MUTANTS = (
     # --- jumps --------------------------------------------------------------------------------------------------------
     mutant(
         "the derivative after a jump comes first",
-        "graphs",
+        "graph_points",
         "np.where(at_jump & ~is_first, high, low), np.where(is_first, low, high)",
         "np.where(is_first, high, low), np.where(at_jump & ~is_first, low, high)",
         CHORDS,
@@ -228,7 +229,7 @@ MUTANTS = (
     ),
     mutant(
         "a jump is one point",
-        "graphs",
+        "graph_points",
         "is_first = at_jump & (np.cumsum(at_jump, axis=0) == 1)",
         "is_first = at_jump",
         CHORDS,
@@ -236,7 +237,7 @@ MUTANTS = (
     ),
     mutant(
         "a jump is the point after it",
-        "graphs",
+        "graph_points",
         "is_first = at_jump & (np.cumsum(at_jump, axis=0) == 1)",
         "is_first = at_jump & False",
         CHORDS,
@@ -244,7 +245,7 @@ MUTANTS = (
     ),
     mutant(
         "a jump at the end of a range is not seen",
-        "graphs",
+        "graph_points",
         "(jump >= lower) & (jump <= upper)",
         "(jump > lower) & (jump < upper)",
         CHORDS,
@@ -252,7 +253,7 @@ MUTANTS = (
     ),
     mutant(
         "every piece next to a jump is vertical",
-        "graphs",
+        "graph_points",
         "is_vertical = at_jump[:-1] & at_jump[1:]",
         "is_vertical = at_jump[:-1] | at_jump[1:]",
         CHORDS,
@@ -261,7 +262,7 @@ MUTANTS = (
     ),
     mutant(
         "points are not in the order of their scores",
-        "graphs",
+        "graph_points",
         "score = np.sort(np.concatenate([score, inside[None], inside[None]]), axis=0)",
         "score = np.concatenate([score, inside[None], inside[None]])",
         CHORDS,
@@ -269,49 +270,49 @@ MUTANTS = (
     # --- scores ruled out off the path --------------------------------------------------------------------------------
     mutant(
         "factors may be negative off the path",
-        "ruled_out_scores",
+        "_largest_if_supposed",
         "np.maximum(_factors(supposed, advice), 0.0)",
         "1.0 * _factors(supposed, advice)",
         ABOVE,
     ),
     mutant(
         "what is supposed stays",
-        "ruled_out_scores",
+        "_narrowed_under",
         "upper, lower = ranges.upper.copy(), ranges.lower.copy()",
         "upper, lower = ranges.upper, ranges.lower",
         FORGOTTEN,
     ),
     mutant(
         "the other side of w",
-        "ruled_out_scores",
+        "is_on_one_side",
         "SupposedScore(t, score) if high < score else SupposedScore(-t, -score)",
         "SupposedScore(t, score) if high > score else SupposedScore(-t, -score)",
         MODELS,
     ),
     mutant(
         "known ranges are taken for those of a path",
-        "bounds",
+        "_known_ranges",
         "return Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)",
         "return Ranges.of(table, *known.score_bounds(table.directions).T, on_path=True)",
         KNOWN,
     ),
     mutant(
         "of a step the path alone is searched",
-        "bounds",
+        "RowSumBounds.searched",
         "self.ranges if self.path is not None or self.ranges.variant_graph.is_step else None",
         "self.path",
         POINTWISE,
     ),
     mutant(
         "flat systems are not solved",
-        "ranges",
+        "Ranges.inverse",
         "            return np.ascontiguousarray(np.linalg.pinv(K, hermitian=True))",
         "            raise",
         FLAT,
     ),
     mutant(
         "ranges that are searched alone are not kept",
-        "bounds",
+        "row_sum_bounds_within",
         "(problem.loss.is_smooth or len(ranges.lower) > FEW_DIRECTIONS)",
         "True",
         SEARCHED,

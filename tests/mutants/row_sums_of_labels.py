@@ -22,71 +22,70 @@ SETTLED = (
 MODELS = (f"{SOUND}::test_bounds_hold_for_every_label_vertex_and_point_inside_exactly",)
 KERNEL = ("soundness/test_row_sum_kernel.py::test_row_sums_hold_for_every_w_and_completion_whatever_is_chosen",)
 JUMPS = ("soundness/test_row_sums_of_jumps.py::test_row_sums_with_settled_rows_hold_for_every_w_and_completion",)
-ROOM = "certificates/row_sums"
 
 
-def mutant(name: str, file: str, old: str, new: str, *tests: tuple[str, ...], equivalent: str = "") -> Mutant:
-    """Return a mutant of a file of the room."""
-    return Mutant(name, f"{ROOM}/{file}.py", old, new, tuple(test for each in tests for test in each), equivalent)
+def mutant(name: str, where: str, old: str, new: str, *tests: tuple[str, ...], equivalent: str = "") -> Mutant:
+    """Return a mutant."""
+    return Mutant(name, where, old, new, tuple(test for each in tests for test in each), equivalent)
 
 
 MUTANTS = (
     # --- the two labels (Lemma 27) ------------------------------------------------------------------------------------
-    mutant("a wrong label is the right one", "labels", "LossGraph(loss, -y))", "LossGraph(loss, y))", SUMS),
+    mutant("a wrong label is the right one", "label_pair", "LossGraph(loss, -y))", "LossGraph(loss, y))", SUMS),
     mutant(
         "a target without its upper end",
-        "labels",
+        "label_pair",
         "np.where(radius > 0.0, up(y + radius), y)",
         "np.where(radius > 0.0, up(y), y)",
         SUMS,
     ),
     mutant(
         "a target without its lower end",
-        "labels",
+        "label_pair",
         "np.where(radius > 0.0, down(y - radius), y)",
         "np.where(radius > 0.0, down(y), y)",
         SUMS,
     ),
-    mutant("an entry never with twice its weight", "labels", "1.0 + of_weight", "1.0 + 0.0 * of_weight", SUMS),
-    mutant("an entry never without its weight", "labels", "1.0 - of_weight", "1.0 - 0.0 * of_weight", SUMS),
+    mutant("an entry never with twice its weight", "label_pair", "1.0 + of_weight", "1.0 + 0.0 * of_weight", SUMS),
+    mutant("an entry never without its weight", "label_pair", "1.0 - of_weight", "1.0 - 0.0 * of_weight", SUMS),
     mutant(
         "other uncertain weights are taken as certain",
-        "labels",
+        "label_pair",
         "(of_weight != 1.0) | (radius > 0.0)",
         "False & (radius > 0.0)",
         ALONE,
     ),
     mutant(
         "a factor that slopes do not have",
-        "graphs",
+        "LossGraph.slopes",
         "return self._times(least), self._times(greatest)",
         "return least, greatest",
         FACTORS,
     ),
     mutant(
         "a factor that bends do not have",
-        "graphs",
+        "LossGraph.bends",
         "return self._times(least), self._times(most)",
         "return least, most",
         FACTORS,
     ),
     mutant(
         "a factor that derivatives do not have",
-        "graphs",
+        "LossGraph.range",
         "return self._times(low), self._times(high)",
         "return low, high",
         SUMS,
     ),
     mutant(
         "factors of other rows",
-        "graphs",
+        "LossGraph.of_rows",
         "None if self.factor is None else self.factor[which]",
         "None if self.factor is None else self.factor[which][::-1]",
         SUMS,
     ),
     mutant(
         "a label variant skipped",
-        "variants",
+        "make_variants",
         "labels = (0,) if label_group == CERTAIN else (0, 1)",
         "labels = (0,)",
         SUMS,
@@ -94,42 +93,42 @@ MUTANTS = (
     ),
     mutant(
         "wrong labels that cost no budget",
-        "variants",
+        "make_variants",
         "label if number == label_group else used[number]",
         "0 if number == label_group else used[number]",
         COUNT,
     ),
     mutant(
         "variants with the first label alone",
-        "variants",
+        "Variants.graph",
         "return first.or_second(self.label == 1, second)",
         "return first.or_second(self.label > 1, second)",
         SUMS,
     ),
     mutant(
         "variants with the labels of the center",
-        "variants",
+        "Variants.graph",
         "first, second = (each.of_rows(self.row) for each in table.labels)",
         "first = second = table.incomplete_graph.of_rows(self.row)",
         SUMS,
     ),
     mutant(
         "factors of the other label",
-        "graphs",
+        "LossGraph.or_second",
         "factor = np.where(is_second, second.factor, self.factor)",
         "factor = np.where(is_second, self.factor, second.factor)",
         SUMS,
     ),
     mutant(
         "rows with uncertain labels are complete",
-        "table",
+        "RowTable._of",
         "(table.missing_counts > 0) | (group != CERTAIN)",
         "(table.missing_counts > 0)",
         SUMS,
     ),
     mutant(
         "one wrong label fewer",
-        "table",
+        "RowTable._of",
         "(*budget, rows.max_wrong_labels)",
         "(*budget, rows.max_wrong_labels - 1)",
         COUNT,
@@ -137,24 +136,24 @@ MUTANTS = (
     ),
     mutant(
         "one wrong label more",
-        "table",
+        "RowTable._of",
         "(*budget, rows.max_wrong_labels)",
         "(*budget, rows.max_wrong_labels + 1)",
         COUNT,
     ),
     mutant(
         "labels in doubt are certain",
-        "table",
+        "RowTable._of",
         "np.where((table.label_radius > 0.0) | (table.weight_radius > 0.0), FREE, CERTAIN)",
         "np.where(table.label_radius > 0.0, FREE, CERTAIN)",
         SUMS,
     ),
     # --- which rows, and objectives with a minimiser ------------------------------------------------------------------
-    mutant("no label takes a class away", "tilt", "lost = largest(", "lost = 0.0 * largest(", COERCIVE),
-    mutant("one label fewer takes a class away", "tilt", "0.0), most).sum()", "0.0), most - 1).sum()", COERCIVE),
+    mutant("no label takes a class away", "is_coercive", "lost = largest(", "lost = 0.0 * largest(", COERCIVE),
+    mutant("one label fewer takes a class away", "is_coercive", "0.0), most).sum()", "0.0), most - 1).sum()", COERCIVE),
     mutant(
         "slopes at infinity without their rounding",
-        "tilt",
+        "is_coercive",
         "+ 1e-9 * (np.abs(first).sum() + lost)",
         "",
         COERCIVE,
@@ -162,20 +161,20 @@ MUTANTS = (
     ),
     mutant(
         "ranges settle rows by their second label",
-        "table",
+        "RowTable.derivative_ranges",
         "first, second = (each.range(*incomplete) for each in self.labels)",
         "first = second = self.labels.second.range(*incomplete)",
         SETTLED,
     ),
     mutant(
         "labels of rows that are left out",
-        "table",
+        "RowTable.without",
         "labels=self.labels.of_rows(left),",
         "labels=self.labels.of_rows(np.argsort(left, kind='stable')[-int(left.sum()) :][::-1]),",
         SETTLED,
         JUMPS,
     ),
-    mutant("a target in doubt is settled", "settled", "(labels.radius == 0.0) & ", "", SETTLED),
-    mutant("a class in doubt is settled", "settled", "(labels.weight_radius == 0.0) & ", "", SETTLED),
-    mutant("a label that may be wrong is settled", "settled", "& (labels.max_wrong_labels == 0)", "", SETTLED),
+    mutant("a target in doubt is settled", "_settle", "(labels.radius == 0.0) & ", "", SETTLED),
+    mutant("a class in doubt is settled", "_settle", "(labels.weight_radius == 0.0) & ", "", SETTLED),
+    mutant("a label that may be wrong is settled", "_settle", "& (labels.max_wrong_labels == 0)", "", SETTLED),
 )

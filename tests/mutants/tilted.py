@@ -14,79 +14,83 @@ NORM = f"{SOUND}::test_the_norm_of_sums_of_vectors_is_bounded"
 REFUSED = f"{SOUND}::test_missing_categories_and_uncertain_labels_are_refused"
 OVERFLOW = f"{SOUND}::test_what_overflows_bounds_nothing_and_too_many_free_rows_are_refused"
 ROUNDING = f"{SOUND}::test_a_bound_of_a_certain_table_is_not_below_the_exact_one"
-ROOM = "certificates/tilted"
 
 
-def mutant(name: str, file: str, old: str, new: str, *tests: str, equivalent: str = "") -> Mutant:
-    """Return a mutant of a file of the room."""
-    return Mutant(name, f"{ROOM}/{file}.py", old, new, tests, equivalent)
+def mutant(name: str, where: str, old: str, new: str, *tests: str, equivalent: str = "") -> Mutant:
+    """Return a mutant."""
+    return Mutant(name, where, old, new, tests, equivalent)
 
 
 MUTANTS = (
     # --- rows ---------------------------------------------------------------------------------------------------------
     mutant(
         "a kept row pays at its center alone",
-        "sums",
+        "tilted_sums",
         "paid = loss.residual_upper_between(y, scores.lower, scores.upper, a)",
         "paid = loss.residual_upper_between(y, scores.score_lower, scores.score_upper, a)",
         BRACKETS,
     ),
     mutant(
         "a free row has the derivative of its center",
-        "sums",
+        "tilted_sums",
         "low, high = loss.derivative_range(y, scores.lower, scores.upper)",
         "low, high = loss.derivative_range(y, scores.score_lower, scores.score_upper)",
         BRACKETS,
     ),
-    mutant("complete rows adapt for nothing", "sums", "adapts = scores.incomplete & (", "adapts = (", CERTAIN),
+    mutant("complete rows adapt for nothing", "tilted_sums", "adapts = scores.incomplete & (", "adapts = (", CERTAIN),
     mutant(
         "cells meet the middle of a derivative alone",
-        "sums",
+        "tilted_sums",
         "weight * (np.abs(slope) + radius)",
         "weight * np.abs(slope)",
         BRACKETS,
     ),
     mutant(
         "incomplete rows follow",
-        "sums",
+        "_following_rows",
         "~scores.incomplete & (np.abs(dual_score - jump) < distance)",
         "np.abs(dual_score - jump) < distance",
         BRACKETS,
     ),
     mutant(
-        "rows follow the wrong way", "sums", "shares = -LESS_THAN_ONE", "shares = LESS_THAN_ONE", SEARCHED, BRACKETS
+        "rows follow the wrong way",
+        "_following_rows",
+        "shares = -LESS_THAN_ONE",
+        "shares = LESS_THAN_ONE",
+        SEARCHED,
+        BRACKETS,
     ),
     mutant(
         "a row that follows pays less in the middle",
-        "sums",
+        "_following_rows",
         "up(0.5 * paid_low + 0.5 * paid_high)",
         "np.minimum(paid_low, paid_high)",
         BRACKETS,
     ),
     mutant(
         "what a row that follows pays does not change",
-        "sums",
+        "_following_rows",
         "        0.5 * paid_high - 0.5 * paid_low,\n",
         "        0.0 * paid_high,\n",
         BRACKETS,
     ),
     mutant(
         "what a row that follows pays changes the wrong way",
-        "sums",
+        "_following_rows",
         "        0.5 * paid_high - 0.5 * paid_low,\n",
         "        0.5 * paid_low - 0.5 * paid_high,\n",
         BRACKETS,
     ),
     mutant(
         "rows that follow have weight one",
-        "sums",
+        "tilted_sums",
         "weighted_radius = weight[near] * following.radius",
         "weighted_radius = following.radius",
         BRACKETS,
     ),
     mutant(
         "free rows have weight one",
-        "sums",
+        "tilted_sums",
         "((weight[free] * radius[free])[:, None] * X[free],)",
         "(0.1 * radius[free][:, None] * X[free],)",
         BRACKETS,
@@ -94,112 +98,132 @@ MUTANTS = (
     # --- the bracket --------------------------------------------------------------------------------------------------
     mutant(
         "cells do not move the gradient",
-        "half_ball",
+        "TiltedHalfBall.of",
         "up(sum_upper(sums.cell_box / total, roundings) + error)",
         "error",
         BRACKETS,
     ),
-    mutant("the l1 penalty pays nothing", "half_ball", "sum_upper(np.maximum(l1, 0.0).sum(), d + 8)", "0.0", BRACKETS),
+    mutant(
+        "the l1 penalty pays nothing",
+        "TiltedHalfBall.of",
+        "sum_upper(np.maximum(l1, 0.0).sum(), d + 8)",
+        "0.0",
+        BRACKETS,
+    ),
     mutant(
         "signs beyond one",
-        "half_ball",
+        "TiltedHalfBall.of",
         "np.clip(at.signs, -1.0, 1.0)",
         "at.signs",
         f"{SOUND}::test_signs_beyond_one_count_as_one",
     ),
     mutant(
         "rows that follow do not answer in T",
-        "half_ball",
+        "_moved",
         "moved = sources + ratios @ shifts",
         "moved = sources",
         BRACKETS,
     ),
     mutant(
         "rows that follow answer twice",
-        "half_ball",
+        "_moved",
         "moved = sources + ratios @ shifts",
         "moved = sources + 2.0 * ratios @ shifts",
         SPREAD,
     ),
-    mutant("free rows are no source", "half_ball", "np.vstack([np.diag(box), vectors])", "np.diag(box)", BRACKETS),
+    mutant("free rows are no source", "_moved", "np.vstack([np.diag(box), vectors])", "np.diag(box)", BRACKETS),
     mutant(
         "the box is no source",
-        "half_ball",
+        "_moved",
         "np.vstack([np.diag(box), vectors])",
         "np.vstack([0.0 * np.diag(box), vectors])",
         BRACKETS,
     ),
     mutant(
         "capacity of the box alone",
-        "half_ball",
+        "_capacity",
         "least = up(sum_upper(np.abs(followed) @ box, len(box) + 1) + of_vectors)",
         "least = sum_upper(np.abs(followed) @ box, len(box) + 1)",
         BRACKETS,
     ),
     mutant(
         "capacity of the free rows alone",
-        "half_ball",
+        "_capacity",
         "least = up(sum_upper(np.abs(followed) @ box, len(box) + 1) + of_vectors)",
         "least = up(of_vectors)",
         BRACKETS,
     ),
     mutant(
         "the linear part without residuals",
-        "half_ball",
+        "TiltedHalfBall._linear_upper",
         "factors = self.shifts @ p / (2.0 * self.lam) + self.eps_slopes",
         "factors = self.shifts @ p / (2.0 * self.lam)",
         BRACKETS,
     ),
     mutant(
         "the linear part without answers",
-        "half_ball",
+        "TiltedHalfBall._linear_upper",
         "q = p / (2.0 * self.lam) + (factors / self.capacity) @ self.followed",
         "q = p / (2.0 * self.lam)",
         BRACKETS,
     ),
     mutant(
         "the linear part without the box",
-        "half_ball",
+        "TiltedHalfBall._linear_upper",
         "of_box = sum_upper(up(np.abs(q) + error) @ self.box, d + 1)",
         "of_box = 0.0",
         BRACKETS,
     ),
     mutant(
         "the linear part without free rows",
-        "half_ball",
+        "TiltedHalfBall._linear_upper",
         "sum_upper(of_vectors.sum(), len(of_vectors) + 1)",
         "0.0",
         BRACKETS,
     ),
-    mutant("no spread", "half_ball", "up(up(size * size) + up(spread * spread))", "up(size * size)", BRACKETS),
-    mutant("no gradient", "half_ball", "up(up(size * size) + up(spread * spread))", "up(spread * spread)", CERTAIN),
-    mutant("half a quadratic", "half_ball", "/ (4.0 * lam))", "/ (8.0 * lam))", CERTAIN),
-    mutant("no tilt", "half_ball", "p = self.gradient - t * x\n", "p = self.gradient\n", CERTAIN),
-    mutant("the bracket is not over t", "half_ball", "up(up(total) / t)", "up(up(total) * t)", CERTAIN),
+    mutant(
+        "no spread",
+        "TiltedHalfBall.score_upper",
+        "up(up(size * size) + up(spread * spread))",
+        "up(size * size)",
+        BRACKETS,
+    ),
+    mutant(
+        "no gradient",
+        "TiltedHalfBall.score_upper",
+        "up(up(size * size) + up(spread * spread))",
+        "up(spread * spread)",
+        CERTAIN,
+    ),
+    mutant("half a quadratic", "TiltedHalfBall.score_upper", "/ (4.0 * lam))", "/ (8.0 * lam))", CERTAIN),
+    mutant("no tilt", "TiltedHalfBall.score_upper", "p = self.gradient - t * x\n", "p = self.gradient\n", CERTAIN),
+    mutant(
+        "the bracket is not over t", "TiltedHalfBall.score_upper", "up(up(total) / t)", "up(up(total) * t)", CERTAIN
+    ),
     mutant(
         "the intercept costs nothing",
-        "half_ball",
+        "TiltedHalfBall.score_upper",
         "            total = up(total + up(off * intercept_distance).sum())\n",
         "",
         CERTAIN,
     ),
     mutant(
         "free rows do not tilt the intercept",
-        "half_ball",
+        "TiltedHalfBall.score_upper",
         "up(up(np.abs(p[free]) + self.free_spread) + rounding[free])",
         "up(np.abs(p[free]) + rounding[free])",
         BRACKETS,
     ),
     mutant(
         "the norm of a sum by its largest vector",
-        "half_ball",
+        "_sum_norm_upper",
         "sum_upper(weights.sum(), n + 1)",
         "weights.max()",
         NORM,
     ),
     mutant(
         "what overflows is a bound",
-        "half_ball",
+        "TiltedHalfBall.score_upper",
         "return bound if np.isfinite(bound) else np.inf",
         "return bound",
         OVERFLOW,
@@ -207,28 +231,28 @@ MUTANTS = (
     # --- use ----------------------------------------------------------------------------------------------------------
     mutant(
         "intercepts are as near as the nearer end",
-        "search",
+        "TiltedSearch._evaluated",
         "distance = float(np.maximum(up(",
         "distance = float(np.minimum(up(",
         f"{SOUND}::test_an_intercept_may_be_at_the_farther_end",
     ),
     mutant(
         "missing categories are not refused",
-        "search",
+        "unsupported_reason",
         "    if problem.rows.categories:\n",
         "    if False:\n",
         REFUSED,
     ),
     mutant(
         "uncertain labels are not refused",
-        "search",
+        "unsupported_reason",
         "    if problem.rows.uncertain_labels:\n",
         "    if False:\n",
         REFUSED,
     ),
     Mutant(
         "the lower end is an upper bound",
-        "certificates/pointwise.py",
+        "PointwiseBounds.narrowed",
         "bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)",
         "bounds[k, 0] = tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)",
         (SEARCHED,),
@@ -236,7 +260,7 @@ MUTANTS = (
     # --- rounding -----------------------------------------------------------------------------------------------------
     mutant(
         "the sum of the gradient is exact",
-        "half_ball",
+        "TiltedHalfBall.of",
         "error = up(sum_error(sums.gradient_size / total, roundings) + 4.0 * EPS * np.abs(loss_gradient))",
         "error = 0.0 * loss_gradient",
         ROUNDING,

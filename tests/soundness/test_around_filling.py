@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from ipub.attained import BudgetSearch
+from ipub.answers.attained import BudgetSearch
 from ipub.certificates import Certificate
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
 from ipub.certificates.row_sums.variants import make_variants
-from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.tables.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 from support.cases import train
 from support.fillings import FilledCase, case_of_long_rows, filled_case, scaled, some_ranges, wrong_sums
 from support.oracles.rationals import holds

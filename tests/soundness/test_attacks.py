@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ipub.certificates import Region, tight
+from ipub.certificates import Region, certify_tight
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.engine import slices as blocks
 from ipub.losses import LOSSES
+from ipub.rows import slices as blocks
 from support.attacks import ATTACKED, attack_family
 from support.cases import FAMILIES, MODELS, draw_case, draw_solution, with_intercept
 from support.certificates_once import parts_computed_once
@@ -56,7 +56,7 @@ def test_tight_is_finite_and_hardly_wider_than_its_parts_for_any_model(loss_name
         solution = draw_solution(rng, case, model)
         problem = case.problem
         with parts_computed_once() as once:
-            certificate = tight(problem, solution)
+            certificate = certify_tight(problem, solution)
             # The half-ball of a model that is not trained may be wider than its sphere.
             skipped = ("tight",) if model in ("trained", "loose") else ("tight", "sphere")
             others = [once(make) for name, make in ATTACKED.items() if name not in skipped]

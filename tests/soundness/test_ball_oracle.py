@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ipub.certificates.ball import PRICES, ball
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows
+from ipub.certificates.ball import PRICES, certify_ball
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows
+from ipub.tables.interval_matrix import IntervalMatrix
 from support.oracles.half_ball import half_ball
 
 
@@ -29,7 +29,7 @@ def test_every_region_of_the_ball_is_that_of_the_plain_loops(loss, kappa, seed):
     solution = solve(problem)
     block = next(rows.blocks())
     alpha = solution.dual_point(block)
-    regions = iter(ball(problem, solution).parts)
+    regions = iter(certify_ball(problem, solution).parts)
     for price in PRICES:
         price = price * np.linalg.norm(solution.w) if np.isfinite(price) else price
         expected = half_ball(

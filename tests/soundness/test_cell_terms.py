@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 
-from ipub import linalg
-from ipub.certificates.slope import bounds as bounds_module
-from ipub.certificates.slope import cell_terms as cell_terms_module
-from ipub.certificates.slope import column_bounds as column_bounds_module
-from ipub.certificates.slope.bounds import SlopeBounds
-from ipub.certificates.slope.cell_groups import CellTable, ColumnGroups
-from ipub.certificates.slope.l1_signs import L1Signs
-from ipub.linalg import joint_form, roots_upper, rounded_up
+from ipub.certificates.slopes import bounds as bounds_module
+from ipub.certificates.slopes import cells as cell_terms_module
+from ipub.certificates.slopes import column_bounds as column_bounds_module
+from ipub.certificates.slopes.bounds import SlopeBounds
+from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups
+from ipub.certificates.slopes.l1_signs import L1Signs
 from ipub.losses import LOSSES, Huber
-from ipub.penalties import ElasticNet
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric import linalg
+from ipub.numeric.linalg import joint_form, roots_upper, rounded_up
 from support import moves
 from support.cases import Case, intervals, train
 from support.exact_proofs import exact_completions

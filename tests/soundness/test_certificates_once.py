@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ipub.certificates import Recipe, ball, tight
+from ipub.certificates import Recipe, certify_ball, certify_tight
 from ipub.losses import LOSSES
 from support.attacks import ATTACKED
 from support.cases import draw_case, draw_solution, with_intercept
@@ -34,13 +34,13 @@ def test_another_problem_or_model_is_computed_anew_and_nothing_is_left_behind():
     solutions = [draw_solution(rng, cases[0], model) for model in ("trained", "noisy")]
     problem = cases[0].problem
     with parts_computed_once() as once:
-        assert once(ball) is not ball
-        assert once(ball)(problem, solutions[0]) is once(ball)(problem, solutions[0])
-        assert once(ball)(problem, solutions[0]) is not once(ball)(problem, solutions[1])
-        assert once(ball)(cases[0].problem, solutions[0]) is not once(ball)(problem, solutions[0])
-        assert tight(problem, solutions[0]) is not tight(problem, solutions[0])
+        assert once(certify_ball) is not certify_ball
+        assert once(certify_ball)(problem, solutions[0]) is once(certify_ball)(problem, solutions[0])
+        assert once(certify_ball)(problem, solutions[0]) is not once(certify_ball)(problem, solutions[1])
+        assert once(certify_ball)(cases[0].problem, solutions[0]) is not once(certify_ball)(problem, solutions[0])
+        assert certify_tight(problem, solutions[0]) is not certify_tight(problem, solutions[0])
     with parts_computed_once() as other:
-        assert other(ball)(problem, solutions[0]) is not once(ball)(problem, solutions[0])
+        assert other(certify_ball)(problem, solutions[0]) is not once(certify_ball)(problem, solutions[0])
         names = {name_of(make) for make in ATTACKED.values() if other(make) != make}
         assert names == {*PARTS} - {"attempt_slope_bounds"}
 

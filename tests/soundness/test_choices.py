@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates.slope.categories import ChoiceTerms
-from ipub.data.missing_category import Levels
+from ipub.certificates.slopes.categories import ChoiceTerms
+from ipub.tables.missing_category import Levels
 
 N_COLUMNS, COLUMNS = 6, np.array([2, 3, 4, 5])
 

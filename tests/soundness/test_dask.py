@@ -8,9 +8,9 @@ import pytest
 
 import dask
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.engine import engine_of
-from ipub.engine.folded_rows import FoldedRows
 from ipub.losses import LOSSES
+from ipub.rows import engine_of
+from ipub.rows.folded_rows import FoldedRows
 from support.bounded_tables import corner_models, draw_table
 from support.oracles.rationals import holds
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ipub import BoundedClassifier, BoundedRegressor, certify
-from ipub.io.modelfile import load, save
+from ipub.app.files.modelfile import load, save
 from ipub.losses import LOSSES
 from support.oracles.exact import exact_model
 from support.oracles.intercept import exact_intercept_model

@@ -12,8 +12,8 @@ import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.certificates import DrawBounds
-from ipub.imputing import drawn_tables
-from ipub.uncertainty import Draws
+from ipub.promises import Draws
+from ipub.training.imputing import drawn_tables
 from support.draws import fit_draws, logistic_models
 from support.oracles.exact import exact_model
 from support.oracles.intercept import exact_intercept_model

@@ -8,8 +8,8 @@ from flint import arb, ctx
 from scipy.special import expit
 
 from ipub.losses import LOSSES, Huber, SmoothedHinge
-from ipub.penalties import ElasticNet
-from ipub.rounding import dot_bounds, norm_upper
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import dot_bounds, norm_upper
 from support.enclosures import (
     PRECISION,
     is_above,

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from ipub import IntervalMatrix
-from ipub.certificates import ball
+from ipub.certificates import certify_ball
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
+from ipub.losses.penalties import ElasticNet
 from support.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import prove
 from support.tiny_cases import TABLES, tiny_case
@@ -123,6 +123,6 @@ def test_the_rounding_of_a_gradient_that_loses_small_terms_is_counted(report_pro
     matrix = intervals(1e-12 * table, np.full_like(table, np.nan))
     case = Case(matrix, np.ones(4096), None, LOSSES["squared_error"], ElasticNet(1.0), np.ones((1, 1)))
     solution = replace(train(case.problem), w=np.zeros(1))
-    count, failures = prove(case, [solution], inner=0, certificates={"ball": ball})
+    count, failures = prove(case, [solution], inner=0, certificates={"ball": certify_ball})
     assert failures == []
     report_proofs(count)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
+from ipub.losses.penalties import ElasticNet
 from support.attacks import ATTACKED, Tally, attack
 from support.cases import Case, intervals, train, with_intercept
 from support.oracles.exact import exact_model

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from ipub.certificates import ball, intercept, origin, sphere, tight
-from ipub.engine import MemoryRows, with_intercept_column
+from ipub.certificates import ball as ball_module
+from ipub.certificates import certify_ball, certify_origin, certify_sphere, certify_tight, intercept
+from ipub.certificates import origin as origin_module
+from ipub.certificates import sphere as sphere_module
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import down, up
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import down, up
+from ipub.problem.objective import Problem
+from ipub.rows import MemoryRows, with_intercept_column
 from support.attacks import ATTACKED, Tally, attack
 from support.cases import Case, draw_case, draw_solution, intervals, train, with_intercept
 from support.exact_proofs import exact_completions
@@ -24,8 +26,6 @@ from support.planted import assert_caught
 from support.tiny_cases import tiny_case
 
 LOSS_NAMES = ("squared_error", "hinge", "log_loss")
-sphere_module = sys.modules["ipub.certificates.sphere"]
-ball_module = sys.modules["ipub.certificates.ball"]
 
 
 def violations(certificate, cases: list[Case], solutions: list) -> list[str]:
@@ -60,7 +60,7 @@ def tilted_case() -> Case:
     )
 
 
-@pytest.mark.parametrize(("module", "certificate"), [(sphere_module, sphere), (ball_module, ball)])
+@pytest.mark.parametrize(("module", "certificate"), [(sphere_module, certify_sphere), (ball_module, certify_ball)])
 def test_leaving_out_the_price_of_an_unbalanced_dual_point_is_caught(monkeypatch, module, certificate):
     case = tilted_case()
     solutions = [tilted_solution(case, shift) for shift in (2.0, -0.5)]
@@ -78,7 +78,7 @@ def unreached(seeds: range) -> list[str]:
         case = with_intercept(tiny_case(rng, "normal", LOSS_NAMES[seed % 3], "l2", cells=2))
         case = replace(case, penalty=ElasticNet(1e6, n_free=1))
         solution = draw_solution(rng, case, "garbage")
-        far = intercept.distance_from(solution, intercept.bracket_of(tight(case.problem, solution)))
+        far = intercept.distance_from(solution, intercept.bracket_of(certify_tight(case.problem, solution)))
         for table in exact_completions(case.matrix, 0):
             model = exact_intercept_model(table, case.y, case.weight, case.loss, 1e6, 0.0)
             b = solution.w[-1]
@@ -96,7 +96,7 @@ def test_half_the_reach_of_the_intercept_is_caught(monkeypatch):
 
 
 @pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("certificate", [sphere, ball, origin, tight])
+@pytest.mark.parametrize("certificate", [certify_sphere, certify_ball, certify_origin, certify_tight])
 def test_scores_of_the_wrong_side_in_the_bracket_are_caught(monkeypatch, certificate, side):
     honest = intercept._score_ends
     cases = [with_intercept(draw_case(np.random.default_rng(k), "wide", LOSS_NAMES[k], "l2")) for k in range(3)]
@@ -115,7 +115,7 @@ def test_a_bracket_without_the_cells_of_the_rows_is_caught(monkeypatch):
     case = with_intercept(Case(intervals(np.zeros((4, 1)), radius), *parts))
     honest = intercept._score_ends
     assert_caught(
-        lambda: violations(origin, [case], [train(case.problem)]),
+        lambda: violations(certify_origin, [case], [train(case.problem)]),
         lambda: monkeypatch.setattr(
             intercept,
             "_score_ends",
@@ -164,7 +164,7 @@ def test_the_rounding_of_slopes_that_lose_small_terms_is_counted():
     case = Case(intervals(table, table + np.nan), y, None, LOSSES["squared_error"], ElasticNet(1.0), table[:1])
     case = with_intercept(case)
     solution = replace(train(case.problem), w=np.zeros(2))
-    region = sys.modules["ipub.certificates.origin"].around_zero(case.problem, solution)
+    region = origin_module.around_zero(case.problem, solution)
     lower, upper = intercept.narrow(case.problem, solution, [region], intercept.EVERYTHING)
     exact = sum(map(Fraction, y.tolist())) / len(y)
     assert exact < 0

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ipub.baselines.interval_newton import ParameterBox, interval_newton
-from ipub.baselines.interval_sums import IntervalSums
-from ipub.baselines.interval_systems import IntervalSystem
-from ipub.engine import slices as blocks
+from experiments.rivals import interval_sums as sums_module
+from experiments.rivals import newton_steps as newton_module
+from experiments.rivals.interval_sums import IntervalSums
+from experiments.rivals.interval_systems import IntervalSystem
+from experiments.rivals.newton_steps import ParameterBox, interval_newton
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.solvers import Solution
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.solvers import Solution
+from ipub.rows import slices as blocks
 from support.attacks import Tally, attack
 from support.cases import FAMILIES, MODELS, Case, draw_case, draw_solution, intervals, train, vary_loss
 from support.exact_proofs import prove
 from support.planted import assert_caught, plant, same
 from support.tiny_cases import TABLES, tiny_case
 
-newton_module = sys.modules["ipub.baselines.interval_newton"]
-sums_module = sys.modules["ipub.baselines.interval_sums"]
 SMOOTH = [name for name, loss in LOSSES.items() if loss.is_smooth]
 
 

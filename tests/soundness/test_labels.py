@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates import ball, origin, slope, sphere, tight
-from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine import MemoryRows, with_intercept_column, with_label_uncertainty
+from ipub.certificates import certify_ball, certify_origin, certify_slopes, certify_sphere, certify_tight
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.uncertainty import UncertainLabels
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.promises import UncertainLabels
+from ipub.rows import MemoryRows, with_intercept_column, with_label_uncertainty
+from ipub.tables.label_uncertainty import LabelUncertainty
 from support.cases import Case, intervals, train, vary_loss, with_intercept
 from support.certificates_once import parts_computed_once
 from support.exact_proofs import exact_completions
@@ -27,12 +27,12 @@ from support.uncertain_labels import doubtful
 
 LOSS_NAMES = tuple(LOSSES)
 CERTIFIED: dict[str, Callable] = {
-    "origin": origin,
-    "sphere": sphere,
-    "ball": ball,
-    "slope": slope,
-    "tight": tight,
-    "grouped": lambda problem, solution: slope(problem, solution).without_training_rows(),
+    "origin": certify_origin,
+    "sphere": certify_sphere,
+    "ball": certify_ball,
+    "slope": certify_slopes,
+    "tight": certify_tight,
+    "grouped": lambda problem, solution: certify_slopes(problem, solution).without_training_rows(),
 }
 TABLES = ("integers", "normal", "weights")
 
@@ -102,7 +102,7 @@ def test_every_region_of_the_ball_by_itself_holds_where_nothing_curves(n, traine
     problem = Problem(rows, case.loss, case.penalty)
     solution = train(problem)
     solution = solution if trained else replace(solution, w=np.zeros(2))
-    regions, nearly_outside = ball(problem, solution).parts, 0
+    regions, nearly_outside = certify_ball(problem, solution).parts, 0
     for signs in itertools.product((-1.0, 1.0), repeat=n):
         target = y + np.array(signs) * radius
         w = np.linalg.solve(2.0 * table.T @ table / n + np.eye(2), 2.0 * table.T @ target / n)
@@ -123,7 +123,7 @@ def test_the_ball_around_zero_counts_both_ends_of_a_target(loss_name):
     problem = Problem(rows, LOSSES[loss_name], ElasticNet(0.5))
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=6)))
     at_zero = LOSSES[loss_name].value(y + signs * radius, np.zeros(6)).mean(axis=1).max()
-    (region,) = origin(problem, train(problem)).parts
+    (region,) = certify_origin(problem, train(problem)).parts
     np.testing.assert_allclose(0.5 * region.radius**2, at_zero, rtol=1e-12)
 
 
@@ -136,7 +136,7 @@ def test_the_ball_around_zero_counts_both_classes_of_a_row():
     entered = MemoryRows(matrix, np.append(y, -1.0), weight[twice] * np.where(share > 0.0, 0.5, 1.0))
     rows = with_intercept_column(with_label_uncertainty(entered, LabelUncertainty(np.zeros(10), share)))
     problem = Problem(rows, loss, ElasticNet(0.5, n_free=1))
-    (region,) = origin(problem, train(problem)).parts
+    (region,) = certify_origin(problem, train(problem)).parts
     for label in (-1.0, 1.0):
         values = weight @ loss.value(np.append(y[:8], label)[:, None], np.linspace(-3.0, 3.0, 301)) / weight.sum()
         assert 0.5 * region.radius**2 >= values.min()

@@ -6,25 +6,23 @@ columns of huge and tiny scale, rows without weight: cells kept, and cells summe
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
 from ipub import BoundedClassifier
-from ipub.attained import attained_bounds
-from ipub.certificates import SlopeBounds, tight
+from ipub.answers.attained import attained_bounds
+from ipub.certificates import SlopeBounds, certify_tight
+from ipub.certificates import tight as tight_module
 from ipub.certificates.row_sums.bounds import RowSumAttempt, RowSumBounds
-from ipub.certificates.slope import column_bounds
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows, engine_of
+from ipub.certificates.slopes import attempt as attempt_module
+from ipub.certificates.slopes import column_bounds
 from ipub.losses import LOSSES
-from ipub.problem import Problem
-from ipub.solvers import solve
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows, engine_of
+from ipub.tables.interval_matrix import IntervalMatrix
 from support.sampled_tables import TABLES, assert_holds, draw
 
-attempt_module = sys.modules["ipub.certificates.slope.attempt"]
-tight_module = sys.modules["ipub.certificates.tight"]
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 
 
@@ -78,7 +76,7 @@ def test_the_attack_is_a_real_one():
     matrix = problem.rows.matrix
     half = IntervalMatrix(matrix.table, matrix.row_starts, matrix.columns, matrix.centers, 0.5 * matrix.radii)
     narrow = Problem(MemoryRows(half, problem.rows.labels().y), problem.loss, problem.penalty)
-    bounds = tight(narrow, solve(narrow)).score_bounds(X)
+    bounds = certify_tight(narrow, solve(narrow)).score_bounds(X)
     attained = attained_bounds(problem, solve(problem), X).bounds
     assert (attained[:, 1] > bounds[:, 1]).any()
     assert assert_holds(problem, X, 1e-8) < 1.2

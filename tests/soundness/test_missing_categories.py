@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ipub.attained import attained_bounds
-from ipub.certificates import ball, slope, sphere, tight
+from ipub.answers.attained import attained_bounds
+from ipub.certificates import certify_ball, certify_slopes, certify_sphere, certify_tight
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.slope import categories as categories_module
-from ipub.certificates.slope.categories import ChoiceTerms
-from ipub.certificates.slope.prove_moves import prove_move_set
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.data.missing_category import Levels, MissingCategories
+from ipub.certificates.slopes import categories as categories_module
+from ipub.certificates.slopes.categories import ChoiceTerms
+from ipub.certificates.slopes.prove_moves import prove_move_set
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
+from ipub.losses.penalties import ElasticNet
+from ipub.tables.interval_matrix import IntervalMatrix
+from ipub.tables.missing_category import Levels, MissingCategories
 from support.cases import MODELS, Case, draw_solution, train, vary_loss, with_intercept
 from support.exact_proofs import prove
 from support.planted import plant_function
 from support.tiny_cases import tiny_choices
 
 LOSS_NAMES = tuple(LOSSES)
-cells_module = sys.modules["ipub.certificates.slope.cell_terms"]
 CERTIFIED = {
-    "sphere": sphere,
-    "ball": ball,
-    "slope": slope,
-    "tight": tight,
-    "fast": lambda problem, solution: slope(problem, solution).faster(),
-    "grouped": lambda problem, solution: slope(problem, solution).without_training_rows(),
+    "sphere": certify_sphere,
+    "ball": certify_ball,
+    "slope": certify_slopes,
+    "tight": certify_tight,
+    "fast": lambda problem, solution: certify_slopes(problem, solution).faster(),
+    "grouped": lambda problem, solution: certify_slopes(problem, solution).without_training_rows(),
 }
 
 
@@ -147,7 +145,7 @@ def test_a_smooth_problem_is_enclosed_and_row_sums_win_before_slopes():
     case = larger(rng, "log_loss", intercept=False)
     solution = train(case.problem)
     assert prove_move_set(case.problem, solution) is not None
-    certificate = tight(case.problem, solution)
+    certificate = certify_tight(case.problem, solution)
     assert certificate.shares(case.X_test)["row sums"] == 1.0
     others = tuple(part for part in certificate.parts if not isinstance(part, RowSumBounds))
     assert replace(certificate, parts=others).shares(case.X_test)["slope"] == 1.0

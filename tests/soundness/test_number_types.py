@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.penalties import ElasticNet
-from ipub.rounding import midpoint_and_radius
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import midpoint_and_radius
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])

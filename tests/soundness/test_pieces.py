@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.engine import engine_of
-from ipub.engine.pieces import PieceRows
 from ipub.losses import LOSSES
+from ipub.rows import engine_of
+from ipub.rows.pieces import PieceRows
 from support.bounded_tables import corner_models, draw_table
 from support.long_tables import FrameTable, cut, stream_everything, write_files
 from support.oracles.rationals import holds

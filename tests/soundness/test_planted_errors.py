@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ipub import losses, rounding
-from ipub.certificates import ball, origin, sphere, tight
+from ipub import losses
+from ipub.certificates import ball as ball_module
+from ipub.certificates import certify_ball, certify_origin, certify_sphere, certify_tight
+from ipub.certificates import origin as origin_module
+from ipub.certificates import sphere as sphere_module
 from ipub.losses import LOSSES, Logistic, Squared
-from ipub.penalties import ElasticNet
-from ipub.rounding import EPS
-from ipub.uncertainty import AnyFilling
+from ipub.losses import logistic as logistic_module
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric import rounding
+from ipub.numeric.rounding import EPS
+from ipub.promises import AnyFilling
 from support.attacks import Tally, attack
 from support.cases import Case, draw_case, draw_solution, intervals, train
 from support.enclosures import (
@@ -31,10 +35,6 @@ from support.exact_proofs import prove
 from support.oracles.algorithm1 import loop_gap
 from support.planted import assert_caught, plant, same
 from support.tiny_cases import tiny_case
-
-sphere_module = sys.modules["ipub.certificates.sphere"]
-ball_module = sys.modules["ipub.certificates.ball"]
-origin_module = sys.modules["ipub.certificates.origin"]
 
 
 def test_missing_steps_to_the_next_float_are_caught_in_losses_and_penalties(monkeypatch):
@@ -152,7 +152,7 @@ def test_elementary_functions_may_be_as_inaccurate_as_assumed_but_the_assumption
 
 def test_an_inaccurate_sigmoid_is_covered_and_the_cover_is_needed(monkeypatch):
     accurate = rounding.sigmoid
-    for module in (sys.modules["ipub.losses.logistic"], rounding):
+    for module in (logistic_module, rounding):
         monkeypatch.setattr(module, "sigmoid", lambda t: accurate(t) * (1.0 - 6 * EPS))
     assert_caught(lambda: list(wrong_slopes(LOSSES["log_loss"])), lambda: plant(monkeypatch, "ELEMENTARY_ULPS", 0))
 
@@ -196,7 +196,7 @@ def test_a_sphere_without_the_duality_gap_is_caught(monkeypatch):
         return max(0.0, loop_gap(case, solution)[0])
 
     assert_caught(
-        lambda: violations(sphere, cases, "loose") + violations(sphere, cases),
+        lambda: violations(certify_sphere, cases, "loose") + violations(certify_sphere, cases),
         lambda: monkeypatch.setattr(sphere_module, "gap_upper", without_gap),
     )
 
@@ -207,12 +207,12 @@ def test_a_smaller_radius_of_the_sphere_is_caught(monkeypatch, loss_name, factor
     honest = sphere_module.gap_upper
     cases = [flat_case(loss_name, 1e-9)]
     assert_caught(
-        lambda: violations(sphere, cases),
+        lambda: violations(certify_sphere, cases),
         lambda: monkeypatch.setattr(sphere_module, "gap_upper", lambda *args: factor**2 * honest(*args)),
     )
 
 
-@pytest.mark.parametrize("certificate", [sphere, ball, tight])
+@pytest.mark.parametrize("certificate", [certify_sphere, certify_ball, certify_tight])
 @pytest.mark.parametrize("loss_name", LOSSES)
 def test_forgotten_cell_radii_are_caught(monkeypatch, loss_name, certificate):
     cases = [draw_case(np.random.default_rng(seed), "wide", loss_name, "l2") for seed in range(3)]
@@ -229,7 +229,7 @@ def test_forgetting_the_radii_in_rows_or_in_columns_alone_is_caught(monkeypatch,
     cases = [fitted_case("squared_error"), flat_case(radius=1.0)]
     honest = getattr(AnyFilling, support)
     assert_caught(
-        lambda: violations(ball, cases, "trained"),
+        lambda: violations(certify_ball, cases, "trained"),
         lambda: monkeypatch.setattr(AnyFilling, support, lambda *args: 0.0 * honest(*args)),
     )
 
@@ -242,7 +242,8 @@ def test_a_half_ball_on_the_wrong_side_is_caught(monkeypatch):
         return found._replace(centers=2.0 * w - found.centers)
 
     assert_caught(
-        lambda: violations(ball, [flat_case()]), lambda: monkeypatch.setattr(ball_module, "_half_balls", mirrored)
+        lambda: violations(certify_ball, [flat_case()]),
+        lambda: monkeypatch.setattr(ball_module, "_half_balls", mirrored),
     )
 
 
@@ -250,7 +251,7 @@ def test_a_half_ball_on_the_wrong_side_is_caught(monkeypatch):
 def test_a_half_ball_without_eps_is_caught(monkeypatch, loss_name):
     honest = ball_module._roots
     assert_caught(
-        lambda: violations(ball, [fitted_case(loss_name)], "trained"),
+        lambda: violations(certify_ball, [fitted_case(loss_name)], "trained"),
         lambda: monkeypatch.setattr(ball_module, "_roots", lambda norms, eps, lam: honest(norms, 0.0 * eps, lam)),
     )
 
@@ -258,7 +259,7 @@ def test_a_half_ball_without_eps_is_caught(monkeypatch, loss_name):
 def test_adapting_rows_without_the_spread_of_the_derivative_is_caught(monkeypatch):
     honest = Squared.derivative_range
     assert_caught(
-        lambda: violations(ball, [fitted_case("squared_error")], "trained"),
+        lambda: violations(certify_ball, [fitted_case("squared_error")], "trained"),
         lambda: monkeypatch.setattr(
             Squared, "derivative_range", lambda self, y, a, b: honest(self, y, 0.5 * a + 0.5 * b, 0.5 * a + 0.5 * b)
         ),
@@ -273,7 +274,7 @@ def test_a_forgotten_l1_term_is_caught(monkeypatch):
         return honest(ElasticNet(self.lam), w, lower, upper)
 
     assert_caught(
-        lambda: violations(ball, [case] * 8, "scaled"),
+        lambda: violations(certify_ball, [case] * 8, "scaled"),
         lambda: monkeypatch.setattr(ElasticNet, "subgradient_range", without_kappa),
     )
 
@@ -286,7 +287,7 @@ def test_a_smaller_ball_around_zero_is_caught(monkeypatch):
     )  # fmt: skip
 
     def check():
-        return violations(origin, [one_row])
+        return violations(certify_origin, [one_row])
 
     honest = origin_module._origin_sums
 

@@ -10,13 +10,15 @@ import pytest
 from scipy.linalg import eigh
 
 from ipub import BoundedClassifier, IntervalMatrix
-from ipub.attained import attained_bounds
-from ipub.certificates import SlopeBounds, ball, slope, tight
-from ipub.certificates.slope import few_rows
-from ipub.certificates.slope import linearize as linearize_module
-from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.data.missing_category import Levels, MissingCategories
-from ipub.engine import (
+from ipub.answers.attained import attained_bounds
+from ipub.certificates import SlopeBounds, certify_ball, certify_slopes, certify_tight
+from ipub.certificates.slopes import few_rows
+from ipub.certificates.slopes import linearization as linearize_module
+from ipub.losses import LOSSES
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.promises import LargestValues
+from ipub.rows import (
     Block,
     MemoryRows,
     PerBlock,
@@ -31,11 +33,9 @@ from ipub.engine import (
     with_labels,
     with_wrong_labels,
 )
-from ipub.engine.completions import Completion, PositionLayout
-from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.uncertainty import LargestValues
+from ipub.rows.completions import Completion, PositionLayout
+from ipub.tables.label_uncertainty import LabelUncertainty
+from ipub.tables.missing_category import Levels, MissingCategories
 from support.cases import Case, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import prove
 from support.planted import assert_caught
@@ -48,7 +48,11 @@ def without_rows(make: Callable) -> Callable:
     return lambda problem, solution: make(problem, solution).without_training_rows()
 
 
-ROW_FREE = {"slope": without_rows(slope), "tight": without_rows(tight), "ball": without_rows(ball)}
+ROW_FREE = {
+    "slope": without_rows(certify_slopes),
+    "tight": without_rows(certify_tight),
+    "ball": without_rows(certify_ball),
+}
 
 
 def few_incomplete_rows(rng: np.random.Generator, loss_name: str, penalty: str, n_incomplete: int) -> Case:
@@ -98,7 +102,7 @@ def slope_part(seed: int, loss_name: str, n_incomplete: int, n: int = 24, jumps:
     with pytest.MonkeyPatch.context() as patch:
         if jumps is not None:
             patch.setattr(linearize_module, "MOST_JUMP_ROWS", jumps)
-        part = slope(case.problem, train(case.problem, tol=1e-3)).part(SlopeBounds)
+        part = certify_slopes(case.problem, train(case.problem, tol=1e-3)).part(SlopeBounds)
     assert part is not None
     return part
 
@@ -177,7 +181,7 @@ def test_bounds_hold_where_rows_at_a_jump_are_not_kept(most, monkeypatch, report
         # Every row at the kink of the model that was trained, or nearly so.
         case = replace(case, matrix=intervals(np.ones((8, 1)), np.where(np.arange(8) < 2, 0.1, np.nan)[:, None]))
         case = replace(case, y=np.ones(8), weight=None, X_test=np.array([[1.0], [-0.5]]))
-        certificates = {"slope": slope, "tight": tight, **ROW_FREE}
+        certificates = {"slope": certify_slopes, "tight": certify_tight, **ROW_FREE}
         made, wrong = prove(case, [train(case.problem)], inner=1, certificates=certificates)
         assert wrong == []
         report_proofs(made)
@@ -329,7 +333,7 @@ def test_no_pass_writes_to_a_block():
     before = [(block.center.copy(), block.y.copy(), block.weight.copy()) for block in rows.blocks()]
     problem = Problem(with_intercept_column(with_wrong_labels(rows, 1)), LOSSES["log_loss"], ElasticNet(0.1, 0.0, 1))
     solution = train(problem)
-    tight(problem, solution).score_bounds(np.eye(5))
+    certify_tight(problem, solution).score_bounds(np.eye(5))
     attained_bounds(problem, solution, np.eye(5)[:1])
     for block, (center, y, weight) in zip(rows.blocks(), before, strict=True):
         assert np.array_equal(block.center, center)

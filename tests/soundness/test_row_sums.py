@@ -16,8 +16,8 @@ from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.rounding import dot_bounds
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import dot_bounds
 from support.attacks import Tally, attack
 from support.cases import FAMILIES, MODELS, Case, draw_case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import prove

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import product
 
 import numpy as np
@@ -10,19 +9,19 @@ import pandas as pd
 import pytest
 
 from ipub import BoundedClassifier
-from ipub.attained import attained_bounds
-from ipub.certificates import SlopeBounds, tight
-from ipub.certificates.certificate import Certificate
+from ipub.answers.attained import attained_bounds
+from ipub.certificates import SlopeBounds, certify_tight
+from ipub.certificates import tight as tight_module
 from ipub.certificates.row_sums import bounds as bounds_module
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds_of_asked_rows
 from ipub.losses import LOSSES
+from ipub.model_sets.certificate import Certificate
 from support.cases import train
 from support.exact_proofs import prove
 from support.hard_tables import a_huge_and_a_tiny_column, rows_at_the_kink, simple_case, trained
 from support.sampled_tables import TABLES, assert_holds, draw
 
-tight_module = sys.modules["ipub.certificates.tight"]
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 
 
@@ -39,11 +38,11 @@ def test_bounds_hold_at_every_vertex_and_inside_exactly(loss_name, report_proofs
 
     def asked_rows(problem, solution):
         nonlocal n_found
-        slopes = tight(problem, solution).part(SlopeBounds)
+        slopes = certify_tight(problem, solution).part(SlopeBounds)
         known = slopes and Certificate("slope", (slopes.in_columns(),), solution.gap)
         found = known and row_sum_bounds_of_asked_rows(problem, solution, known)
         n_found += found is not None
-        return Certificate("asked rows", (found or slopes or tight(problem, solution).parts[0],), solution.gap)
+        return Certificate("asked rows", (found or slopes or certify_tight(problem, solution).parts[0],), solution.gap)
 
     for seed in range(2):
         rng = np.random.default_rng([seed, SMOOTH.index(loss_name)])
@@ -72,7 +71,7 @@ def test_no_filling_breaks_bounds_of_a_long_table(loss_name, kind, tol, lam):
 def test_they_are_narrower_than_slopes_and_no_wider_than_what_is_attained_by_far(loss_name):
     problem, X = draw("plain", loss_name, 0.003, intercept=True)
     solution = train(problem)
-    certificate = tight(problem, solution)
+    certificate = certify_tight(problem, solution)
     by_rows, slopes = certificate.part(RowSumBounds), certificate.part(SlopeBounds)
     assert by_rows.path is None
     narrow, wide = (np.ptp(np.column_stack(each.ends(X)), axis=1) for each in (by_rows, slopes))
@@ -86,7 +85,7 @@ def test_they_are_narrower_than_slopes_and_no_wider_than_what_is_attained_by_far
 def test_of_more_rows_at_a_time_slopes_bound_them_all(monkeypatch):
     problem, X = draw("plain", "log_loss", 0.003, intercept=True)
     monkeypatch.setattr(bounds_module, "MOST_ASKED", len(X) * problem.rows.n_rows * X.shape[1] ** 2)
-    certificate = tight(problem, train(problem))
+    certificate = certify_tight(problem, train(problem))
     slopes = certificate.part(SlopeBounds)
     few, many = certificate.score_bounds(X), certificate.score_bounds(np.vstack([X, X[:1]]))[: len(X)]
     np.testing.assert_allclose(many, np.column_stack(slopes.ends(X)), rtol=1e-9)
@@ -143,7 +142,7 @@ def test_categories_and_uncertain_labels_hold():
 def test_very_long_tables_and_jumps_have_none(monkeypatch):
     problem, _ = draw("plain", "log_loss", 0.003, intercept=True)
     monkeypatch.setattr(table_module, "MOST_NUMBERS", problem.rows.n_rows)
-    assert tight(problem, train(problem)).part(RowSumBounds) is None
+    assert certify_tight(problem, train(problem)).part(RowSumBounds) is None
     problem, _ = draw("plain", "hinge", 0.003, intercept=True)
-    known = Certificate("slope", tight(problem, train(problem)).parts[:1], 0.0)
+    known = Certificate("slope", certify_tight(problem, train(problem)).parts[:1], 0.0)
     assert row_sum_bounds_of_asked_rows(problem, train(problem), known) is None

@@ -9,23 +9,23 @@ import pytest
 from flint import fmpq
 
 from ipub.certificates import CERTIFICATES, PointwiseBounds, RowSumBounds, with_effort
-from ipub.certificates.certificate import TrainedModel
-from ipub.certificates.row_sums import bounds as bounds_module
-from ipub.certificates.row_sums import ruled_out_scores as module
-from ipub.certificates.row_sums.bounds import row_sum_bounds_within
-from ipub.certificates.row_sums.prove import narrowed
-from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.ruled_out_scores import (
+from ipub.certificates.per_row import ruled_out_scores as module
+from ipub.certificates.per_row.ruled_out_scores import (
     SupposedScore,
     narrow_by_ruling_out,
     no_model_at,
 )
-from ipub.certificates.row_sums.ruled_out_scores import _largest_if_supposed as largest_if_supposed
+from ipub.certificates.per_row.ruled_out_scores import _largest_if_supposed as largest_if_supposed
+from ipub.certificates.row_sums import bounds as bounds_module
+from ipub.certificates.row_sums.bounds import row_sum_bounds_within
+from ipub.certificates.row_sums.prove import narrowed
+from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import largest_scores
-from ipub.engine import slices
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
+from ipub.losses.penalties import ElasticNet
+from ipub.model_sets.certificate import TrainedModel
+from ipub.rows import slices
 from support.attacks import retrain
 from support.cases import Case, Generator, draw_case, draw_solution, intervals, train, with_intercept
 from support.exact_ranges import EFFORT, assert_hold, assert_not_ruled_out, exact_models, known_ranges, n_sides

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ipub.certificates import RowSumBounds
+from ipub.certificates.per_row.ruled_out_scores import narrow_by_ruling_out
 from ipub.certificates.row_sums.prove import narrowed
-from ipub.certificates.row_sums.ruled_out_scores import narrow_by_ruling_out
 from support import hard_tables
 from support.exact_ranges import EFFORT, assert_hold, assert_not_ruled_out, exact_models, known_ranges, n_sides
 from support.oracles.rationals import holds

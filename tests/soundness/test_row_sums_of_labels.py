@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from ipub.attained import attained_bounds
-from ipub.certificates import Certificate, ball, pointwise
-from ipub.certificates.pointwise import PointwiseBounds
+from ipub.answers.attained import attained_bounds
+from ipub.certificates import Certificate, certify_ball, certify_pointwise
+from ipub.certificates.per_row.pointwise import PointwiseBounds
+from ipub.certificates.per_row.ruled_out_scores import is_on_one_side, narrow_by_ruling_out
 from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds, row_sum_bounds_within
 from ipub.certificates.row_sums.graphs import LossGraph, graph_points
 from ipub.certificates.row_sums.prove import prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.ruled_out_scores import is_on_one_side, narrow_by_ruling_out
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.units import CERTAIN
 from ipub.certificates.row_sums.upper import largest_scores
-from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine import MemoryRows, with_label_uncertainty
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import dot_bounds
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import dot_bounds
+from ipub.problem.objective import Problem
+from ipub.rows import MemoryRows, with_label_uncertainty
+from ipub.tables.label_uncertainty import LabelUncertainty
 from support.cases import Case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import exact_completions
 from support.oracles.exact import exact_model
@@ -240,7 +240,7 @@ def test_labels_that_are_uncertain_in_other_ways_are_left_alone():
         problem = Problem(rows, case.loss, case.penalty)
         assert RowTable.of(problem, solution) is None
         assert row_sum_bounds(problem, solution) is None
-        assert row_sum_bounds_within(problem, solution, ball(problem, solution)) is None
+        assert row_sum_bounds_within(problem, solution, certify_ball(problem, solution)) is None
 
 
 # --- the bounds ---------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_bounds_hold_for_every_label_vertex_and_point_inside_exactly(loss_name, 
 
 
 def within_ball(problem: Problem, solution) -> Certificate:
-    known = ball(problem, solution)
+    known = certify_ball(problem, solution)
     found = row_sum_bounds_within(problem, solution, known)
     return known if found is None else Certificate("row sums", (replace(found, is_for_search_alone=False),), 0.0)
 
@@ -380,7 +380,7 @@ def test_scores_are_ruled_out_with_uncertain_labels_too(kind, report_proofs):
     case = replace(table_of(rng, 8, "log_loss", cells=1), penalty=ElasticNet(0.05))
     problem, labels = labelled(rng, case, kind, count=1)
     solution = train(problem)
-    certificate = pointwise(problem, solution)
+    certificate = certify_pointwise(problem, solution)
     assert certificate.part(PointwiseBounds) is not None
     assert certificate.note == ""
     searched = certificate.part(RowSumBounds).searched

@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 
 from ipub.certificates import CERTIFICATES, Certificate, PointwiseBounds, RowSumBounds, with_effort
-from ipub.certificates.certificate import TrainedModel
-from ipub.certificates.row_sums import ruled_out_scores as module
-from ipub.certificates.row_sums.bounds import row_sum_bounds, row_sum_bounds_within
-from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.ruled_out_scores import (
+from ipub.certificates.per_row import ruled_out_scores as module
+from ipub.certificates.per_row.ruled_out_scores import (
     SupposedScore,
     is_on_one_side,
     narrow_by_ruling_out,
     no_model_at,
 )
-from ipub.certificates.row_sums.ruled_out_scores import _largest_if_supposed as largest_if_supposed
+from ipub.certificates.per_row.ruled_out_scores import _largest_if_supposed as largest_if_supposed
+from ipub.certificates.row_sums.bounds import row_sum_bounds, row_sum_bounds_within
+from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.data.missing_category import Levels, MissingCategories
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.rounding import dot_bounds
+from ipub.losses.penalties import ElasticNet
+from ipub.model_sets.certificate import TrainedModel
+from ipub.numeric.rounding import dot_bounds
+from ipub.tables.interval_matrix import IntervalMatrix
+from ipub.tables.missing_category import Levels, MissingCategories
 from support.attacks import Retrained, derivatives, place, retrain
 from support.cases import Case, Generator, draw_solution, intervals, train, vary_loss, with_intercept
 from support.oracles.rationals import exact_dot, rational, rationals

@@ -7,13 +7,13 @@ import numpy as np
 from ipub.certificates.row_sums.around_filling import bounds_around_filling
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.variants import MOST_VARIANTS, make_variants
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
-from ipub.engine import MemoryRows
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows
+from ipub.tables.interval_matrix import IntervalMatrix
+from ipub.tables.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 
 LAM, HEAVY, D = 1e-3, 1e6, 12
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,16 +9,17 @@ import numpy as np
 import pytest
 
 from ipub import BoundedRegressor
-from ipub.certificates.pointwise import Trend
-from ipub.certificates.slope import cell_terms as cell_terms_module
-from ipub.certificates.slope import column_bounds as column_bounds_module
-from ipub.certificates.slope import few_rows as few_rows_module
-from ipub.certificates.slope import hessian as hessian_module
-from ipub.certificates.slope import mean_value as mean_value_module
-from ipub.certificates.slope.cell_terms import CellTerms
-from ipub.certificates.slope.l1_signs import L1Signs
-from ipub.certificates.slope.move_sets import InverseError, LinearizedMoves
+from ipub.certificates.per_row import pointwise as pointwise_module
+from ipub.certificates.per_row.pointwise import Trend
+from ipub.certificates.slopes import cells as cell_terms_module
+from ipub.certificates.slopes import column_bounds as column_bounds_module
+from ipub.certificates.slopes import few_rows as few_rows_module
+from ipub.certificates.slopes import hessian as hessian_module
+from ipub.certificates.slopes import mean_value as mean_value_module
+from ipub.certificates.slopes.cells import CellTerms
+from ipub.certificates.slopes.l1_signs import L1Signs
 from ipub.losses import LOSSES, Logistic
+from ipub.model_sets.move_sets import InverseError, LinearizedMoves
 from support.exact_proofs import assert_proven, each_intercept, each_penalty
 from support.moves import (
     KINDS,
@@ -34,8 +34,6 @@ from support.moves import (
     wrong_norms,
 )
 from support.planted import altered, half, nothing, plant_function, replaced, scaled
-
-pointwise_module = sys.modules["ipub.certificates.pointwise"]
 
 SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 MODELS = ("one step", "noisy", "garbage")

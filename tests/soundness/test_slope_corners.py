@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ipub.certificates import SlopeBounds, tight
-from ipub.certificates.slope.attempt import attempt_slope_bounds
-from ipub.certificates.slope.prove_moves import prove_move_set
+from ipub.certificates import SlopeBounds, certify_tight
+from ipub.certificates.slopes.attempt import attempt_slope_bounds
+from ipub.certificates.slopes.prove_moves import prove_move_set
 from ipub.losses import LOSSES, Huber
-from ipub.penalties import ElasticNet
+from ipub.losses.penalties import ElasticNet
 from support.cases import Case, intervals, train
 from support.moves import every_form
 from support.oracles.exact import exact_model
@@ -34,7 +34,7 @@ def test_a_force_that_overflows_proves_nothing():
     solution = train(case.problem)
     completed = rational_rows(table)
     completed[0][0] = rational(2 * c)
-    low, high = tight(case.problem, solution).score_bounds(x)[0]
+    low, high = certify_tight(case.problem, solution).score_bounds(x)[0]
     assert low <= exact_score(case, completed) <= high
     assert prove_move_set(case.problem, solution) is None
 
@@ -52,7 +52,7 @@ def test_a_form_that_underflows_keeps_its_cells(weight, large, radii, lam, at):
     radius = np.array([[HOLE, radii[0]], [HOLE, radii[1]]])
     y, weights, x = np.array([0.0, 1.0]), np.array([weight, 1.0]), np.array([[at, 0.0]])
     case = Case(intervals(table, radius), y, weights, LOSSES["squared_error"], ElasticNet(lam), x)
-    certificate = tight(case.problem, train(case.problem))
+    certificate = certify_tight(case.problem, train(case.problem))
     completed = rational_rows(table)
     completed[0][1], completed[1][1] = rational(radii[0]), rational(radii[1])
     truth = exact_score(case, completed)

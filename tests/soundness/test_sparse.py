@@ -7,10 +7,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.engine import engine_of
-from ipub.engine import sparse as engine
-from ipub.engine.sparse import SparseRows
 from ipub.losses import LOSSES
+from ipub.rows import engine_of
+from ipub.rows import sparse as engine
+from ipub.rows.sparse import SparseRows
 from support import attacks, cases
 from support.attacks import attack_family
 from support.bounded_tables import corner_models, draw_table

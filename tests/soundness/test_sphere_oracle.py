@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ipub.certificates.sphere import gap_upper, sphere
+from ipub.certificates.sphere import certify_sphere, gap_upper
 from ipub.losses import LOSSES
 from support.cases import draw_case, draw_solution
 from support.oracles.algorithm1 import loop_gap
@@ -27,6 +27,6 @@ def test_sphere_equals_the_papers_algorithm_plus_the_gap(loss_name, penalty, fam
         # The loops subtract losses from losses: near a zero gap only rounding, of the size of P(0), is left.
         rounding = 1e-13 * (1.0 + abs(case.y).max()) ** 2
         assert computed == pytest.approx(delta + gap, rel=1e-10, abs=rounding)
-        region = sphere(case.problem, solution).parts[0]
+        region = certify_sphere(case.problem, solution).parts[0]
         assert region.radius == pytest.approx(math.sqrt(2.0 * computed / case.penalty.lam), rel=1e-14)
         assert (region.center == solution.w).all()

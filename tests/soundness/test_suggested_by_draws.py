@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates import AnotherDraw, RowSumBounds, SlopeBounds, tight
-from ipub.linalg import Inverse
+from ipub.certificates import AnotherDraw, RowSumBounds, SlopeBounds, certify_tight
 from ipub.losses import LOSSES
-from ipub.solvers import solve
+from ipub.numeric.linalg import Inverse
+from ipub.problem.solvers import solve
 from support.cases import train, vary_loss, with_intercept
 from support.exact_proofs import prove
 from support.tiny_cases import tiny_case
@@ -28,7 +28,7 @@ def gentle_case(rng, loss_name, penalty, intercept):
 
 def suggestion(rng, problem, solution, size):
     """Return the bounds of this problem, its moves made larger or smaller, as if they were those of another draw."""
-    certificate = tight(problem, solution)
+    certificate = certify_tight(problem, solution)
     bounds = certificate.part(SlopeBounds)
     if bounds is None:
         return None
@@ -60,11 +60,11 @@ def test_bounds_hold_whatever_another_draw_suggests(loss_name, penalty, size, re
 
         def hinted(problem, solution):
             hint = suggestion(rng, problem, solution, SIZES[size])
-            return tight(problem, solution, hint=hint)
+            return certify_tight(problem, solution, hint=hint)
 
         def in_columns(problem, solution):
             hint = suggestion(rng, problem, solution, SIZES[size])
-            return tight(problem, solution, hint=hint, in_columns=True).in_columns()
+            return certify_tight(problem, solution, hint=hint, in_columns=True).in_columns()
 
         made, failures = prove(case, [train(case.problem)], 0, {"hinted": hinted, "in columns": in_columns})
         assert failures == []
@@ -78,9 +78,9 @@ def test_slopes_of_another_draw_give_nearly_the_same_bounds(loss_name):
     for _ in range(4):
         case = gentle_case(rng, loss_name, "l2", intercept=True)
         problem, solution = case.problem, train(case.problem)
-        certificate = tight(problem, solution)
+        certificate = certify_tight(problem, solution)
         hint = AnotherDraw.of(certificate, case.X_test)
-        again = tight(problem, solution, hint=hint)
+        again = certify_tight(problem, solution, hint=hint)
         widths = [np.ptp(each.score_bounds(case.X_test), axis=1).sum() for each in (certificate, again)]
         assert widths[1] <= 1.3 * widths[0] + 1e-9
 

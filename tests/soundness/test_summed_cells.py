@@ -10,15 +10,15 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from ipub.certificates.slope import cell_terms as cell_terms_module
-from ipub.certificates.slope import column_bounds as column_bounds_module
-from ipub.certificates.slope import suggestions as suggestions_module
-from ipub.certificates.slope import summed_cells as summed_cells_module
-from ipub.certificates.slope.column_bounds import FormSums, column_forms
-from ipub.certificates.slope.summed_cells import SummedCells, TuningChoices
-from ipub.engine import slices as blocks
+from ipub.certificates.slopes import cells as cell_terms_module
+from ipub.certificates.slopes import column_bounds as column_bounds_module
+from ipub.certificates.slopes import suggestions as suggestions_module
+from ipub.certificates.slopes import sums_of_cells as summed_cells_module
+from ipub.certificates.slopes.column_bounds import FormSums, column_forms
+from ipub.certificates.slopes.sums_of_cells import SummedCells, TuningChoices
 from ipub.losses import LOSSES
-from ipub.problem import Problem
+from ipub.problem.objective import Problem
+from ipub.rows import slices as blocks
 from support.exact_proofs import assert_proven, each_intercept, each_penalty
 from support.moves import (
     KINDS,

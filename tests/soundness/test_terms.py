@@ -11,19 +11,19 @@ import pytest
 
 from ipub import BoundedRegressor, IntervalMatrix
 from ipub.certificates import bounds_of_uncertain_rows
-from ipub.certificates.slope.assemble import slope_bounds
-from ipub.certificates.slope.l1_signs import L1Signs
-from ipub.certificates.slope.linearize import Linearization, linearize
-from ipub.certificates.slope.move_sets import MoveSet
-from ipub.certificates.slope.prove_moves import force_upper
-from ipub.certificates.test_rows import MOST_COMBINATIONS, every_level
-from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.data.missing_category import Levels, MissingCategories
-from ipub.engine import MemoryRows, with_intercept_column, with_label_uncertainty, with_labels
+from ipub.certificates.slopes.assemble import slope_bounds
+from ipub.certificates.slopes.l1_signs import L1Signs
+from ipub.certificates.slopes.linearization import Linearization, linearize
+from ipub.certificates.slopes.prove_moves import force_upper
+from ipub.certificates.uncertain_rows import MOST_COMBINATIONS, every_level
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import overflow_means_unbounded
+from ipub.losses.penalties import ElasticNet
+from ipub.model_sets.move_sets import MoveSet
+from ipub.numeric.rounding import overflow_means_unbounded
+from ipub.problem.objective import Problem
+from ipub.rows import MemoryRows, with_intercept_column, with_label_uncertainty, with_labels
+from ipub.tables.label_uncertainty import LabelUncertainty
+from ipub.tables.missing_category import Levels, MissingCategories
 from support.cases import train
 from support.moves import every_form
 

@@ -9,17 +9,17 @@ import pytest
 from flint import fmpq
 
 from ipub.certificates import CERTIFICATES, PointwiseBounds, RowSumBounds, with_effort
-from ipub.certificates.certificate import TrainedModel
+from ipub.certificates.per_row import tilted_half_ball as module
+from ipub.certificates.per_row.tilted_half_ball import TiltedHalfBall
+from ipub.certificates.per_row.tilted_search import TiltedSearch
+from ipub.certificates.per_row.tilted_search import unsupported_reason as no_tilts
+from ipub.certificates.per_row.tilted_sums import Reference
 from ipub.certificates.row_sums import bounds as row_sum_bounds
-from ipub.certificates.tilted import half_ball as module
-from ipub.certificates.tilted.half_ball import TiltedHalfBall
-from ipub.certificates.tilted.search import TiltedSearch
-from ipub.certificates.tilted.search import unsupported_reason as no_tilts
-from ipub.certificates.tilted.sums import Reference
-from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine import MemoryRows, slices
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
+from ipub.losses.penalties import ElasticNet
+from ipub.model_sets.certificate import TrainedModel
+from ipub.rows import MemoryRows, slices
+from ipub.tables.label_uncertainty import LabelUncertainty
 from support.attacks import place, retrain
 from support.cases import Case, Generator, draw_solution, intervals, train, with_intercept
 from support.exact_ranges import exact_models

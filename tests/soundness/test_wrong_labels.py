@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,15 +10,27 @@ import numpy as np
 import pytest
 
 from ipub import IntervalMatrix
-from ipub.attained import attained_bounds
-from ipub.certificates import RowSumBounds, SlopeBounds, ball, origin, slope, sphere, tight
+from ipub.answers.attained import attained_bounds
+from ipub.certificates import (
+    RowSumBounds,
+    SlopeBounds,
+    certify_ball,
+    certify_origin,
+    certify_slopes,
+    certify_sphere,
+    certify_tight,
+)
+from ipub.certificates import ball as ball_module
+from ipub.certificates import intercept as intercept_module
+from ipub.certificates import origin as origin_module
 from ipub.certificates.label_noise import WrongLabelTerms
-from ipub.certificates.slope import mean_value as mean_value_module
-from ipub.certificates.slope.move_sets import FlippedRows, NoMove
-from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine import MemoryRows, with_wrong_labels
+from ipub.certificates.slopes import bounds as bounds_module
+from ipub.certificates.slopes import mean_value as mean_value_module
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
+from ipub.losses.penalties import ElasticNet
+from ipub.model_sets.move_sets import FlippedRows, NoMove
+from ipub.rows import MemoryRows, with_wrong_labels
+from ipub.tables.label_uncertainty import LabelUncertainty
 from support.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.certificates_once import parts_computed_once
 from support.exact_proofs import exact_completions
@@ -32,17 +43,14 @@ from support.uncertain_labels import flipped_labels, with_flips
 
 LOSS_NAMES = tuple(name for name, loss in LOSSES.items() if loss.task == "classification")
 CERTIFIED: dict[str, Callable] = {
-    "origin": origin,
-    "sphere": sphere,
-    "ball": ball,
-    "slope": slope,
-    "tight": tight,
-    "grouped": lambda problem, solution: slope(problem, solution).without_training_rows(),
+    "origin": certify_origin,
+    "sphere": certify_sphere,
+    "ball": certify_ball,
+    "slope": certify_slopes,
+    "tight": certify_tight,
+    "grouped": lambda problem, solution: certify_slopes(problem, solution).without_training_rows(),
 }
 TABLES = ("integers", "normal", "weights", "mixed scales")
-ball_module, origin_module, intercept_module = (
-    sys.modules[f"ipub.certificates.{name}"] for name in ("ball", "origin", "intercept")
-)
 
 
 def prove(case: Case, count: int, certified: dict[str, Callable] = CERTIFIED, model=None) -> tuple[int, list[str]]:
@@ -104,7 +112,7 @@ def test_bounds_hold_whichever_labels_are_wrong(loss_name, penalty, intercept, r
 
 @pytest.mark.parametrize("loss_name", ["log_loss", "squared_hinge"])
 def test_bounds_hold_where_rows_are_too_many_to_be_looked_at_one_by_one(loss_name, monkeypatch, report_proofs):
-    monkeypatch.setattr(sys.modules["ipub.certificates.slope.bounds"], "MOST_FLIP_ROWS", 0)
+    monkeypatch.setattr(bounds_module, "MOST_FLIP_ROWS", 0)
     rng = np.random.default_rng([37, len(loss_name)])
     total = 0
     for k in range(6):
@@ -158,7 +166,7 @@ def test_what_wrong_labels_attain_lies_inside(loss_name, intercept, count):
 def test_row_sums_and_else_slopes_win_where_few_labels_are_wrong(loss_name):
     case = medium(np.random.default_rng(1), loss_name, intercept=True)
     problem = with_flips(replace(case, penalty=replace(case.penalty, lam=1.0)), 1)
-    certificate = tight(problem, train(problem))
+    certificate = certify_tight(problem, train(problem))
     assert certificate.shares(case.X_test)["row sums"] == 1.0
     parts = tuple(part for part in certificate.parts if not isinstance(part, RowSumBounds))
     certificate = replace(certificate, parts=parts)
@@ -172,10 +180,12 @@ def test_row_sums_and_else_slopes_win_where_few_labels_are_wrong(loss_name):
 def test_more_wrong_labels_give_wider_bounds_and_none_the_bounds_without():
     case = medium(np.random.default_rng(2), "log_loss", intercept=True)
     solution = train(case.problem)
-    widths = [np.diff(tight(with_flips(case, count), solution).score_bounds(case.X_test)) for count in (1, 2, 3, 60)]
+    widths = [
+        np.diff(certify_tight(with_flips(case, count), solution).score_bounds(case.X_test)) for count in (1, 2, 3, 60)
+    ]
     assert all((narrow < wide).all() for narrow, wide in itertools.pairwise(widths[:3]))
     assert np.isfinite(widths[2]).all()
-    assert not np.isfinite(np.diff(tight(with_flips(case, 60), solution).score_bounds(np.eye(4)[3:])))
+    assert not np.isfinite(np.diff(certify_tight(with_flips(case, 60), solution).score_bounds(np.eye(4)[3:])))
 
 
 def test_flips_and_other_doubts_do_not_mix():
@@ -318,9 +328,9 @@ def test_the_origin_counts_the_wrong_labels(monkeypatch):
     solution = train(problem)
     constants = np.array([0.0, y.mean(), solution.w[-1]])
     values = [case.loss.value(each[:, None], constants).mean(axis=0).min() for each in flipped_labels(case, 2)]
-    assert 0.5 * origin(problem, solution).parts[0].radius ** 2 >= max(values) - 1e-12
+    assert 0.5 * certify_origin(problem, solution).parts[0].radius ** 2 >= max(values) - 1e-12
     monkeypatch.setattr(origin_module, "wrong_label_losses", lambda *_: 0.0)
-    assert 0.5 * origin(problem, solution).parts[0].radius ** 2 < max(values) - 1e-3
+    assert 0.5 * certify_origin(problem, solution).parts[0].radius ** 2 < max(values) - 1e-3
 
 
 def test_the_ball_counts_the_cells_of_a_row_whose_right_label_is_flat():
@@ -328,7 +338,7 @@ def test_the_ball_counts_the_cells_of_a_row_whose_right_label_is_flat():
     table, radius = np.array([[1.0]]), np.array([[0.5]])
     case = Case(intervals(table, radius), np.ones(1), None, LOSSES["hinge"], ElasticNet(4.0), table)
     model = replace(train(with_flips(case, 1)), w=np.array([3.0]))
-    made, failures = prove(case, 1, {"ball": ball}, model)
+    made, failures = prove(case, 1, {"ball": certify_ball}, model)
     assert made > 0
     assert failures == []
 
@@ -336,6 +346,6 @@ def test_the_ball_counts_the_cells_of_a_row_whose_right_label_is_flat():
 def test_the_slope_counts_the_cells_of_a_row_far_on_the_right_side():
     rng = np.random.default_rng(3)
     for k in range(8):
-        made, failures = prove(confident(rng), 1 + k // 2 % 2, {"slope": slope})
+        made, failures = prove(confident(rng), 1 + k // 2 % 2, {"slope": certify_slopes})
         assert made > 0
         assert failures == []

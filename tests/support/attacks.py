@@ -13,10 +13,10 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 
 from ipub import IntervalMatrix
-from ipub.certificates import CERTIFICATES, Certificate, origin
+from ipub.certificates import CERTIFICATES, Certificate, certify_origin
 from ipub.losses import Loss
-from ipub.problem import Problem
-from ipub.solvers import Solution
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
 from support.cases import (
     FAMILIES,
     MODELS,
@@ -34,7 +34,7 @@ from support.oracles.intercept import hinge_ends, intercept_ball, smooth_ends
 from support.oracles.losses import SmoothOracle, oracle_of
 from support.oracles.rationals import rational
 
-ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": origin}
+ATTACKED: dict[str, Callable[[Problem, Solution], Certificate]] = {**CERTIFICATES, "origin": certify_origin}
 del ATTACKED["pointwise"]  # another name for "tight"
 PRECISION = 160
 """Bits of the ball arithmetic that proves the error of a retrained model."""

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
-from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, Hinge, Loss
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.solvers import Solution, solve
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution, solve
+from ipub.rows import MemoryRows, with_intercept_column
 
 Generator = np.random.Generator
 MODELS = ("trained", "trained", "loose", "one step", "zero", "noisy", "scaled", "garbage", "other dual")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ipub.data.holes import IntervalWarning
 from ipub.estimators import check_parameters, keep_training, parameters_of
-from ipub.reading import read_training_data
+from ipub.promises import Draws
+from ipub.tables.holes import IntervalWarning
 from ipub.training.draws import train_and_certify_draws
-from ipub.uncertainty import Draws
+from ipub.training.reading import read_training_data
 
 
 def fit_draws(estimator: Any, X: Any, y: Any, draws: Draws, **arguments: Any) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 from ipub.losses import Loss
-from ipub.penalties import ElasticNet
-from ipub.rounding import dot_bounds, midpoint_and_radius, norm_upper, sum_error, sum_upper
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import dot_bounds, midpoint_and_radius, norm_upper, sum_error, sum_upper
 from support.oracles.losses import Exact, oracle_of
 from support.oracles.rationals import exact_dot, rational, rationals
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ipub.certificates import CERTIFICATES, RowSumBounds
+from ipub.certificates.per_row.ruled_out_scores import SupposedScore, is_on_one_side, no_model_at
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.ruled_out_scores import SupposedScore, is_on_one_side, no_model_at
 from ipub.certificates.row_sums.table import RowTable
 from support.cases import Case, Generator
 from support.exact_proofs import exact_completions

@@ -13,12 +13,12 @@ from ipub import IntervalMatrix
 from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import kernel_of
-from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
-from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, Loss
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.solvers import Solution
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+from ipub.rows import MemoryRows, with_intercept_column
+from ipub.tables.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 from support.oracles.exact import ExactModel, exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.rationals import rational, rational_rows

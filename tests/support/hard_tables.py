@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.solvers import Solution
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.solvers import Solution
 from support.cases import Case, Generator, intervals, train, with_intercept
 
 Hard = tuple[Case, Solution]

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ipub.engine import slices
-from ipub.engine.long_table import LongTable, own_part
-from ipub.reading import sources
+from ipub.rows import slices
+from ipub.rows.long_table import LongTable, own_part
+from ipub.training.reading import sources
 
 
 class FrameTable(LongTable):

@@ -15,18 +15,18 @@ from unittest import mock
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq
 
-from ipub.certificates import PointwiseBounds, SlopeBounds, TrainedModel, slope
-from ipub.certificates.slope import assemble as assemble_module
-from ipub.certificates.slope import attempt as attempt_module
-from ipub.certificates.slope import l1_signs as l1_signs_module
-from ipub.certificates.slope import linearize as linearize_module
-from ipub.certificates.slope import prove_moves as prove_module
-from ipub.certificates.slope.l1_signs import DecidedSigns, L1Signs
-from ipub.certificates.slope.move_sets import Ellipsoid, MoveSet, NoMove
+from ipub.certificates import PointwiseBounds, SlopeBounds, TrainedModel, certify_slopes
+from ipub.certificates.slopes import assemble as assemble_module
+from ipub.certificates.slopes import attempt as attempt_module
+from ipub.certificates.slopes import l1_signs as l1_signs_module
+from ipub.certificates.slopes import linearization as linearize_module
+from ipub.certificates.slopes import prove_moves as prove_module
+from ipub.certificates.slopes.l1_signs import DecidedSigns, L1Signs
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.rounding import sum_upper
-from ipub.solvers import Solution
+from ipub.losses.penalties import ElasticNet
+from ipub.model_sets.move_sets import Ellipsoid, MoveSet, NoMove
+from ipub.numeric.rounding import sum_upper
+from ipub.problem.solvers import Solution
 from support.cases import Case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import exact_completions
 from support.oracles.exact import ExactModel, as_float, exact_model
@@ -117,7 +117,7 @@ def wrong_models(key: Key) -> tuple[int, list[str]]:
     # The mean value is kept wherever there is one, worth its work or not.
     always = mock.patch.object(attempt_module, "MEAN_VALUE_GAIN", np.inf)
     with planted_function(l1_signs_module, "decide_signs", recorded), always:
-        certificate = slope(case.problem, solution)
+        certificate = certify_slopes(case.problem, solution)
     part = certificate.part(SlopeBounds)
     proved = prove_module.prove_move_set(case.problem, solution) if case.loss.is_smooth else None
     if part is None:
@@ -319,9 +319,9 @@ def _secant_hessian(case: Case, table, w: np.ndarray, start: list[fmpq], end: li
         first, last = here + exact_dot(x, start), here + exact_dot(x, end)
         if first == last:
             last += fmpq(1, 10**20) * (1 if sum(x) > 0 else -1)
-        slope = (_slope_ends(case, y, last)[0] - _slope_ends(case, y, first)[0]) / (last - first)
+        certify_slopes = (_slope_ends(case, y, last)[0] - _slope_ends(case, y, first)[0]) / (last - first)
         for j, k in itertools.product(range(d), repeat=2):
-            hessian[j][k] += s / total * slope * x[j] * x[k]
+            hessian[j][k] += s / total * certify_slopes * x[j] * x[k]
     return hessian
 
 
@@ -354,7 +354,7 @@ def _force(case: Case, table, w: np.ndarray, v: list[fmpq], u: list[fmpq], curva
     for row, y, s in zip(table, case.y.tolist(), weight, strict=True):
         x = [*row, *[fmpq(1)] * n_free]
         factor = s / total * exact_dot(x, u)
-        slopes = [factor * slope for slope in _slope_ends(case, y, exact_dot(x, there))]
+        slopes = [factor * certify_slopes for certify_slopes in _slope_ends(case, y, exact_dot(x, there))]
         low, high = low + min(slopes), high + max(slopes)
     return low, high
 

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+
 from benchmarks.real_data import DATA, load
 
 

@@ -19,10 +19,10 @@ from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Accuracy, Ra
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import kernel_type
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import dot_bounds
-from ipub.solvers import Solution
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import dot_bounds
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
 from support.attacks import place
 from support.cases import FAMILIES, Case, Generator, draw_case, intervals, vary_loss, with_intercept
 from support.oracles.losses import SmoothOracle, oracle_of

@@ -7,15 +7,15 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.attained import attained_bounds
-from ipub.certificates import sphere, tight
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.engine import MemoryRows, with_intercept_column
+from ipub.answers.attained import attained_bounds
+from ipub.certificates import certify_sphere, certify_tight
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.rounding import Array
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.numeric.rounding import Array
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows, with_intercept_column
+from ipub.tables.interval_matrix import IntervalMatrix
 
 N = 2600
 TABLES = ("plain", "one column missing", "scales", "kinks", "weights", "sorted", "outlier")
@@ -58,15 +58,15 @@ def assert_holds(problem: Problem, X: Array, tol: float, part: type | None = Non
     attained = attained_bounds(problem, exact, X).bounds
     # Retraining is exact up to its own gap.
     slack = 1e-6 * (1.0 + np.abs(attained)) + 1e-7 * np.abs(X).max()
-    certificate = tight(problem, rough)
+    certificate = certify_tight(problem, rough)
     assert part is None or certificate.parts_of(part)
     bounds = certificate.score_bounds(X)
     assert np.isfinite(bounds).all()
     # Without training rows, and as a path of penalties has it.
     others = (
-        sphere(problem, rough),
+        certify_sphere(problem, rough),
         certificate.without_training_rows(),
-        tight(problem, rough, in_columns=True),
+        certify_tight(problem, rough, in_columns=True),
     )
     for low, high in (bounds.T, *(each.score_bounds(X).T for each in others)):
         assert (low <= attained[:, 0] + slack[:, 0]).all()

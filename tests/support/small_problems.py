@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ipub import IntervalMatrix
-from ipub.data.holes import column_ranges
-from ipub.engine import MemoryRows
-from ipub.engine.completions import whole_table
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.rows import MemoryRows
+from ipub.rows.completions import whole_table
+from ipub.tables.holes import column_ranges
 
 COMBINATIONS = [(loss, l1_ratio) for loss in LOSSES for l1_ratio in (0.0, 0.5)]
 """All combinations of a loss and a penalty."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from ipub.experiments.sources import DEFAULT, DRIVE, HIGGS
+from experiments.sources import DEFAULT, DRIVE, HIGGS
 
 
 def counts(values):

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ipub import IntervalMatrix
-from ipub.engine import MemoryRows, Rows
-from ipub.engine.sparse import SparseIntervals, SparseRows
-from ipub.reading import sparse as reading
+from ipub.rows import MemoryRows, Rows
+from ipub.rows.sparse import SparseIntervals, SparseRows
+from ipub.training.reading import sparse as reading
 
 
 def sparse_intervals(matrix: IntervalMatrix) -> SparseIntervals:

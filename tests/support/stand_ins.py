@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.baselines import Imputation
-from ipub.certificates import sphere
-from ipub.experiments import rivals
-from ipub.solvers import solve
+from experiments import methods
+from experiments.rivals import Imputation
+from ipub.certificates import certify_sphere
+from ipub.problem.solvers import solve
 
 
 def newton(problem, X_test, coordinates):
     """Bounds that are three times as wide as the sphere's."""
-    bounds = sphere(problem, solve(problem)).score_bounds(X_test)
+    bounds = certify_sphere(problem, solve(problem)).score_bounds(X_test)
     middle, radius = bounds.mean(axis=1), np.ptp(bounds, axis=1)
     return np.column_stack([middle - 1.5 * radius, middle + 1.5 * radius]), "a stand-in"
 
@@ -27,7 +27,7 @@ def again(problem, X_test, n_draws, seed):
 
 
 def use(monkeypatch):
-    monkeypatch.setattr(rivals, "newton_bounds", newton)
-    monkeypatch.setattr(rivals, "imputed_once", once)
-    monkeypatch.setattr(rivals, "without_holed_rows", once)
-    monkeypatch.setattr(rivals, "imputed_again", again)
+    monkeypatch.setattr(methods, "newton_bounds", newton)
+    monkeypatch.setattr(methods, "imputed_once", once)
+    monkeypatch.setattr(methods, "without_holed_rows", once)
+    monkeypatch.setattr(methods, "imputed_again", again)

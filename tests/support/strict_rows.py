@@ -8,11 +8,11 @@ from typing import Any
 
 import array_api_strict
 
-from ipub.engine import MemoryRows
-from ipub.engine.block import reads_of
-from ipub.engine.device import Library, library_of, to_device, to_host
-from ipub.engine.slices import own_parts
-from ipub.rounding import overflow_means_unbounded
+from ipub.numeric.rounding import overflow_means_unbounded
+from ipub.rows import MemoryRows
+from ipub.rows.block import reads_of
+from ipub.rows.device import Library, library_of, to_device, to_host
+from ipub.rows.slices import own_parts
 
 
 def strict_library() -> Library:

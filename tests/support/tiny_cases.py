@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.data.missing_category import Levels, MissingCategories
 from ipub.losses import LOSSES
-from ipub.penalties import ElasticNet
+from ipub.losses.penalties import ElasticNet
+from ipub.tables.interval_matrix import IntervalMatrix
+from ipub.tables.missing_category import Levels, MissingCategories
 from support.cases import Case, intervals
 
 TABLES = ("integers", "normal", "tiny scale", "huge scale", "mixed scales", "thin intervals", "weights")

@@ -8,8 +8,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from ipub.experiments import measure, run
-from ipub.experiments.sources import DRIVE, HIGGS
+from experiments import measure, run
+from experiments.sources import DRIVE, HIGGS
 from support import stand_ins
 from support.small_sources import counts, default_frame, default_source, drive_frame, higgs_frame
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ipub.data.label_uncertainty import LabelUncertainty
-from ipub.engine import MemoryRows, Rows, with_intercept_column, with_label_uncertainty, with_wrong_labels
-from ipub.problem import Problem
+from ipub.problem.objective import Problem
+from ipub.rows import MemoryRows, Rows, with_intercept_column, with_label_uncertainty, with_wrong_labels
+from ipub.tables.label_uncertainty import LabelUncertainty
 from support.cases import Case
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor, IpubError
-from ipub.io.modelfile import load, save
-from ipub.uncertainty import Draws
+from ipub.app.files.modelfile import load, save
+from ipub.promises import Draws
 from support.draws import fit_draws
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
-from ipub.alpha_choice import ALPHAS, AlphaChoice
+from ipub.answers.column_effects import first_order_widths
+from ipub.app.files import tables
 from ipub.app.predictions import median_width, sampled_predictions, share_certain
 from ipub.app.screen import say, working
 from ipub.app.training_tables import TrainingTable
-from ipub.column_effects import first_order_widths
-from ipub.io import tables
-from ipub.uncertainty import Budget
+from ipub.estimators.alpha_choice import ALPHAS, AlphaChoice
+from ipub.promises import Budget
 
 FEW_CERTAIN = 0.5
 """Below this share of certain predictions, `fit` says what would raise it."""

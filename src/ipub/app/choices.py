@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.data.frames import is_number_in_text
-from ipub.io.tables import TableError
+from ipub.app.files.tables import TableError
 from ipub.losses import LOSSES
-from ipub.uncertainty import Budget, Draws
-from ipub.uncertainty.draws import IMPUTERS
+from ipub.promises import Budget, Draws
+from ipub.promises.draws import IMPUTERS
+from ipub.tables.frames import is_number_in_text
 
 MOST_CLASSES = 100
 """Different values of a target, at most, that are taken for classes: each has a model of its own."""

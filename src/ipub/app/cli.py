@@ -18,7 +18,6 @@ import typer.core
 import ipub
 from ipub.app.options import (
     CERTIFICATE_NAMES,
-    DATASET_NAMES,
     FILLING_NAMES,
     LOSS_NAMES,
     BudgetOption,
@@ -33,9 +32,9 @@ from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, s
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ipub.alpha_choice import AlphaChoice
     from ipub.app.training_tables import TrainingTable
-    from ipub.imputation_check import ImputationReport
+    from ipub.estimators.alpha_choice import AlphaChoice
+    from ipub.estimators.imputation_check import ImputationReport
 
 SHOWN_ROWS = 20
 """Rows that `predict` prints, at most."""
@@ -137,15 +136,15 @@ def fit(
     """
     from ipub.app.advice import Fit, SameCommand
     from ipub.app.choices import check_choice, choose_loss, choose_uncertainty
+    from ipub.app.files.atomic import check_folder
+    from ipub.app.files.modelfile import save
+    from ipub.app.files.tables import check_not_overwritten
     from ipub.app.fit_report import say_what_is_kept, show_holes, show_training
     from ipub.app.training_tables import open_training_table
     from ipub.certificates import keeps_training_rows
-    from ipub.data.holes import Rule
     from ipub.estimators import BoundedClassifier, BoundedRegressor
-    from ipub.io.atomic import check_folder
-    from ipub.io.modelfile import save
-    from ipub.io.tables import check_not_overwritten
     from ipub.losses import LOSSES, loss_parameters
+    from ipub.tables.holes import Rule
 
     uncertainty = choose_uncertainty(budget, wrong_cells, wrong_by, draws, imputer, draw_radius)
     check_choice("--loss", loss, ["auto", *LOSS_NAMES])
@@ -186,7 +185,7 @@ def fit(
 
 
 def _pick_alpha(estimator: Any, table: TrainingTable) -> AlphaChoice:
-    from ipub.alpha_choice import pick_alpha
+    from ipub.estimators.alpha_choice import pick_alpha
 
     choice = pick_alpha(estimator, table.X, table.y)
     if not table.is_streamed:
@@ -198,7 +197,7 @@ def _intervals(X: pa.Table, intervals: str, ranges: Path | None) -> Any:
     """Return the parameter `intervals` of the estimators: a rule, or a rule or range for each column of numbers."""
     if ranges is None:
         return intervals
-    from ipub.io import tables
+    from ipub.app.files import tables
 
     numbers = tables.numbers_of(X).column_names
     return {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, X.column_names, numbers)}
@@ -225,10 +224,10 @@ def predict(
     """
     import pyarrow as pa
 
+    from ipub.app.files import tables
+    from ipub.app.files.long_tables import open_table
+    from ipub.app.files.modelfile import load_with_metadata
     from ipub.app.predictions import PredictedTable, say_promise
-    from ipub.io import tables
-    from ipub.io.long_tables import open_table
-    from ipub.io.modelfile import load_with_metadata
 
     if output is not None:
         tables.check_table_path(output)
@@ -297,14 +296,14 @@ def check(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
     """Check whether predictions are safe with an imputation: under any filling, under budgets, under draws."""
-    from ipub.alpha_choice import pick_alpha
     from ipub.app.choices import check_choice, choose_loss
+    from ipub.app.files import tables
     from ipub.app.training_tables import feature_names, in_memory
     from ipub.estimators import BoundedClassifier, BoundedRegressor
-    from ipub.imputation_check import imputation_report
-    from ipub.io import tables
+    from ipub.estimators.alpha_choice import pick_alpha
+    from ipub.estimators.imputation_check import imputation_report
     from ipub.losses import LOSSES
-    from ipub.uncertainty import Draws
+    from ipub.promises import Draws
 
     check_choice("--imputer", imputer, list(FILLING_NAMES))
     check_choice("--scale", scale, ["none", "standard", "minmax"])
@@ -363,36 +362,6 @@ def demo(
     from ipub.app.demo import show_demo
 
     show_demo(output, alpha, seed)
-
-
-@app.command("reproduce")
-def reproduce_command(
-    dataset: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(DATASET_NAMES)}; may be repeated. All if left out.")
-    ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder with the data sets; what is not in it is downloaded.")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Folder for results.md, its figures and finished measurements; reproduction if left out, or "
-            "reproduction-quick.",
-        ),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Two settings, tables cut short: about a minute.")] = False,
-) -> None:
-    """Repeat the paper's experiments, with our methods added, and write a page of results.
-
-    It can be interrupted: the same command continues where it stopped.
-    """
-    from ipub.experiments import reproduce
-
-    folder = output or Path("reproduction-quick" if quick else "reproduction")
-    page = reproduce(dataset or [], data_dir, folder, quick=quick)
-    say(f"Written to {page}", "bold")
 
 
 if __name__ == "__main__":

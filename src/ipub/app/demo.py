@@ -18,12 +18,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits
 
+from ipub.answers.certainty import is_certain
+from ipub.app.files.atomic import FileError, check_folder, whole_file
 from ipub.app.screen import OUTWARD, new_table, out, say, working
-from ipub.certainty import is_certain
 from ipub.datasets import load_mammographic_masses
 from ipub.datasets.mammographic_masses import FEATURES
 from ipub.estimators import BoundedClassifier
-from ipub.io.atomic import FileError, check_folder, whole_file
 from ipub.plots import plot_bounds
 
 TEST_ROWS = 150

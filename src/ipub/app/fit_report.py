@@ -9,13 +9,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from rich.text import Text
 
-from ipub.alpha_choice import AlphaChoice
 from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, advise
+from ipub.app.files import tables
 from ipub.app.predictions import median_width, sampled_predictions, say_promise, share_certain, summary_of
 from ipub.app.screen import new_table, note, out, say
 from ipub.app.training_tables import TrainingTable
-from ipub.data.conditional_intervals import IntervalReport
-from ipub.io import tables
+from ipub.estimators.alpha_choice import AlphaChoice
+from ipub.tables.conditional_intervals import IntervalReport
 
 LARGE_COLUMN = 10.0
 """Greatest size of an unscaled column that causes no advice to scale."""

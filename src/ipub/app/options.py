@@ -10,7 +10,6 @@ import typer
 LOSS_NAMES = ("squared_error", "hinge", "log_loss", "squared_hinge", "smoothed_hinge", "huber")
 CERTIFICATE_NAMES = ("sphere", "ball", "slope", "tight", "pointwise")
 FILLING_NAMES = ("middle", "mean", "median")
-DATASET_NAMES = ("default", "drive", "HIGGS")
 
 BudgetOption = Annotated[
     str, typer.Option(help="Bound tables in which so many holes differ from the filled-in ones: 5% or 12.")

@@ -16,11 +16,11 @@ from rich.progress import track
 from rich.text import Text
 from sklearn.base import is_classifier
 
+from ipub.answers.certainty import is_certain, possible_labels
+from ipub.app.files import tables
 from ipub.app.screen import err, note, say
-from ipub.certainty import is_certain, possible_labels
-from ipub.engine.parquet import ParquetTable
 from ipub.estimators import probability_bounds
-from ipub.io import tables
+from ipub.rows.parquet import ParquetTable
 
 ROWS_AT_ONCE = 200
 """Rows bounded between two steps of the progress bar."""

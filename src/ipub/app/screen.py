@@ -31,7 +31,7 @@ class CommandLineWording(Wording):
 
     def give_range(self, column: Any) -> str:
         """Say how to give the range of a column's missing values."""
-        from ipub.io.tables import toml_key
+        from ipub.app.files.tables import toml_key
 
         return f"a line {'column' if column is None else toml_key(str(column))} = [low, high] in a file for --ranges"
 

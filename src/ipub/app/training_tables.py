@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ipub.app.files import tables
+from ipub.app.files.long_tables import open_table
+from ipub.app.files.tables import TableError
 from ipub.app.screen import err, note
-from ipub.data.interval_matrix import Indices
-from ipub.engine.parquet import ParquetTable
-from ipub.engine.slices import drawn_places
-from ipub.io import tables
-from ipub.io.long_tables import open_table
-from ipub.io.tables import TableError
+from ipub.rows.parquet import ParquetTable
+from ipub.rows.slices import drawn_places
+from ipub.tables.interval_matrix import Indices
 
 SAMPLED_ROWS = 20_000
 """Rows of a streamed table that alpha is picked on and that the summary is drawn from: accuracy against time."""

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from ipub.certificates.ball import ball
-from ipub.certificates.certificate import (
+from ipub.certificates.ball import certify_ball
+from ipub.certificates.origin import certify_origin
+from ipub.certificates.per_row.pointwise import EFFORT, PointwiseBounds, certify_pointwise, with_effort
+from ipub.certificates.per_row.ruled_out_scores import is_on_one_side
+from ipub.certificates.recipe import Recipe
+from ipub.certificates.row_sums.bounds import RowSumBounds
+from ipub.certificates.slopes.attempt import certify_slopes
+from ipub.certificates.slopes.bounds import SlopeBounds
+from ipub.certificates.slopes.suggestions import AnotherDraw, Neighbour
+from ipub.certificates.sphere import certify_sphere, sphere_sum
+from ipub.certificates.sphere import unsupported_reason as no_sphere
+from ipub.certificates.tight import certify_tight
+from ipub.certificates.uncertain_rows import MOST_TRIED, bounds_of_uncertain_rows
+from ipub.model_sets.certificate import (
     ANY_FILLING,
     Certificate,
     Needs,
@@ -12,29 +24,17 @@ from ipub.certificates.certificate import (
     keeps_training_rows,
     without_training_rows,
 )
-from ipub.certificates.draws import DrawBounds
-from ipub.certificates.origin import origin
-from ipub.certificates.pointwise import EFFORT, PointwiseBounds, pointwise, with_effort
-from ipub.certificates.recipe import Recipe
-from ipub.certificates.region import Region
-from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.row_sums.ruled_out_scores import is_on_one_side
-from ipub.certificates.slope.attempt import slope
-from ipub.certificates.slope.bounds import SlopeBounds
-from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
-from ipub.certificates.sphere import sphere, sphere_sum
-from ipub.certificates.sphere import unsupported_reason as no_sphere
-from ipub.certificates.test_rows import MOST_TRIED, bounds_of_uncertain_rows
-from ipub.certificates.tight import tight
+from ipub.model_sets.draws import DrawBounds
+from ipub.model_sets.region import Region
 
 CERTIFICATES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("sphere", sphere, Needs(), no_sphere, needed_sum=sphere_sum),
-        Recipe("ball", ball, Needs()),
-        Recipe("slope", slope, Needs(matrices=True, training_rows=True)),
-        Recipe("tight", tight, Needs(matrices=True, training_rows=True), takes_hints=True),
-        Recipe("pointwise", pointwise, Needs(matrices=True, training_rows=True, training=True)),
+        Recipe("sphere", certify_sphere, Needs(), no_sphere, needed_sum=sphere_sum),
+        Recipe("ball", certify_ball, Needs()),
+        Recipe("slope", certify_slopes, Needs(matrices=True, training_rows=True)),
+        Recipe("tight", certify_tight, Needs(matrices=True, training_rows=True), takes_hints=True),
+        Recipe("pointwise", certify_pointwise, Needs(matrices=True, training_rows=True, training=True)),
     )
 }
 
@@ -55,15 +55,15 @@ __all__ = [
     "ScoreBounds",
     "SlopeBounds",
     "TrainedModel",
-    "ball",
     "bounds_of_uncertain_rows",
+    "certify_ball",
+    "certify_origin",
+    "certify_pointwise",
+    "certify_slopes",
+    "certify_sphere",
+    "certify_tight",
     "is_on_one_side",
     "keeps_training_rows",
-    "origin",
-    "pointwise",
-    "slope",
-    "sphere",
-    "tight",
     "with_effort",
     "without_training_rows",
 ]

@@ -8,13 +8,11 @@ import numpy as np
 
 from ipub.certificates.intercept import FINE, ONE_PASS, bracket_of, distance_from, narrow, with_bracket
 from ipub.certificates.label_noise import GradientMoves, gradient_moves
-from ipub.certificates.origin import origin
-from ipub.certificates.region import Certificate, Region
-from ipub.certificates.score_ranges import score_ranges
-from ipub.engine import Block, Reads, reads
+from ipub.certificates.origin import certify_origin
+from ipub.certificates.scores import score_ranges
 from ipub.losses import Loss
-from ipub.problem import Problem
-from ipub.rounding import (
+from ipub.model_sets.region import Certificate, Region
+from ipub.numeric.rounding import (
     Array,
     down,
     midpoint_and_radius,
@@ -24,8 +22,10 @@ from ipub.rounding import (
     sum_upper,
     up,
 )
-from ipub.solvers import Solution
-from ipub.uncertainty import Uncertainty, WrongLabels
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+from ipub.promises import Uncertainty, WrongLabels
+from ipub.rows import Block, Reads, reads
 
 PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
 """Prices tried for ADAPT against KEEP, as multiples of abs(w'); at an infinite price every row keeps. Each
@@ -39,7 +39,7 @@ NEGLIGIBLE_CHANGE = 1e-8
 
 
 @overflow_means_unbounded()
-def ball(
+def certify_ball(
     problem: Problem, solution: Solution, start: Certificate | None = None, *, narrows: bool = True
 ) -> Certificate:
     """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
@@ -53,7 +53,7 @@ def ball(
     """
     if problem.penalty.n_free == 0:
         return Certificate("ball", tuple(_finite_regions(_regions(problem, solution, 0.0))), solution.gap)
-    start = origin(problem, solution) if start is None else start
+    start = certify_origin(problem, solution) if start is None else start
     bracket = bracket_of(start)
     regions: list[Region] = []
     for precision in ROUNDS if narrows else (None,):

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.region import Certificate, Region
-from ipub.engine import Block
-from ipub.engine.sparse_array import unit_rows
 from ipub.losses import Loss
-from ipub.problem import Problem
-from ipub.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
-from ipub.solvers import Solution
-from ipub.uncertainty import LargestValues, Uncertainty, WrongLabels
+from ipub.model_sets.region import Certificate, Region
+from ipub.numeric.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+from ipub.promises import LargestValues, Uncertainty, WrongLabels
+from ipub.rows import Block
+from ipub.rows.sparse_array import unit_rows
 
 Bracket = tuple[float, float]
 EVERYTHING: Bracket = (-np.inf, np.inf)

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.score_ranges import ScoreRanges
-from ipub.engine import Block
-from ipub.engine.ops import largest
-from ipub.linalg import Inverse, positive_weights, rounded_up
+from ipub.certificates.scores import ScoreRanges
 from ipub.losses import Loss
-from ipub.rounding import EPS, Array, down, norm_upper, sum_error, up
-from ipub.uncertainty import LargestValues, WrongLabels, largest_sum
+from ipub.numeric.linalg import Inverse, positive_weights, rounded_up
+from ipub.numeric.rounding import EPS, Array, down, norm_upper, sum_error, up
+from ipub.promises import LargestValues, WrongLabels, largest_sum
+from ipub.rows import Block
+from ipub.rows.ops import largest
 
 SHAPING_STEPS = 8
 """Steps that make the ellipsoid around all rows smaller: more give narrower bounds and cost time."""

@@ -7,16 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.intercept import EVERYTHING, ONE_PASS, narrow, with_bracket
-from ipub.certificates.region import Certificate, Region
-from ipub.engine import Block, Reads, reads
 from ipub.losses import Loss
-from ipub.problem import Problem
-from ipub.rounding import Array, down, overflow_means_unbounded, sum_upper, up
-from ipub.solvers import Solution
-from ipub.uncertainty import LargestValues, WrongLabels
+from ipub.model_sets.region import Certificate, Region
+from ipub.numeric.rounding import Array, down, overflow_means_unbounded, sum_upper, up
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+from ipub.promises import LargestValues, WrongLabels
+from ipub.rows import Block, Reads, reads
 
 
-def origin(problem: Problem, solution: Solution) -> Certificate:
+def certify_origin(problem: Problem, solution: Solution) -> Certificate:
     """Certify ``|w''| <= sqrt(P(0) / lambda)``: P(0) does not depend on the table at all.
 
     With an intercept, P(0) is that of the best constant tried, and its bracket follows (Theorem 5).

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ipub.certificates.certificate import Certificate, Needs
-from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
-from ipub.problem import Point, Problem, Sum
-from ipub.solvers import Solution
+from ipub.certificates.slopes.suggestions import AnotherDraw, Neighbour
+from ipub.model_sets.certificate import Certificate, Needs
+from ipub.problem.objective import Point, Problem, Sum
+from ipub.problem.solvers import Solution
 
 
 def _anything(_: Problem) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ipub.data.interval_matrix import Indices
-from ipub.data.missing_category import Levels, MissingCategories
-from ipub.rounding import EPS, Array, down, sum_error, up
+from ipub.numeric.rounding import EPS, Array, down, sum_error, up
+from ipub.tables.interval_matrix import Indices
+from ipub.tables.missing_category import Levels, MissingCategories
 
 AT_ONCE = 4
 """Combinations of levels of one row and side that are bounded next, those that may be the end first."""

@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.ball import ball
+from ipub.certificates.ball import certify_ball
 from ipub.certificates.intercept import bracket_of, distance_from, narrow, with_bracket
-from ipub.certificates.origin import origin
-from ipub.certificates.region import Certificate, Region
-from ipub.certificates.score_ranges import score_ranges
-from ipub.engine import Block, Reads, reads
+from ipub.certificates.origin import certify_origin
+from ipub.certificates.scores import score_ranges
 from ipub.losses import Loss
-from ipub.problem import Point, Problem, Sum
-from ipub.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
-from ipub.solvers import Solution
-from ipub.uncertainty import Uncertainty
+from ipub.model_sets.region import Certificate, Region
+from ipub.numeric.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.problem.objective import Point, Problem, Sum
+from ipub.problem.solvers import Solution
+from ipub.promises import Uncertainty
+from ipub.rows import Block, Reads, reads
 
 
 @overflow_means_unbounded()
-def sphere(problem: Problem, solution: Solution, start: Certificate | None = None) -> Certificate:
+def certify_sphere(problem: Problem, solution: Solution, start: Certificate | None = None) -> Certificate:
     """Certify ``|w'' - w'| <= sqrt(2 Delta / lambda)`` for the model w'' of every completion.
 
     ``Delta`` is the greatest primal value of w' minus the least dual value of alpha' over all completions
@@ -31,10 +31,10 @@ def sphere(problem: Problem, solution: Solution, start: Certificate | None = Non
     `start`, whose bracket is taken as it is.
     """
     if reason := unsupported_reason(problem):
-        return replace(ball(problem, solution, start), name="sphere", note=reason)
+        return replace(certify_ball(problem, solution, start), name="sphere", note=reason)
     if problem.penalty.n_free == 0:
         return Certificate("sphere", (_region(problem, solution, gap_upper(problem, solution)),), solution.gap)
-    around = origin(problem, solution) if start is None else start
+    around = certify_origin(problem, solution) if start is None else start
     bracket = bracket_of(around)
     region = _region(problem, solution, gap_upper(problem, solution, distance_from(solution, bracket)))
     if start is None:

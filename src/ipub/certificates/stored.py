@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, get_args, get_type_hints
 
-from ipub.certificates.certificate import Certificate
-from ipub.certificates.draws import DrawBounds
-from ipub.certificates.pointwise import PointwiseBounds
-from ipub.certificates.region import Region
+from ipub.certificates.per_row.pointwise import PointwiseBounds
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.slope.bounds import SlopeBounds
+from ipub.certificates.slopes.bounds import SlopeBounds
 from ipub.losses import LOSSES
+from ipub.model_sets.certificate import Certificate
+from ipub.model_sets.draws import DrawBounds
+from ipub.model_sets.region import Region
 
 
 def _dataclasses_in(kind: Any) -> dict[type, None]:

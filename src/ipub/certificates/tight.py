@@ -9,11 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ipub.certificates.ball import ball
-from ipub.certificates.certificate import Certificate, ScoreBounds, intersection
+from ipub.certificates.ball import certify_ball
 from ipub.certificates.intercept import bracket_of, with_bracket
-from ipub.certificates.origin import around_zero, origin
-from ipub.certificates.region import Region
+from ipub.certificates.origin import around_zero, certify_origin
 from ipub.certificates.row_sums.bounds import (
     RowSumAttempt,
     RowSumBounds,
@@ -21,15 +19,17 @@ from ipub.certificates.row_sums.bounds import (
     row_sum_bounds_of_asked_rows,
     row_sum_bounds_within,
 )
-from ipub.certificates.slope.attempt import SlopeAttempt, attempt_slope_bounds, slope_bounds_within
-from ipub.certificates.slope.bounds import SlopeBounds
-from ipub.certificates.slope.move_sets import KnownRows
-from ipub.certificates.slope.suggestions import AnotherDraw, Neighbour
-from ipub.certificates.sphere import sphere
+from ipub.certificates.slopes.attempt import SlopeAttempt, attempt_slope_bounds, slope_bounds_within
+from ipub.certificates.slopes.bounds import SlopeBounds
+from ipub.certificates.slopes.suggestions import AnotherDraw, Neighbour
+from ipub.certificates.sphere import certify_sphere
 from ipub.certificates.sphere import unsupported_reason as no_sphere
-from ipub.problem import Problem
-from ipub.rounding import down, up
-from ipub.solvers import Solution
+from ipub.model_sets.certificate import Certificate, ScoreBounds, intersection
+from ipub.model_sets.move_sets import KnownRows
+from ipub.model_sets.region import Region
+from ipub.numeric.rounding import down, up
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
 
 NEARLY_EXACT = 1.5
 """Slope bounds up to this many times as wide as the first-order change are used alone, which saves the other passes."""
@@ -54,7 +54,7 @@ At 1,000 columns, 260 of them with uncertain cells, they are three times as many
 """
 
 
-def tight(
+def certify_tight(
     problem: Problem, solution: Solution, *, hint: Neighbour | AnotherDraw | None = None, in_columns: bool = False
 ) -> Certificate:
     """Use slopes where they are nearly exact, else intersect all theorems that need no retraining; always finite.
@@ -94,8 +94,10 @@ def tight(
                 parts += _of_asked_rows(problem, solution, attempt.bounds)
             return Certificate("tight", parts, solution.gap, attempt.note)
     at_zero, is_bracketed = _origin(problem, solution, attempt.bounds)
-    around_center = [sphere(problem, solution, at_zero)] if _has_sphere(problem) else []
-    half_ball = ball(problem, solution, intersection("start", [*around_center, at_zero]), narrows=not is_bracketed)
+    around_center = [certify_sphere(problem, solution, at_zero)] if _has_sphere(problem) else []
+    half_ball = certify_ball(
+        problem, solution, intersection("start", [*around_center, at_zero]), narrows=not is_bracketed
+    )
     if attempt.bounds is None and too_wide is None:
         attempt = attempt_slope_bounds(problem, solution, start=half_ball)
     regions = intersection("tight", [*around_center, half_ball, at_zero]).parts_of(Region)
@@ -150,7 +152,7 @@ def _with_row_sums(problem: Problem, solution: Solution, by_rows: RowSumBounds, 
     if is_fast:
         return Certificate("tight", (region, by_rows), solution.gap)
     at_zero = Certificate("origin", (region,), solution.gap)
-    regions = intersection("tight", [ball(problem, solution, at_zero, narrows=False), at_zero]).parts_of(Region)
+    regions = intersection("tight", [certify_ball(problem, solution, at_zero, narrows=False), at_zero]).parts_of(Region)
     if bracket is not None:
         regions = tuple(with_bracket(each, bracket) for each in regions)
     moves = KnownRows.of(ranges.table.directions, solution.w, ranges.lower, ranges.upper)
@@ -193,7 +195,7 @@ def _origin(problem: Problem, solution: Solution, bounds: SlopeBounds | None) ->
         region = _around_zero(problem, solution, bounds, is_fast=False)
         if region is not None:
             return Certificate("origin", (region,), solution.gap), True
-    return origin(problem, solution), False
+    return certify_origin(problem, solution), False
 
 
 def _around_zero(problem: Problem, solution: Solution, bounds: SlopeBounds, is_fast: bool) -> Region | None:

@@ -12,14 +12,14 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from ipub.certainty import possible_labels
+from ipub.answers.certainty import possible_labels
 from ipub.estimators.fitted_state import fitted_parameter
 from ipub.estimators.lazy import lazy_on_dask
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
 from ipub.estimators.outputs import like_input
 from ipub.losses import LOSSES, Loss
-from ipub.reading.sources import labels_to_score
-from ipub.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.numeric.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.training.reading.sources import labels_to_score
 
 
 def _has_probability(estimator: BoundedClassifier) -> bool:
@@ -68,7 +68,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     intervals : {"quantile", "observed", "conditional"}, mapping or array of shape (n_features, 2), default="quantile"
         Where missing values lie, in the units of X: between quantiles of the observed values of their column, between
         the least and the greatest of them, or as given, ``{column: (low, high)}`` for some columns or an array for
-        all. Quantiles are of the rows with a positive weight, each counted once. See `ipub.data.holes.column_ranges`.
+        all. Quantiles are of the rows with a positive weight, each counted once. See `ipub.tables.holes.column_ranges`.
         With ``"conditional"`` each hole has an interval of its own, which follows from the other values of its row by
         conformal quantile regression; labels are not used. If values are missing completely at random, each lies in its
         interval with probability `interval_level` or more; `interval_report_` has the coverage of held-out values.
@@ -353,7 +353,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         """Return (m, n_classes): which labels are possible, as some filling of the holes may give them.
 
         A row with one True is certain: every filling gives this label. A label is possible unless the bounds of the
-        scores rule it out; `ipub.certainty.possible_labels` states the rule.
+        scores rule it out; `ipub.answers.certainty.possible_labels` states the rule.
         """
         return self._output(possible_labels(self._score_bounds(X)), X, [str(label) for label in self.classes_])
 
@@ -387,7 +387,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         >>> clf.predict_status([[1.0, 1.0], [0.01, 0.0]])
         array(['certain', 'open'], dtype='<U8')
         """
-        from ipub.prediction_status import prediction_status
+        from ipub.answers.status import prediction_status
 
         return prediction_status(self.training_, self._uncertain_rows(X), self.effort, self.verbose)
 
@@ -423,7 +423,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         >>> bool(1 < certified <= found)
         True
         """
-        from ipub.flips import flip_distance
+        from ipub.answers.flips import flip_distance
 
         distance = flip_distance(self.training_, self._uncertain_rows(X), of, self.verbose, self.effort)
         return self._output(np.column_stack(distance), X, ["certified", "found"])

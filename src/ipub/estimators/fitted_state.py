@@ -14,10 +14,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ipub.certificates import Certificate, without_training_rows
-from ipub.engine.sparse_array import unit_rows
 from ipub.losses import Loss
-from ipub.reading import Columns, LearntTable
+from ipub.rows.sparse_array import unit_rows
 from ipub.training import Training
+from ipub.training.reading import Columns, LearntTable
 
 FREE = frozenset({"effort", "handle_unknown", "max_iter", "random_state", "tol", "verbose"})
 """Parameters that may change after `fit`: how rows are read, how exact training is and what is shown. All others

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.reading.sources import is_dask
+from ipub.training.reading.sources import is_dask
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -15,10 +15,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ipub.certificates import CERTIFICATES, Certificate
-from ipub.data.conditional_intervals import ConditionalIntervals, IntervalReport
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.data.sparse_columns import is_sparse
-from ipub.engine.device import is_foreign
 from ipub.errors import IpubError
 from ipub.estimators.fitted_state import (
     FITTED_WITH,
@@ -33,14 +29,18 @@ from ipub.estimators.fitted_state import (
 )
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
-from ipub.progress import progress
-from ipub.reading import Parameters
-from ipub.reading.on_device import filled_rows, uncertain_rows
-from ipub.reading.sources import is_dask, is_kept, long_table_of, of_each_piece, whole_to_predict
-from ipub.reading.sparse import filled_sparse_rows, uncertain_sparse_rows
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
+from ipub.progress_bars import progress
+from ipub.promises import Budget, Draws
+from ipub.rows.device import is_foreign
+from ipub.tables.conditional_intervals import ConditionalIntervals, IntervalReport
+from ipub.tables.interval_matrix import IntervalMatrix
+from ipub.tables.sparse_columns import is_sparse
 from ipub.training import Training, fit_training
-from ipub.uncertainty import Budget, Draws
+from ipub.training.reading import Parameters
+from ipub.training.reading.on_device import filled_rows, uncertain_rows
+from ipub.training.reading.sources import is_dask, is_kept, long_table_of, of_each_piece, whole_to_predict
+from ipub.training.reading.sparse import filled_sparse_rows, uncertain_sparse_rows
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -113,7 +113,7 @@ class BoundedLinearModel(FrameOutput):
     def interval_report_(self) -> IntervalReport | None:
         """How ``intervals="conditional"`` did on held-out cells, column by column; None with other intervals.
 
-        ``print(estimator.interval_report_)`` shows a table. See `ipub.data.conditional_intervals.IntervalReport`.
+        ``print(estimator.interval_report_)`` shows a table. See `ipub.tables.conditional_intervals.IntervalReport`.
         """
         check_is_fitted(self, "conditional_intervals_")
         found = self.conditional_intervals_
@@ -222,8 +222,10 @@ class BoundedLinearModel(FrameOutput):
         >>> bool(np.isclose(again.predict([[1.5, 1.0]])[0], bounds[0, 1]))
         True
         """
-        training, rows = self.training_, self._uncertain_rows(X)
-        found = training.attained_bounds(rows, keep_completions=return_completions, verbose=self.verbose)
+        from ipub.answers.attained import search_fillings
+
+        rows = self._uncertain_rows(X)
+        found = search_fillings(self.training_, rows, keep_completions=return_completions, verbose=self.verbose)
         if self.verbose:
             count, total = int(found.inside.sum()), found.inside.size
             print(f"Values inside intervals improved {count} of {total} ends.")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ipub.engine.device import DeviceArray, is_foreign, library_of
 from ipub.errors import IpubError
+from ipub.rows.device import DeviceArray, is_foreign, library_of
 
 KINDS = ("default", "pandas", "polars")
 

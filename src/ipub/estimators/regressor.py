@@ -10,8 +10,8 @@ from sklearn.base import RegressorMixin, _fit_context
 from ipub.estimators.lazy import lazy_on_dask
 from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
 from ipub.estimators.outputs import like_input
-from ipub.reading.sources import labels_to_score
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
+from ipub.training.reading.sources import labels_to_score
 
 
 class BoundedRegressor(RegressorMixin, BoundedLinearModel):

@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ipub.errors import IpubError
-from ipub.rounding import Array, down, midpoint_and_radius, up
+from ipub.numeric.rounding import Array, down, midpoint_and_radius, up
 
 Task = Literal["classification", "regression"]
 

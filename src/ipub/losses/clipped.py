@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.losses.base import Loss
-from ipub.rounding import Array, down, up
+from ipub.numeric.rounding import Array, down, up
 
 
 class ClippedLine(Loss):

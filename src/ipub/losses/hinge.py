@@ -8,7 +8,7 @@ import numpy as np
 
 from ipub.losses.base import Loss
 from ipub.losses.smoothed_hinge import SmoothedHinge
-from ipub.rounding import EPS, Array, down, up
+from ipub.numeric.rounding import EPS, Array, down, up
 
 MAX_LINE_SLOPE = 1e6
 """Greatest slope of a line through the jump: a steeper one would hardly narrow a bound and would cost accuracy."""

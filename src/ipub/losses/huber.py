@@ -8,7 +8,7 @@ import numpy as np
 
 from ipub.losses.base import LossParameter
 from ipub.losses.clipped import ClippedLine
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
 
 
 @dataclass(frozen=True)

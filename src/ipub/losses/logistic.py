@@ -8,7 +8,17 @@ import numpy as np
 from scipy.special import expit, xlog1py, xlogy
 
 from ipub.losses.base import Loss
-from ipub.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, falling_sigmoid, sigmoid, sigmoid_range, up
+from ipub.numeric.rounding import (
+    ELEMENTARY_ULPS,
+    EPS,
+    UNDERFLOW,
+    Array,
+    down,
+    falling_sigmoid,
+    sigmoid,
+    sigmoid_range,
+    up,
+)
 
 MIN_SECANT_LENGTH = 1e-3
 """Secants over a shorter way are hardly flatter than the curve itself, and their difference would cancel (F4)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.losses.base import Loss
-from ipub.rounding import Array, down, up
+from ipub.numeric.rounding import Array, down, up
 
 
 @dataclass(frozen=True)

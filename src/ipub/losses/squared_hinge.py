@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.losses.clipped import ClippedLine
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
 
 
 @dataclass(frozen=True)

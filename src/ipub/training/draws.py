@@ -14,19 +14,19 @@ from sklearn.utils import check_random_state
 from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, TrainedModel
 from ipub.certificates.row_sums.around_filling import bounds_around_filling, why_not_proved, with_box
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
-from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
-from ipub.imputing import DrawnTables, Sampler, check_not_deterministic, holes_of, sampler_of
-from ipub.parallel import single_threaded_blas
-from ipub.progress import progress
-from ipub.reading import Parameters, TrainingData
-from ipub.rounding import Array, check_arithmetic
+from ipub.numeric.parallel import single_threaded_blas
+from ipub.numeric.rounding import Array, check_arithmetic
+from ipub.progress_bars import progress
+from ipub.promises import Draws
+from ipub.rows import MemoryRows, Rows, engine_of, on_engine
+from ipub.tables.interval_matrix import IntervalMatrix
+from ipub.tables.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
+from ipub.training.imputing import DrawnTables, Sampler, check_not_deterministic, holes_of, sampler_of
 from ipub.training.models import train
 from ipub.training.movable import movable_holes, refuse_other_uncertainty
+from ipub.training.reading import Parameters, TrainingData
 from ipub.training.training import Training
-from ipub.uncertainty import Draws
 
 SEEDS = np.iinfo(np.int32).max
 """The seed of all draws is below this."""

@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike
 
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, ScoreBounds, TrainedModel
 from ipub.certificates.row_sums.around_filling import bounds_around_filling, why_not_proved, with_box
-from ipub.data.interval_matrix import IntervalMatrix
-from ipub.data.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
-from ipub.engine import MemoryRows, Rows, engine_of, on_engine
 from ipub.errors import IpubError
-from ipub.imputing import DrawnTables, filling_of, holes_of
-from ipub.parallel import single_threaded_blas
-from ipub.problem import Problem
-from ipub.reading import Parameters, TrainingData
-from ipub.rounding import Array, check_arithmetic, down, up
-from ipub.solvers import Solution
+from ipub.numeric.parallel import single_threaded_blas
+from ipub.numeric.rounding import Array, check_arithmetic, down, up
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+from ipub.promises import Budget
+from ipub.rows import MemoryRows, Rows, engine_of, on_engine
+from ipub.tables.interval_matrix import IntervalMatrix
+from ipub.tables.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
+from ipub.training.imputing import DrawnTables, filling_of, holes_of
 from ipub.training.models import problem_of, train
 from ipub.training.movable import movable_cells, movable_holes, refuse_other_uncertainty
+from ipub.training.reading import Parameters, TrainingData
 from ipub.training.training import Around, Training
-from ipub.uncertainty import Budget
 
 Source = tuple[Any, ArrayLike | None, ArrayLike | None]
 """The training table as it was given to `fit`, and the bounds of its cells."""

@@ -6,10 +6,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ipub.reading import Parameters, TrainingData
-from ipub.reading.sources import read_source
+from ipub.promises import Budget, Draws
+from ipub.training.reading import Parameters, TrainingData
+from ipub.training.reading.sources import read_source
 from ipub.training.training import Training, train_and_certify
-from ipub.uncertainty import Budget, Draws
 
 
 def fit_training(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ipub.certificates import Recipe, TrainedModel
-from ipub.engine import Rows, with_intercept_column
-from ipub.problem import Problem
-from ipub.reading import Parameters
-from ipub.rounding import Array
-from ipub.solvers import solve
+from ipub.numeric.rounding import Array
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import Rows, with_intercept_column
+from ipub.training.reading import Parameters
 
 
 def problem_of(parameters: Parameters, rows: Rows) -> Problem:

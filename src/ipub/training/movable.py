@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ipub.data.holes import column_precision
-from ipub.data.interval_matrix import Indices, IntervalMatrix
-from ipub.data.missing_category import Levels
-from ipub.data.movable_units import HOLES, WRONG_CELLS, MovableRows
 from ipub.errors import IpubError
-from ipub.imputing import Holes
-from ipub.reading import Parameters, TrainingData
-from ipub.rounding import Array, down, midpoint_and_radius, up
+from ipub.numeric.rounding import Array, down, midpoint_and_radius, up
+from ipub.tables.holes import column_precision
+from ipub.tables.interval_matrix import Indices, IntervalMatrix
+from ipub.tables.missing_category import Levels
+from ipub.tables.movable_units import HOLES, WRONG_CELLS, MovableRows
+from ipub.training.imputing import Holes
+from ipub.training.reading import Parameters, TrainingData
 
 
 def refuse_other_uncertainty(what: str, parameters: Parameters, data: TrainingData) -> None:

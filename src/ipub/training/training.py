@@ -1,7 +1,7 @@
 """One training from its rows to its certificates, as one object used by estimators, `certify` and penalty paths.
 
-The steps are ``read_training_data`` (`ipub.reading`), `train`, `certify_models`, `Training.of`. Every step is a
-function that changes none of its arguments, so a step that fails leaves everything as it was.
+The steps are ``read_training_data`` (`ipub.training.reading`), `train`, `certify_models`, `Training.of`. Every step is
+a function that changes none of its arguments, so a step that fails leaves everything as it was.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,32 +20,27 @@ from ipub.certificates import (
     EFFORT,
     MOST_TRIED,
     Certificate,
-    DrawBounds,
     Region,
     TrainedModel,
     bounds_of_uncertain_rows,
     with_effort,
 )
 from ipub.certificates.row_levels import count_combinations
-from ipub.data.interval_matrix import Indices, IntervalMatrix
-from ipub.data.missing_category import NOTHING_MISSING, MissingCategories
-from ipub.data.movable_units import BudgetMoves, MovableRows
-from ipub.engine import engine_of
-from ipub.engine.array import device_memory, longer
-from ipub.engine.device import to_device
-from ipub.engine.sparse import SparseIntervals
-from ipub.engine.sparse_array import unit_rows
-from ipub.errors import IpubError
+from ipub.errors import IpubError, warn_user
 from ipub.losses import Loss
-from ipub.parallel import longer_slices, row_slices, single_threaded_blas
-from ipub.progress import progress
-from ipub.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
-from ipub.rounding import Array, check_arithmetic
+from ipub.numeric.parallel import longer_slices, row_slices, single_threaded_blas
+from ipub.numeric.rounding import Array, check_arithmetic
+from ipub.progress_bars import progress
+from ipub.rows import engine_of
+from ipub.rows.array import device_memory, longer
+from ipub.rows.device import to_device
+from ipub.rows.sparse import SparseIntervals
+from ipub.rows.sparse_array import unit_rows
+from ipub.tables.interval_matrix import Indices, IntervalMatrix
+from ipub.tables.missing_category import MissingCategories
+from ipub.tables.movable_units import BudgetMoves, MovableRows
 from ipub.training.models import train
-from ipub.user_warnings import warn_user
-
-if TYPE_CHECKING:
-    from ipub.attained import Attained
+from ipub.training.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
 
 MOST_ROW_TERMS = 1e9
 """Uncertain cells and levels, times rows with every combination of levels, that a call looks at one by one.
@@ -227,10 +222,10 @@ class Training:
         Parameters
         ----------
         rows : IntervalMatrix or DeviceIntervals of shape (m, d)
-            As `table` reads them, or `ipub.reading.on_device`.
+            As `table` reads them, or `ipub.training.reading.on_device`.
         effort : float
             Work that pointwise bounds may spend on a row, beyond a few retrainings: about so many seconds of one core,
-            but counted (`ipub.certificates.work`): how fast or busy a machine is plays no part.
+            but counted (`ipub.certificates.per_row.work`): how fast or busy a machine is plays no part.
         retrains : bool
             Whether pointwise bounds are narrowed for each row; else they are those of the certificate they start from.
         verbose : int
@@ -272,7 +267,7 @@ class Training:
                         [np.maximum(bounds[:, 0], plain[:, 0]), np.minimum(bounds[:, 1], plain[:, 1])]
                     )
                 parts.append(bounds)
-        return _by_model(parts)
+        return by_model(parts)
 
     @property
     def bounds_on_device(self) -> bool:
@@ -298,7 +293,7 @@ class Training:
                 tuple(zip(self.certificates, self.coef_bounds, strict=True)), rows.center.library
             ):
                 parts.append(bounds_of_uncertain_rows(certificate.score_bounds, center, cells, coef_bounds))
-        return _by_model(parts)
+        return by_model(parts)
 
     def _with_effort(self, effort: float) -> Training:
         """Return the training whose pointwise bounds may spend so much work on a row."""
@@ -355,114 +350,6 @@ class Training:
             center = np.column_stack([center, np.ones(len(center), like=center)])
         return ExtendedRows(center, (in_row, columns, radii), rows.missing_categories)
 
-    # --- what completions attain -------------------------------------------------------------------
-
-    def attained_bounds(
-        self, rows: IntervalMatrix, *, keep_completions: bool = False, until_two_sides: bool = False, verbose: int = 0
-    ) -> Attained:
-        """Search for completions of the training table and of the rows that give low and high scores.
-
-        With `until_two_sides` no longer than until a row has scores on both sides of 0, for any filling.
-
-        Returns
-        -------
-        Attained
-            The bounds have shape (m, 2), or (m, K, 2) if there is more than one model; so has `inside`. The completions
-            are m pairs, if `keep_completions`; of more than one model, lists of K pairs.
-        """
-        from ipub.attained import Attained
-
-        self.check_certified()
-        self.check_search()
-        center, cells, missing_categories = self.extended(rows)
-        parts = [
-            self._attained(k, center, cells, missing_categories, keep_completions, until_two_sides, verbose)
-            for k in range(len(self.certificates))
-        ]
-        self.release_caches()
-        pairs: list[Any] = [part.completions for part in parts]
-        if len(parts) > 1 and keep_completions:
-            pairs = [[list(each) for each in zip(*pairs, strict=True)]]
-        return Attained(
-            _by_model([part.bounds for part in parts]), pairs[0], _by_model([part.inside for part in parts])
-        )
-
-    def _attained(
-        self,
-        k: int,
-        center: Array,
-        cells: tuple[Indices, Indices, Array],
-        missing_categories: MissingCategories,
-        keep: bool,
-        until_two_sides: bool,
-        verbose: int,
-    ) -> Attained:
-        """Search for what completions attain under model k.
-
-        Missing categories of the rows take the levels to which the trained model gives the lowest, or highest, weight.
-        """
-        from ipub.attained import RETRAINING_ERROR
-
-        solution = self.unchanged_models()[k].solution
-        if len(missing_categories):
-            found = []
-            for side in (-1.0, 1.0):
-                chosen = np.zeros(len(missing_categories), dtype=np.intp)
-                for which, levels in missing_categories.by_category():
-                    chosen[which] = np.argmax(side * solution.w[levels.columns])
-                filled = center.copy()
-                missing_categories.put(filled, chosen)
-                found.append(self._attained(k, filled, cells, NOTHING_MISSING, keep, until_two_sides, verbose))
-            lowest, highest = found
-            pairs = zip(lowest.completions, highest.completions, strict=True)
-            return lowest._replace(
-                bounds=np.column_stack([lowest.bounds[:, 0], highest.bounds[:, 1]]),
-                completions=[(low[0], high[1]) for low, high in pairs],
-                inside=np.column_stack([lowest.inside[:, 0], highest.inside[:, 1]]),
-            )
-        radius = np.zeros_like(center)
-        radius[cells[0], cells[1]] = cells[2]
-        with progress("Retraining on fillings", 1.0, bool(verbose)) as report:
-            attained = self._search(k, center, radius, keep, until_two_sides, report)
-        # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
-        certified = bounds_of_uncertain_rows(self.certificates[k].score_bounds, center, cells, self.coef_bounds[k])
-        inside = np.clip(attained.bounds, certified[:, :1], certified[:, 1:])
-        is_rounding = np.abs(attained.bounds - inside) <= RETRAINING_ERROR * (1.0 + np.abs(inside))
-        return attained._replace(bounds=np.where(is_rounding, inside, attained.bounds))
-
-    def _search(
-        self,
-        k: int,
-        center: Array,
-        radius: Array,
-        keep: bool,
-        until_two_sides: bool,
-        report: Callable[[float], None],
-    ) -> Attained:
-        """Search for the ends of rows among what model k may be trained on."""
-        from ipub.attained import Attained, attained_bounds, attained_within_budget
-
-        problem, solution = self.models[k]
-        draws = self.certificates[k].part(DrawBounds)
-        if self.around is None and draws is None:
-            return attained_bounds(
-                problem,
-                solution,
-                center,
-                radius=radius,
-                keep_completions=keep,
-                until_two_sides=until_two_sides,
-                progress=report,
-            )
-        if keep:
-            raise IpubError("Fillings are returned for uncertainty='worst' alone: leave out return_completions.")
-        if draws is not None:
-            return Attained(draws.plain(center, radius), [], np.zeros((len(center), 2), dtype=bool))
-        assert self.around is not None
-        movable, moves = self.around
-        bounds = attained_within_budget(problem, solution, movable, moves, center, radius=radius, progress=report)
-        return Attained(bounds, [], np.zeros((len(center), 2), dtype=bool))
-
     def release_caches(self) -> None:
         """Give back memory of other machines that engines use between passes."""
         for model in self.models:
@@ -493,6 +380,6 @@ class Training:
         return self.models
 
 
-def _by_model(parts: list[NDArray[Any]]) -> NDArray[Any]:
+def by_model(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """Return the bounds of one model as they are, (m, 2), those of several as (m, K, 2)."""
     return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)

@@ -17,11 +17,11 @@ from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
-from ipub.engine import MemoryRows
 from ipub.losses import LOSSES, Loss
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows
 from support.oracles.losses import LineOracle, oracle_of
 from support.oracles.rationals import Enclosure, ball_ends, exact_dot, rational, rational_rows, rationals
 from support.oracles.shared import computed_once

@@ -17,11 +17,11 @@ from flint import arb, arb_mat, ctx, fmpq
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
-from ipub.engine import MemoryRows, with_intercept_column
 from ipub.losses import LOSSES, Loss
-from ipub.penalties import ElasticNet
-from ipub.problem import Problem
-from ipub.solvers import solve
+from ipub.losses.penalties import ElasticNet
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import solve
+from ipub.rows import MemoryRows, with_intercept_column
 from support.oracles.exact import (
     PRECISION,
     ExactModel,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.certificates.certificate import ScoreBounds
-from ipub.certificates.region import Region
 from ipub.certificates.row_sums.bounds import RowSumBounds, proved_bounds
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import MOST_ROWS, MOST_WORK_OF_BUDGETS, RowTable, is_small
 from ipub.certificates.row_sums.upper import kernel_type
-from ipub.data.movable_units import BudgetMoves, MovableRows
-from ipub.problem import Problem
-from ipub.rounding import Array, dot_bounds, midpoint_and_radius, overflow_means_unbounded
-from ipub.solvers import Solution
+from ipub.model_sets.certificate import ScoreBounds
+from ipub.model_sets.region import Region
+from ipub.numeric.rounding import Array, dot_bounds, midpoint_and_radius, overflow_means_unbounded
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+from ipub.tables.movable_units import BudgetMoves, MovableRows
 
 
 @overflow_means_unbounded()

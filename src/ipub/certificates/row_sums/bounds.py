@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.certificate import Certificate, Needs, ScoreBounds
 from ipub.certificates.row_sums.prove import MOST_NARROWED_OF_JUMPS, can_be_narrowed, narrowed, prove_ranges
 from ipub.certificates.row_sums.ranges import COARSE, FINEST, Accuracy, Ranges
 from ipub.certificates.row_sums.table import RowTable, is_small
 from ipub.certificates.row_sums.upper import kernel_type, largest_scores
-from ipub.problem import Problem
-from ipub.rounding import Array, dot_bounds, overflow_means_unbounded
-from ipub.solvers import Solution
+from ipub.model_sets.certificate import Certificate, Needs, ScoreBounds
+from ipub.numeric.rounding import Array, dot_bounds, overflow_means_unbounded
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
 
 NOT_CLOSED = "Row sums did not close at this penalty; a larger alpha may close them."
 """The note where ranges were tried, and none proved itself."""

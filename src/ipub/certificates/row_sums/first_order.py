@@ -8,7 +8,7 @@ import numpy as np
 
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.units import CERTAIN, FREE
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.data.interval_matrix import Indices
 from ipub.losses import Loss
-from ipub.rounding import EPS, Array, midpoint_and_radius, up
+from ipub.numeric.rounding import EPS, Array, midpoint_and_radius, up
+from ipub.tables.interval_matrix import Indices
 
 
 class Graph(ABC):

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.graphs import LossGraph
-from ipub.data.interval_matrix import Indices
-from ipub.engine.completions import WholeTable
 from ipub.losses import Loss
-from ipub.rounding import down, up
+from ipub.numeric.rounding import down, up
+from ipub.rows.completions import WholeTable
+from ipub.tables.interval_matrix import Indices
 
 
 @dataclass(frozen=True, eq=False)

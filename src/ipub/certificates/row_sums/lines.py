@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.row_sums.graphs import Graph, GraphPoints, graph_points
-from ipub.data.interval_matrix import Indices
-from ipub.parallel import row_slices
-from ipub.rounding import Array, down, up
+from ipub.numeric.parallel import row_slices
+from ipub.numeric.rounding import Array, down, up
+from ipub.tables.interval_matrix import Indices
 
 N_PIECES = 12
 """Pieces of a row's range of scores: accuracy of the lines against time."""

@@ -11,8 +11,8 @@ from ipub.certificates.row_sums.ranges import COARSE, FINE, Ranges
 from ipub.certificates.row_sums.representatives import Representatives
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import first_order_rise, largest_scores
-from ipub.data.interval_matrix import Indices
-from ipub.rounding import TINY, Array, down, up
+from ipub.numeric.rounding import TINY, Array, down, up
+from ipub.tables.interval_matrix import Indices
 
 FIRST_WIDTH = 1.25
 """Width of the first ranges, in first-order changes."""

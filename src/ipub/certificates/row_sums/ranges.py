@@ -12,8 +12,8 @@ from ipub.certificates.row_sums.graphs import Graph, GraphPoints, LossGraph, gra
 from ipub.certificates.row_sums.lines import N_SLOPES, Lines
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.variants import ANY_LEVEL, BASE_LEVEL, Variants, make_variants
-from ipub.data.interval_matrix import Indices
-from ipub.rounding import TINY, Array, down, midpoint_and_radius, norm_upper, sum_error, sum_upper, up
+from ipub.numeric.rounding import TINY, Array, down, midpoint_and_radius, norm_upper, sum_error, sum_upper, up
+from ipub.tables.interval_matrix import Indices
 
 MANY_SETTLED = 0.1
 """Rows whose derivative is settled are left out once they are this share of all directions."""

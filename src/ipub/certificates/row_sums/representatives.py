@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.certificates.row_sums.table import RowTable
-from ipub.data.interval_matrix import Indices
-from ipub.rounding import EPS, UNDERFLOW, Array, down, up
+from ipub.numeric.rounding import EPS, UNDERFLOW, Array, down, up
+from ipub.tables.interval_matrix import Indices
 
 MOST_INFLATED = 1.6
 """How much wider than its own range that of any row may be."""

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.certificate import Certificate
-from ipub.engine import Block
-from ipub.engine.completions import WholeTable, whole_block
 from ipub.losses import Loss
-from ipub.problem import Problem
-from ipub.rounding import EPS, Array, down, sum_error, sum_upper, up
+from ipub.model_sets.certificate import Certificate
+from ipub.numeric.rounding import EPS, Array, down, sum_error, sum_upper, up
+from ipub.problem.objective import Problem
+from ipub.rows import Block
+from ipub.rows.completions import WholeTable, whole_block
 
 
 @dataclass(frozen=True, eq=False)

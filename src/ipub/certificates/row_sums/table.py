@@ -8,19 +8,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.certificate import Certificate
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
 from ipub.certificates.row_sums.labels import LabelPair, label_pair
 from ipub.certificates.row_sums.settled import Settled, unsettled_rows
 from ipub.certificates.row_sums.tilt import gradient_upper, is_coercive
 from ipub.certificates.row_sums.units import CERTAIN, FREE, Units
-from ipub.data.interval_matrix import Indices
-from ipub.data.movable_units import BudgetMoves, MovableRows
-from ipub.engine import Rows
-from ipub.engine.completions import WholeTable, whole_table
-from ipub.problem import Problem
-from ipub.rounding import Array, sum_error, sum_upper
-from ipub.solvers import Solution
+from ipub.model_sets.certificate import Certificate
+from ipub.numeric.rounding import Array, sum_error, sum_upper
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+from ipub.rows import Rows
+from ipub.rows.completions import WholeTable, whole_table
+from ipub.tables.interval_matrix import Indices
+from ipub.tables.movable_units import BudgetMoves, MovableRows
 
 MOST_ROWS = 5_000
 """Longer tables are not looked at: each row's score is bounded by a sum over all rows."""

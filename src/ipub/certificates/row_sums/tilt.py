@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from ipub.certificates.row_sums.graphs import LossGraph
-from ipub.engine.ops import largest
-from ipub.problem import Problem
-from ipub.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_upper, up
-from ipub.solvers import Solution
+from ipub.numeric.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_upper, up
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+from ipub.rows.ops import largest
 
 
 def gradient_upper(problem: Problem, solution: Solution, X: Array, y: Array, weight: Array) -> Array:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.data.interval_matrix import Indices
-from ipub.data.missing_category import Levels
-from ipub.data.movable_units import BudgetMoves, MovableRows
-from ipub.engine.completions import WholeTable
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
+from ipub.rows.completions import WholeTable
+from ipub.tables.interval_matrix import Indices
+from ipub.tables.missing_category import Levels
+from ipub.tables.movable_units import BudgetMoves, MovableRows
 
 FREE = -1
 """The group of what varies whatever the rest of the table does."""

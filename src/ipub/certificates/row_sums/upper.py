@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.parallel import in_threads, n_threads
-from ipub.rounding import Array, overflow_means_unbounded
+from ipub.numeric.parallel import in_threads, n_threads
+from ipub.numeric.rounding import Array, overflow_means_unbounded
 
 OF_THREAD = 2e6
 """Multiplications below which another thread is not worth its while."""
@@ -26,7 +26,7 @@ OF_KERNEL, OF_COMPLETE = 2e6, 2e3
 def kernel_type() -> Any | None:
     """Return the class of the compiled sums; None where the package was installed without them."""
     try:
-        return import_module("ipub.compiled.row_sum_loops").RowSumKernel
+        return import_module("ipub.numeric.compiled.row_sum_loops").RowSumKernel
     except ImportError:
         return None
 

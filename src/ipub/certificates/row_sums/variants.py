@@ -19,8 +19,8 @@ import numpy as np
 from ipub.certificates.row_sums.graphs import LossGraph
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.units import CERTAIN, FREE
-from ipub.data.interval_matrix import Indices
-from ipub.rounding import Array
+from ipub.numeric.rounding import Array
+from ipub.tables.interval_matrix import Indices
 
 MOST_PIECES = (3, 2)
 """Pieces of the intervals of a row's two main cells, at most: width against time."""

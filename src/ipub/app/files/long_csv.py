@@ -1,0 +1,144 @@
+"""CSV files larger than memory: converted once to a Parquet file in a temporary folder."""
+
+from __future__ import annotations
+
+import errno
+import re
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from ipub.app.files.tables import NULLS, TableError, csv_options, first_line, refuse_duplicate_names, without_index
+from ipub.progress_bars import progress
+
+BLOCK_BYTES = 1 << 22
+"""Bytes of text that are read at a time: memory against calls."""
+KINDS = (
+    pa.int64(),
+    pa.bool_(),
+    pa.date32(),
+    pa.timestamp("s"),
+    pa.timestamp("ns"),
+    pa.float64(),
+    pa.string(),
+)
+"""Types of a column in the order in which they are tried, as PyArrow does for a whole file."""
+
+
+@contextmanager
+def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iterator[Path]:
+    """Convert a CSV file to Parquet for as long as the context is open.
+
+    The file is read twice: the first time to find the type of each column over all of its rows, so that it is that of
+    `read_table`. The temporary folder is removed in any case.
+
+    Parameters
+    ----------
+    path : Path
+        As for `read_table`.
+    text : collection of str
+        Columns that are text, whatever their cells look like.
+    verbose : int
+        Whether progress is shown.
+
+    Raises
+    ------
+    TableError
+        If the file is no table, or the disk is full.
+    """
+    with tempfile.TemporaryDirectory(prefix="ipub-") as folder:
+        goal = Path(folder) / "table.parquet"
+        try:
+            possible: dict[str, tuple[Any, ...]] = {}
+            for batch in _batches(path, "Finding the types of columns", verbose):
+                for name in batch.column_names:
+                    before = possible.get(name, (pa.string(),) if name in text else ())
+                    possible[name] = _possible_types(batch.column(name), before)
+            if not possible:
+                raise TableError(f"{path} has no rows below its header.")
+            # A column without any value is one of numbers.
+            schema = pa.schema([(name, kinds[0] if kinds else pa.float64()) for name, kinds in possible.items()])
+            with pq.ParquetWriter(goal, schema) as writer:
+                for batch in _batches(path, f"Converting {path.name} to Parquet", verbose):
+                    writer.write_table(
+                        pa.table([batch.column(each.name).cast(each.type) for each in schema], schema=schema)
+                    )
+        except (pa.ArrowInvalid, UnicodeDecodeError, EOFError) as error:
+            raise _unreadable(path, error) from error
+        except OSError as error:
+            if error.errno != errno.ENOSPC and "No space left" not in str(error):
+                raise
+            raise TableError(
+                f"{path} is larger than memory, and there is no space to convert it in {tempfile.gettempdir()}: free "
+                "some, or set the environment variable TMPDIR to a folder with about as much space as the file takes."
+            ) from error
+        yield goal
+
+
+def _unreadable(path: Path, error: BaseException) -> TableError:
+    """Return the error for a file that is no table, in words that say what to do."""
+    reason = first_line(error)
+    ragged = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", reason)
+    if ragged:
+        row, expected, found = ragged.groups()
+        place = "has a row" if row is None else f", line {row}, is a row"
+        return TableError(
+            f"{path}{'' if row else ' '}{place} of {found} cells where the header has {expected}: correct it. A cell "
+            "with a separator in it must be in quotes."
+        )
+    if "UTF8" in reason or "UTF-8" in reason or isinstance(error, UnicodeDecodeError):
+        return TableError(
+            f"{path} is not in the encoding UTF-8, perhaps in Latin-1: convert it first, for instance with "
+            f"iconv -f LATIN1 -t UTF-8 {path.name}."
+        )
+    return TableError(f"{path} cannot be read as a CSV file: {reason}")
+
+
+def _batches(path: Path, what: str, verbose: int) -> Iterator[pa.Table]:
+    """Yield the rows as text, without spaces around values and names; nulls where a cell is missing."""
+    options = csv_options(path)
+    with pa.input_stream(str(path), compression="detect") as stream:
+        header = pa_csv.open_csv(
+            stream, pa_csv.ReadOptions(block_size=BLOCK_BYTES), pa_csv.ParseOptions(**options)
+        ).schema.names
+    kinds = dict.fromkeys(header, pa.string())
+    with progress(what, path.stat().st_size, bool(verbose)) as report, path.open("rb") as file:
+        stream = pa.PythonFile(file)
+        source = pa.CompressedInputStream(stream, "gzip") if path.suffix.lower() == ".gz" else stream
+        reader = pa_csv.open_csv(
+            source,
+            pa_csv.ReadOptions(block_size=BLOCK_BYTES),
+            pa_csv.ParseOptions(**options),
+            pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True, column_types=kinds),
+        )
+        for number, batch in enumerate(reader):
+            table = pa.Table.from_batches([batch])
+            table = pa.table([_trimmed(column) for column in table.columns], names=[name.strip() for name in header])
+            refuse_duplicate_names(table, path)
+            report(file.tell())
+            if table.num_rows:
+                yield without_index(table, path, warns=number == 0 and what.startswith("Finding"))
+
+
+def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    trimmed = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.is_in(trimmed, value_set=pa.array(NULLS)), pa.scalar(None, pa.string()), trimmed)
+
+
+def _possible_types(column: pa.ChunkedArray, before: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the types that all values have, of these rows and of those before; none if no row has a value."""
+    if column.null_count == len(column):
+        return before
+    possible = []
+    for kind in before or KINDS:
+        with suppress(pa.ArrowInvalid):
+            column.cast(kind)
+            possible.append(kind)
+    return tuple(possible)

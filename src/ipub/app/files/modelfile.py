@@ -1,0 +1,332 @@
+"""Save a fitted estimator to one file and load it again, without pickle.
+
+A model file is a zip archive: ``model.json`` names the class, its parameters, its fitted attributes and any
+metadata, and every array is a ``.npy`` member. Nothing in it is ever executed, so a file from a stranger can
+be loaded. Numbers are stored bit by bit. A file holds no training row unless that is asked for: without them its bounds
+are those of `Certificate.without_training_rows`, which are wider. Its header says which.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ipub
+from ipub.app.files.atomic import FileError, whole_file
+from ipub.certificates import Certificate, keeps_training_rows
+from ipub.certificates.stored import PARTS
+from ipub.errors import IpubError
+from ipub.estimators import (
+    BoundedClassifier,
+    BoundedRegressor,
+    certificates_of,
+    fitted_attributes,
+    is_result,
+    restore_fitted,
+    stored_parameter,
+)
+from ipub.losses import LOSSES
+from ipub.promises import Budget, Draws
+from ipub.tables.categories import TableEncoder
+from ipub.tables.conditional_intervals import ConditionalColumn, ConditionalIntervals, IntervalReport
+from ipub.tables.scaling import Scaling
+
+FORMAT = "ipub model"
+VERSION = 5
+"""Version of the format, increased whenever older code would misread a new file."""
+
+OLDEST = 4
+"""Files of earlier versions have parts of certificates that are no longer there."""
+
+ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
+RECORDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        *(*PARTS, Scaling, TableEncoder, ConditionalIntervals, ConditionalColumn, IntervalReport),
+        *(Budget, Draws, *map(type, LOSSES.values())),
+    )
+}
+"""Dataclasses that a model file may hold."""
+
+FORMER = {
+    "FilledBounds": "bounds around a filled-in table",
+    "RandomHoles": "bounds of random holes",
+    "RandomMoves": "bounds of random holes",
+    "SignCases": "bounds by cases of signs",
+    "TubeBounds": "row sums in pieces",
+}
+"""Dataclasses that files of earlier versions may hold, and what they were for."""
+
+HEADER = "model.json"
+ARRAY_KINDS = "biufcUS"
+"""Kinds of NumPy arrays that are stored as they are; others are stored value by value."""
+
+
+class ModelFileError(FileError):
+    """A file that is no model, is damaged, or comes from a newer version; or a model that cannot be stored."""
+
+
+class FormerPartError(IpubError, LookupError):
+    """A file that holds what earlier versions had, and this one has not."""
+
+
+class StoredModel(NamedTuple):
+    """What a model file holds."""
+
+    estimator: Any
+    metadata: dict[str, Any]
+    training_rows: bool
+    """Whether training rows are part of it."""
+
+
+def save(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    training_rows: bool = False,
+) -> None:
+    """Write a fitted `BoundedClassifier` or `BoundedRegressor` to a file.
+
+    The file appears under its name only when it is complete; an older file of that name stays until then.
+
+    Parameters
+    ----------
+    estimator : BoundedClassifier or BoundedRegressor
+    path : path
+        By habit it ends in ``.ipub``.
+    metadata : mapping, optional
+        Anything of numbers, strings, arrays, lists and mappings that shall travel with the model, for
+        `load_with_metadata`.
+    training_rows : bool, default=False
+        Whether the file may hold training rows, so that a loaded model has the bounds of this one: the rows with
+        missing cells, those where the derivative of a hinge jumps, and with `max_label_errors` all. Without them
+        bounds are wider, several times if fewer than five rows are incomplete, and the file holds sums over many rows
+        (never over fewer than five) in their place.
+
+    Raises
+    ------
+    ModelFileError
+        If the estimator is of another kind, or a parameter cannot be stored without pickle.
+    """
+    kind = type(estimator).__name__
+    if ESTIMATORS.get(kind) is not type(estimator):
+        raise ModelFileError(
+            f"Only {' and '.join(ESTIMATORS)} can be saved, not {kind}. Of a Pipeline, save the last step and keep "
+            "the others with their own means."
+        )
+    fitted = fitted_attributes(estimator, training_rows)
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    parameters = {name: stored_parameter(value) for name, value in estimator.get_params(deep=False).items()}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"ipub {ipub.__version__}",
+        "class": kind,
+        "training_rows": keeps_training_rows(fitted["certificate_"]),
+        "parameters": _encode_items(parameters, arrays, "parameter"),
+        "fitted": _encode_items(fitted, arrays, "attribute"),
+        "metadata": _encode_items(dict(metadata or {}), arrays, "metadata"),
+    }
+    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        _write_member(archive, HEADER, json.dumps(header, indent=1, allow_nan=False).encode())
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.save(content, array, allow_pickle=False)
+            _write_member(archive, name, content.getvalue())
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    """Write a member without the time of day: the same model gives the same bytes."""
+    archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read an estimator that `save` wrote: it predicts exactly as the saved one.
+
+    Its bounds are those of the saved one if the file has its training rows, and else a little wider.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file, is damaged, or was written by another version of ipub in a format that this
+        one does not read.
+    OSError
+        If the file cannot be opened.
+    """
+    return load_with_metadata(path).estimator
+
+
+def load_with_metadata(path: str | os.PathLike[str]) -> StoredModel:
+    """Read an estimator and the metadata saved with it; errors as in `load`."""
+    path = Path(path)
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a folder, not a model file.")
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ModelFileError(_not_a_model(path))
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return _read(archive, path)
+        except ModelFileError:
+            raise
+        except FormerPartError as error:
+            raise ModelFileError(
+                f"{path} has {error}, which ipub {ipub.__version__} no longer makes: fit the model again, with "
+                "`ipub fit` or in Python, and save it."
+            ) from None
+        # The content is not trusted: every error in reading it becomes one kind of error.
+        except Exception as error:
+            raise ModelFileError(f"{path} is damaged and cannot be loaded ({error}). Save the model again.") from error
+
+
+def _not_a_model(path: Path) -> str:
+    return f"{path} is not an ipub model, or not a whole one. Make it with `ipub fit` or ipub.app.files.modelfile.save."
+
+
+def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
+    if HEADER not in archive.namelist():
+        raise ModelFileError(_not_a_model(path))
+    header = json.loads(archive.read(HEADER))
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError(_not_a_model(path))
+    version = header["version"]
+    if not isinstance(version, int) or version > VERSION:
+        raise ModelFileError(
+            f"{path} was written by a newer version of ipub ({header.get('written_by', 'unknown')}; this is "
+            f"{ipub.__version__}): upgrade with `pip install --upgrade ipub`."
+        )
+    if version < OLDEST:
+        raise ModelFileError(
+            f"{path} was written by an older version of ipub ({header.get('written_by', 'unknown')}), in a format that "
+            "is no longer read: fit the model again, with `ipub fit` or in Python, and save it."
+        )
+    if header["class"] not in ESTIMATORS:
+        raise ModelFileError(f"{path} holds a {header['class']!r}, which ipub {ipub.__version__} does not know.")
+    kind = ESTIMATORS[header["class"]]
+    parameters = _decode_items(header["parameters"], archive)
+    unknown = set(parameters) - set(kind().get_params(deep=False))
+    if unknown:
+        raise ValueError(f"unknown parameter {min(unknown)!r}")
+    estimator = kind(**parameters)
+    attributes = _decode_items(header["fitted"], archive)
+    unexpected = [name for name in attributes if not is_result(name)]
+    if unexpected:
+        raise ValueError(f"unexpected attribute {unexpected[0]!r}")
+    restore_fitted(estimator, attributes)
+    _check_consistent(estimator)
+    metadata = _decode_items(header["metadata"], archive)
+    return StoredModel(estimator, metadata, keeps_training_rows(estimator.certificate_))
+
+
+def _check_consistent(estimator: Any) -> None:
+    """Raise an error if the parts of a model do not fit each other."""
+    encoder = estimator.encoder_
+    d = estimator.n_features_in_ if encoder is None else len(encoder.names)
+    certificates = certificates_of(estimator)
+    is_certified = estimator.certificate is not None
+    n_classes = len(getattr(estimator, "classes_", ()))
+    n_models = n_classes if n_classes > 2 else 1
+    several = (n_models,) if n_models > 1 else ()
+    if np.size(estimator.coef_) != n_models * d or estimator.fill_values_.shape != (d,):
+        raise ValueError("the arrays do not fit the number of features")
+    if (
+        estimator.hole_ranges_.shape != (d, 2)
+        or estimator.precision_.shape != (d,)
+        or (is_certified and estimator.coef_bounds_.shape != (*several, d, 2))
+    ):
+        raise ValueError("the bounds do not fit the number of features")
+    if len(certificates) != n_models * is_certified or not all(isinstance(each, Certificate) for each in certificates):
+        raise TypeError("the certificate is missing")
+    if np.size(estimator.intercept_) != n_models or (
+        is_certified and estimator.intercept_bounds_.shape != (*several, 2)
+    ):
+        raise ValueError("the intercept is not one number for each model")
+    if estimator.scaling_ is not None and estimator.scaling_.rows(np.zeros((1, d))).shape != (1, d):
+        raise ValueError("the scaling does not fit the number of features")
+    if estimator.conditional_intervals_ is not None:
+        estimator.conditional_intervals_.filled(np.full((1, d), np.nan))
+    for certificate in certificates:
+        certificate.score_bounds(np.zeros((1, d + estimator.fit_intercept)))
+
+
+def _encode_items(items: Mapping[str, Any], arrays: dict[str, np.ndarray[Any, Any]], what: str) -> dict[str, Any]:
+    encoded = {}
+    for name, value in items.items():
+        try:
+            encoded[name] = _encode(value, arrays)
+        except TypeError as error:
+            raise ModelFileError(f"The {what} {name!r} cannot be stored in a model file: {error}.") from None
+    return encoded
+
+
+def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """Return a value as JSON; arrays are added to `arrays`, and a dictionary names the type."""
+    if value is None or isinstance(value, bool | str) or type(value) is int:
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, list):
+        return [_encode(item, arrays) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [_encode(item, arrays) for item in value]}
+    if isinstance(value, Mapping):
+        return {"mapping": [[_encode(key, arrays), _encode(item, arrays)] for key, item in value.items()]}
+    if RECORDS.get(type(value).__name__) is type(value):
+        fields = {field.name: _encode(getattr(value, field.name), arrays) for field in dataclasses.fields(value)}
+        return {"record": type(value).__name__, "fields": fields}
+    if isinstance(value, np.generic) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        if array.dtype.kind not in ARRAY_KINDS:
+            return {"objects": [_encode(item, arrays) for item in array.ravel().tolist()], "shape": array.shape}
+        name = f"array{len(arrays)}.npy"
+        arrays[name] = array
+        return {"scalar" if isinstance(value, np.generic) else "array": name}
+    raise TypeError(f"a value of type {type(value).__name__} would need pickle")
+
+
+def _decode_items(items: Mapping[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+    return {name: _decode(value, archive) for name, value in items.items()}
+
+
+def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, archive) for item in value]
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"float": number}:
+            return float(number)
+        case {"tuple": items}:
+            return tuple(_decode(item, archive) for item in items)
+        case {"mapping": pairs}:
+            return {_decode(key, archive): _decode(item, archive) for key, item in pairs}
+        case {"record": name, "fields": fields}:
+            if name in FORMER:
+                raise FormerPartError(FORMER[name])
+            if not {field.name for field in dataclasses.fields(RECORDS[name])} >= set(fields):
+                raise FormerPartError(f"{name} with other fields")
+            return RECORDS[name](**_decode_items(fields, archive))
+        case {"objects": items, "shape": shape}:
+            objects = np.empty(len(items), dtype=object)
+            objects[:] = [_decode(item, archive) for item in items]
+            return objects.reshape(shape)
+        case {"array": name}:
+            return _array(archive, name)
+        case {"scalar": name}:
+            return _array(archive, name)[()]
+    raise ValueError(f"unknown entry {next(iter(value), '')!r}")
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> Any:
+    # All of it at once: only then is the checksum verified.
+    return np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)

@@ -1,0 +1,299 @@
+"""Near exact bounds for single rows: certain trends, cell by cell (Theorem 7), and scores ruled out (section 17).
+
+Where the score of a row provably rises (or falls) with an uncertain cell, whatever all other cells are, its highest
+value is found with that cell at its upper (lower) end. So the cell is fixed there, the model is retrained, and the
+same is done with the cells that are left: their box is smaller, so more of them can be decided. What remains in the
+end is a value that a completion attains, and the width of a small certificate. Where there are row sums, scores that no
+model gives are cut off as well. Where the derivative jumps and there are none, half-balls are laid around references
+that are tilted towards the row (Theorem 18).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from ipub.certificates.per_row.ruled_out_scores import narrow_by_ruling_out
+from ipub.certificates.row_sums.bounds import RowSumBounds
+from ipub.certificates.slopes.attempt import attempt_slope_bounds
+from ipub.certificates.slopes.bounds import SlopeBounds
+from ipub.certificates.slopes.incomplete_rows import IncompleteRows
+from ipub.certificates.slopes.linearization import Linearization, linearize
+from ipub.certificates.tight import certify_tight
+from ipub.model_sets.certificate import Certificate, Needs, Progress, RetrainingBounds, TrainedModel
+from ipub.numeric.linalg import EnclosedInverse, root_form_upper
+from ipub.numeric.rounding import EPS, Array, dot_bounds, down, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution, solve
+from ipub.rows import Block, Rows, View
+from ipub.rows.completions import PositionLayout
+
+MOST_ROUNDS = 20
+"""How often cells are fixed and the model retrained, at most: width against retrainings."""
+
+TOLERANCE = 1e-10
+"""Relative duality gap to which models are retrained."""
+
+EFFORT = 1.0
+"""Work that ruling out scores may take for a row (see `Work`), if nothing else is said."""
+
+TILTED = (
+    "Too many rows are near the kink of the loss for row sums: pointwise bounds are from tilted half-balls, which are "
+    "wider."
+)
+"""The note where row sums are missing, and tilted half-balls stand in for them."""
+
+FOR_TILTS = 0.2
+"""The share of a row's work that tilted half-balls take where scores can be ruled out as well."""
+
+TILTS_LEAVE = 0.9
+"""Where ruling out scores leaves less than this of what tilted half-balls leave of a row, the next do without them."""
+
+LEAST_FIXED = 0.02
+"""A round that fixes less than this fraction of the remaining cells is the last: width against retrainings."""
+
+
+def no_trends(problem: Problem) -> str:
+    """Return why the trends of Theorem 7 do not apply to a problem; "" if they do."""
+    if problem.rows.uncertain_labels:
+        return (
+            "Labels are uncertain, and there are no row sums here, so there are no pointwise bounds: 'tight' is used "
+            "instead."
+        )
+    if problem.rows.categories:
+        return "A missing category has no trend, so there are no pointwise bounds: 'tight' is used instead."
+    if problem.penalty.kappa > 0.0:
+        return "With an l1 penalty there are no pointwise bounds: 'tight' is used instead."
+    if not problem.loss.is_smooth:
+        return (
+            f"The derivative of {problem.loss.name} jumps, and there are no row sums here, so there are no pointwise "
+            "bounds: 'tight' is used instead."
+        )
+    return ""
+
+
+def has_tilts(problem: Problem) -> bool:
+    """Whether tilted half-balls stand in for row sums: where the derivative jumps, and some cell is uncertain."""
+    if problem.loss.is_smooth or not problem.rows.count_uncertain():
+        return False
+    from ipub.certificates.per_row.tilted_search import unsupported_reason as no_tilts
+
+    return not no_tilts(problem)
+
+
+def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:
+    """Return the rows with part of the uncertain cells fixed at, or just inside, an end of their intervals.
+
+    Parameters
+    ----------
+    rows : Rows
+    sides : array of shape (n_uncertain,)
+        -1 or 1 for a cell fixed at its lower or upper end, else 0; row by row.
+    """
+    return View(rows, _narrowed, PositionLayout.of(rows).per_block(sides))
+
+
+def _narrowed(block: Block, sides_of_block: tuple[NDArray[np.int8], NDArray[np.int8]]) -> Block:
+    i, j, R, sides = block.cell_rows, block.cell_columns, block.cell_radii, sides_of_block[0]
+    center = block.center.copy()
+    center[i, j] += sides * np.maximum(R - shortfall(center[i, j], R), 0.0)
+    left = sides == 0
+    return Block(center, i[left], j[left], R[left], block.y, block.weight)
+
+
+def shortfall(center: Array, radius: Array) -> Array:
+    """Return how far inside its interval a fixed cell stays, so that rounding does not take it out."""
+    return 4.0 * EPS * (np.abs(center) + radius)
+
+
+class Trend(NamedTuple):
+    """Bounds of the fall of ``x.w''`` with each uncertain cell, over its row's weight: the bracket of Theorem 7."""
+
+    lower: Array
+    upper: Array
+
+
+class Narrowed(NamedTuple):
+    """What is left of a problem when the cells with a certain trend are fixed."""
+
+    problem: Problem
+    rounding: float
+    """Bound of the change of the score because fixed cells are at rounded ends."""
+    fixed_fraction: float
+    """Fraction of the cells that were fixed."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A problem with its model, and enclosures of the models of all completions and of their Hessians."""
+
+    problem: Problem
+    solution: Solution
+    bounds: SlopeBounds
+    linear: Linearization
+    incomplete: IncompleteRows
+    inverse: EnclosedInverse
+    row_spread: Array
+    """Bounds of ``sqrt(x_i.E x_i)`` of the incomplete rows."""
+
+    @classmethod
+    def of(cls, problem: Problem, solution: Solution, bounds: SlopeBounds | None = None) -> Stage | None:
+        """Enclose the models of all completions and their Hessians; None if that fails."""
+        bounds = bounds or attempt_slope_bounds(problem, solution).bounds
+        if bounds is None:
+            return None
+        linear = linearize(problem, solution, bounds.as_move_set(), everywhere=True)
+        incomplete = linear.incomplete
+        inverse = EnclosedInverse.between(linear.hessian_lower(), linear.hessian_upper())
+        if inverse is None or incomplete is None:
+            return None
+        row_spread = root_form_upper(inverse.spread, incomplete.center)
+        return cls(problem, solution, bounds, linear, incomplete, inverse, row_spread)
+
+    def narrowed(self, x: Array, side: float) -> Narrowed | None:
+        """Fix the cells whose trend is certain where ``side * x.w''`` is greatest; None if there is none."""
+        incomplete = self.incomplete
+        lowest, highest = certain_trend(self, x)
+        # A NaN fixes no cell.
+        sides = np.where(lowest > 0.0, -side, np.where(highest < 0.0, side, 0.0)).astype(np.int8)
+        if not sides.any():
+            return None
+        i, j = incomplete.cell_rows, incomplete.cell_columns
+        size = np.maximum(np.abs(lowest), np.abs(highest)) * incomplete.weight[i]
+        rounding = np.where(sides != 0, size * shortfall(incomplete.center[i, j], incomplete.cell_radii), 0.0)
+        rows = narrowed_rows(self.problem.rows, sides)
+        total = float(2.0 * sum_upper(rounding.sum(), len(rounding) + 8))
+        return Narrowed(replace(self.problem, rows=rows), total, float(np.mean(sides != 0)))
+
+
+def certain_trend(stage: Stage, x: Array) -> Trend:
+    """Bound the fall of ``x.w''`` with each uncertain cell, over its row's weight (Theorem 7)."""
+    linear, incomplete, inverse = stage.linear, stage.incomplete, stage.inverse
+    i, j, R, d = incomplete.cell_rows, incomplete.cell_columns, incomplete.cell_radii, len(x)
+    # u = H^-1 x, and its products with rows
+    u = inverse.center @ x
+    error = sum_error(np.abs(inverse.center) @ np.abs(x), d + 1)
+    spread = root_form_upper(inverse.spread, x[None])[0]
+    radius = up(up(up(np.sqrt(np.diag(inverse.spread))) * spread) + error)
+    largest = up(np.abs(u) + radius)
+    low, high = dot_bounds(incomplete.center, u)
+    around = up(sum_upper(np.abs(incomplete.center) @ error, d + 1) + up(stage.row_spread * spread))
+    around = up(around + incomplete.row_sums(R * largest[j]))
+    # psi u_j + k (x''.u) w_j
+    move = up(incomplete.row_move + incomplete.cell_move)
+    lower, upper = down(incomplete.lower - move), up(incomplete.upper + move)
+    derivatives = stage.problem.loss.derivative_range(incomplete.y, lower, upper)
+    first = _product(tuple(end[i] for end in derivatives), (down(u - radius)[j], up(u + radius)[j]))
+    weights = down(linear.w - linear.move_limits)[j], up(linear.w + linear.move_limits)[j]
+    slopes = incomplete.least_slope[i], incomplete.greatest_slope[i]
+    second = _product(_product(slopes, (down(low - around)[i], up(high + around)[i])), weights)
+    return Trend(down(first[0] + second[0]), up(first[1] + second[1]))
+
+
+@dataclass(frozen=True)
+class PointwiseBounds(RetrainingBounds):
+    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorem 14).
+
+    Attributes
+    ----------
+    effort : float
+        Work that ruling out scores may take for a row (see `Work`).
+    """
+
+    effort: float = EFFORT
+    name: str = "pointwise"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(training=True)
+
+    def without_training_rows(self) -> PointwiseBounds:
+        return self
+
+    def narrowed(
+        self, X: Array, bounds: Array, certificate: Certificate, training: TrainedModel, progress: Progress | None
+    ) -> Array:
+        bounds = bounds.copy()
+        first, row_sums = None, certificate.part(RowSumBounds)
+        searched, effort = None if row_sums is None else row_sums.searched, self.effort
+        tilted = None
+        for_tilts = effort if searched is None else FOR_TILTS * effort
+        if effort > 0.0 and has_tilts(training.problem):
+            from ipub.certificates.per_row.tilted_search import TiltedSearch
+
+            tilted = TiltedSearch.of(training.problem, training.solution, certificate)
+            effort -= for_tilts
+            if tilted is not None:
+                tilted.narrow_intercepts(for_tilts)
+        if not no_trends(training.problem):
+            first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
+        for k, x in enumerate(X):
+            if first is not None and bounds[k, 0] < bounds[k, 1]:
+                bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
+                bounds[k, 1] = np.fmin(bounds[k, 1], _highest(first, x, 1.0))
+            if tilted is not None and bounds[k, 0] < bounds[k, 1]:
+                bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)
+                bounds[k, 1] = tilted.score_upper(x, bounds[k, 1], 0.5 * for_tilts)
+            left = bounds[k, 1] - bounds[k, 0]
+            if searched is not None and effort > 0.0:
+                bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), effort)
+            if tilted is not None and bounds[k, 1] - bounds[k, 0] < TILTS_LEAVE * left:
+                tilted, effort = None, effort + for_tilts
+            if progress is not None:
+                progress(k + 1, len(X))
+        return bounds
+
+
+def certify_pointwise(problem: Problem, solution: Solution) -> Certificate:
+    """Certify as `tight` does, and let bounds be narrowed for each row. Where that does not apply, a note says so."""
+    start = certify_tight(problem, solution)
+    row_sums = start.part(RowSumBounds)
+    can_rule_out = row_sums is not None and row_sums.searched is not None
+    can_tilt = not can_rule_out and has_tilts(problem)
+    reason = "" if can_rule_out else TILTED if can_tilt else no_trends(problem)
+    has_nothing_to_start_from = not can_rule_out and start.part(SlopeBounds) is None and bool(start.note)
+    is_tight = (bool(reason) or has_nothing_to_start_from) and not can_tilt
+    parts = start.parts if is_tight else (*start.parts, PointwiseBounds())
+    return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [start.note, reason])))
+
+
+def with_effort(certificate: Certificate, effort: float) -> Certificate:
+    """Return the certificate that spends another work on each row, if it is one that does."""
+    parts = (replace(part, effort=effort) if isinstance(part, PointwiseBounds) else part for part in certificate.parts)
+    return replace(certificate, parts=tuple(parts))
+
+
+@overflow_means_unbounded()
+def _highest(stage: Stage, x: Array, side: float) -> float:
+    """Bound ``side * x.w''`` from above."""
+    rounding, best, last = 0.0, np.inf, stage
+    for _ in range(MOST_ROUNDS):
+        narrowed = last.narrowed(x, side)
+        if narrowed is None:
+            break
+        problem = narrowed.problem
+        rounding = float(up(rounding + narrowed.rounding))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            solution = solve(problem, tol=TOLERANCE, start=last.solution.w)
+        bounds = attempt_slope_bounds(problem, solution).bounds
+        if bounds is None:
+            break
+        low, high = bounds.ends(x[None])
+        best = float(np.fmin(best, up((high[0] if side > 0.0 else -low[0]) + rounding)))
+        following = Stage.of(problem, solution, bounds) if narrowed.fixed_fraction >= LEAST_FIXED else None
+        if following is None:
+            break
+        last = following
+    return best
+
+
+def _product(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, Array]:
+    """Bound the products of numbers in two intervals."""
+    products = [x * y for x in a for y in b]
+    return down(np.minimum.reduce(products)), up(np.maximum.reduce(products))

@@ -1,0 +1,269 @@
+"""Whether any model gives a row a certain score or more: suppose one does, and narrow all ranges under that.
+
+What is narrowed under ``t.w'' >= c`` holds for higher scores than c too: what is learnt from a score that cannot be
+ruled out serves for those. And if ``t.w'' <= b`` is all that can be said of t under the supposition, with ``b >= c``,
+then b bounds ``t.w''`` without it (Theorem 14).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ipub.certificates.per_row.work import Work
+from ipub.certificates.row_sums.first_order import first_order_effects
+from ipub.certificates.row_sums.ranges import FINE, Ranges
+from ipub.certificates.row_sums.upper import largest_scores, price_of_kernel, price_of_sum
+from ipub.numeric.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up
+from ipub.tables.interval_matrix import Indices
+
+ACCURACIES = replace(FINE, n_steps=1), FINE
+"""How closely ranges are narrowed under a supposition, in turn: advice differs after odd and even numbers of steps,
+and either is better for some directions."""
+
+ACCURACIES_OF_JUMPS = (replace(FINE, n_steps=4),)
+"""The same where derivatives jump."""
+
+MOST_ROUNDS = 24
+"""How often ranges are narrowed under one supposition, at most."""
+
+LEAST_GAIN, LEAST_GAIN_OF_JUMPS, LEAST_GAIN_OF_ONE = 0.1, 0.02, 0.01
+"""A round that narrows them by less than this share is the last: where other scores can be tried, the same where
+derivatives jump, and where there is one score alone."""
+
+MOST_COMPLETE = 160
+"""Complete rows whose ranges are narrowed: those that matter most for the score; the others keep theirs."""
+
+MOST_COMPLETE_OF_JUMPS = 400
+"""The same where derivatives jump, as each of them may be settled."""
+
+FIRST = 0.9
+"""The first score that is tried, in what the worst completion does to first order, or the bound, if that is less."""
+
+LEAST_RISE = 0.1
+"""Where first order says less than this share of the bound, or derivatives jump, it says nothing."""
+
+NEXT = 0.5
+"""The next one, and the first where first order says nothing, as a share of the way from one that could not be ruled
+out, or w's, to the bound."""
+
+ENOUGH = 0.02
+"""A bound this near, in distances from w's score, to a score that could not be ruled out is left."""
+
+FACTORS = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 4.0])
+"""Multiples of t to add to a direction, in units of how far both can move."""
+
+
+@dataclass(frozen=True)
+class SupposedScore:
+    """A row t and a score that some model is supposed to give it, or a higher one."""
+
+    t: Array
+    score: float
+
+
+@overflow_means_unbounded()
+def no_model_at(ranges: Ranges, supposed: SupposedScore, effort: float = np.inf) -> bool:
+    """Prove that no model gives a row a score or a higher one; False if that fails, or takes more work.
+
+    Parameters
+    ----------
+    ranges : Ranges
+        Of the models of all completions.
+    supposed : SupposedScore
+    effort : float
+        See `Work`.
+    """
+    ranges = _to_be_narrowed(ranges)
+    found = _narrowed_under(ranges, _Directions.of(ranges, supposed.t), supposed, LEAST_GAIN_OF_ONE, Work(effort))
+    return found.highest < supposed.score
+
+
+def is_on_one_side(ranges: Ranges, t: Array, score: float, effort: float = np.inf) -> bool:
+    """Prove that all models give a row a score on the same side of a number as w does; False if that fails."""
+    low, high = (float(end[0]) for end in dot_bounds(t[None], ranges.table.w))
+    if low <= score <= high:
+        return False
+    above = SupposedScore(t, score) if high < score else SupposedScore(-t, -score)
+    return no_model_at(ranges, above, effort)
+
+
+def narrow_by_ruling_out(ranges: Ranges, t: Array, bounds: tuple[float, float], effort: float) -> tuple[float, float]:
+    """Narrow the bounds of a row's score by scores that no model gives it, with the work that is allowed.
+
+    Parameters
+    ----------
+    ranges : Ranges
+        Of the models of all completions.
+    t : array of shape (d,)
+    bounds : tuple of float
+        What is known of the score.
+    effort : float
+        For both ends together (see `Work`); what the lower one leaves is for the upper one.
+    """
+    ranges, work, (low, high) = _to_be_narrowed(ranges), Work(effort), bounds
+    return -_lowered(ranges, -t, -low, work.part(0.5)), _lowered(ranges, t, high, work)
+
+
+def _to_be_narrowed(ranges: Ranges) -> Ranges:
+    """Return ranges of the models of completions alone; the same object for all rows."""
+    found = ranges.__dict__.get("_to_be_narrowed")
+    if found is None:
+        accuracy = (ACCURACIES_OF_JUMPS if _jumps(ranges) else ACCURACIES)[0]
+        found = ranges.__dict__["_to_be_narrowed"] = replace(ranges, on_path=False, accuracy=accuracy)
+    return found
+
+
+def _jumps(ranges: Ranges) -> bool:
+    """Whether derivatives jump."""
+    return ranges.variant_graph.is_step
+
+
+@overflow_means_unbounded()
+def _lowered(ranges: Ranges, t: Array, bound: float, work: Work) -> float:
+    """Lower an upper bound of ``t.w''``."""
+    at_w = float(dot_bounds(t[None], ranges.table.w)[1][0])
+    if not (np.isfinite(bound) and at_w < bound and work.allows(price_of_kernel(ranges))):
+        return bound
+    directions = _Directions.of(ranges, t)
+    reached, enough = at_w, ENOUGH * (bound - at_w)
+    says_nothing = _jumps(ranges) or not directions.rise > LEAST_RISE * (bound - at_w)
+    score = at_w + (NEXT * (bound - at_w) if says_nothing else FIRST * min(directions.rise, bound - at_w))
+    least_gain = LEAST_GAIN_OF_JUMPS if _jumps(ranges) else LEAST_GAIN
+    while bound - reached > enough and reached < score < bound:
+        found = _narrowed_under(ranges, directions, SupposedScore(t, score), least_gain, work)
+        bound = min(bound, max(found.highest, score))
+        if found.is_cut_short:
+            break
+        if found.highest >= score:
+            # What was narrowed holds for higher scores too.
+            reached, ranges, directions = score, found.ranges, found.directions
+        score = reached + NEXT * (bound - reached)
+    return bound
+
+
+@dataclass(frozen=True, eq=False)
+class _Directions:
+    """The directions of a table that are narrowed for a row t, and what completions do to them to first order.
+
+    Attributes
+    ----------
+    which : array of shape (k,)
+        Directions of the table.
+    both : array of shape (2 k, d)
+        These directions, then their opposites.
+    at_w : float
+        About ``t.w``.
+    rise : float
+        How far the worst completion raises ``t.w''`` above that, to first order.
+    unit : array of shape (2 k,)
+        How much farther each direction can rise than t.
+    rises : array of shape (n_factors, 2 k)
+        How far direction plus factor times unit times t can rise.
+    """
+
+    which: Indices
+    both: Array
+    at_w: float
+    rise: float
+    unit: Array
+    rises: Array
+
+    @classmethod
+    def of(cls, ranges: Ranges, t: Array) -> _Directions:
+        """Choose those of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
+        table, inverse = ranges.table, _inverse(ranges)
+        u = t @ inverse
+        bend = table.complete_weight * np.abs(table.complete @ u)
+        bend *= (ranges.upper - ranges.lower)[table.complete_at] ** 2
+        most = MOST_COMPLETE_OF_JUMPS if _jumps(ranges) else MOST_COMPLETE
+        most_bent = table.complete_at[np.argsort(-bend)[:most]]
+        which = np.unique(np.concatenate([most_bent, table.incomplete_at, table.weights_at]))
+        Y = table.directions[which]
+        both = np.concatenate([Y, -Y])
+        of_t, of_both = first_order_effects(table, u[None]), first_order_effects(table, both @ inverse)
+        rise, rises = max(float(of_t.total()[0]), 1e-300), of_both.total()
+        unit = rises / rise
+        of_factors = [of_both.plus(of_t, factor * unit).total() for factor in FACTORS[1:]]
+        return cls(which, both, float(t @ table.w), rise, unit, np.stack([rises, *of_factors]))
+
+
+class _Narrowed(NamedTuple):
+    """Ranges of the models that are supposed to give a row a score or more."""
+
+    ranges: Ranges
+    directions: _Directions
+    highest: float
+    """Their highest score of the row, at most; minus infinity if there are none."""
+    is_cut_short: bool
+    """Whether more work would have narrowed them further."""
+
+
+def _narrowed_under(
+    ranges: Ranges, directions: _Directions, supposed: SupposedScore, least_gain: float, work: Work
+) -> _Narrowed:
+    """Narrow ranges of the models that have a supposed score or more, until there are none, or little changes."""
+    highest, accuracies = np.inf, ACCURACIES_OF_JUMPS if _jumps(ranges) else ACCURACIES
+    for number in range(MOST_ROUNDS):
+        smaller = ranges.without_settled_rows()
+        if smaller is not ranges:
+            ranges = replace(smaller, accuracy=ranges.accuracy)
+            directions = _Directions.of(ranges, supposed.t)
+        price = price_of_kernel(ranges) + (1 + len(directions.both)) * price_of_sum(ranges)
+        if not work.allows(price):
+            return _Narrowed(ranges, directions, highest, is_cut_short=True)
+        work.spend(price)
+        highest = min(highest, float(np.nan_to_num(largest_scores(ranges, supposed.t[None])[0], nan=np.inf)))
+        if highest < supposed.score:
+            break
+        which, n = directions.which, len(directions.which)
+        found = _largest_if_supposed(ranges, directions.both, supposed, _Advice(directions, highest))
+        upper, lower = ranges.upper.copy(), ranges.lower.copy()
+        upper[which] = np.fmin(upper[which], found[:n])
+        lower[which] = np.fmax(lower[which], -found[n:])
+        if (lower > upper).any():
+            highest = -np.inf
+            break
+        before, after = ranges.upper[which] - ranges.lower[which], upper[which] - lower[which]
+        accuracy = accuracies[(number + 1) % len(accuracies)]
+        ranges = replace(ranges, lower=lower, upper=upper, accuracy=accuracy)
+        if after.sum() > (1.0 - least_gain) * before.sum():
+            break
+    return _Narrowed(ranges, directions, highest, is_cut_short=False)
+
+
+def _inverse(ranges: Ranges) -> Array:
+    """Return about the inverse of the curvature, of the chords over the ranges."""
+    try:
+        return ranges.inverse
+    except np.linalg.LinAlgError:
+        return np.eye(len(ranges.table.w))  # any advice will do
+
+
+class _Advice(NamedTuple):
+    """What multiples of t are chosen by."""
+
+    directions: _Directions
+    highest: float
+    """What the row sums say of t."""
+
+
+def _largest_if_supposed(ranges: Ranges, Y: Array, supposed: SupposedScore, advice: _Advice) -> Array:
+    """Bound ``y.w''`` from above for models with ``t.w'' >= c``: ``U(y + f t) - f c``, for a good factor f >= 0."""
+    factor = np.maximum(_factors(supposed, advice), 0.0)
+    moved = Y + factor[:, None] * supposed.t
+    # y and (moved - f t) differ by rounding, which meets weights of known size.
+    size = np.abs(Y) + np.abs(factor)[:, None] * np.abs(supposed.t)
+    error = 4.0 * EPS * (size @ ranges.weight_size) + 4.0 * EPS * np.abs(factor * supposed.score) + UNDERFLOW
+    return up(up(largest_scores(ranges, moved) - factor * supposed.score) + 2.0 * error)
+
+
+def _factors(supposed: SupposedScore, advice: _Advice) -> Array:
+    """Choose multiples of t by what completions do to first order, scaled to what the row sums now say of t."""
+    directions, highest = advice
+    rise, at_w = directions.rise, directions.at_w
+    reach = max(highest - at_w, rise) if np.isfinite(highest) else rise
+    gains = FACTORS[:, None] * directions.unit * (supposed.score - at_w)
+    return np.asarray(FACTORS[np.argmin(max(1.0, reach / rise) * directions.rises - gains, axis=0)] * directions.unit)

@@ -1,0 +1,201 @@
+"""An upper bound of a score from a half-ball whose dual point is tilted towards the row (Theorem 18)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ipub.certificates.per_row.tilted_sums import MOST_FREE_NUMBERS, Reference, tilted_sums
+from ipub.numeric.linalg import greatest_ratio_upper, rounded_up
+from ipub.numeric.rounding import EPS, Array, dot_bounds, norm_upper, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.problem.objective import Problem
+
+WEIGHT_STEPS = 4
+"""How often the weights of vectors are improved in a bound of their sums."""
+
+
+@dataclass(frozen=True)
+class TiltedHalfBall:
+    """What is known, at a reference c, of the gradients of all completions.
+
+    A gradient is ``gradient + T e + r``: e is in the box plus all ``sum_i xi_i vectors_i``, ``abs(xi_i) <= 1``, and
+    ``T e = e + sum_k shifts_k (f_k.e) / capacity_k``; r is rounding.
+
+    Attributes
+    ----------
+    c : array of shape (d,)
+    lam : float
+    n_free : int
+        Coordinates without penalty, the last ones.
+    eps : float
+        Bound of the residuals where all ``f_k.e`` are 0.
+    eps_slopes : array of shape (k,)
+        How they change with ``f_k.e / capacity_k``.
+    gradient, box, rounding : arrays of shape (d,)
+        `rounding` bounds r.
+    vectors : array of shape (u, d)
+    followed, shifts : arrays of shape (k, d)
+    capacity : array of shape (k,)
+        Bounds of ``abs(f_k.e)``.
+    spread : float
+        Bound of ``abs(T e)`` in the penalised coordinates.
+    free_spread : array of shape (n_free,)
+        Bound of the others.
+    """
+
+    c: Array
+    lam: float
+    n_free: int
+    eps: float
+    eps_slopes: Array
+    gradient: Array
+    box: Array
+    rounding: Array
+    vectors: Array
+    followed: Array
+    shifts: Array
+    capacity: Array
+    spread: float
+    free_spread: Array
+
+    @classmethod
+    @overflow_means_unbounded()
+    def of(cls, problem: Problem, at: Reference) -> TiltedHalfBall | None:
+        """Sum over the rows, in one pass; None if too many incomplete rows are near a jump."""
+        rows, penalty, d = problem.rows, problem.penalty, len(at.c)
+        sums, gathered = rows.reduce_and_gather(
+            tilted_sums, problem.loss, at, penalty.n_free, problem.cells, most=MOST_FREE_NUMBERS
+        )
+        if gathered is None:
+            return None
+        total, roundings = rows.total_weight, rows.depth + 8
+        vectors = gathered[0] / total
+        lam_c, kappa_s = penalty.lam_vector(d) * at.c, penalty.kappa_vector(d) * np.clip(at.signs, -1.0, 1.0)
+        loss_gradient = sums.gradient / total
+        gradient = loss_gradient + lam_c + kappa_s
+        error = up(sum_error(sums.gradient_size / total, roundings) + 4.0 * EPS * np.abs(loss_gradient))
+        error = up(error + up(8.0 * EPS * (np.abs(lam_c) + np.abs(kappa_s))))
+        error = up(error + sum_upper(8.0 * EPS * np.abs(vectors).sum(axis=0), len(vectors) + 8))
+        box = up(sum_upper(sums.cell_box / total, roundings) + error)
+        shifts = sums.shifts / total
+        rounding = sum_error(sum_upper(sums.shifts_size / total, roundings), roundings)
+        slopes = sums.eps_slopes / total
+        slopes_error = sum_error(sums.eps_slopes_size / total, roundings).sum()
+        l1 = up(up(penalty.kappa_vector(d) * np.abs(at.c)) - kappa_s * at.c) + 8.0 * EPS * np.abs(kappa_s * at.c)
+        eps = float(up(sum_upper(sums.eps / total, roundings) + 2.0 * slopes_error))
+        eps = float(up(eps + sum_upper(np.maximum(l1, 0.0).sum(), d + 8)))
+        capacity = _capacity(at.followed, box, vectors, shifts)
+        moved = _moved(box, vectors, at.followed, shifts, capacity)
+        free = slice(d - penalty.n_free, d)
+        spread = _sum_norm_upper(moved.vectors[:, : free.start])
+        spread = float(up(spread + norm_upper(moved.error[: free.start])))
+        free_spread = up(sum_upper(np.abs(moved.vectors[:, free]).sum(axis=0), len(moved.vectors)) + moved.error[free])
+        return cls(
+            at.c, penalty.lam, penalty.n_free, eps, slopes, gradient, box, rounding, vectors, at.followed, shifts,
+            capacity, spread, free_spread,
+        )  # fmt: skip
+
+    @overflow_means_unbounded()
+    def score_upper(self, x: Array, t: float, intercept_distance: float = 0.0) -> float:
+        """Bound ``x.w''`` from above for every completion (Theorem 18); infinite if numbers overflow.
+
+        Parameters
+        ----------
+        x : array of shape (d,)
+        t : float
+            Positive: how far the gradient is tilted towards x.
+        intercept_distance : float
+            Bound of the distance between c and the intercepts of all completions.
+        """
+        d, lam = len(x), self.lam
+        penalised, free = slice(0, d - self.n_free), slice(d - self.n_free, d)
+        p = self.gradient - t * x
+        rounding = up(self.rounding + 4.0 * EPS * (np.abs(self.gradient) + np.abs(t * x)))
+        inner = np.where(np.arange(d) < free.start, p, 0.0)
+        linear = up(self._linear_upper(inner) + up(sum_upper(np.abs(inner) @ rounding, d + 1) / (2.0 * lam)))
+        size = norm_upper(p[penalised])
+        spread = up(self.spread + norm_upper(rounding[penalised]))
+        quadratic = up(up(up(size * size) + up(spread * spread)) / (4.0 * lam))
+        total = up(up(self.eps + up(linear)) + up(quadratic))
+        if self.n_free:
+            off = up(up(np.abs(p[free]) + self.free_spread) + rounding[free])
+            total = up(total + up(off * intercept_distance).sum())
+        bound = float(up(dot_bounds(x[None], self.c)[1][0] + up(up(total) / t)))
+        return bound if np.isfinite(bound) else np.inf
+
+    def _linear_upper(self, p: Array) -> float:
+        """Bound ``p.T e / (2 lam) + sum_k eps_slopes_k f_k.e / capacity_k`` over all e: it is linear in e."""
+        d, k = len(p), len(self.followed)
+        factors = self.shifts @ p / (2.0 * self.lam) + self.eps_slopes
+        factors_size = np.abs(self.shifts) @ np.abs(p) / (2.0 * self.lam) + np.abs(self.eps_slopes)
+        q = p / (2.0 * self.lam) + (factors / self.capacity) @ self.followed
+        size = np.abs(p) / (2.0 * self.lam) + (factors_size / self.capacity) @ np.abs(self.followed)
+        error = sum_error(size, 2 * d + k + 16)
+        low, high = dot_bounds(self.vectors, q)
+        of_vectors = up(np.maximum(np.abs(low), np.abs(high)) + sum_upper(np.abs(self.vectors) @ error, d + 1))
+        of_box = sum_upper(up(np.abs(q) + error) @ self.box, d + 1)
+        return float(up(of_box + sum_upper(of_vectors.sum(), len(of_vectors) + 1)))
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """Vectors such that every T e is a sum of them, times numbers in [-1, 1], plus a rounding error."""
+
+    vectors: Array
+    error: Array
+
+
+def _moved(box: Array, vectors: Array, followed: Array, shifts: Array, capacity: Array) -> _Moved:
+    d, k = len(box), len(followed)
+    sources = np.vstack([np.diag(box), vectors])
+    ratios = (sources @ followed.T) / capacity
+    moved = sources + ratios @ shifts
+    size = np.abs(sources) + ((np.abs(sources) @ np.abs(followed.T)) / capacity) @ np.abs(shifts)
+    error = sum_error(size, d + k + 8)
+    return _Moved(moved, sum_upper(error.sum(axis=0), len(error) + 1))
+
+
+def _capacity(followed: Array, box: Array, vectors: Array, shifts: Array) -> Array:
+    """Bound ``abs(f_k.e)``; more than that where the rows that follow would otherwise answer by too much."""
+    low, high = dot_bounds(vectors, followed.T)
+    of_vectors = sum_upper(np.maximum(np.abs(low), np.abs(high)).sum(axis=0), len(vectors) + 1)
+    least = up(sum_upper(np.abs(followed) @ box, len(box) + 1) + of_vectors)
+    answered = -np.einsum("kj,kj->k", followed, shifts) / np.maximum(np.einsum("kj,kj->k", followed, followed), 1e-300)
+    capacity: Array = np.maximum(least, np.nan_to_num(answered, nan=0.0))
+    return capacity
+
+
+def _sum_norm_upper(vectors: Array) -> float:
+    """Bound ``abs(sum_i xi_i z_i)`` over all ``abs(xi_i) <= 1``.
+
+    By Cauchy and Schwarz its square is at most ``sum_i o_i`` times the greatest eigenvalue of
+    ``sum_i z_i z_i^T / o_i``, for any positive weights o; several are tried, and the norm of the vector of all absolute
+    sums.
+    """
+    sizes = np.linalg.norm(vectors, axis=1)
+    best = float(norm_upper(sum_upper(np.abs(vectors).sum(axis=0), len(vectors) + 1)))
+    if not np.isfinite(best) or best == 0.0:
+        return best
+    n, d = vectors.shape
+    for power in (1.0, 2.0):
+        weights = np.maximum(sizes**power, 1e-12 * (sizes**power).max())
+        for _ in range(WEIGHT_STEPS):
+            form = rounded_up((vectors / weights[:, None]).T @ vectors, n + 8)
+            value = greatest_ratio_upper(form, np.eye(d))
+            bound = up(np.sqrt(up(sum_upper(weights.sum(), n + 1) * value)))
+            best = float(np.fmin(best, bound))
+            if not np.isfinite(value):
+                break
+            weights = _better_weights(vectors, weights, form)
+    return best
+
+
+def _better_weights(vectors: Array, weights: Array, form: Array) -> Array:
+    """Give more weight to vectors along the form's greatest axes: advice."""
+    values, axes = np.linalg.eigh(form)
+    shape = (np.maximum(values, 0.0) / values[-1]) ** 6
+    along = np.sqrt(np.einsum("ij,j->i", (vectors @ axes) ** 2, shape))
+    mixed = 0.5 * weights / weights.sum() + 0.5 * along / along.sum()
+    better: Array = np.maximum(mixed, 1e-12 * mixed.max())
+    return better

@@ -1,0 +1,234 @@
+"""Choose references of tilted half-balls for a row: every choice is valid, so nothing here needs a proof (Theorem 18).
+
+The reference is near the model of the center whose objective is tilted towards the row, ``P(w) - s x.w``. How far to
+tilt is searched for; the directions in which the dual point follows the completion are those of most curvature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ipub.certificates.per_row.tilted_half_ball import TiltedHalfBall
+from ipub.certificates.per_row.tilted_model import Curvature, TiltedModel, TiltedTraining
+from ipub.certificates.per_row.tilted_sums import Reference
+from ipub.certificates.per_row.work import Work
+from ipub.model_sets.certificate import Certificate
+from ipub.numeric.linalg import rough_inverse
+from ipub.numeric.rounding import Array, overflow_means_unbounded, up
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+from ipub.rows import Block
+
+SMOOTHING = 0.005
+"""What smoothing may add to the residuals of a tilted model, about, over what a half-ball has anyway. A narrower loss
+is harder to train."""
+MOST_COLUMNS = 200
+"""Columns, at most: eigenvalues of matrices of this size are computed some dozen times for a half-ball."""
+MOST_FOLLOWED = 4
+"""Directions that the dual point may follow, at most: each costs the rows near their jump."""
+ANSWERS = (0.6, 1.0)
+"""How much of a change of the gradient along a followed direction is answered by the dual point."""
+FIRST_RATIO, LEAST_RATIO = 1.8, 1.04
+"""Ratio of the tilts that are tried first, and the least one."""
+STEPS_BACK = (0.6, 0.85, 1.1)
+"""How far the reference is taken back from the tilted model, in units of the way there."""
+USUAL_STEP_BACK = 0.85
+"""The step back that a tilted model is trained for."""
+PRICE = 0.25
+"""What freeing an incomplete row costs, over its norm times the spread of gradients over lambda."""
+ROUNDS_OF_INTERCEPTS = 2
+"""How often bounds of the intercepts are narrowed by half-balls that use them."""
+TILTS = np.array([0.7, 0.85, 1.0, 1.2, 1.4])
+"""Multiples of the tilt at which a half-ball is evaluated: they cost nothing."""
+
+HALF_BALL = 5.0
+"""What a half-ball costs, over a step of training a tilted model."""
+
+
+def unsupported_reason(problem: Problem) -> str:
+    """Return why there are no tilted half-balls for a problem; "" if there are."""
+    if problem.rows.uncertain_labels:
+        return "labels are uncertain"
+    if problem.rows.categories:
+        return "categories are missing"
+    if problem.rows.n_features > MOST_COLUMNS or not all(problem.rows.map(_is_in_memory).parts):
+        return "the table is sparse, wide or on a device"
+    return ""
+
+
+def _is_in_memory(block: Block) -> bool:
+    return isinstance(block.center, np.ndarray)
+
+
+class _Following(NamedTuple):
+    """Which directions the dual point follows, and how far rows follow."""
+
+    directions: Array
+    reach: Array
+
+
+class _Found(NamedTuple):
+    """The least bound so far, and the half-ball that gave it."""
+
+    bound: float
+    ball: TiltedHalfBall
+    following: _Following
+
+
+@dataclass
+class TiltedSearch:
+    """Upper bounds of scores by tilted half-balls, with what one row's search teaches the next one's.
+
+    Attributes
+    ----------
+    problem : Problem
+    w : array of shape (d,)
+        The trained model.
+    intercepts : tuple of float
+        Bounds of the intercepts of all completions; (0, 0) if there is none.
+    inverse : array of shape (d, d)
+        About that of the curvature near the jumps, with the penalty.
+    curvatures, axes : arrays of shape (k,) and (k, d)
+        The greatest curvatures, and their directions.
+    training : TiltedTraining
+    following : _Following
+        What the dual point followed in the last good half-ball.
+    spread : float
+        Of that half-ball: the next tilt is guessed from it.
+    """
+
+    problem: Problem
+    w: Array
+    intercepts: tuple[float, float]
+    inverse: Array
+    curvatures: Array
+    axes: Array
+    training: TiltedTraining
+    following: _Following
+    spread: float = 0.0
+
+    @classmethod
+    @overflow_means_unbounded()
+    def of(cls, problem: Problem, solution: Solution, certificate: Certificate) -> TiltedSearch | None:
+        """Measure the curvature near the jumps, and what is best followed at the trained model; None if that fails."""
+        d, w, penalty = len(solution.w), solution.w, problem.penalty
+        if not np.isfinite(w).all():
+            return None
+        curvature = Curvature.at(problem, w)
+        try:
+            values, vectors = np.linalg.eigh(curvature.hessian)
+            damping = penalty.is_free(d) * (1e-6 * (float(values.sum()) + penalty.lam))
+            inverse = rough_inverse(curvature.hessian + np.diag(penalty.lam_vector(d) + damping))
+        except np.linalg.LinAlgError:
+            return None
+        intercepts = (0.0, 0.0)
+        if penalty.n_free:
+            low, high = certificate.score_bounds(np.eye(d)[-1:])[0]
+            intercepts = float(low), float(high)
+        axes = vectors.T[::-1][:MOST_FOLLOWED]
+        training = TiltedTraining.down_to(problem, curvature, 0.0)
+        nothing = _Following(axes[:0], np.zeros(0))
+        search = cls(problem, w, intercepts, inverse, values[::-1][:MOST_FOLLOWED], axes, training, nothing)
+        residual = search._best_at_the_trained_model()
+        search.training = TiltedTraining.down_to(problem, curvature, SMOOTHING * residual)
+        return search
+
+    @overflow_means_unbounded()
+    def score_upper(self, x: Array, known: float, effort: float) -> float:
+        """Bound ``x.w''`` from above, with the work that is allowed (see `Work`); `known` is a bound already."""
+        work = Work(effort)
+        direction = self.inverse @ x
+        gain = float(x @ direction)
+        tilt = self.spread / np.sqrt(2.0 * self.problem.penalty.lam * gain) if gain > 0.0 else np.inf
+        found: dict[float, float] = {}
+        ratio = FIRST_RATIO
+        while 0.0 < tilt < np.inf and (work.allows(self.price) or not found):
+            found[tilt] = self._at_tilt(x, direction, tilt, work)
+            best = min(found, key=found.__getitem__)
+            untried: list[float] = []
+            while not untried and ratio > LEAST_RATIO:
+                untried = [s for s in (best * ratio, best / ratio) if not _is_near(s, found, ratio)]
+                ratio = ratio if untried else float(np.sqrt(ratio))
+            if not untried:
+                break
+            tilt = untried[0]
+        return min(known, *found.values()) if found else known
+
+    def narrow_intercepts(self, effort: float) -> None:
+        """Narrow the bounds of the intercepts: scores of the row that has an intercept alone."""
+        if not self.problem.penalty.n_free:
+            return
+        alone = np.eye(len(self.w))[-1]
+        for _ in range(ROUNDS_OF_INTERCEPTS):
+            low, high = self.intercepts
+            low = -self.score_upper(-alone, -low, 0.5 * effort / ROUNDS_OF_INTERCEPTS)
+            self.intercepts = low, self.score_upper(alone, high, 0.5 * effort / ROUNDS_OF_INTERCEPTS)
+
+    def _at_tilt(self, x: Array, direction: Array, tilt: float, work: Work) -> float:
+        """Train a tilted model, and return the least bound of half-balls near it."""
+        way = tilt * direction
+        trained = self.training.model(tilt * x, self.w + way, self.w + (1.0 - USUAL_STEP_BACK) * way, work)
+        best: _Found | None = None
+        for share in STEPS_BACK:
+            work.spend(self.price)
+            found = self._evaluated(trained.w - share * way, trained, self.following, x, tilt)
+            if found is None or (best is not None and not found.bound < best.bound):
+                break
+            best = found
+        if best is None:
+            return np.inf
+        for following in self._followings(best.ball):
+            if not work.allows(self.price):
+                break
+            work.spend(self.price)
+            found = self._evaluated(best.ball.c, trained, following, x, tilt)
+            if found is not None and found.bound < best.bound:
+                best = found
+        self.following, self.spread = best.following, best.ball.spread
+        return best.bound
+
+    @property
+    def price(self) -> float:
+        """About how many multiplications a half-ball takes, which sums over all rows."""
+        return HALF_BALL * self.training.price
+
+    def _evaluated(self, c: Array, trained: TiltedModel, following: _Following, x: Array, tilt: float) -> _Found | None:
+        """Return the least bound of a half-ball; None if there is none."""
+        ball = self._half_ball(c, trained, following)
+        if ball is None:
+            return None
+        distance = 0.0
+        if self.problem.penalty.n_free:
+            low, high = self.intercepts
+            distance = float(np.maximum(up(abs(high - c[-1])), up(abs(c[-1] - low))))
+        return _Found(min(ball.score_upper(x, float(t), distance) for t in tilt * TILTS), ball, following)
+
+    def _half_ball(self, c: Array, trained: TiltedModel, following: _Following) -> TiltedHalfBall | None:
+        price = PRICE * self.spread / self.problem.penalty.lam
+        return TiltedHalfBall.of(self.problem, Reference(c, *trained, *following, price))
+
+    def _followings(self, ball: TiltedHalfBall) -> list[_Following]:
+        """Return directions that the dual point may follow, given what gradients a half-ball has."""
+        changes = np.abs(self.axes) @ ball.box + np.abs(ball.vectors @ self.axes.T).sum(axis=0)
+        reach = changes / (self.problem.penalty.lam + np.maximum(self.curvatures, 0.0))
+        return [_Following(self.axes[:k], answer * reach[:k]) for k in range(1, len(reach) + 1) for answer in ANSWERS]
+
+    def _best_at_the_trained_model(self) -> float:
+        """Follow what makes the half-ball at the trained model smallest; return its residuals, gradients included."""
+        lam, narrow = self.problem.penalty.lam, self.problem.loss.smoothed(self.training.widths[-1])
+        trained = TiltedModel(self.w, np.sign(self.w), narrow)
+        ball, least = self._half_ball(self.w, trained, self.following), np.inf
+        for following in [self.following, *(self._followings(ball) if ball is not None else ())]:
+            ball = self._half_ball(self.w, trained, following)
+            size = np.inf if ball is None else ball.eps + ball.spread**2 / (4.0 * lam)
+            if ball is not None and size < least:
+                self.following, self.spread, least = following, ball.spread, size
+        return least
+
+
+def _is_near(tilt: float, found: dict[float, float], ratio: float) -> bool:
+    """Whether a tilt is nearer to one that was tried than half the way to the next."""
+    return any(abs(np.log(tilt / other)) < 0.5 * np.log(ratio) for other in found)

@@ -1,0 +1,148 @@
+"""From the lines of all rows to bounds of a score: everything of Theorem 6 put together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ipub.certificates.slopes.bounds import SlopeBounds
+from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups
+from ipub.certificates.slopes.cells import CellTerms
+from ipub.certificates.slopes.column_bounds import sorted_cells, with_column_forms, with_forms
+from ipub.certificates.slopes.l1_signs import L1Line, L1Signs
+from ipub.certificates.slopes.linearization import Linearization
+from ipub.certificates.slopes.mean_value import mean_value_bounds
+from ipub.certificates.slopes.sums_of_cells import SummedCells
+from ipub.model_sets.move_sets import Ellipsoid, FlippedRows
+from ipub.numeric.linalg import greatest_ratio_upper, rounded_up
+from ipub.numeric.rounding import EPS, LARGEST, Array, sum_upper, up
+from ipub.tables.interval_matrix import Indices
+
+
+def slope_bounds(
+    linear: Linearization,
+    signs: L1Signs,
+    ellipsoid: Ellipsoid | None,
+    *,
+    for_ends_alone: bool = False,
+    with_mean_value: bool = True,
+) -> SlopeBounds | None:
+    """Return the bounds of Theorem 6; None if the curvature has no inverse.
+
+    With `for_ends_alone` they are for `SlopeBounds.ends` and nothing else: no mean value, no columns as forms. Without
+    the mean value they are wider, and take less time.
+    """
+    penalty, w = linear.problem.penalty, linear.w
+    line = signs.line(penalty, w)
+    curvature = linear.curvature + np.diag(line.slope)
+    inverse = _inverse_where(~signs.zero, curvature)
+    if inverse is None or not (linear.move_limits <= LARGEST).all():
+        return None
+    move_limits = np.where(signs.zero, 0.0, linear.move_limits)
+    gradient, slack = _gradient(linear, line, curvature, move_limits)
+    common = common_forms(linear, ellipsoid)
+    groups, cells = _groups(linear, inverse, with_all_forms=not for_ends_alone)
+    flips, labels_certain = linear.flips, not linear.problem.rows.uncertain_labels
+    if flips.count:
+        slack, labels_certain = up(slack + flips.slack), flips.alike
+        groups = with_forms(groups, (flips.form(), len(flips.rows)))
+    has_mean_value = ellipsoid is not None and penalty.kappa == 0.0 and linear.jumps.n_rows == 0 and labels_certain
+    has_mean_value &= linear.incomplete is not None and not for_ends_alone and with_mean_value
+    return SlopeBounds(
+        w=w,
+        curvature=curvature,
+        inverse=inverse,
+        gradient=gradient,
+        slack=slack,
+        forms=common.forms,
+        form_rows=common.form_rows,
+        move_limits=move_limits,
+        ellipsoid=None if ellipsoid is None else ellipsoid.inverse,
+        radius=np.inf if ellipsoid is None else ellipsoid.radius,
+        groups=groups,
+        jump_rows=linear.jumps.rows,
+        mean_value=mean_value_bounds(linear) if has_mean_value else None,
+        cells=cells,
+        n_slopes=linear.n_slopes,
+        n_incomplete=linear.cells.n_rows,
+        choices=linear.cells.choices,
+        flipped=FlippedRows(flips.rows, flips.count) if flips.count else None,
+        moving_shares=linear.cells.moving_shares(inverse) if isinstance(linear.cells, SummedCells) else None,
+        prices=linear.cells.next_prices() if isinstance(linear.cells, SummedCells) else None,
+    )
+
+
+def _inverse_where(active: np.ndarray[tuple[int], np.dtype[np.bool_]], curvature: Array) -> Array | None:
+    """Return about the inverse in the active coordinates, 0 in the others; None if there is none."""
+    on, inverse = np.flatnonzero(active), np.zeros_like(curvature)
+    try:
+        inverse[np.ix_(on, on)] = np.linalg.inv(curvature[np.ix_(on, on)])
+    except np.linalg.LinAlgError:
+        return None
+    return inverse if np.isfinite(inverse).all() else None
+
+
+def _gradient(linear: Linearization, line: L1Line, curvature: Array, move_limits: Array) -> tuple[Array, Array]:
+    """Return the middle of g, and what is bounded coordinate by coordinate in ``u.(g + r)``."""
+    d, cells, center = len(linear.w), linear.cells, linear.center
+    size = np.sqrt(center.gram_size + np.diag(curvature))
+    rounding = up((center.roundings * EPS) * size) * sum_upper(size @ move_limits, d + 1)
+    slack = up(linear.gradient_error + cells.slack + linear.jumps.slack + line.spread + rounding) * (1.0 + 16.0 * EPS)
+    gradient = linear.gradient + line.middle + (cells.shift + cells.middle)
+    sizes = np.abs(linear.gradient) + np.abs(line.middle) + np.abs(cells.shift) + np.abs(cells.middle)
+    return gradient, up(slack + up(8.0 * EPS * sizes))
+
+
+class CommonForms(NamedTuple):
+    """Forms that are part of every bound, and how many training rows each is a sum over."""
+
+    forms: Array
+    form_rows: Indices
+
+
+def common_forms(linear: Linearization, ellipsoid: Ellipsoid | None) -> CommonForms:
+    """Return the forms of what the lines leave open (section 8, "The other remainders").
+
+    The first is ``(sqrt(v.K v) + sqrt(sum_i m_i kappa_i e_i^2))^2 K``, of smooth rows; then c of Lemma 6; then that of
+    the rows at a jump, if they are not kept one by one.
+    """
+    K = linear.center.slope_radius_form
+    move_form = linear.row_move_form
+    if ellipsoid is not None:
+        ratio = greatest_ratio_upper(K, ellipsoid.matrix)
+        move_form = np.fmin(move_form, up(up(ratio * ellipsoid.radius) * ellipsoid.radius))
+    move_norm = up(np.sqrt(move_form) + up(np.sqrt(linear.cell_move_form)))
+    forms = [rounded_up(up(move_norm * move_norm) * K, 8), linear.cells.crossing]
+    rows = [linear.n_slope_radii, linear.cells.n_crossing_rows]
+    if not linear.jumps.are_kept:
+        forms.append(linear.jumps.form)
+        rows.append(linear.jumps.n_rows)
+    return CommonForms(np.array(forms), np.array(rows, dtype=np.intp))
+
+
+def _groups(
+    linear: Linearization, inverse: Array, with_all_forms: bool = True
+) -> tuple[ColumnGroups, CellTable | None]:
+    """Bound the cells of each column together (Lemma 8), and return them one by one if they are kept."""
+    terms = linear.cells
+    if isinstance(terms, SummedCells):
+        return terms.groups(), None
+    groups, cells = sorted_cells(terms)
+    return (with_every_form(groups, linear, terms, inverse) if with_all_forms else groups), cells
+
+
+def with_every_form(groups: ColumnGroups, linear: Linearization, terms: CellTerms, inverse: Array) -> ColumnGroups:
+    """Add one form for each column, one for the rows at a jump and one for each missing category."""
+    jumps = linear.jumps
+    groups = with_column_forms(groups, terms, inverse)
+    pairs = [(jumps.form, jumps.n_rows)] if jumps.n_rows and jumps.are_kept else []
+    return with_forms(groups, *pairs, *((each.form(inverse), len(each.rows)) for each in terms.choices))
+
+
+def with_columns(bounds: SlopeBounds, linear: Linearization) -> SlopeBounds:
+    """Return the bounds, made for `ends` alone, with a form for each column in place of the cells."""
+    assert isinstance(linear.cells, CellTerms)
+    groups = with_every_form(bounds.groups, linear, linear.cells, bounds.inverse)
+    return replace(bounds, groups=groups).in_columns()

@@ -1,0 +1,320 @@
+"""The uncertain cells: what each adds to the gradient (Lemma 6), and to its product with the move (Lemma 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ipub.certificates.slopes.categories import ChoiceTerms, choice_terms
+from ipub.certificates.slopes.force import form_norm_upper, zonotope_norm_upper
+from ipub.certificates.slopes.hessian import HessianChange, hessian_loss
+from ipub.certificates.slopes.incomplete_rows import IncompleteRows, Leverages
+from ipub.certificates.slopes.prices import choose_prices
+from ipub.losses import Loss
+from ipub.numeric.linalg import positive_weights, rough_inverse, rounded_up
+from ipub.numeric.rounding import EPS, Array, down, sum_error, sum_upper, up
+from ipub.tables.interval_matrix import Indices
+
+
+@dataclass(frozen=True)
+class CellTerms:
+    """The terms of Theorem 6 that come from uncertain cells, one by one."""
+
+    incomplete: IncompleteRows
+    generator_row: Array
+    generator_cell: Array
+    """``G_k = generator_row_k x_i + generator_cell_k e_j``: half the difference that the ends of a cell make to the
+    gradient; ``m_i rise_k`` and ``m_i level_k R_k`` of Lemma 6."""
+    shift: Array
+    """By how much the ends of all cells move the middle of the gradient."""
+    slack: Array
+    """Everything that is bounded coordinate by coordinate."""
+    gradient_slack: Array
+    """The same for ``u.g`` alone."""
+    force_shift: Array
+    force_slack: Array
+    """For the gradient as a vector: everything but the generators."""
+    product_row: Array
+    product_cell: Array
+    """``n_k = product_row_k |x_i.u| + product_cell_k |u_j|`` bounds ``|N_k.v|`` (Lemma 7)."""
+    curvature_row: Array
+    curvature_cell: Array
+    """``F_k = curvature_row_k |x_i.u| + curvature_cell_k |u_j|`` (Lemma 6)."""
+    weighted_slope: Array
+    """``m_i h_i`` of each row."""
+    product_sizes: Array
+    """What the rounding of sums of generators and products is relative to, coordinate by coordinate."""
+    crossing_sum: float
+    crossing_form: Array
+    """``sum_i w_i`` and ``sum_i w_i x_i x_i^T``, ``w_i |x_i.u|`` what cells of one row do to each other (Lemma 6)."""
+    crossing: Array
+    """Their product, from above: c of Lemma 6 is at most ``sqrt(u.crossing u)``, the cells' own part apart."""
+    choices: tuple[ChoiceTerms, ...]
+
+    @cached_property
+    def generators(self) -> Array:
+        """G, one by one."""
+        incomplete = self.incomplete
+        generators = incomplete.center[incomplete.cell_rows] * self.generator_row[:, None]
+        generators[np.arange(len(generators)), incomplete.cell_columns] += self.generator_cell
+        return generators
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows have an uncertain cell or a missing category."""
+        return len(self.incomplete.y)
+
+    @property
+    def n_crossing_rows(self) -> int:
+        """How many rows `crossing` is a sum over."""
+        return int(np.count_nonzero(self.incomplete.has_several_parts))
+
+    @property
+    def middle(self) -> Array:
+        """By how much the levels of missing categories move the middle of the gradient."""
+        return sum((terms.middle for terms in self.choices), np.zeros(self.incomplete.center.shape[1]))
+
+    def hessian_loss(self, curvature: Array) -> HessianChange:
+        """Return what uncertain cells can take from the Hessian (Lemma 4)."""
+        return hessian_loss(self.incomplete, choose_prices(self.incomplete, curvature))
+
+    def zonotope_upper(
+        self, matrix: Array, box: Array, jump_rows: Array | None = None, jump_form: Array | None = None
+    ) -> float:
+        """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k D_k G_k`` plus a vector in a box, with abs(D_k) <= 1.
+
+        Plus what missing categories can add to their middle, and rows at a jump: one by one, or all in one form.
+        """
+        inverse = rough_inverse(matrix, pseudo=True)
+        others = sum(terms.norm_upper(matrix, inverse) for terms in self.choices) * (1.0 + 16.0 * EPS)
+        if jump_form is not None:
+            others = up(others + form_norm_upper(jump_form, matrix))
+        sides = np.flatnonzero(box)
+        added = np.diag(box)[sides] if jump_rows is None else np.concatenate([np.diag(box)[sides], jump_rows])
+        generators = np.concatenate([self.generators, added])
+        if len(generators) == 0:
+            return others
+        sizes = np.sqrt(np.maximum(np.einsum("ij,ij->i", added @ inverse, added), 0.0))
+        weights = np.concatenate([self.weights(inverse), sizes])
+        return float(up(zonotope_norm_upper(generators, weights, matrix, self.incomplete.roundings) + others))
+
+    def squares(self, inverse: Array, leverages: Leverages) -> Array:
+        """Return about ``G.inverse G`` for each cell."""
+        i, j = self.incomplete.cell_rows, self.incomplete.cell_columns
+        square = self.generator_row * (
+            self.generator_row * leverages.squares[i] + 2.0 * self.generator_cell * leverages.products[i, j]
+        )
+        return np.maximum(square + self.generator_cell**2 * np.diag(inverse)[j], 0.0)
+
+    def weights(self, inverse: Array, leverages: Leverages | None = None) -> Array:
+        """Choose a positive weight o_k for each cell: the size of its term in a typical direction."""
+        leverages = self.incomplete.leverages(inverse) if leverages is None else leverages
+        i, j = self.incomplete.cell_rows, self.incomplete.cell_columns
+        own = np.sqrt(np.maximum(np.diag(inverse), 0.0))[j]
+        across = np.sqrt(np.maximum(leverages.squares, 0.0))[i]
+        size = own * np.abs(self.incomplete.center[i, j] * self.generator_row + self.generator_cell)
+        size += 0.1 * np.sqrt(self.squares(inverse, leverages))
+        size += own * (self.product_cell + self.curvature_cell) + across * (self.product_row + self.curvature_row)
+        return positive_weights(size)
+
+    def first_order_half_width(self, U: Array) -> Array:
+        """Return about how much the cells move ``u.g`` to first order alone, for each row u."""
+        return np.asarray(np.abs(U @ self.generators.T).sum(axis=1))
+
+    def moving_shares(self, inverse: Array, leverages: Leverages | None = None, weights: Array | None = None) -> Array:
+        """Choose eps of Lemma 8 (a) for each column: how much of its form goes to what depends on the move."""
+        incomplete, d = self.incomplete, len(inverse)
+        leverages = incomplete.leverages(inverse) if leverages is None else leverages
+        weights = self.weights(inverse, leverages) if weights is None else weights
+        own, leverage = np.diag(inverse)[incomplete.cell_columns], leverages.squares[incomplete.cell_rows]
+        moving = (leverage * self.product_row**2 + own * self.product_cell**2) / weights
+        fixed = self.squares(inverse, leverages) / weights
+        sums = (np.bincount(incomplete.cell_columns, part, minlength=d) for part in (moving, fixed))
+        return np.array([best_moving_share(*pair) for pair in zip(*sums, strict=True)])
+
+
+def best_moving_share(moving: float, fixed: float) -> float:
+    """Choose eps of Lemma 8 (a) by what depends on the move and what does not; any positive number is valid."""
+    share = np.sqrt(2.0 * moving / fixed) if fixed > 0.0 and moving > 0.0 else 1.0
+    return float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))
+
+
+class Generators(NamedTuple):
+    """The first order of Lemma 6: what the ends of each cell add, the row's other cells at their centers."""
+
+    row: Array
+    cell: Array
+    """``G_k = row_k x_i + cell_k e_j``."""
+    row_shift: Array
+    cell_shift: Array
+    """Both ends together move the middle of g by ``row_shift_k x_i + cell_shift_k e_j``."""
+    error: Array
+    """How far the derivatives at the ends, times the row's weight, can be off (F9)."""
+
+
+def cell_generators(incomplete: IncompleteRows, loss: Loss, w: Array) -> Generators:
+    """Return the generator of each cell, and what both its ends add to the middle of g (Lemma 6)."""
+    i, R = incomplete.cell_rows, incomplete.cell_radii
+    weight, q = incomplete.weight[i], R * w[incomplete.cell_columns]
+    lower, upper = incomplete.score_lower[i], incomplete.score_upper[i]
+    above, above_error = _derivative(incomplete, loss, i, down(lower + down(q)), up(upper + up(q)))
+    below, below_error = _derivative(incomplete, loss, i, down(lower - up(q)), up(upper - down(q)))
+    each_row = np.arange(len(incomplete.y), like=incomplete.y)
+    at_centers = _derivative(incomplete, loss, each_row, incomplete.score_lower, incomplete.score_upper)
+    center, center_error = (part[i] for part in at_centers)
+    rise, level = 0.5 * above - 0.5 * below, 0.5 * above + 0.5 * below
+    error = above_error + below_error + center_error
+    error = error + 32.0 * EPS * (np.abs(above) + np.abs(below) + np.abs(center))
+    return Generators(
+        row=weight * rise,
+        cell=weight * level * R,
+        row_shift=weight * (level - center),
+        cell_shift=weight * rise * R,
+        error=2.0 * weight * error,
+    )
+
+
+def _derivative(incomplete: IncompleteRows, loss: Loss, i: Indices, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return c and e: the derivatives of rows i, at scores in short intervals, are within e of c; chosen at a jump."""
+    middle, half = loss.derivative_midpoint_and_radius(incomplete.y[i], lower, upper)
+    fixed = incomplete.fixed_derivative[i]
+    at_jump = ~np.isnan(fixed)
+    return (np.where(at_jump, fixed, middle), np.where(at_jump, 0.0, half)) if at_jump.any() else (middle, half)
+
+
+class Curvatures(NamedTuple):
+    """The second order of Lemma 6."""
+
+    row: Array
+    cell: Array
+    """``F_k = row_k |x_i.u| + cell_k |u_j|``."""
+    crossing: Array
+    """``m_i (b - a) Q`` of each row with several parts: c of Lemma 6 along the row."""
+    crossing_cells: Array
+    """``m_i b (Q - |q_k|) R_k`` of each cell: c of Lemma 6 along the cell."""
+    crossing_choices: Array
+    """``b Q`` of each row with several parts, for its missing categories."""
+
+
+def cell_curvatures(incomplete: IncompleteRows, loss: Loss, w: Array) -> Curvatures:
+    """Return F of each cell, and what several parts of one row do to each other (Lemma 6)."""
+    i, R, m = incomplete.cell_rows, incomplete.cell_radii, incomplete.weight
+    weight, q = m[i], R * w[incomplete.cell_columns]
+    flattest, steepest = loss.curvature_range(incomplete.y, incomplete.lower, incomplete.upper)
+    flattest, steepest = (np.where(incomplete.at_jump, 0.0, part) for part in (flattest, steepest))
+    change, score_change = up(steepest - flattest), up(np.abs(q))
+    row_change = up(incomplete.row_sums(score_change) + incomplete.choice_sums(up(incomplete.choices.score_change(w))))
+    several = incomplete.has_several_parts
+    others = weight * R * steepest[i] * (row_change[i] - score_change)
+    return Curvatures(
+        row=up(weight * up(score_change * change[i])),
+        cell=up(weight * up(up(score_change * R) * up(3.0 * steepest - flattest)[i])),
+        crossing=np.where(several, up(m * up(change * row_change)), 0.0),
+        crossing_cells=np.where(several[i], others, 0.0),
+        crossing_choices=np.where(several, steepest * row_change, 0.0),
+    )
+
+
+class Products(NamedTuple):
+    """The products of cells with the move v (Lemma 7)."""
+
+    row: Array
+    cell: Array
+    """``n_k = row_k |x_i.u| + cell_k |u_j|``."""
+    weighted_slope: Array
+    """``m_i h_i`` of each row, rounded up."""
+
+
+def cell_products(incomplete: IncompleteRows, move_limits: Array) -> Products:
+    """Return n of each cell (Lemma 7)."""
+    i, R, weighted_slope = incomplete.cell_rows, incomplete.cell_radii, up(incomplete.weight * incomplete.slope)
+    return Products(
+        row=up(R * up(weighted_slope[i] * move_limits[incomplete.cell_columns])),
+        cell=up(R * up(weighted_slope[i] * incomplete.row_move[i])),
+        weighted_slope=weighted_slope,
+    )
+
+
+class Slacks(NamedTuple):
+    """What is bounded coordinate by coordinate; see `CellTerms`."""
+
+    slack: Array
+    gradient_slack: Array
+    force_slack: Array
+    product_sizes: Array
+
+
+def cell_slacks(
+    incomplete: IncompleteRows, generators: Generators, curvatures: Curvatures, products: Products, move_limits: Array
+) -> Slacks:
+    """Return what cells add coordinate by coordinate: remainders along the cells, and rounding (section 8, F9)."""
+    i, R, m, roundings = incomplete.cell_rows, incomplete.cell_radii, incomplete.weight, incomplete.roundings
+    rise_size = np.abs(generators.cell_shift)
+    numeric, shift_size = incomplete.coordinate_sums(
+        (generators.error, generators.error * R), (np.abs(generators.row_shift), rise_size)
+    )
+    numeric = up(numeric + sum_error(shift_size, roundings))
+    # What the lines leave open at the cells, products of two cells included.
+    at_cells = incomplete.slope * incomplete.cell_move
+    at_cells = at_cells + incomplete.slope_radius * (incomplete.row_move + incomplete.cell_move)
+    at_cells = at_cells + incomplete.derivative_radius
+    slack = up(numeric + incomplete.column_sums(curvatures.crossing_cells + (m * at_cells)[i] * R))
+    # For the gradient alone: the second order of a cell is (1 - D^2) times a vector, half of which is known (Lemma 6).
+    second_order = 0.5 * rise_size + 0.5 * curvatures.row * R + generators.error * R
+    second_order = second_order + (m * incomplete.derivative_radius)[i] * R
+    # Rounding of the products in `SlopeBounds`, with generators, rows, and product vectors of whole groups.
+    along = 6.0 * products.row + 4.0 * curvatures.row + 4.0 * np.abs(generators.row)
+    across = (products.weighted_slope * (incomplete.sizes @ move_limits))[i] * R
+    across = across + products.cell + curvatures.cell + 4.0 * np.abs(generators.cell)
+    product_sizes, second_orders = incomplete.coordinate_sums(
+        (along, across), (0.5 * curvatures.row, curvatures.crossing_cells + second_order)
+    )
+    rounding = sum_error(product_sizes, roundings + 6 * len(move_limits))
+    force_slack = up(up(numeric + second_orders) + sum_upper(curvatures.crossing @ incomplete.sizes, roundings))
+    return Slacks(
+        slack=up(slack + rounding),
+        gradient_slack=up(up(numeric + incomplete.column_sums(curvatures.crossing_cells)) + rounding),
+        force_slack=up(force_slack + sum_error(shift_size, roundings)),
+        product_sizes=product_sizes,
+    )
+
+
+def cell_terms(incomplete: IncompleteRows, loss: Loss, w: Array, move_limits: Array) -> CellTerms:
+    """Compute all terms of the uncertain cells (Lemmas 6 and 7) and of missing categories (Lemma 11)."""
+    generators = cell_generators(incomplete, loss, w)
+    curvatures = cell_curvatures(incomplete, loss, w)
+    products = cell_products(incomplete, move_limits)
+    slack, gradient_slack, force_slack, product_sizes = cell_slacks(
+        incomplete, generators, curvatures, products, move_limits
+    )
+    line_error = incomplete.slope_radius * (incomplete.row_move + incomplete.cell_move) + incomplete.derivative_radius
+    choices = choice_terms(incomplete, loss, w, move_limits, line_error, curvatures.crossing_choices)
+    for terms in choices:
+        slack, force_slack = up(slack + terms.slack), up(force_slack + terms.force_slack)
+        gradient_slack = up(gradient_slack + terms.slack)
+    shift = incomplete.signed_sums(generators.row_shift, generators.cell_shift)
+    crossing_form, crossing_sum = incomplete.form(curvatures.crossing), float(curvatures.crossing.sum())
+    crossing = float(sum_upper(crossing_sum, incomplete.roundings)) * crossing_form
+    return CellTerms(
+        incomplete=incomplete,
+        generator_row=generators.row,
+        generator_cell=generators.cell,
+        shift=shift,
+        slack=slack,
+        gradient_slack=gradient_slack,
+        force_shift=shift - 0.5 * incomplete.signed_column_sums(generators.cell_shift),
+        force_slack=force_slack,
+        product_row=products.row,
+        product_cell=products.cell,
+        curvature_row=curvatures.row,
+        curvature_cell=curvatures.cell,
+        weighted_slope=incomplete.weight * incomplete.slope,
+        product_sizes=product_sizes,
+        crossing_sum=crossing_sum,
+        crossing_form=crossing_form,
+        crossing=rounded_up(crossing, incomplete.roundings),
+        choices=choices,
+    )

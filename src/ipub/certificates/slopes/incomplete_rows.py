@@ -1,0 +1,163 @@
+"""The training rows with uncertain cells or missing categories, with what is known of their scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ipub.numeric.linalg import rows_times
+from ipub.numeric.rounding import Array, sum_upper, up
+from ipub.promises import CellMoves
+from ipub.rows.ops import sum_by_index, sum_height, weighted_gram
+from ipub.tables.interval_matrix import Indices
+from ipub.tables.missing_category import Levels, MissingCategories
+
+
+class IncompleteRowArrays(NamedTuple):
+    """What one pass gathers of the incomplete rows, block after block: the fields of `IncompleteRows`."""
+
+    center: Array
+    y: Array
+    weight: Array
+    score_lower: Array
+    score_upper: Array
+    lower: Array
+    upper: Array
+    least_slope: Array
+    greatest_slope: Array
+    slope: Array
+    slope_radius: Array
+    fixed_derivative: Array
+    derivative_radius: Array
+    row_move: Array
+    cell_move: Array
+    cell_counts: Indices
+    cell_columns: Indices
+    cell_radii: Array
+    choice_counts: Indices
+    choice_categories: Indices
+
+
+class Leverages(NamedTuple):
+    """What rows are in the metric of an (approximate) inverse."""
+
+    products: Array
+    """``inverse x`` of each row x."""
+    squares: Array
+    """``x.inverse x`` of each row x."""
+
+
+@dataclass(frozen=True)
+class IncompleteRows:
+    """The rows with uncertain cells, with what is known of their scores and derivatives."""
+
+    center: Array
+    y: Array
+    weight: Array
+    """m_i: weights over the total weight, with two roundings."""
+    score_lower: Array
+    score_upper: Array
+    """Bounds of p_i, the score of the center under w'."""
+    lower: Array
+    upper: Array
+    """Bounds of ``p_i ± D_i``, the score of every completion under w'."""
+    least_slope: Array
+    greatest_slope: Array
+    """a_i and b_i of Lemma 4: bounds of the slope of the derivative between scores of w' and of w''."""
+    slope: Array
+    slope_radius: Array
+    """h_i and kappa_i: every such slope lies within kappa_i of h_i."""
+    fixed_derivative: Array
+    """The derivative c_i of a row at a jump, NaN for others."""
+    derivative_radius: Array
+    """omega_i: how far its derivative may be off."""
+    row_move: Array
+    """s_i: bounds of ``|x_i.v|``."""
+    cell_move: Array
+    """e_i: bounds of ``|d_i.v|``."""
+    cell_counts: Indices
+    """Number of uncertain cells of each row."""
+    cell_columns: Indices
+    cell_radii: Array
+    """R_k."""
+    choice_counts: Indices
+    """Number of missing categories of each row."""
+    choice_categories: Indices
+    categories: tuple[Levels, ...]
+    moves: CellMoves
+    """Which moves of the uncertain cells are possible: sums over cells ask for its support functions."""
+
+    @classmethod
+    def of(cls, arrays: IncompleteRowArrays, categories: tuple[Levels, ...], moves: CellMoves) -> IncompleteRows:
+        """Make them from what a pass gathered."""
+        return cls(**arrays._asdict(), categories=categories, moves=moves)
+
+    @cached_property
+    def choices(self) -> MissingCategories:
+        """The missing categories."""
+        rows = np.repeat(np.arange(len(self.y), like=self.y), self.choice_counts)
+        return MissingCategories(rows, self.choice_categories, self.categories)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Absolute values of the center."""
+        return np.abs(self.center)
+
+    @cached_property
+    def cell_rows(self) -> Indices:
+        """Row of each uncertain cell."""
+        return np.repeat(np.arange(len(self.y), like=self.y), self.cell_counts)
+
+    @property
+    def at_jump(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Whether the derivative of a row is a fixed number, as it jumps among the scores that are possible."""
+        return ~np.isnan(self.fixed_derivative)
+
+    @property
+    def has_several_parts(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Whether a row has more than one uncertain cell or missing category."""
+        return self.cell_counts + self.choice_counts > 1
+
+    @property
+    def roundings(self) -> int:
+        """Of a sum over cells or rows, with what is multiplied in each term."""
+        return sum_height(self.cell_columns) + len(self.choice_categories) + sum_height(self.y) + 20
+
+    def column_sums(self, values: Array) -> Array:
+        """Bound from above, for each column, the greatest sum of non-negative values of its cells."""
+        return sum_upper(self.moves.sums_by_column(self.cell_columns, values, self.center.shape[1]), self.roundings)
+
+    def row_sums(self, values: Array) -> Array:
+        """Bound from above, for each row, the greatest sum of non-negative values of its cells."""
+        return sum_upper(self.moves.sums_by_row(self.cell_rows, values, len(self.y)), self.roundings)
+
+    def choice_sums(self, values: Array) -> Array:
+        """Bound from above, for each row, the sum of non-negative values of its missing categories."""
+        return sum_upper(sum_by_index(self.choices.rows, values, len(self.y)), self.roundings)
+
+    def coordinate_sums(self, *pairs: tuple[Array, Array]) -> Array:
+        """Bound ``sum_k rows_k |x_i| + cells_k e_j`` over the cells, for pairs (rows, cells) of non-negative values."""
+        rows = np.stack([self.moves.sums_by_row(self.cell_rows, values, len(self.y)) for values, _ in pairs])
+        columns = np.stack([self.column_sums(values) for _, values in pairs])
+        return up(sum_upper(sum_upper(rows, self.roundings) @ self.sizes, self.roundings) + columns)
+
+    def leverages(self, inverse: Array) -> Leverages:
+        """Return ``inverse x`` and ``x.inverse x`` for each row."""
+        products = rows_times(self.center, inverse)
+        return Leverages(products, np.einsum("ij,ij->i", products, self.center))
+
+    def signed_sums(self, rows: Array, cells: Array) -> Array:
+        """Return ``sum_k rows_k x_i + cells_k e_j`` over the cells."""
+        along_rows = np.bincount(self.cell_rows, rows, minlength=len(self.y))
+        return np.asarray(along_rows @ self.center + self.signed_column_sums(cells))
+
+    def signed_column_sums(self, values: Array) -> Array:
+        """Return, for each column, the sum of values of its cells."""
+        return np.asarray(np.bincount(self.cell_columns, values, minlength=self.center.shape[1]), dtype=float)
+
+    def form(self, values: Array) -> Array:
+        """Return ``sum_i values_i x_i x_i^T``."""
+        return weighted_gram(self.center, values)

@@ -1,0 +1,64 @@
+"""The mean value: ``v = -H^-1 g`` with H between two matrices (Theorem 4 (c)), better where intervals are wide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ipub.certificates.slopes.cells import CellTerms
+from ipub.certificates.slopes.linearization import Linearization
+from ipub.numeric.linalg import EnclosedInverse, root_form_upper
+from ipub.numeric.rounding import EPS, Array, sum_upper, up
+from ipub.promises import largest_sum
+
+
+@dataclass(frozen=True)
+class MeanValueBounds:
+    """What the mean value needs of the Hessian and of the gradient, for all completions.
+
+    Attributes
+    ----------
+    center, spread : arrays of shape (n_features, n_features)
+        C and E with ``-E <= H^-1 - C <= E`` in the order of matrices.
+    slack : array of shape (n_features,)
+        What is bounded coordinate by coordinate in ``c.g``.
+    gradient_limits : array of shape (n_features,)
+        Bounds of ``|g_j|``.
+    force : float
+        Bound of ``sqrt(g.E g)``.
+    """
+
+    center: Array
+    spread: Array
+    slack: Array
+    gradient_limits: Array
+    force: float
+
+
+def mean_value_bounds(linear: Linearization) -> MeanValueBounds | None:
+    """Enclose the inverse of the mean Hessian, and what it is applied to (Theorem 4 (c)); None if that fails."""
+    cells, flips = linear.cells, linear.flips
+    assert isinstance(cells, CellTerms)
+    enclosed = EnclosedInverse.between(linear.hessian_lower(), linear.hessian_upper())
+    if enclosed is None:
+        return None
+    slack = up(up(linear.gradient_error + cells.gradient_slack) * (1.0 + 16.0 * EPS))
+    middle = cells.middle
+    slack = up(slack + up(8.0 * EPS * (np.abs(linear.gradient) + np.abs(cells.shift) + np.abs(middle))))
+    # g itself: its center, its generators, and everything else as a box.
+    size = sum_upper(np.abs(cells.generators).sum(axis=0), cells.incomplete.roundings)
+    box = up(up(up(slack + cells.force_slack) + size) + np.abs(cells.force_shift))
+    for terms in cells.choices:
+        box = up(box + terms.sizes())
+    spread, d = enclosed.spread, len(box)
+    if flips.count:
+        slack, box = up(slack + flips.slack), up(box + flips.slack)
+    form = sum_upper(sum_upper(np.abs(spread) @ box, d + 1) @ box, d + 1)
+    center = linear.gradient + middle
+    force = up(root_form_upper(spread, center[None])[0] + up(np.sqrt(form)))
+    limits = up(np.abs(center) + box)
+    if flips.count:
+        force = up(force + largest_sum(root_form_upper(spread, flips.rows), flips.count))
+        limits = up(limits + largest_sum(np.abs(flips.rows), flips.count))
+    return MeanValueBounds(enclosed.center, spread, slack, limits, float(force))

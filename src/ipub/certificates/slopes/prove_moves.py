@@ -1,0 +1,138 @@
+"""A set that provably holds the move of every completion's model (Theorem 4): a guess that proves itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ipub.certificates.slopes.assemble import slope_bounds, with_columns
+from ipub.certificates.slopes.cells import CellTerms
+from ipub.certificates.slopes.l1_signs import L1Signs
+from ipub.certificates.slopes.linearization import Linearization, linearize
+from ipub.certificates.slopes.sums_of_cells import TuningChoices
+from ipub.model_sets.move_sets import Ellipsoid, NoMove
+from ipub.numeric.linalg import Inverse, definiteness
+from ipub.numeric.rounding import EPS, UNDERFLOW, Array, overflow_means_unbounded, up
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution
+
+INFLATIONS = 12
+"""How often a set that was too small to close is made larger."""
+
+GROWTH = 1.1
+"""By which factor, beyond what was just found."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A set of moves, ``v.M v <= radius^2`` and ``|v_j| <= move_limits_j``, that a pass over the table may prove."""
+
+    ellipsoid: Ellipsoid
+    move_limits: Array | None
+    tuning: TuningChoices | None
+
+
+class ProvedSet(NamedTuple):
+    """A set that holds the moves of all completions, and the lines of all rows for moves in it."""
+
+    linear: Linearization
+    ellipsoid: Ellipsoid
+
+
+def force_upper(linear: Linearization, matrix: Array) -> float:
+    """Bound ``sqrt(g.M^-1 g)`` over all completions, and all weaker residuals (Theorem 4, "The force")."""
+    inverse = Inverse.of(matrix)
+    if inverse is None:
+        return np.inf
+    cells, jumps, flips = linear.cells, linear.jumps, linear.flips
+    choice, middle = linear.l1_choice(), cells.middle
+    center = linear.gradient + choice + middle
+    sizes = np.abs(linear.gradient) + np.abs(choice) + np.abs(middle)
+    box = up(linear.gradient_error + up(4.0 * EPS * sizes))
+    box = up(up(box + cells.force_slack) + UNDERFLOW)
+    norms = inverse.norm_upper(np.array([center, cells.force_shift]))
+    box = up(box + jumps.slack) if len(jumps.rows) else box
+    fixed = up(norms[0] + norms[1])
+    if flips.count:
+        box, fixed = up(box + flips.slack), up(fixed + flips.norm_upper(inverse))
+    jump_form = None if jumps.are_kept else jumps.form
+    return float(up(fixed + cells.zonotope_upper(matrix, box, jumps.rows, jump_form)))
+
+
+def ellipsoid_of_moves(linear: Linearization) -> Ellipsoid | None:
+    """Bound all moves by ``v.L v <= g.L^-1 g``, if they are where the lines take them to be (Theorem 4 (a))."""
+    least = linear.hessian_lower()
+    inverse = Inverse.of(least)
+    return None if inverse is None else Ellipsoid(least, inverse, force_upper(linear, least))
+
+
+def box_of_moves(linear: Linearization, ellipsoid: Ellipsoid, in_columns: bool = False) -> Array:
+    """Bound ``|v_j|`` by the ellipsoid and by Theorem 6, on the whole way from the center to a completion.
+
+    For the L2 penalty (Theorem 4 (b), "The box"). With `in_columns`, in the form that keeps no cells.
+    """
+    unit, w = np.eye(len(linear.w)), linear.w
+    limits = ellipsoid.max_score_move(unit)
+    bounds = slope_bounds(linear, L1Signs.undecided(w), ellipsoid, for_ends_alone=True)
+    if bounds is None:
+        return limits
+    if in_columns and isinstance(linear.cells, CellTerms):
+        bounds = with_columns(bounds, linear)
+    low, high = bounds.ends(unit)
+    return np.asarray(np.fmin(limits, np.maximum(up(high - w), up(w - low))))
+
+
+def closes(inside: Ellipsoid, around: Ellipsoid) -> bool:
+    """Prove that moves with ``v.L v <= force^2`` have ``v.M v < radius^2`` (Theorem 4 (b)).
+
+    They do if ``L - (force/radius)^2 M`` is positive definite.
+    """
+    least, metric = inside.matrix, around.matrix
+    share = up(up(inside.radius / around.radius) ** 2) * (1.0 + 8.0 * EPS)
+    rounding = 8.0 * EPS * len(metric) * (np.diag(least) + share * np.diag(metric))
+    return definiteness(least - share * metric - np.diag(rounding)) is not None
+
+
+@overflow_means_unbounded()
+def prove_move_set(
+    problem: Problem,
+    solution: Solution,
+    suggested: Suggestion | None = None,
+    tuning: TuningChoices | None = None,
+) -> ProvedSet | None:
+    """Prove a set that holds the move of every completion's model (Theorem 4 (b)); None if no set closes.
+
+    A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
+    turn out strictly inside the set, all of them are. If not, what they are inside of, made a little larger, is the
+    next set. A derivative that jumps has no such curvatures. The first set is what is `suggested`, if anything.
+    """
+    if not problem.loss.is_smooth:
+        return None
+    limits = None
+    if suggested is None:
+        first = linearize(problem, solution, NoMove(), tuning=tuning)
+        inverse = Inverse.of(first.curvature)
+        if inverse is None:
+            return None
+        inside = Ellipsoid(first.curvature, inverse, force_upper(first, first.curvature))
+    else:
+        inside, limits = suggested.ellipsoid, suggested.move_limits
+    for _ in range(INFLATIONS):
+        around = replace(inside, radius=GROWTH * inside.radius)
+        if not 0.0 < around.radius < np.inf:
+            return None
+        linear = linearize(problem, solution, around, box=limits, tuning=tuning)
+        within = ellipsoid_of_moves(linear)
+        if within is None:
+            return None
+        is_proved = closes(within, around)
+        if is_proved and limits is not None:
+            box = box_of_moves(linear, within)
+            is_proved = bool((box < limits).all())
+            limits = GROWTH * np.fmax(box, limits)
+        if is_proved:
+            return ProvedSet(linear, within)
+        inside = within
+    return None

@@ -1,0 +1,192 @@
+"""Where to look for the moves of all completions: suggestions that a pass over the table proves, or not."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ipub.certificates.row_sums.bounds import RowSumBounds
+from ipub.certificates.slopes.bounds import SlopeBounds
+from ipub.certificates.slopes.cells import CellTerms
+from ipub.certificates.slopes.prices import PriceSums, block_price_sums, price_sums
+from ipub.certificates.slopes.prove_moves import GROWTH, Suggestion, box_of_moves, prove_move_set
+from ipub.certificates.slopes.sums_of_cells import TuningChoices
+from ipub.model_sets.certificate import Certificate
+from ipub.model_sets.move_sets import Ellipsoid
+from ipub.numeric.linalg import Inverse, rough_inverse
+from ipub.numeric.rounding import Array, overflow_means_unbounded
+from ipub.problem.objective import Problem
+from ipub.problem.solvers import Solution, solve
+
+MOVING_SHARE = 0.1
+"""How much of a column's form goes to what depends on the move (eps of Lemma 8), if nothing better is known."""
+
+NEAR_MARGIN = 0.15
+"""By which share that of a neighbouring problem is, beyond what it is thought to grow, times its excess."""
+
+DRAW_MARGIN = 1.15
+"""By which factor the ellipsoid of another draw of the same table is made larger: most close at once."""
+
+HARDLY_WIDER = 1.05
+"""Bounds of a draw that are at most so many times as wide without some parts are made without them in other draws."""
+
+SAMPLE_TOL = 1e-6
+"""Relative duality gap of the sample's model."""
+
+SAMPLE_GROWTH = 1.35
+"""By which factor the set that a sample of the rows suggests is made larger."""
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """The bounds of a problem that differs in the strength of its penalty alone.
+
+    Attributes
+    ----------
+    bounds : SlopeBounds
+    lam : float
+        Its L2 penalty.
+    growth : array of shape (n_features,)
+        How many times as far weights are thought to move here.
+    radius_growth : float
+        The same for the radius of the ellipsoid.
+    """
+
+    bounds: SlopeBounds
+    lam: float
+    growth: Array
+    radius_growth: float
+
+    @overflow_means_unbounded()
+    def suggestion(self, problem: Problem) -> Suggestion | None:
+        """Return its set of moves, with the other penalty, and larger."""
+        bounds, first, penalty = self.bounds, self.bounds.first, problem.penalty
+        if not problem.loss.is_smooth or bounds.ellipsoid is None or first is None:
+            return None
+        matrix = bounds.curvature + np.diag((penalty.lam - self.lam) * ~penalty.is_free(len(bounds.w)))
+        inverse = Inverse.of(matrix)
+        if inverse is None:
+            return None
+        # A remainder of (excess - 1) times the first order grows with the set: so the margin grows with the excess.
+        larger = 1.0 + NEAR_MARGIN * first.excess
+        size = larger / GROWTH * self.radius_growth
+        limits = larger * self.growth * first.move_limits if penalty.kappa == 0.0 else None
+        tuning = _tuning_of(bounds, inverse.center)
+        return Suggestion(Ellipsoid(matrix, inverse, size * first.radius), limits, tuning)
+
+
+@dataclass(frozen=True)
+class AnotherDraw:
+    """The bounds of the same problem with other values drawn for its holes: what was worth the time there is, here.
+
+    Attributes
+    ----------
+    bounds : SlopeBounds
+        Without a mean value if that hardly narrowed them.
+    is_alone : bool
+        Whether the other parts of its certificate hardly narrow them.
+    row_sums_widths : array or None
+        `RowSumBounds.widths` if row sums are among those that do; else None.
+    """
+
+    bounds: SlopeBounds
+    is_alone: bool
+    row_sums_widths: Array | None = None
+
+    @classmethod
+    @overflow_means_unbounded()
+    def of(cls, certificate: Certificate, rows: Array) -> AnotherDraw | None:
+        """Take the slopes of a certificate; some training `rows` show what they are worth. None if there are none."""
+        bounds = certificate.part(SlopeBounds)
+        if bounds is None:
+            return None
+        rows = np.vstack([rows, np.eye(len(bounds.w))])
+        parts = replace(bounds, mean_value=None), bounds
+        alone, with_mean_value = (replace(certificate, parts=(part,)).score_bounds(rows) for part in parts)
+        widths = [np.ptp(each, axis=1) for each in (alone, with_mean_value, certificate.score_bounds(rows))]
+        least = widths[2].sum()
+        is_alone = [bool(width.sum() <= HARDLY_WIDER * least) for width in widths]
+        chosen = 0 if is_alone[0] else 1
+        row_sums = certificate.part(RowSumBounds)
+        if row_sums is None:
+            return cls(parts[chosen], is_alone[chosen])
+        others = replace(certificate, parts=tuple(part for part in certificate.parts if part is not row_sums))
+        is_worthwhile = least * HARDLY_WIDER < np.ptp(others.score_bounds(rows), axis=1).sum()
+        return cls(parts[chosen], is_alone[chosen], row_sums.widths if is_worthwhile else None)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a set of moves was proved without a certificate to start from."""
+        return self.bounds.ellipsoid is not None
+
+    @property
+    def needs_one_round(self) -> bool:
+        """Whether further rounds hardly narrowed these bounds."""
+        first = self.bounds.first
+        return first is not None and first.excess <= HARDLY_WIDER * self.bounds.excess
+
+    @overflow_means_unbounded()
+    def suggestion(self, problem: Problem) -> Suggestion | None:
+        """Return its last set of moves, a little larger."""
+        bounds = self.bounds
+        if not problem.loss.is_smooth or bounds.ellipsoid is None:
+            return None
+        try:
+            matrix = np.linalg.inv(bounds.ellipsoid.center)
+        except np.linalg.LinAlgError:
+            return None
+        matrix = 0.5 * (matrix + matrix.T)
+        inverse = Inverse.of(matrix)
+        if inverse is None:
+            return None
+        tuning = _tuning_of(bounds, bounds.inverse)
+        return Suggestion(Ellipsoid(matrix, inverse, DRAW_MARGIN / GROWTH * bounds.radius), None, tuning)
+
+
+@overflow_means_unbounded()
+def suggest_from_sample(problem: Problem, solution: Solution, is_summed: bool) -> Suggestion | None:
+    """Return what a sample of the rows suggests: the set of its own moves, made larger."""
+    sample = problem.sample() if problem.loss.is_smooth else None
+    if sample is None:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        trained = solve(sample, SAMPLE_TOL, start=solution.w)
+    proved = prove_move_set(sample, trained)
+    if proved is None:
+        return None
+    linear, inside = proved
+    inverse = inside.inverse.center
+    # A table whose cells are summed will have the form of whole columns.
+    limits = SAMPLE_GROWTH * box_of_moves(linear, inside, is_summed) if problem.penalty.kappa == 0.0 else None
+    tuning = None
+    if is_summed:
+        assert isinstance(linear.cells, CellTerms)
+        leverages = linear.cells.incomplete.leverages(inverse)
+        prices = price_sums(linear.cells.incomplete, leverages.squares).prices(inverse)
+        tuning = TuningChoices(inverse, linear.cells.moving_shares(inverse, leverages), prices)
+    return Suggestion(replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius), limits, tuning)
+
+
+def choose_tuning(problem: Problem, solution: Solution, suggested: Suggestion | None) -> TuningChoices:
+    """Return the choices that were suggested, or what the Hessian of the trained model says."""
+    if suggested is not None and suggested.tuning is not None:
+        return suggested.tuning
+    d = len(solution.w)
+    hessian = problem.evaluate(solution.w, problem.loss).hessian + np.diag(problem.penalty.lam_vector(d))
+    try:
+        inverse = rough_inverse(hessian, pseudo=True)
+    except np.linalg.LinAlgError:  # a model that is no number: nothing will close, and another certificate serves
+        inverse = np.eye(d)
+    prices: PriceSums = problem.rows.reduce(block_price_sums, inverse)
+    return TuningChoices(inverse, np.full(d, MOVING_SHARE), prices.prices(inverse))
+
+
+def _tuning_of(bounds: SlopeBounds, inverse: Array) -> TuningChoices | None:
+    """Return the choices that bounds of a similar problem suggest, if its cells are summed."""
+    if bounds.moving_shares is None or bounds.prices is None:
+        return None
+    return TuningChoices(inverse, bounds.moving_shares, bounds.prices)

@@ -1,0 +1,189 @@
+"""Bounds of the score of a row that is uncertain itself, over training and row completions together (Lemma 10).
+
+A score ``x.w`` is linear in each cell of x, so it is greatest at an end of the cell's interval, and the sign of the
+weight says at which. Where a certificate decides that sign for all completions of the training table, the end is put
+into the row, and the row is bounded as any other. Where it does not, both ends are tried, for the few cells of a row
+that matter most; for its other cells the largest that they can add is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from ipub.certificates.row_levels import extremes_first, one_category_each
+from ipub.numeric.rounding import Array, down, overflow_means_unbounded, sum_upper, up
+from ipub.tables.interval_matrix import Indices
+from ipub.tables.missing_category import NOTHING_MISSING, MissingCategories
+
+RowCells = tuple[Indices, Indices, Array]
+"""Row, column and radius of each uncertain cell."""
+
+MOST_TRIED = 3
+"""Cells of a row of which both ends are tried, at most: each doubles the cost."""
+
+MOST_COMBINATIONS = 256
+"""Of the levels of several missing categories in one row; beyond them, the columns of a category are a box."""
+
+
+def bounds_of_uncertain_rows(
+    bounds_of: Callable[[Array], Array],
+    center: Array,
+    cells: RowCells,
+    coef_bounds: Array,
+    missing_categories: MissingCategories = NOTHING_MISSING,
+    most_tried: int = MOST_TRIED,
+    rough_bounds_of: Callable[[Array], Array] | None = None,
+    combines_levels: bool = True,
+) -> Array:
+    """Return (m, 2): bounds of ``x''.w''`` for every completion x'' of its row and every completion's model w''.
+
+    A row with missing categories is bounded for every combination of their levels; with rough bounds, only for those
+    combinations whose rough bounds reach beyond what is left of the others.
+
+    Parameters
+    ----------
+    bounds_of : callable
+        Returns (k, 2) certified bounds of the scores of k rows without uncertain cells.
+    center : array of shape (m, n_columns)
+        The rows, with uncertain cells at the middle of their intervals.
+    cells : arrays of rows, columns and radii
+        The uncertain cells; their columns are among the first of `coef_bounds`.
+    coef_bounds : array of shape (n, 2)
+        Bounds of the weights over all completions of the training table.
+    missing_categories : MissingCategories
+        The missing categories of the rows.
+    most_tried : int
+        Cells of a row of which both ends are tried, at most.
+    rough_bounds_of : callable, optional
+        Like `bounds_of`, faster and wider.
+    combines_levels : bool
+        Whether a row is bounded for every combination of levels. Else it is for the levels of one of its missing
+        categories, and what the levels of the others can add is added: faster, and wider.
+    """
+    if len(missing_categories) == 0:
+        return _bounds_without_missing_categories(bounds_of, center, cells, coef_bounds, most_tried)
+    added = None
+    if not combines_levels:
+        center = center.copy()
+        missing_categories.put(center)
+        missing_categories, added = one_category_each(bounds_of, missing_categories, center.shape, coef_bounds)
+    center, cells, rows = every_level(center, cells, missing_categories)
+    if rough_bounds_of is None:
+        bounds = _bounds_without_missing_categories(bounds_of, center, cells, coef_bounds, most_tried)
+    else:
+        of_some = partial(_bounds_of_some, center=center, cells=cells, coef_bounds=coef_bounds, most_tried=most_tried)
+        is_alone = np.bincount(rows)[rows] == 1
+        alone, several = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
+        bounds = np.empty((len(center), 2))
+        bounds[alone] = of_some(bounds_of, alone)
+        rough = of_some(rough_bounds_of, several)
+        bounds[several] = extremes_first(partial(of_some, bounds_of), rough, several, rows[several])
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
+    low, high = np.minimum.reduceat(bounds[:, 0], starts), np.maximum.reduceat(bounds[:, 1], starts)
+    if added is not None:
+        with overflow_means_unbounded():
+            low, high = down(low + added[:, 0]), up(high + added[:, 1])
+        low, high = np.nan_to_num(low, nan=-np.inf, posinf=-np.inf), np.nan_to_num(high, nan=np.inf, neginf=np.inf)
+    return np.column_stack([low, high])
+
+
+def _bounds_of_some(
+    bounds_of: Callable[[Array], Array],
+    which: Indices,
+    center: Array,
+    cells: RowCells,
+    coef_bounds: Array,
+    most_tried: int,
+) -> Array:
+    """Bound some of the rows, whose uncertain cells are all intervals."""
+    place = np.full(len(center), -1)
+    place[which] = np.arange(len(which))
+    here = place[cells[0]] >= 0
+    own_cells = place[cells[0][here]], cells[1][here], cells[2][here]
+    return _bounds_without_missing_categories(bounds_of, center[which], own_cells, coef_bounds, most_tried)
+
+
+def _bounds_without_missing_categories(
+    bounds_of: Callable[[Array], Array], center: Array, cells: RowCells, coef_bounds: Array, most_tried: int
+) -> Array:
+    """Bound rows whose uncertain cells are all intervals (Lemma 10)."""
+    in_row, columns, radii = cells
+    if len(in_row) == 0:
+        return bounds_of(center)
+    low, high = coef_bounds[columns].T
+    middle = center[in_row, columns]
+    # A NaN gives no sign.
+    rises, falls = low >= 0.0, high <= 0.0
+    with overflow_means_unbounded():
+        top, bottom = up(middle + radii), down(middle - radii)
+        most = up(radii * np.maximum(np.abs(low), np.abs(high)))
+        tried, place = _largest_of_each_row(in_row, most, ~(rises | falls), most_tried)
+        rest = np.where(rises | falls, 0.0, most)
+        rest[tried] = 0.0
+        left_open: Array = np.bincount(in_row, rest, minlength=len(center)).astype(float, copy=False)
+        left_open = sum_upper(left_open, center.shape[1] + 2)
+    highest, lowest = center.copy(), center.copy()
+    highest[in_row, columns] = np.where(rises, top, np.where(falls, bottom, middle))
+    lowest[in_row, columns] = np.where(rises, bottom, np.where(falls, top, middle))
+    uncertain = np.bincount(in_row, minlength=len(center)) > 0
+    n_combinations = 1 << np.bincount(in_row[tried], minlength=len(center))
+    bounds = np.tile(np.array([np.inf, -np.inf], like=center), (len(center), 1))
+    bounds[~uncertain] = bounds_of(center[~uncertain])
+    for combination in range(n_combinations.max()):
+        ends = np.where(combination >> place & 1, top[tried], bottom[tried])
+        lowest[in_row[tried], columns[tried]] = highest[in_row[tried], columns[tried]] = ends
+        tries = uncertain & (combination < n_combinations)
+        below, above = np.split(bounds_of(np.concatenate([lowest[tries], highest[tries]])), 2)
+        bounds[tries, 0] = np.minimum(bounds[tries, 0], below[:, 0])
+        bounds[tries, 1] = np.maximum(bounds[tries, 1], above[:, 1])
+    with overflow_means_unbounded():
+        bounds[uncertain, 0] = down(bounds[uncertain, 0] - left_open[uncertain])
+        bounds[uncertain, 1] = up(bounds[uncertain, 1] + left_open[uncertain])
+    # down(-inf) is NaN: no bound.
+    bounds[:, 0] = np.nan_to_num(bounds[:, 0], nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
+    bounds[:, 1] = np.nan_to_num(bounds[:, 1], nan=np.inf, posinf=np.inf, neginf=np.inf)
+    return bounds
+
+
+def every_level(
+    center: Array, cells: RowCells, missing_categories: MissingCategories
+) -> tuple[Array, RowCells, Indices]:
+    """Replace each row by one for every combination of the levels of its missing categories.
+
+    Returns the rows, their uncertain cells, and the number of the row each of them stands for.
+    """
+    center = center.copy()
+    in_row, columns, radii = cells
+    origin: Indices = np.arange(len(center))
+    for of_category, levels in missing_categories.by_category():
+        missing = np.isin(origin, missing_categories.rows[of_category])
+        count = np.bincount(origin, minlength=len(origin))[origin] * len(levels.columns)
+        boxed = np.flatnonzero(missing & (count > MOST_COMBINATIONS))
+        center[np.ix_(boxed, levels.columns)] = 0.5
+        in_row = np.concatenate([in_row, np.repeat(boxed, len(levels.columns))])
+        columns = np.concatenate([columns, np.tile(levels.columns, len(boxed))])
+        radii = np.concatenate([radii, np.full(len(boxed) * len(levels.columns), 0.5)])
+        copies = np.where(missing & (count <= MOST_COMBINATIONS), len(levels.columns), 1)
+        # Row i becomes rows first[i] to first[i] + copies[i] - 1, and its cells with it.
+        first, source = np.cumsum(copies) - copies, np.repeat(np.arange(len(center)), copies)
+        level = np.arange(len(source)) - first[source]
+        center, origin = center[source], origin[source]
+        chosen = np.flatnonzero(copies[source] > 1)
+        center[np.ix_(chosen, levels.columns)] = 0.0
+        center[chosen, levels.columns[level[chosen]]] = 1.0
+        times = copies[in_row]
+        offset = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        in_row = np.repeat(first[in_row], times) + offset
+        columns, radii = np.repeat(columns, times), np.repeat(radii, times)
+    return center, (in_row, columns, radii), origin
+
+
+def _largest_of_each_row(in_row: Indices, size: Array, allowed: Array, count: int) -> tuple[Indices, Indices]:
+    """Return which allowed cells are among the `count` largest of their row, and their places there from 0."""
+    cells = np.flatnonzero(allowed)
+    order = cells[np.lexsort((-np.nan_to_num(size[cells], nan=np.inf), in_row[cells]))]
+    place = np.arange(len(order)) - np.searchsorted(in_row[order], in_row[order])
+    return order[place < count], place[place < count]

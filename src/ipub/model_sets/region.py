@@ -1,0 +1,73 @@
+"""A set of weights that provably holds the model of every completion: a ball plus a box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ipub.model_sets.certificate import FEWEST_ROWS, Certificate, Needs, ScoreBounds, intersection
+from ipub.numeric.rounding import Array, dot_bounds, down, norm_upper, sum_upper, up
+
+__all__ = ["Certificate", "Region", "intersection"]
+
+
+@dataclass(frozen=True)
+class Region(ScoreBounds):
+    """The set ``{center + b + s : |b_j| <= box_j, |s|_2 <= radius}``, with s zero in the last `n_free` coordinates.
+
+    Parameters
+    ----------
+    name : str
+        Which theorem it comes from.
+    center : array of shape (n_features,)
+    box : array of shape (n_features,)
+    radius : float
+    n_free : int
+        Coordinates without penalty (an intercept): the last ones, bounded by the box alone.
+    n_rows : int
+        Number of training rows whose values center and box are sums over, if these rows are few; else 0.
+    """
+
+    name: str
+    center: Array
+    box: Array
+    radius: float
+    n_free: int = 0
+    n_rows: int = 0
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(training_rows=0 < self.n_rows < FEWEST_ROWS)
+
+    def ends(self, X: Array) -> tuple[Array, Array]:
+        low, high = self.ends_of_all([self], X)
+        return low[:, 0], high[:, 0]
+
+    @classmethod
+    def ends_of_all(cls, parts: Sequence[Region], X: Array) -> tuple[Array, Array]:
+        """Bound x.w over each of several regions with the same `n_free`, rounded outward (F2)."""
+        centers = np.column_stack([region.center for region in parts])
+        boxes = np.column_stack([region.box for region in parts])
+        radii = np.array([region.radius for region in parts])
+        penalised = X[:, : X.shape[1] - parts[0].n_free]
+        low, high = dot_bounds(X, centers)
+        open_ = np.isinf(boxes)
+        half = sum_upper(np.abs(X) @ np.where(open_, 0.0, boxes), X.shape[1] + 1)
+        half = up(half + up(norm_upper(penalised)[:, None] * radii))
+        if open_.any():  # 0 times an infinite side is 0
+            half = np.where((X != 0.0).astype(float) @ open_ > 0.0, np.inf, half)
+        return down(low - half), up(high + half)
+
+    def without_training_rows(self) -> Region:
+        """Return the region, or, where it depends on few rows, a ball around zero that contains it."""
+        if not self.needs.training_rows:
+            return self
+        penalised = slice(0, len(self.center) - self.n_free)
+        sizes = norm_upper(np.array([self.center[penalised], self.box[penalised]]))
+        center, box = np.zeros_like(self.center), np.zeros_like(self.box)
+        # The bracket of an intercept is two numbers.
+        center[penalised.stop :], box[penalised.stop :] = self.center[penalised.stop :], self.box[penalised.stop :]
+        radius = float(up(up(sizes[0] + sizes[1]) + self.radius))
+        return replace(self, center=center, box=box, radius=radius, n_rows=0)

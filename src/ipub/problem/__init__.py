@@ -1,0 +1,1 @@
+"""The training problem, and how it is solved."""

@@ -1,0 +1,174 @@
+"""Rows of a long table: each piece is read, cut into blocks and dropped, wherever its pieces are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ipub.numeric.rounding import overflow_means_unbounded
+from ipub.rows.block import Reads, reads_of, with_norms
+from ipub.rows.cache import BlockCache
+from ipub.rows.long_table import LongTable, PerPiece
+from ipub.rows.memory import MemoryRows
+from ipub.rows.piece_reader import PieceValues, RowReader
+from ipub.rows.rows import Kernel, PerBlock, Rows, common_depth
+from ipub.rows.slices import block_slices, drawn_places, most_rows, own_parts
+from ipub.tables.interval_matrix import Indices, IntervalMatrix
+from ipub.tables.missing_category import MissingCategories
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnValues:
+    """Rows drawn from a long table, as they were given.
+
+    Attributes
+    ----------
+    places : array of int
+        Numbers of the rows.
+    pieces : list of PieceValues
+        These rows, piece by piece.
+    """
+
+    places: Indices
+    pieces: list[PieceValues]
+
+
+class PieceRows(Rows):
+    """Rows of a `LongTable`. No more of it is in memory than the pieces that are being read.
+
+    Parameters
+    ----------
+    table : LongTable
+    reader : RowReader
+    total_weight : float
+        Sum of the weights as the reader scales them, correctly rounded.
+    holes : mapping of str to int, optional
+        Number of missing cells of each feature, if they have been counted.
+    drawn : DrawnValues, optional
+        A sample of the rows that is there already, so that no pass is needed for it.
+    """
+
+    def __init__(
+        self,
+        table: LongTable,
+        reader: RowReader,
+        total_weight: float,
+        holes: Mapping[str, int] | None = None,
+        drawn: DrawnValues | None = None,
+    ) -> None:
+        self.table, self.reader, self.total_weight = table, reader, total_weight
+        self.n_rows, self.n_features = table.n_rows, reader.n_features
+        self.categories = reader.categories
+        self._slices = tuple(_slices(n, self.n_features) for n in table.lengths)
+        self._drawn, self._holes = drawn, holes
+        self.clear_cache()
+
+    @property
+    def depth(self) -> int:
+        lengths = [rows.stop - rows.start for slices in self._slices for rows in slices]
+        longest: int = max(lengths)
+        return common_depth(longest + len(lengths), self.n_rows)
+
+    def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
+        of_pieces = (self._cut(arg) if isinstance(arg, PerBlock) else arg for arg in args)
+        pieces = self.table.map(
+            apply_to_piece,
+            self.reader,
+            PerPiece(self._slices),
+            self._caches,
+            kernel,
+            *of_pieces,
+            columns=self.reader.columns(reads_of(kernel)),
+        )
+        for results in pieces:
+            yield from results
+
+    def clear_cache(self) -> None:
+        """Drop the norms of columns, which are kept for each block if its piece is read in this process."""
+        self._caches: PerPiece | None = None
+        if self.table.is_local:
+            self._caches = PerPiece(tuple([BlockCache() for _ in slices] for slices in self._slices))
+
+    def count_uncertain(self) -> int:
+        if self._holes is None:
+            return super().count_uncertain()
+        return self.reader.count_uncertain(self._holes, self.n_rows)
+
+    def sample(self, n_rows: int) -> Rows | None:
+        places = drawn_places(self.n_rows, n_rows)
+        drawn = self._drawn
+        if drawn is None or not np.array_equal(drawn.places, places):
+            columns = self.reader.columns(Reads.ROWS)
+            drawn = DrawnValues(
+                places, list(self.table.map(take_rows, self.reader, self.table.own_rows(places), columns=columns))
+            )
+            self._drawn = drawn
+        parts = [self.reader.matrix(piece) for piece in drawn.pieces if piece.rows.n_rows]
+        matrix = _stacked([part[0] for part in parts])
+        y, weight = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+        counted = np.flatnonzero(weight > 0.0)
+        return MemoryRows(matrix.take(counted), y[counted], weight[counted]) if len(counted) else None
+
+    def _cut(self, arg: PerBlock) -> PerPiece:
+        """Return the parts of the blocks of each piece."""
+        ends = np.cumsum([len(slices) for slices in self._slices])
+        starts = (0, *ends[:-1].tolist())
+        return PerPiece(tuple(PerBlock(arg.parts[a:b]) for a, b in zip(starts, ends.tolist(), strict=True)))
+
+
+def _slices(n_rows: int, n_columns: int) -> tuple[slice, ...]:
+    """Cut a piece into blocks; one that is no longer than a block stays whole."""
+    if n_rows <= most_rows(n_columns):
+        return (slice(0, n_rows),) if n_rows else ()
+    return tuple(block_slices(n_rows, n_columns))
+
+
+def apply_to_piece(
+    frame: Any,
+    reader: RowReader,
+    slices: tuple[slice, ...],
+    caches: list[BlockCache] | None,
+    kernel: Kernel,
+    *args: Any,
+) -> list[Any]:
+    """Return what a kernel returns for each block of a piece; of a `PerBlock` argument it receives its own part."""
+    if not slices:
+        return []
+    what = reads_of(kernel)
+    values = reader.values(frame, what)
+    results = []
+    with overflow_means_unbounded():
+        for number, rows in enumerate(slices):
+            part = values if len(slices) == 1 else values.take(np.arange(rows.start, rows.stop))
+            block = replace(reader.block(part, what), cache=None if caches is None else caches[number])
+            block = with_norms(block) if what >= Reads.NORMS else block
+            results.append(kernel(block, *own_parts(args, number)))
+    return results
+
+
+def take_rows(frame: Any, reader: RowReader, rows: Indices) -> PieceValues:
+    """Return rows of a piece as they were given."""
+    return reader.values(frame).take(rows)
+
+
+def _stacked(parts: list[IntervalMatrix]) -> IntervalMatrix:
+    """Return tables of intervals, with the same columns and categories, one below the other."""
+    lengths = [part.shape[0] for part in parts]
+    counts = np.concatenate([np.diff(part.row_starts) for part in parts])
+    firsts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    missing = [part.missing_categories for part in parts]
+    return IntervalMatrix(
+        np.concatenate([np.asarray(part.table) for part in parts]),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
+        np.concatenate([part.columns for part in parts]),
+        np.concatenate([part.centers for part in parts]),
+        np.concatenate([part.radii for part in parts]),
+        MissingCategories(
+            np.concatenate([each.rows + first for each, first in zip(missing, firsts, strict=True)]).astype(np.intp),
+            np.concatenate([each.categories for each in missing]),
+            missing[0].levels,
+        ),
+    )

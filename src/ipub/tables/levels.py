@@ -1,0 +1,218 @@
+"""The levels of a column of categories: counted, joined over pieces of a table, and checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.errors import DropColumn, IpubError, IpubWarning, Message, warn_user
+from ipub.tables.decoded_rows import TextColumn
+from ipub.tables.frames import REFUSED, cells_of_kinds, declared_levels, is_missing, is_number_in_text
+
+MOST_LEVELS = 1000
+"""Levels of one column, at most: each becomes a column."""
+FEW_LEVELS = 20
+"""Up to so many levels a column is never taken for one of names or numbers of rows."""
+MOST_COUNTED = 20 * MOST_LEVELS
+"""Different values of a column that are counted, at most, over the pieces of a table: bounds the memory of names."""
+
+Level = str | int | float | bool
+
+
+class CategoryWarning(IpubWarning):
+    """A column of categories that may not be meant as one."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCounts:
+    """What occurs in a column of categories, and what its type declares.
+
+    Attributes
+    ----------
+    name : str
+        Label of the column.
+    counts : mapping
+        How often each value occurs.
+    counted : mapping
+        How often in the rows that count.
+    declared : frozenset
+        Levels that the type of the column declares.
+    is_plain : bool
+        Whether its type is text or objects, and not a categorical one.
+    n_rows : int
+        Number of rows.
+    first_word : pair or None
+        Row and value of the first cell that is text and reads as no number.
+    mixed : list of Message
+        A cell of each kind, if kinds are mixed.
+    """
+
+    name: Any
+    counts: Mapping[Any, int]
+    counted: Mapping[Any, int]
+    declared: frozenset[Any]
+    is_plain: bool
+    n_rows: int
+    first_word: tuple[int, Any] | None = None
+    mixed: Sequence[Message] = ()
+
+    @classmethod
+    def of(cls, column: nw.Series[Any]) -> LevelCounts:
+        """Count the values of a whole column."""
+        cells = column.to_list()
+        counts = {value: count for value, count in Counter(cells).items() if not is_missing(value)}
+        words = {value for value in counts if not is_number_in_text(value)}
+        mixes = len({isinstance(value, str) for value in counts}) > 1
+        return cls(
+            column.name,
+            counts,
+            counts,
+            frozenset(declared_levels(column)),
+            column.dtype == nw.String or column.dtype == nw.Object,
+            len(cells),
+            next(((i, value) for i, value in enumerate(cells) if value in words), None) if words else None,
+            cells_of_kinds(column) if mixes else (),
+        )
+
+    @classmethod
+    def of_text(cls, name: Any, column: TextColumn, is_counted: NDArray[np.bool_] | None = None) -> LevelCounts:
+        """Count the values of a piece of a column; `is_counted` says which rows count, all if left out."""
+        n = len(column.values)
+        counts = _by_value(column, np.bincount(column.codes + 1, minlength=n + 1)[1:])
+        counted = counts
+        if is_counted is not None:
+            counted = _by_value(column, np.bincount(column.codes[is_counted] + 1, minlength=n + 1)[1:])
+        is_word = np.array([*(not is_number_in_text(value) for value in column.values), False])
+        rows = np.flatnonzero(is_word[column.codes])[:1].tolist()
+        first_word = (rows[0], column.values[column.codes[rows[0]]]) if rows else None
+        declared = frozenset(column.declared)
+        return cls(name, counts, counted, declared, column.is_plain, len(column.codes), first_word)
+
+    def joined(self, other: LevelCounts) -> LevelCounts:
+        """Return the counts of both pieces, of which `other` follows.
+
+        Raises
+        ------
+        IpubError
+            If there are too many different values, whose names would fill the memory.
+        """
+        counts = dict(Counter(self.counts) + Counter(other.counts))
+        if len(counts) > MOST_COUNTED:
+            raise _too_many(self.name, set(counts), f"more than {MOST_COUNTED}")
+        word = self.first_word
+        if word is None and other.first_word is not None:
+            word = self.n_rows + other.first_word[0], other.first_word[1]
+        return LevelCounts(
+            self.name,
+            counts,
+            dict(Counter(self.counted) + Counter(other.counted)),
+            self.declared | other.declared,
+            self.is_plain and other.is_plain,
+            self.n_rows + other.n_rows,
+            word,
+            self.mixed or other.mixed,
+        )
+
+    @property
+    def n_observed(self) -> int:
+        """Number of cells that are not missing."""
+        return sum(self.counts.values())
+
+    def levels(self) -> tuple[Level, ...]:
+        """Return the sorted levels, declared ones included; raise an error if the column is no category."""
+        seen = set(self.counts)
+        levels = seen | self.declared
+        self._refuse_types(levels)
+        self._refuse_numbers_as_text(seen)
+        _refuse_names_of_rows(self.name, seen, self.n_observed)
+        if len(levels) > MOST_LEVELS:
+            raise _too_many(self.name, levels, str(len(levels)))
+        return tuple(sorted(levels))
+
+    def _refuse_types(self, levels: set[Any]) -> None:
+        strange = sorted({type(level).__name__ for level in levels if not isinstance(level, Level)})
+        if strange:
+            raise IpubError(
+                "Column {column} has categories of type {kind}: turn them into text, with .astype(str) for example.",
+                column=self.name,
+                kind=strange[0],
+            )
+        if len({isinstance(level, str) for level in levels}) > 1:
+            raise IpubError(
+                "Column(s) {column} ({cells}) " + REFUSED["mixed"],
+                column=self.name,
+                cells=self.mixed or f"declared: {examples_of(levels)}",
+            )
+
+    def _refuse_numbers_as_text(self, seen: set[Any]) -> None:
+        """Raise an error for text that is mostly numbers if there are many of them; else warn."""
+        words = {level for level in seen if not is_number_in_text(level)}
+        if not self.is_plain or 2 * len(words) >= len(seen):
+            return
+        sentence = (
+            "Column {column} holds numbers written as text ({examples}{found}). Make what stands for a missing value "
+            "None, and convert the column to numbers"
+        )
+        word = self.first_word
+        fields = {
+            "column": self.name,
+            "examples": examples_of(seen - words),
+            "found": "" if word is None else Message(", but {value!r} in {row}", row=word[0], value=word[1]),
+        }
+        if len(seen) > FEW_LEVELS:
+            raise IpubError(sentence + "; or to a categorical type, if they are codes.", **fields)
+        if words:
+            warn_user(CategoryWarning(sentence + ", unless they are categories, as which they are taken.", **fields))
+
+
+def _by_value(column: TextColumn, counts: NDArray[np.intp]) -> dict[Any, int]:
+    return {value: int(count) for value, count in zip(column.values, counts, strict=True) if count}
+
+
+def _too_many(name: Any, levels: set[Any], n: str) -> IpubError:
+    return IpubError(
+        "Column {column} has {n} different categories ({examples}), and each would become a column; at most {most} "
+        "are taken: {remedy}, or join rare categories into one.",
+        column=name,
+        n=n,
+        examples=examples_of(levels),
+        most=MOST_LEVELS,
+        remedy=DropColumn(name),
+    )
+
+
+def _refuse_names_of_rows(name: str, seen: set[Any], n_observed: int) -> None:
+    """Raise an error for categories that name the rows; warn if they may."""
+    fields = {
+        "column": name,
+        "n": len(seen),
+        "n_observed": n_observed,
+        "examples": examples_of(seen),
+        "remedy": DropColumn(name),
+    }
+    if len(seen) > FEW_LEVELS and len(seen) == n_observed:
+        raise IpubError(
+            "Column {column} holds a different category in each row ({examples}), so nothing can be learnt from it: "
+            "{remedy}.",
+            **fields,
+        )
+    if FEW_LEVELS < len(seen) <= MOST_LEVELS and 2 * len(seen) > n_observed:
+        warn_user(
+            CategoryWarning(
+                "Column {column} has {n} different categories in {n_observed} rows ({examples}). If they name the "
+                "rows, {remedy}; else join rare ones into one.",
+                **fields,
+            )
+        )
+
+
+def examples_of(levels: Any) -> str:
+    """Name some levels for a message."""
+    in_order = sorted(levels, key=str)
+    return ", ".join(map(repr, in_order[:3])) + (", ..." if len(in_order) > 3 else "")

@@ -1,0 +1,56 @@
+"""The parameters of an estimator, as reading, training and certifying use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ipub.errors import IpubError
+from ipub.losses import Loss
+from ipub.losses.penalties import ElasticNet
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """The parameters of a training. The fields are the parameters of the estimators, which document them.
+
+    Attributes
+    ----------
+    kind : type
+        Class of the estimator, which scikit-learn's checks and the error messages name.
+    loss : Loss
+        With its own parameters (`hinge_width`, `huber_delta`) in it.
+    """
+
+    kind: type[Any]
+    loss: Loss
+    alpha: float
+    l1_ratio: float
+    fit_intercept: bool
+    certificate: str | None
+    intervals: Any
+    interval_level: float
+    scale: str | None
+    precision: Any
+    handle_unknown: str
+    tol: float
+    max_iter: int
+    verbose: int
+    class_weight: Any = None
+    unknown_labels: bool = False
+    max_label_errors: int = 0
+    uncertainty: Any = "worst"
+    random_state: Any = None
+
+    @property
+    def penalty(self) -> ElasticNet:
+        """The penalty ``alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``; an intercept is free in it."""
+        alpha, l1_ratio = float(self.alpha), float(self.l1_ratio)
+        return ElasticNet(alpha * (1.0 - l1_ratio), alpha * l1_ratio, n_free=int(self.fit_intercept))
+
+    def refuse_conditional(self, where: str, remedy: str) -> None:
+        """Raise an error if intervals are to be learnt from other columns, which needs the table in memory."""
+        given = self.intervals.values() if isinstance(self.intervals, Mapping) else [self.intervals]
+        if any(isinstance(value, str) and value == "conditional" for value in given):
+            raise IpubError(f"intervals='conditional' needs the table in memory, and X is {where}: {remedy}.")

@@ -1,0 +1,111 @@
+"""The arguments of `fit`, read: the rows of each model to train, and how later rows are read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from ipub.errors import IpubError
+from ipub.numeric.rounding import Array
+from ipub.rows import Rows
+from ipub.rows.long_table import LongTable
+from ipub.tables.scaling import Scaling
+from ipub.tables.sparse_columns import is_sparse
+from ipub.training.reading.labels import read_classes, read_targets, rows_of_models, target_intervals
+from ipub.training.reading.on_device import in_memory, read_on_device, stays_on_device
+from ipub.training.reading.parameters import Parameters
+from ipub.training.reading.sparse import check_columns, read_sparse, stays_sparse
+from ipub.training.reading.table import Columns, LearntTable, learn_table, read_training_table
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Training rows, read and scaled.
+
+    Attributes
+    ----------
+    table : LearntTable
+        How later rows are read.
+    rows : tuple of Rows
+        The rows of each model: one, or, for more than two classes, one for each class against the others.
+    weight : array of shape (n_rows,)
+        Weights of the rows of X, with the factors of the classes in them; empty if the rows are read piece by piece.
+    classes : array or None
+        The labels, sorted; None in a regression.
+    """
+
+    table: LearntTable
+    rows: tuple[Rows, ...]
+    weight: Array
+    classes: NDArray[Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """Columns and scaling of a training table that are fixed before it is read."""
+
+    columns: Columns
+    scaling: Scaling | None
+
+
+def read_training_data(
+    parameters: Parameters,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    X_lower: ArrayLike | None = None,
+    X_upper: ArrayLike | None = None,
+    y_lower: ArrayLike | None = None,
+    y_upper: ArrayLike | None = None,
+    *,
+    expected: Expected | None = None,
+    on_device: bool = False,
+) -> TrainingData:
+    """Read the arguments of `fit`; nothing is changed.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    X, y, sample_weight, X_lower, X_upper, y_lower, y_upper
+        As in `BoundedRegressor.fit` and `BoundedClassifier.fit`.
+    expected : Expected, optional
+        Columns and scaling that are fixed; else they are learnt from X.
+    on_device : bool
+        Whether a long table of CuPy, PyTorch or the array API may stay where it is; else it is read into memory.
+    """
+    if isinstance(X, (str, os.PathLike, LongTable)) or hasattr(X, "__dask_graph__"):
+        raise IpubError(
+            "A table in files or on a cluster is read by the estimators themselves alone: read it into a DataFrame "
+            "first."
+        )
+    bounds = X_lower, X_upper, y_lower, y_upper
+    if on_device and expected is None and stays_on_device(parameters, X, *bounds):
+        return TrainingData(*read_on_device(parameters, X, y, sample_weight))
+    if is_sparse(X):
+        if X_lower is not None or X_upper is not None:
+            raise IpubError(
+                "X is sparse, so X_lower and X_upper cannot be given: give ranges of columns with intervals, or a "
+                "dense array (X.toarray())."
+            )
+        if expected is None and stays_sparse(parameters, X):
+            y, radius = target_intervals(in_memory(y), in_memory(y_lower), in_memory(y_upper))
+            data = TrainingData(*read_sparse(parameters, X, y, in_memory(sample_weight), radius))
+            check_columns(parameters, data.rows[0])
+            return data
+    X, y, sample_weight = in_memory(X), in_memory(y), in_memory(sample_weight)
+    X_lower, X_upper, y_lower, y_upper = (in_memory(bound) for bound in bounds)
+    y, radius = target_intervals(y, y_lower, y_upper)
+    read = read_training_table(parameters, X, X_lower, X_upper, None if expected is None else expected.columns)
+    n_rows = read.data.shape[0]
+    if parameters.loss.task == "classification":
+        labels = read_classes(parameters, y, n_rows, sample_weight)
+    else:
+        labels = read_targets(parameters, y, n_rows, sample_weight, radius)
+    scaling = None if expected is None else expected.scaling
+    learnt, rows = learn_table(parameters, read, labels.y, labels.weight, scaling)
+    check_columns(parameters, rows)
+    models = rows_of_models(rows, labels, parameters.max_label_errors)
+    return TrainingData(learnt, models, labels.weight, labels.classes)
