@@ -223,7 +223,7 @@ FAMILY = {
 
 
 def test_every_error_and_warning_of_the_package_is_of_one_family():
-    assert {kind.__name__ for kind in FAMILY} >= {"TableError", "ModelFileError", "DownloadError", "CategoryWarning"}
+    assert {kind.__name__ for kind in FAMILY} >= {"TableError", "ModelFileError", "CategoryWarning"}
     for kind in FAMILY - {WithMessage}:
         assert issubclass(kind, IpubError if not issubclass(kind, Warning) else IpubWarning)
         assert issubclass(kind, ValueError if not issubclass(kind, Warning) else UserWarning)
@@ -244,11 +244,10 @@ def test_a_message_with_fields_is_no_formatted_string(path):
 
 
 PLAIN_ERRORS = {
-    "engine/device/array.py": "Python asks for a TypeError of what is no index",
-    "engine/sparse_array.py": "a kernel would make a dense table of a sparse one: no user can cause it",
-    "engine/block.py": "names a kernel that was written without its declaration: no user can cause it",
-    "experiments/sources.py": "`read_source` says of each in which file it is, as a TableError",
-    "io/modelfile.py": "`load_with_metadata` and `save` say of each in which file it is, as a ModelFileError",
+    "rows/device/array.py": "Python asks for a TypeError of what is no index",
+    "rows/sparse_array.py": "a kernel would make a dense table of a sparse one: no user can cause it",
+    "rows/block.py": "names a kernel that was written without its declaration: no user can cause it",
+    "app/files/modelfile.py": "`load_with_metadata` and `save` say of each in which file it is, as a ModelFileError",
 }
 """Where a plain ValueError or TypeError may be raised, and why it does not reach a user as it is."""
 

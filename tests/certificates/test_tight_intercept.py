@@ -27,10 +27,10 @@ def test_the_bracket_of_slopes_serves_all_regions_and_is_narrower(loss, alpha, m
     rows = with_intercept_column(MemoryRows(IntervalMatrix.from_table(X, np.tile([-1.0, 1.0], (8, 1))), y))
     problem = Problem(rows, LOSSES[loss], ElasticNet(alpha, n_free=1))
     solution = solve(problem)
-    monkeypatch.setattr(tight_module, "origin", None)
+    monkeypatch.setattr(tight_module, "certify_origin", None)
     monkeypatch.setattr(tight_module, "attempt_row_sums", lambda *_: (None, "", None))
     monkeypatch.setattr(tight_module, "row_sum_bounds_within", lambda *_: None)
-    certificate = tight_module.tight(problem, solution)
+    certificate = tight_module.certify_tight(problem, solution)
     slopes = certificate.part(tight_module.SlopeBounds)
     assert tight_module.NEARLY_EXACT < slopes.excess <= tight_module.BOUNDS_INTERCEPT
     (low,), (high,) = slopes.ends(np.eye(9)[-1:])

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import ipub.answers.attained.search as search_module
 import ipub.answers.status as status_module
 from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, IpubError, certify
+from ipub.answers import attained as attained_package
 from ipub.answers.attained import Attained
 from ipub.answers.status import prediction_status
 from ipub.app.files.modelfile import load, save
@@ -136,7 +137,7 @@ def plant_bounds(monkeypatch, low, high, attained=None):
         return Attained(same_for_all(training, rows, verbose=verbose) * 0.0 + ends, [], np.zeros((rows.shape[0], 2)))
 
     monkeypatch.setattr(Training, "score_bounds", same_for_all)
-    monkeypatch.setattr(Training, "attained_bounds", attained_by_all)
+    monkeypatch.setattr(attained_package, "search_fillings", attained_by_all)
 
 
 @pytest.mark.parametrize(
