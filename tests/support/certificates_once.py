@@ -17,7 +17,7 @@ from unittest import mock
 
 from ipub.certificates import Recipe
 
-PARTS = ("origin", "sphere", "ball", "slope", "attempt_slope_bounds")
+PARTS = ("certify_origin", "certify_sphere", "certify_ball", "certify_slopes", "attempt_slope_bounds")
 """Functions of `ipub.certificates` that other certificates call."""
 
 
