@@ -114,7 +114,7 @@ def run(console: Console) -> None:
 def _measure(filled: Filled, alpha: float, moves: BudgetMoves, said: str) -> list[str]:
     problem = filled.problem(alpha)
     solution, start = solve(problem), time.perf_counter()
-    bounds = bounds_around_filling(problem, solution, filled.movable, moves)
+    bounds = bounds_around_filling(problem, solution, filled.movable, moves).found
     sizes = [f"{len(filled.X):,}", f"{filled.movable.n_units:,}", said]
     if bounds is None:
         return [*sizes, "-", "not proved", f"{time.perf_counter() - start:.1f}"]
@@ -133,7 +133,7 @@ def _wrong_cells(console: Console) -> None:
     rows, columns = np.repeat(np.arange(n), d), np.tile(np.arange(d), n)
     size = np.full(n * d, PRECISION)
     movable = MovableRows.of_numbers(rows, columns, size, size, group=WRONG_CELLS)
-    bounds = bounds_around_filling(problem, solution, movable, BudgetMoves((0, 1)))
+    bounds = bounds_around_filling(problem, solution, movable, BudgetMoves((0, 1))).found
     if bounds is None:
         return
     low, high = bounds.ends(filled.X_test)

@@ -23,7 +23,7 @@ from ipub import BoundedClassifier
 from ipub.certificates import certify_ball, certify_origin, certify_sphere, certify_tight
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
-from ipub.model_sets.region import Certificate, intersection
+from ipub.model_sets.certificate import Certificate, intersection
 from ipub.numeric.rounding import Array
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import solve

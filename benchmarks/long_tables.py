@@ -44,7 +44,7 @@ def run(console: Console) -> None:
     by_rows = model.certificate_.part(RowSumBounds)
     assert by_rows is not None
     attained = np.ptp(model.attained_bounds(asked), axis=1)
-    many = np.concatenate([asked, np.repeat(asked[:1], by_rows.most_asked or 0, axis=0)])
+    many = np.concatenate([asked, np.repeat(asked[:1], by_rows.most_rows or 0, axis=0)])
     few_ratio, many_ratio = (
         float(np.median(np.ptp(model.decision_bounds(rows)[:ASKED], axis=1) / attained)) for rows in (asked, many)
     )

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from ipub.certificates import certify_slopes, certify_tight
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums import variants as variants_module
-from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds
+from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph, graph_points
 from ipub.certificates.row_sums.lines import Lines
 from ipub.certificates.row_sums.prove import around, first_order_changes
@@ -32,7 +32,7 @@ from support.cases import Case, intervals, train, with_intercept
 from support.oracles.exact import as_float
 from support.oracles.rationals import rational, rationals
 from support.oracles.row_sums import ExactSums, columns_of
-from support.row_sums import ranges_over
+from support.row_sums import ranges_over, row_sum_bounds
 from support.tiny_cases import tiny_choices
 
 each_loss = pytest.mark.parametrize("loss_name", LOSSES)

@@ -7,22 +7,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates import PointwiseBounds, RowSumBounds, SlopeBounds, certify_pointwise, certify_tight
+from ipub.certificates import RowSumBounds, SlopeBounds, certify_pointwise, certify_tight
 from ipub.certificates.row_sums import prove as prove_module
 from ipub.certificates.row_sums import table as table_module
-from ipub.certificates.row_sums.bounds import NOT_CLOSED, row_sum_bounds
+from ipub.certificates.row_sums.bounds import NOT_CLOSED
 from ipub.certificates.row_sums.ranges import COARSE
 from ipub.certificates.row_sums.upper import largest_scores
-from ipub.certificates.slopes.attempt import SlopeAttempt, slope_bounds_within
+from ipub.certificates.slopes.attempt import slope_bounds_within
 from ipub.certificates.slopes.linearization import linearize
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
+from ipub.model_sets.base import Outcome, Reason
 from ipub.model_sets.move_sets import KnownRows
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.rows import Block
 from support.cases import Case, intervals, train
 from support.planted import plant
+from support.row_sums import row_sum_bounds
 
 WITHOUT_WEIGHT = np.arange(0, 40, 4)
 
@@ -61,7 +63,7 @@ def test_rows_without_weight_do_not_widen_slopes(loss_name):
         linear = linearize(case.problem, solution, moves)
         assert np.isfinite(linear.row_move_form)
         assert np.isfinite(linear.incomplete.row_move).all()
-        ends.append(np.array(slope_bounds_within(case.problem, solution, moves).ends(case.X_test)))
+        ends.append(np.array(slope_bounds_within(case.problem, solution, moves).found.ends(case.X_test)))
     np.testing.assert_allclose(ends[0], ends[1], rtol=0.05 if loss_name == "squared_hinge" else 1e-6)
 
 
@@ -88,20 +90,19 @@ def with_alpha(loss_name: str, alpha: float) -> tuple[Problem, Solution]:
 
 
 @pytest.mark.parametrize("certify", [certify_tight, certify_pointwise])
-def test_the_note_says_that_row_sums_did_not_close_and_what_serves(certify):
+def test_where_row_sums_do_not_close_slopes_serve_and_the_note_says_what_narrows_them(certify):
     problem, solution = with_alpha("smoothed_hinge", 1e-3)
     certificate = certify(problem, solution)
     assert NOT_CLOSED in certificate.note
-    assert "Slopes serve instead" in certificate.note
     assert certificate.part(SlopeBounds) is not None
     by_rows = certificate.part(RowSumBounds)
     assert by_rows is None or by_rows.path is None
-    assert (certificate.part(PointwiseBounds) is not None) == (certify is certify_pointwise)
+    assert (certificate.refinement is not None) == (certify is certify_pointwise)
 
 
 def test_without_slopes_the_note_says_so_alone(monkeypatch):
     problem, solution = with_alpha("smoothed_hinge", 1e-3)
-    plant(monkeypatch, "attempt_slope_bounds", lambda *_, **__: SlopeAttempt(None, "No set of moves."))
+    plant(monkeypatch, "attempt_slope_bounds", lambda *_, **__: Outcome(None, Reason.NOT_CLOSED, "No set of moves."))
     note = certify_tight(problem, solution).note
     assert note == f"No set of moves. {NOT_CLOSED}"
 

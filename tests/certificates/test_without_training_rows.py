@@ -85,7 +85,7 @@ def test_no_array_is_a_training_row_and_bounds_are_no_narrower(holes, loss, cert
     X, model = fitted(holes, loss, certificate, alpha=0.3)
     whole, free = model.certificate_, model.certificate_.without_training_rows()
     assert kept_rows(free, X) == set()
-    assert not free.needs.training_rows
+    assert not free.keeps_training_rows
     T = np.column_stack([np.random.default_rng(1).normal(size=(50, D)), np.ones(50)])
     (low, high), (free_low, free_high) = whole.score_bounds(T).T, free.score_bounds(T).T
     size = high - low
@@ -99,7 +99,7 @@ def test_no_array_is_a_training_row_and_bounds_are_no_narrower(holes, loss, cert
 def test_the_search_finds_rows_where_they_are(holes):
     X, model = fitted(holes, "log_loss", "slope", alpha=0.3)
     certificate = model.certificate_
-    assert certificate.needs.training_rows
+    assert certificate.keeps_training_rows
     assert kept_rows(certificate, X) != set()
     # A sum over one row is that row.
     assert kept_rows(certificate.in_columns(), X) != set()

@@ -86,7 +86,7 @@ def test_solutions_and_bounds_are_the_same_bits(both, loss, l1_ratio, monkeypatc
     for recipe in CERTIFICATES.values():
         certificates = [with_effort(recipe(*pair), 0.0) for pair in zip(problems, solutions, strict=True)]
         assert np.array_equal(*(certificate.score_bounds(X_test) for certificate in certificates))
-        if recipe.needs.training:  # for each row anew: two are enough
+        if recipe.retrains:  # for each row anew: two are enough
             models = [TrainedModel(*pair) for pair in zip(problems, solutions, strict=True)]
             pairs = zip(certificates, models, strict=True)
             assert np.array_equal(*(certificate.score_bounds(X_test[:2], model) for certificate, model in pairs))

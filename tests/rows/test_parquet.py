@@ -56,7 +56,7 @@ def assert_the_same_bounds(model, frame, folder, weight=False, rows=6):
 @pytest.mark.parametrize("certificate", CERTIFICATES)
 def test_every_certificate_has_the_bounds_of_memory(certificate, tmp_path, monkeypatch):
     stream_everything(monkeypatch, 50)
-    rows = 2 if CERTIFICATES[certificate].needs.training else 6
+    rows = 2 if CERTIFICATES[certificate].retrains else 6
     assert_the_same_bounds(BoundedClassifier(certificate=certificate, effort=0.0), table(), tmp_path, rows=rows)
 
 

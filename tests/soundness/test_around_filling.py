@@ -33,7 +33,7 @@ def wrong_scores(
     case: FilledCase, counts: tuple[int, ...], solution, inner: int = 6, tables=None, widths=None
 ) -> tuple[int, list[str]]:
     """Compare the bounds with the exact models of all vertices and some inner points; no tolerance."""
-    found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves(counts), widths)
+    found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves(counts), widths).found
     if found is None:
         return 0, []
     parts = with_box(found)
@@ -110,7 +110,7 @@ def test_ranges_hold_the_weights_that_they_were_proved_from():
         case = replace(scaled(case, np.ones(case.X.shape[1]), 0.02), penalty=ElasticNet(1.0, 0.0, 1))
         solution = train(case.problem)
         solution = replace(solution, w=solution.w + size * rng.normal(size=len(solution.w)))
-        found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves((1, 1)))
+        found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves((1, 1))).found
         if found is not None:
             n_proved += 1
             assert found.searched is found.ranges
@@ -126,7 +126,7 @@ def test_widths_of_another_budget_are_where_to_start_and_prove_nothing(size, rep
     for trial in range(3):
         case = filled_case(rng, "log_loss", intercept=bool(trial % 2))
         solution = train(case.problem)
-        first = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves((1, 0)))
+        first = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves((1, 0))).found
         if first is None or first.widths is None:
             continue
         for widths in (size * first.widths, np.full((2, 3), size)):
@@ -314,7 +314,7 @@ def test_a_larger_budget_gives_no_narrower_bounds():
     solution = train(case.problem)
     widths = []
     for count in (0, 1, 2, 9):
-        found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves((count, count)))
+        found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves((count, count))).found
         assert found is not None
         low, high = found.ends(case.X_test)
         widths.append((high - low).max())
@@ -329,7 +329,7 @@ def test_the_bounds_of_short_intervals_are_nearly_attained():
         case = filled_case(rng, "log_loss", intercept=True)
         case = replace(scaled(case, np.ones(case.X.shape[1]), 0.1), penalty=ElasticNet(1.0, 0.0, 1))
         solution = train(case.problem)
-        found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves(counts))
+        found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves(counts)).found
         assert found is not None
         low, high = found.ends(case.X_test)
         search = BudgetSearch(case.problem, solution, case.movable)
@@ -342,7 +342,7 @@ def test_nothing_that_moves_leaves_the_model_as_it_is():
     case = filled_case(np.random.default_rng(9), "squared_error", intercept=False)
     solution = train(case.problem)
     nothing = MovableRows.of_numbers([], [], [], [])
-    found = bounds_around_filling(case.problem, solution, nothing, BudgetMoves((5,)))
+    found = bounds_around_filling(case.problem, solution, nothing, BudgetMoves((5,))).found
     assert found is not None
     low, high = found.ends(case.X_test)
     assert (high - low).max() < 1e-9
@@ -370,10 +370,10 @@ def test_what_cannot_be_looked_at_gives_no_bounds(monkeypatch):
     case = filled_case(np.random.default_rng(10), "log_loss", intercept=False)
     solution = train(case.problem)
     moves = BudgetMoves((1,))
-    assert bounds_around_filling(case.problem, solution, case.movable, moves) is not None
+    assert bounds_around_filling(case.problem, solution, case.movable, moves).found is not None
     hinge = Problem(case.problem.rows, LOSSES["hinge"], case.penalty)
-    assert bounds_around_filling(hinge, solution, case.movable, moves) is None
+    assert bounds_around_filling(hinge, solution, case.movable, moves).found is None
     unknown = replace(solution, w=np.full_like(solution.w, np.nan))
-    assert bounds_around_filling(case.problem, unknown, case.movable, moves) is None
+    assert bounds_around_filling(case.problem, unknown, case.movable, moves).found is None
     monkeypatch.setattr(table_module, "MOST_ROWS", len(case.y) - 1)
-    assert bounds_around_filling(case.problem, solution, case.movable, moves) is None
+    assert bounds_around_filling(case.problem, solution, case.movable, moves).found is None

@@ -144,8 +144,8 @@ def test_a_smooth_problem_is_enclosed_and_row_sums_win_before_slopes():
     rng = np.random.default_rng(2)
     case = larger(rng, "log_loss", intercept=False)
     solution = train(case.problem)
-    assert prove_move_set(case.problem, solution) is not None
+    assert prove_move_set(case.problem, solution).found is not None
     certificate = certify_tight(case.problem, solution)
-    assert certificate.shares(case.X_test)["row sums"] == 1.0
+    assert certificate.win_rate(case.X_test)["row sums"] == 1.0
     others = tuple(part for part in certificate.parts if not isinstance(part, RowSumBounds))
-    assert replace(certificate, parts=others).shares(case.X_test)["slope"] == 1.0
+    assert replace(certificate, parts=others).win_rate(case.X_test)["slope"] == 1.0

@@ -10,7 +10,6 @@ from flint import arb, ctx
 
 from ipub.certificates.row_sums import bounds as bounds_module
 from ipub.certificates.row_sums import prove as prove_module
-from ipub.certificates.row_sums.bounds import row_sum_bounds
 from ipub.certificates.row_sums.prove import prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
@@ -33,6 +32,7 @@ from support.row_sums import (
     point_case,
     random_sums,
     ranges_over,
+    row_sum_bounds,
     sums_of,
     without_tilt,
 )
@@ -227,7 +227,7 @@ def test_ranges_are_proved_only_if_row_sums_are_strictly_inside(inward, closes, 
         return ends_of(ranges, Y) - inward
 
     plant_function(monkeypatch, prove_module, "largest_scores", bounds_at_the_ends)
-    assert (prove_ranges(at_w) is not None) == closes
+    assert (prove_ranges(at_w).found is not None) == closes
 
 
 def ends_of(ranges: Ranges, Y: np.ndarray) -> np.ndarray:
@@ -248,14 +248,14 @@ def test_every_range_must_close(place, monkeypatch):
         bounds[k] = ends_of(ranges, Y[k : k + 1])[0]
         return bounds
 
-    assert prove_ranges(at_w) is not None
+    assert prove_ranges(at_w).found is not None
     plant_function(monkeypatch, prove_module, "largest_scores", one_outside)
-    assert prove_ranges(at_w) is None
+    assert prove_ranges(at_w).found is None
 
 
 def test_proved_ranges_hold_w_and_only_shrink():
     at_w = at_w_of(simple_case())
-    ranges = prove_ranges(at_w).ranges
+    ranges = prove_ranges(at_w).found.ranges
     narrower = prove_module.narrowed(ranges)
     for each in (ranges, narrower):
         assert (each.lower < at_w.lower).all()
@@ -282,8 +282,8 @@ def test_an_objective_without_a_minimiser_proves_nothing():
     assert RowTable.of(case.problem, solution).is_coercive
     assert RowTable.of(simple_case("squared_error").problem, far).is_coercive
     at_w = at_w_of(case)
-    assert prove_ranges(at_w) is not None
-    assert prove_ranges(replace(at_w, table=replace(at_w.table, is_coercive=False))) is None
+    assert prove_ranges(at_w).found is not None
+    assert prove_ranges(replace(at_w, table=replace(at_w.table, is_coercive=False))).found is None
 
 
 def test_the_center_of_a_missing_category_is_an_option_until_the_ranges_are_proved(monkeypatch):

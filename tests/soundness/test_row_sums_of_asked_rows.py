@@ -106,7 +106,7 @@ def test_no_filling_breaks_bounds_of_tables_with_few_and_many_columns(d, l1_rati
     low, high = -1.0, 0.7
     model = BoundedClassifier(alpha=alpha, l1_ratio=l1_ratio, intervals=np.tile([low, high], (d, 1))).fit(X, y)
     by_rows = model.certificate_.part(RowSumBounds)
-    assert (by_rows is not None and by_rows.is_for_asked_rows) or l1_ratio
+    assert (by_rows is not None and by_rows.most_rows is not None) or l1_ratio
     bounds = model.decision_bounds(rows)
     for number in range(6):
         filled = X.copy()
@@ -126,7 +126,7 @@ def test_categories_and_uncertain_labels_hold():
     model = BoundedClassifier(alpha=alpha, max_label_errors=1, intervals={"a": (-0.5, 0.5)}).fit(holed, y)
     by_rows = model.certificate_.part(RowSumBounds)
     assert by_rows is not None
-    assert by_rows.is_for_asked_rows
+    assert by_rows.most_rows is not None
     bounds = model.decision_bounds(frame[:6])
     for first, second, value, wrong in product("xyz", "xyz", (-0.5, 0.5), (None, 0, 20)):
         filled, labels = frame.copy(), y.copy()

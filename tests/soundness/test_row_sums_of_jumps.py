@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from ipub.certificates import CERTIFICATES, PointwiseBounds, RowSumBounds, with_effort
+from ipub.certificates import CERTIFICATES, RowSumBounds, with_effort
 from ipub.certificates.per_row import ruled_out_scores as module
 from ipub.certificates.per_row.ruled_out_scores import (
     SupposedScore,
@@ -369,7 +369,7 @@ def test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores(monkeypatch
     plant_function(monkeypatch, bounds_module, "can_be_narrowed", lambda _: False)
     certificate = CERTIFICATES["pointwise"](case.problem, solution)
     found = certificate.part(RowSumBounds)
-    assert found.is_for_search_alone
+    assert found in certificate.beside
     assert np.isinf(found.ends(case.X_test)).all()
     before = certificate.score_bounds(case.X_test)
     bounds = with_effort(certificate, 0.2).score_bounds(case.X_test, TrainedModel(case.problem, solution))
@@ -381,7 +381,7 @@ def test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores(monkeypatch
     monkeypatch.setattr(bounds_module, "FEW_DIRECTIONS", 0)
     certificate = CERTIFICATES["pointwise"](case.problem, solution)
     assert certificate.part(RowSumBounds) is None
-    assert certificate.part(PointwiseBounds) is not None
+    assert certificate.refinement is not None
     assert "tilted half-balls" in certificate.note
 
 
@@ -393,7 +393,7 @@ def test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them(penalty, i
     certificate = CERTIFICATES["pointwise"](case.problem, solution)
     found = certificate.part(RowSumBounds)
     assert certificate.note == ""
-    assert certificate.part(PointwiseBounds) is not None
+    assert certificate.refinement is not None
     assert found.path is None
     assert found.searched is found.ranges
     training = TrainedModel(case.problem, solution)
@@ -407,7 +407,7 @@ def test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them(penalty, i
         assert (outer[:, 0] <= inner[:, 0]).all()
         assert (outer[:, 1] >= inner[:, 1]).all()
         # Where row sums are for the search alone, they narrow nothing before it.
-        if inner is narrow or not found.is_for_search_alone:
+        if inner is narrow or found in certificate.parts:
             assert np.ptp(inner, axis=1).sum() < np.ptp(outer, axis=1).sum()
     rng = np.random.default_rng(8)
     for completed in completed_tables(rng, case, 8, with_centers=False):
@@ -433,8 +433,9 @@ def test_a_long_table_is_bounded_by_the_rows_near_their_kink_alone(loss_name):
     if loss.is_smooth:
         assert found is None
         return
-    assert 0 < len(found.ranges.table.complete) + len(found.ranges.table.incomplete) < 1000
-    low, high = found.ends(case.X_test)
+    table = found.bounds.ranges.table
+    assert 0 < len(table.complete) + len(table.incomplete) < 1000
+    low, high = found.bounds.ends(case.X_test)
     assert (high - low).sum() < np.ptp(known.score_bounds(case.X_test), axis=1).sum()
     for completed in completed_tables(rng, case, 3, with_centers=False):
         model = train(case.problem_on(type(case.matrix).from_bounds(completed, completed)), tol=1e-9)

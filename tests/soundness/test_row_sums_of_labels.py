@@ -12,9 +12,8 @@ from flint import arb, ctx
 
 from ipub.answers.attained import attained_bounds
 from ipub.certificates import Certificate, certify_ball, certify_pointwise
-from ipub.certificates.per_row.pointwise import PointwiseBounds
 from ipub.certificates.per_row.ruled_out_scores import is_on_one_side, narrow_by_ruling_out
-from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds, row_sum_bounds_within
+from ipub.certificates.row_sums.bounds import RowSumBounds, row_sum_bounds_within
 from ipub.certificates.row_sums.graphs import LossGraph, graph_points
 from ipub.certificates.row_sums.prove import prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
@@ -45,6 +44,7 @@ from support.row_sums import (
     point_case,
     random_sums,
     ranges_over,
+    row_sum_bounds,
     sums_of,
     without_tilt,
 )
@@ -289,7 +289,7 @@ def test_bounds_hold_for_every_label_vertex_and_point_inside_exactly(loss_name, 
 def within_ball(problem: Problem, solution) -> Certificate:
     known = certify_ball(problem, solution)
     found = row_sum_bounds_within(problem, solution, known)
-    return known if found is None else Certificate("row sums", (replace(found, is_for_search_alone=False),), 0.0)
+    return known if found is None else Certificate("row sums", (found.bounds,), 0.0)
 
 
 @each_intercept
@@ -381,7 +381,7 @@ def test_scores_are_ruled_out_with_uncertain_labels_too(kind, report_proofs):
     problem, labels = labelled(rng, case, kind, count=1)
     solution = train(problem)
     certificate = certify_pointwise(problem, solution)
-    assert certificate.part(PointwiseBounds) is not None
+    assert certificate.refinement is not None
     assert certificate.note == ""
     searched = certificate.part(RowSumBounds).searched
     models = [
@@ -413,7 +413,7 @@ def test_more_wrong_labels_give_wider_bounds_and_none_are_those_of_certain_label
     for count in (0, 1, 2, 4):
         problem = with_flips(case, count) if count else case.problem
         table = RowTable.of(problem, solution)
-        proved = prove_ranges(Ranges.of(table, *dot_bounds(table.directions, solution.w), on_path=True))
+        proved = prove_ranges(Ranges.of(table, *dot_bounds(table.directions, solution.w), on_path=True)).found
         assert proved is not None
         Y = case.X_test
         widths.append(largest_scores(proved.ranges, Y) + largest_scores(proved.ranges, -Y))

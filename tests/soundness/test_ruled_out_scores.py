@@ -19,7 +19,7 @@ from ipub.certificates.per_row.ruled_out_scores import (
     no_model_at,
 )
 from ipub.certificates.per_row.ruled_out_scores import _largest_if_supposed as largest_if_supposed
-from ipub.certificates.row_sums.bounds import row_sum_bounds, row_sum_bounds_within
+from ipub.certificates.row_sums.bounds import row_sum_bounds_within
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.losses import LOSSES
@@ -32,7 +32,7 @@ from support.attacks import Retrained, derivatives, place, retrain
 from support.cases import Case, Generator, draw_solution, intervals, train, vary_loss, with_intercept
 from support.oracles.rationals import exact_dot, rational, rationals
 from support.planted import plant_function
-from support.row_sums import completed_tables
+from support.row_sums import completed_tables, row_sum_bounds
 
 SMOOTH_NAMES = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
 MODELS = ("trained", "trained", "noisy", "loose", "scaled")
@@ -337,8 +337,8 @@ def test_known_ranges_of_smooth_losses_rule_out_no_scores(monkeypatch):
     known = CERTIFICATES["ball"](case.problem, solution)
     within = row_sum_bounds_within(case.problem, solution, known)
     assert within is not None
-    assert within.path is None
-    certificate = Certificate("pointwise", (*known.parts, within), solution.gap)
+    assert within.bounds.path is None
+    certificate = Certificate("pointwise", (*known.parts, within.bounds), solution.gap)
     plant_function(monkeypatch, module, "narrow_by_ruling_out", lambda *_: pytest.fail("a score was ruled out"))
     bounds = certificate.score_bounds(case.X_test)
     PointwiseBounds().narrowed(case.X_test, bounds, certificate, TrainedModel(case.problem, solution), None)

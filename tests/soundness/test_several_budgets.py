@@ -35,7 +35,7 @@ def test_units_of_one_group_saturate_once_one_of_another_differs():
     movable = holes.joined_to(MovableRows.of_numbers([0, 1], [8, 8], [0.0, 0.0], [1.5, 1e-9], WRONG_CELLS))
     rows = MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight)
     problem = Problem(rows, LOSSES["squared_error"], ElasticNet(LAM))
-    bounds = bounds_around_filling(problem, solve(problem), movable, BudgetMoves((5, 1)))
+    bounds = bounds_around_filling(problem, solve(problem), movable, BudgetMoves((5, 1))).found
     assert bounds is not None
     x = np.array([[1.0] * 5 + [-1.0] * 3 + [0.0, 1.0, 1.0, 0.0]])
     changed = table.copy()
@@ -61,4 +61,4 @@ def test_a_row_has_no_more_variants_than_there_is_room_for():
     found = RowTable.around(problem, solution, movable, moves)
     assert found is not None
     assert np.bincount(make_variants(found, with_centers=True).row).max() <= MOST_VARIANTS
-    assert bounds_around_filling(problem, solution, movable, moves) is not None
+    assert bounds_around_filling(problem, solution, movable, moves).found is not None

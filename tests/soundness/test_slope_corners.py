@@ -36,7 +36,7 @@ def test_a_force_that_overflows_proves_nothing():
     completed[0][0] = rational(2 * c)
     low, high = certify_tight(case.problem, solution).score_bounds(x)[0]
     assert low <= exact_score(case, completed) <= high
-    assert prove_move_set(case.problem, solution) is None
+    assert prove_move_set(case.problem, solution).found is None
 
 
 @pytest.mark.parametrize(
@@ -73,5 +73,5 @@ def test_a_derivative_that_jumps_closes_no_set_of_moves():
     y = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
     case = Case(intervals(table, radius), y, None, LOSSES["hinge"], ElasticNet(0.1), table)
     solution = train(case.problem)
-    assert prove_move_set(case.problem, solution) is None
-    assert attempt_slope_bounds(case.problem, solution).bounds is None
+    assert prove_move_set(case.problem, solution).found is None
+    assert attempt_slope_bounds(case.problem, solution).found is None

@@ -45,7 +45,7 @@ def suggestion(rng, problem, solution, size):
         widths = size * row_sums.widths * rng.uniform(0.5, 2.0, size=row_sums.widths.shape)
     elif rng.random() < 0.5:
         widths = rng.uniform(0.1, 5.0, size=(2, 3))  # of a table with other rows
-    return AnotherDraw(bounds, is_alone=bool(rng.random() < 0.5), row_sums_widths=widths)
+    return AnotherDraw(bounds, slopes_are_enough=bool(rng.random() < 0.5), row_sum_widths=widths)
 
 
 @pytest.mark.half

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from ipub.certificates import CERTIFICATES, PointwiseBounds, RowSumBounds, with_effort
+from ipub.certificates import CERTIFICATES, RowSumBounds, with_effort
 from ipub.certificates.per_row import tilted_half_ball as module
 from ipub.certificates.per_row.tilted_half_ball import TiltedHalfBall
 from ipub.certificates.per_row.tilted_search import TiltedSearch
@@ -198,7 +198,7 @@ def test_searched_bounds_are_narrower_than_the_half_ball_and_hold(penalty, inter
     solution = train(case.problem)
     certificate = CERTIFICATES["pointwise"](case.problem, solution)
     assert certificate.part(RowSumBounds) is None
-    assert certificate.part(PointwiseBounds) is not None
+    assert certificate.refinement is not None
     assert "tilted half-balls" in certificate.note
     training = TrainedModel(case.problem, solution)
     before = certificate.score_bounds(case.X_test)

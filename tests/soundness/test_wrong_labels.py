@@ -167,11 +167,11 @@ def test_row_sums_and_else_slopes_win_where_few_labels_are_wrong(loss_name):
     case = medium(np.random.default_rng(1), loss_name, intercept=True)
     problem = with_flips(replace(case, penalty=replace(case.penalty, lam=1.0)), 1)
     certificate = certify_tight(problem, train(problem))
-    assert certificate.shares(case.X_test)["row sums"] == 1.0
+    assert certificate.win_rate(case.X_test)["row sums"] == 1.0
     parts = tuple(part for part in certificate.parts if not isinstance(part, RowSumBounds))
     certificate = replace(certificate, parts=parts)
     assert certificate.part(SlopeBounds) is not None
-    assert certificate.shares(case.X_test)["slope"] == 1.0
+    assert certificate.win_rate(case.X_test)["slope"] == 1.0
     alone, together = (each.score_bounds(case.X_test) for each in (certificate, certificate.without_training_rows()))
     assert (np.diff(together) >= np.diff(alone)).all()
     assert np.diff(together).sum() < 2.0 * np.diff(alone).sum()

@@ -119,7 +119,7 @@ def wrong_models(key: Key) -> tuple[int, list[str]]:
     with planted_function(l1_signs_module, "decide_signs", recorded), always:
         certificate = certify_slopes(case.problem, solution)
     part = certificate.part(SlopeBounds)
-    proved = prove_module.prove_move_set(case.problem, solution) if case.loss.is_smooth else None
+    proved = prove_module.prove_move_set(case.problem, solution).found if case.loss.is_smooth else None
     if part is None:
         return 0, []
     X = np.vstack([case.X_test, np.eye(len(solution.w))])

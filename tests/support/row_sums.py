@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import arb, fmpq
 
-from ipub.certificates import Certificate, Needs, ScoreBounds
-from ipub.certificates.row_sums.bounds import row_sum_bounds
+from ipub.certificates import Certificate, ModelSet
+from ipub.certificates.row_sums.bounds import RowSumBounds, prove_row_sums, ranges_at_w
 from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Accuracy, Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import kernel_type
@@ -30,11 +30,10 @@ from support.oracles.rationals import exact_dot, rational, rationals
 from support.tiny_cases import TABLES, tiny_case, tiny_choices
 
 
-class NoBounds(ScoreBounds):
+class NoBounds(ModelSet):
     """What is known where no ranges close."""
 
     name = "nothing"
-    needs = Needs()
 
     def ends(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full(len(X), -np.inf), np.full(len(X), np.inf)
@@ -44,16 +43,12 @@ class NoBounds(ScoreBounds):
 
 
 @dataclass(frozen=True)
-class Points(ScoreBounds):
+class Points(ModelSet):
     """Bounds of the scores of some vectors alone: exact ones, where products of few bits are floats."""
 
     W: np.ndarray
     is_exact: bool = False
     name: str = "points"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs()
 
     def ends(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         low, high = (X @ self.W.T,) * 2 if self.is_exact else dot_bounds(X, self.W.T)
@@ -67,7 +62,12 @@ class Points(ScoreBounds):
         return Ranges.of(table, *self.ends(table.directions), on_path=False)
 
 
-def certificate_of(part: ScoreBounds) -> Certificate:
+def row_sum_bounds(problem: Problem, solution: Solution, widths: np.ndarray | None = None) -> RowSumBounds | None:
+    """Return bounds by row sums over ranges that prove themselves; None if there are none."""
+    return prove_row_sums(ranges_at_w(problem, solution), widths).found
+
+
+def certificate_of(part: ModelSet) -> Certificate:
     return Certificate(part.name, (part,), 0.0)
 
 

@@ -116,7 +116,7 @@ def test_uncertain_labels_stay_uncertain_in_every_draw():
 def test_many_cells_are_bounded_by_columns(monkeypatch, fitted):
     monkeypatch.setattr("ipub.training.draws.MOST_KEPT", 1)
     model = fit_draws(BoundedClassifier(alpha=0.02, scale="standard"), *table(), DRAWS)
-    assert not model.certificate_.needs.training_rows
+    assert not model.certificate_.keeps_training_rows
     assert np.ptp(model.decision_bounds(T), axis=1).max() < 1.5 * np.ptp(fitted.decision_bounds(T), axis=1).max()
 
 

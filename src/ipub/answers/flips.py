@@ -187,9 +187,9 @@ def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: st
         )
         found = bounds_around_filling(
             *filled.model, filled.movable, filled.moves(k), None if near is None else proved[near]
-        )
+        ).found
         if found is None and near is not None:
-            found = bounds_around_filling(*filled.model, filled.movable, filled.moves(k))
+            found = bounds_around_filling(*filled.model, filled.movable, filled.moves(k)).found
         proved[k] = None if found is None else found.widths
         if found is None:
             return any_filling

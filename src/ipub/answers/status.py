@@ -47,7 +47,7 @@ def prediction_status(training: Training, rows: IntervalMatrix, effort: float, v
         left = left[status[left] == UNPROVED]
         status[left[_is_on_one_side(training, rows, left, effort, verbose)]] = CERTAIN
         left = left[status[left] == UNPROVED]
-    if training.models and any(each.needs_training for each in training.certificates) and len(left):
+    if training.models and any(each.refinement is not None for each in training.certificates) and len(left):
         bounds = training.score_bounds(rows.take(left), effort=effort, verbose=verbose)
         status[left[is_certain(bounds)]] = CERTAIN
     return status

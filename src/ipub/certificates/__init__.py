@@ -10,16 +10,15 @@ from ipub.certificates.recipe import Recipe
 from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slopes.attempt import certify_slopes
 from ipub.certificates.slopes.bounds import SlopeBounds
-from ipub.certificates.slopes.suggestions import AnotherDraw, Neighbour
+from ipub.certificates.slopes.suggestions import NO_HINT, AnotherDraw, Hint, Neighbour
 from ipub.certificates.sphere import certify_sphere, sphere_sum
 from ipub.certificates.sphere import unsupported_reason as no_sphere
 from ipub.certificates.tight import certify_tight
 from ipub.certificates.uncertain_rows import MOST_TRIED, bounds_of_uncertain_rows
+from ipub.model_sets.base import ModelSet, Outcome, Reason
 from ipub.model_sets.certificate import (
     ANY_FILLING,
     Certificate,
-    Needs,
-    ScoreBounds,
     TrainedModel,
     keeps_training_rows,
     without_training_rows,
@@ -30,11 +29,11 @@ from ipub.model_sets.region import Region
 CERTIFICATES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("sphere", certify_sphere, Needs(), no_sphere, needed_sum=sphere_sum),
-        Recipe("ball", certify_ball, Needs()),
-        Recipe("slope", certify_slopes, Needs(matrices=True, training_rows=True)),
-        Recipe("tight", certify_tight, Needs(matrices=True, training_rows=True), takes_hints=True),
-        Recipe("pointwise", certify_pointwise, Needs(matrices=True, training_rows=True, training=True)),
+        Recipe("sphere", certify_sphere, unsupported_reason=no_sphere, needed_sum=sphere_sum),
+        Recipe("ball", certify_ball),
+        Recipe("slope", certify_slopes, needs_matrices=True),
+        Recipe("tight", certify_tight, needs_matrices=True, takes_hints=True),
+        Recipe("pointwise", certify_pointwise, needs_matrices=True, retrains=True),
     )
 }
 
@@ -43,16 +42,19 @@ __all__ = [
     "CERTIFICATES",
     "EFFORT",
     "MOST_TRIED",
+    "NO_HINT",
     "AnotherDraw",
     "Certificate",
     "DrawBounds",
-    "Needs",
+    "Hint",
+    "ModelSet",
     "Neighbour",
+    "Outcome",
     "PointwiseBounds",
+    "Reason",
     "Recipe",
     "Region",
     "RowSumBounds",
-    "ScoreBounds",
     "SlopeBounds",
     "TrainedModel",
     "bounds_of_uncertain_rows",

@@ -11,7 +11,8 @@ from ipub.certificates.label_noise import GradientMoves, gradient_moves
 from ipub.certificates.origin import certify_origin
 from ipub.certificates.scores import score_ranges
 from ipub.losses import Loss
-from ipub.model_sets.region import Certificate, Region
+from ipub.model_sets.certificate import Certificate
+from ipub.model_sets.region import Region
 from ipub.numeric.rounding import (
     Array,
     down,

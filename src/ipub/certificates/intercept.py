@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.losses import Loss
-from ipub.model_sets.region import Certificate, Region
+from ipub.model_sets.certificate import Certificate
+from ipub.model_sets.region import Region
 from ipub.numeric.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution

@@ -8,7 +8,8 @@ import numpy as np
 
 from ipub.certificates.intercept import EVERYTHING, ONE_PASS, narrow, with_bracket
 from ipub.losses import Loss
-from ipub.model_sets.region import Certificate, Region
+from ipub.model_sets.certificate import Certificate
+from ipub.model_sets.region import Region
 from ipub.numeric.rounding import Array, down, overflow_means_unbounded, sum_upper, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ipub.certificates.slopes.suggestions import AnotherDraw, Neighbour
-from ipub.model_sets.certificate import Certificate, Needs
+from ipub.certificates.slopes.suggestions import NO_HINT, Hint
+from ipub.model_sets.certificate import Certificate
 from ipub.problem.objective import Point, Problem, Sum
 from ipub.problem.solvers import Solution
 
@@ -25,8 +25,10 @@ class Recipe:
     name : str
     make : callable
         Takes a problem and its solution; if `takes_hints`, also the keywords of `__call__`.
-    needs : Needs
-        What its bounds require, where the problem is supported.
+    needs_matrices : bool
+        Whether it makes matrices of all pairs of columns.
+    retrains : bool
+        Whether its bounds retrain for each row.
     unsupported_reason : callable
         Returns why a problem is not supported, and what is used instead; "" if it is supported.
     takes_hints : bool
@@ -37,7 +39,8 @@ class Recipe:
 
     name: str
     make: Callable[..., Certificate]
-    needs: Needs
+    needs_matrices: bool = False
+    retrains: bool = False
     unsupported_reason: Callable[[Problem], str] = _anything
     takes_hints: bool = False
     needed_sum: Callable[[Problem, Point], Sum] | None = None
@@ -47,7 +50,7 @@ class Recipe:
         problem: Problem,
         solution: Solution,
         *,
-        hint: Neighbour | AnotherDraw | None = None,
+        hint: Hint = NO_HINT,
         in_columns: bool = False,
     ) -> Certificate:
         """Certify; where the problem is not supported another certificate is used, and the note says so.
@@ -56,7 +59,7 @@ class Recipe:
         ----------
         problem : Problem
         solution : Solution
-        hint : Neighbour or AnotherDraw, optional
+        hint : Hint
             Results for the same table with another penalty or with other values of its holes, which save time.
         in_columns : bool
             Whether uncertain cells are to be bounded column by column and not one by one; see `Certificate.in_columns`.

@@ -12,7 +12,8 @@ from ipub.certificates.intercept import bracket_of, distance_from, narrow, with_
 from ipub.certificates.origin import certify_origin
 from ipub.certificates.scores import score_ranges
 from ipub.losses import Loss
-from ipub.model_sets.region import Certificate, Region
+from ipub.model_sets.certificate import Certificate
+from ipub.model_sets.region import Region
 from ipub.numeric.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.problem.objective import Point, Problem, Sum
 from ipub.problem.solvers import Solution

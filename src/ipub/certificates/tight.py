@@ -1,11 +1,13 @@
-"""All theorems that need no retraining: slopes alone where they are nearly exact, else the intersection of all.
+"""All theorems that need no retraining, in order of their cost: each narrows what those before it have left.
 
-Row sums are among them, where a table is short enough.
+Row sums first, where a table is short enough; else slopes, alone where they are nearly exact; else balls, slopes inside
+them, and row sums inside both.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +15,20 @@ from ipub.certificates.ball import certify_ball
 from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, certify_origin
 from ipub.certificates.row_sums.bounds import (
-    RowSumAttempt,
     RowSumBounds,
-    attempt_row_sums,
+    prove_row_sums,
+    ranges_at_w,
     row_sum_bounds_of_asked_rows,
     row_sum_bounds_within,
 )
-from ipub.certificates.slopes.attempt import SlopeAttempt, attempt_slope_bounds, slope_bounds_within
+from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.slopes.attempt import attempt_slope_bounds, slope_bounds_within
 from ipub.certificates.slopes.bounds import SlopeBounds
-from ipub.certificates.slopes.suggestions import AnotherDraw, Neighbour
+from ipub.certificates.slopes.suggestions import NO_HINT, Hint
 from ipub.certificates.sphere import certify_sphere
 from ipub.certificates.sphere import unsupported_reason as no_sphere
-from ipub.model_sets.certificate import Certificate, ScoreBounds, intersection
+from ipub.model_sets.base import ModelSet, Outcome, Reason
+from ipub.model_sets.certificate import Certificate, intersection
 from ipub.model_sets.move_sets import KnownRows
 from ipub.model_sets.region import Region
 from ipub.numeric.rounding import down, up
@@ -42,11 +46,6 @@ BOUNDS_INTERCEPT = 5.0
 """Slope bounds up to this many times as wide bound the intercept more narrowly than the half-ball does, which saves its
 passes for it: of 3,000 rows x 8 columns with 1 % to 20 % of the cells missing, to less than 0.6 of its bracket."""
 
-NOT_TRIED = SlopeAttempt(None, "")
-"""Slopes of a draw whose set of moves is not to be proved without a start, as that of another draw was not."""
-
-NO_ROW_SUMS = RowSumAttempt(None, "")
-
 MOST_SLOPE_WORK = 2.0e8
 """Numbers in the matrices of slopes, one for each column with uncertain cells and some more, that are not too many.
 
@@ -54,10 +53,65 @@ At 1,000 columns, 260 of them with uncertain cells, they are three times as many
 """
 
 
+NOT_TRIED: Outcome[Any] = Outcome(None, Reason.NOT_TRIED)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is proved so far, and of what.
+
+    Attributes
+    ----------
+    problem, solution, hint
+        What `certify_tight` was given.
+    in_columns : bool
+    at_w : Ranges or None
+        Ranges of row sums that hold w alone; None if the table is too long for them.
+    row_sums, slopes : Outcome
+    regions : tuple of Region
+    half_ball : Certificate or None
+        Those of them that are half-balls, before all had the same bracket.
+    more : tuple of ModelSet
+        Row sums over ranges that the others give.
+    beside : tuple of ModelSet
+        Row sums in which scores are ruled out, and which narrow nothing by themselves.
+    is_enough : bool
+        Whether another theorem would cost more than it could gain.
+    """
+
+    problem: Problem
+    solution: Solution
+    hint: Hint
+    in_columns: bool
+    at_w: Ranges | None = None
+    row_sums: Outcome[RowSumBounds] = NOT_TRIED
+    slopes: Outcome[SlopeBounds] = NOT_TRIED
+    regions: tuple[Region, ...] = ()
+    half_ball: Certificate | None = None
+    more: tuple[ModelSet, ...] = ()
+    beside: tuple[ModelSet, ...] = ()
+    is_enough: bool = False
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether parts are left out that take time and would narrow bounds of few rows alone."""
+        return self.hint.is_given or self.in_columns
+
+    @property
+    def certificate(self) -> Certificate:
+        """All that is proved."""
+        found = (part for part in (self.slopes.found, self.row_sums.found) if part is not None)
+        notes = [self.slopes.note] if self.row_sums.found is None else []
+        notes += [self.row_sums.note] if not self.is_enough else []
+        note = " ".join(filter(None, notes))
+        parts = (*self.regions, *found, *self.more)
+        return Certificate("tight", parts, self.solution.gap, note, beside=self.beside)
+
+
 def certify_tight(
-    problem: Problem, solution: Solution, *, hint: Neighbour | AnotherDraw | None = None, in_columns: bool = False
+    problem: Problem, solution: Solution, *, hint: Hint = NO_HINT, in_columns: bool = False
 ) -> Certificate:
-    """Use slopes where they are nearly exact, else intersect all theorems that need no retraining; always finite.
+    """Use row sums or slopes where they are nearly exact, else all theorems that need no retraining; always finite.
 
     An intersection is at least as narrow as each of its parts (with an intercept, whose bracket is computed to 1 % of
     its width, or is that of slopes: up to that).
@@ -66,117 +120,137 @@ def certify_tight(
     ----------
     problem : Problem
     solution : Solution
-    hint : Neighbour or AnotherDraw, optional
+    hint : Hint
         Results for the same table with another penalty, or with other values of its holes: they save time.
     in_columns : bool
         Whether uncertain cells are to be taken column by column. Then slopes are enough, however wide they are: it
         saves time as well.
     """
-    by_rows, rows_note, at_w = _row_sums(problem, solution, hint) if not in_columns else NO_ROW_SUMS
-    if by_rows is not None:
-        return _with_row_sums(problem, solution, by_rows, is_fast=hint is not None)
-    too_wide = _too_wide(problem)
-    if too_wide is not None:
-        attempt = too_wide
-    elif isinstance(hint, AnotherDraw) and not hint.is_closed:
-        attempt = NOT_TRIED
-    else:
-        attempt = attempt_slope_bounds(problem, solution, hint=hint, in_columns=in_columns)
-    is_tried = too_wide is None and attempt is not NOT_TRIED
-    if attempt.bounds is None and is_tried and (hint is not None or in_columns):
-        attempt = attempt_slope_bounds(problem, solution)
-    is_alone = in_columns or (isinstance(hint, AnotherDraw) and hint.is_alone)
-    if attempt.bounds is not None and (attempt.bounds.excess <= NEARLY_EXACT or is_alone):
-        region = _around_zero(problem, solution, attempt.bounds, is_fast=isinstance(hint, AnotherDraw))
-        if region is not None:
-            parts: tuple[ScoreBounds, ...] = (region, attempt.bounds)
-            if hint is None and not in_columns:
-                parts += _of_asked_rows(problem, solution, attempt.bounds)
-            return Certificate("tight", parts, solution.gap, attempt.note)
-    at_zero, is_bracketed = _origin(problem, solution, attempt.bounds)
-    around_center = [certify_sphere(problem, solution, at_zero)] if _has_sphere(problem) else []
-    half_ball = certify_ball(
-        problem, solution, intersection("start", [*around_center, at_zero]), narrows=not is_bracketed
-    )
-    if attempt.bounds is None and too_wide is None:
-        attempt = attempt_slope_bounds(problem, solution, start=half_ball)
-    regions = intersection("tight", [*around_center, half_ball, at_zero]).parts_of(Region)
-    if problem.penalty.n_free:
-        # The last bracket is the narrowest, and valid for the weights of every region.
-        regions = tuple(with_bracket(region, bracket_of(half_ball)) for region in regions)
-    parts = (*regions, *attempt.parts)
-    if rows_note and attempt.bounds is not None:
-        rows_note = f"{rows_note} Slopes serve instead, which are wider."
-    certificate = Certificate("tight", parts, solution.gap, " ".join(filter(None, [attempt.note, rows_note])))
-    can_narrow = problem.rows.allows_matrices and (attempt.bounds is not None or not problem.loss.is_smooth)
-    if hint is not None or in_columns or not can_narrow:
-        return certificate
-    by_rows = row_sum_bounds_within(problem, solution, certificate, at_w)
-    more = _of_asked_rows(problem, solution, attempt.bounds) if by_rows is None else (by_rows,)
-    return replace(certificate, parts=(*parts, *more))
+    known = _Known(problem, solution, hint, in_columns)
+    for relax in (_row_sums, _slopes, _balls, _slopes_in_balls, _row_sums_in_all):
+        known = relax(known)
+        if known.is_enough:
+            break
+    return known.certificate
 
 
-def _of_asked_rows(problem: Problem, solution: Solution, slopes: SlopeBounds | None) -> tuple[ScoreBounds, ...]:
-    """Return row sums over the ranges that slopes give, for the rows that are asked for, if there is much to gain."""
-    if slopes is None or not slopes.excess > CAN_BE_NARROWED or not problem.rows.allows_matrices:
-        return ()
-    known = Certificate("slope", (slopes.in_columns(),), solution.gap)
-    found = row_sum_bounds_of_asked_rows(problem, solution, known)
-    return () if found is None else (found,)
-
-
-def _row_sums(problem: Problem, solution: Solution, hint: Neighbour | AnotherDraw | None) -> RowSumAttempt:
-    """Try row sums, where a table is short enough; of a draw only if those of another draw closed."""
-    if not problem.rows.allows_matrices:
-        return NO_ROW_SUMS
-    if hint is None:
-        return attempt_row_sums(problem, solution)
-    if isinstance(hint, AnotherDraw) and hint.row_sums_widths is not None:
-        return attempt_row_sums(problem, solution, hint.row_sums_widths)
-    return NO_ROW_SUMS
-
-
-def _with_row_sums(problem: Problem, solution: Solution, by_rows: RowSumBounds, is_fast: bool) -> Certificate:
-    """Return the certificate of row sums that closed.
+def _row_sums(known: _Known) -> _Known:
+    """Prove row sums, where a table is short enough, and complete them.
 
     With the ball around zero, for rows so far away that numbers overflow. Unless it is to be fast, also with the
     half-ball, for rows unlike those of the table, and with slopes over the moves that row sums leave: both can be kept
     without training rows.
     """
-    ranges, region = by_rows.ranges, around_zero(problem, solution)
+    problem, solution, hint = known.problem, known.solution, known.hint
+    if known.in_columns or not hint.tries_row_sums or not problem.rows.allows_matrices:
+        return known
+    at_w = ranges_at_w(problem, solution)
+    row_sums = prove_row_sums(at_w, hint.row_sum_widths)
+    known = replace(known, at_w=at_w, row_sums=row_sums)
+    if row_sums.found is None:
+        return known
+    ranges, region = row_sums.found.ranges, around_zero(problem, solution)
     bracket = None
     if problem.penalty.n_free:
         at = ranges.table.weights_at[-1]
         bracket = float(ranges.lower[at]), float(ranges.upper[at])
         region = with_bracket(region, bracket)
-    if is_fast:
-        return Certificate("tight", (region, by_rows), solution.gap)
+    if known.is_fast:
+        return replace(known, regions=(region,), is_enough=True)
     at_zero = Certificate("origin", (region,), solution.gap)
     regions = intersection("tight", [certify_ball(problem, solution, at_zero, narrows=False), at_zero]).parts_of(Region)
     if bracket is not None:
         regions = tuple(with_bracket(each, bracket) for each in regions)
     moves = KnownRows.of(ranges.table.directions, solution.w, ranges.lower, ranges.upper)
     slopes = slope_bounds_within(problem, solution, moves)
-    parts: tuple[ScoreBounds, ...] = (*regions, by_rows) if slopes is None else (*regions, slopes, by_rows)
-    return Certificate("tight", parts, solution.gap)
+    return replace(known, regions=regions, slopes=slopes, is_enough=True)
 
 
-def _too_wide(problem: Problem) -> SlopeAttempt | None:
-    """Return why slopes are not tried, if a table has so many columns that they would take long."""
+def _slopes(known: _Known) -> _Known:
+    """Prove slopes; with the ball around zero they are enough where they are nearly exact."""
+    problem, solution, hint, in_columns = known.problem, known.solution, known.hint, known.in_columns
+    note = _too_wide(problem)
+    if note:
+        return replace(known, slopes=Outcome(None, Reason.TOO_LARGE, note))
+    if not hint.tries_slopes:
+        return known
+    slopes = attempt_slope_bounds(problem, solution, hint=hint, in_columns=in_columns)
+    if slopes.found is None and known.is_fast:
+        slopes = attempt_slope_bounds(problem, solution)
+    known = replace(known, slopes=slopes)
+    is_alone = in_columns or hint.slopes_are_enough
+    if slopes.found is None or not (slopes.found.excess <= NEARLY_EXACT or is_alone):
+        return known
+    region = _around_zero(problem, solution, slopes.found, is_fast=hint.takes_move_limits)
+    if region is None:
+        return known
+    return replace(known, regions=(region,), more=_of_asked_rows(known), is_enough=True)
+
+
+def _balls(known: _Known) -> _Known:
+    """Lay balls around zero and around w, and bracket the intercept."""
+    problem, solution, slopes = known.problem, known.solution, known.slopes.found
+    at_zero, is_bracketed = None, False
+    if problem.penalty.n_free and slopes is not None and slopes.excess <= BOUNDS_INTERCEPT:
+        region = _around_zero(problem, solution, slopes, is_fast=False)
+        # Slopes bound the intercept so well that nothing else need to.
+        is_bracketed = region is not None
+        at_zero = None if region is None else Certificate("origin", (region,), solution.gap)
+    at_zero = certify_origin(problem, solution) if at_zero is None else at_zero
+    around_center = [certify_sphere(problem, solution, at_zero)] if _has_sphere(problem) else []
+    start = intersection("start", [*around_center, at_zero])
+    half_ball = certify_ball(problem, solution, start, narrows=not is_bracketed)
+    regions = intersection("tight", [*around_center, half_ball, at_zero]).parts_of(Region)
+    if problem.penalty.n_free:
+        # The last bracket is the narrowest, and valid for the weights of every region.
+        regions = tuple(with_bracket(region, bracket_of(half_ball)) for region in regions)
+    return replace(known, regions=regions, half_ball=half_ball)
+
+
+def _slopes_in_balls(known: _Known) -> _Known:
+    """Make slopes for the moves that the half-ball leaves, where no set of moves proved itself."""
+    if known.slopes.found is not None or known.slopes.reason is Reason.TOO_LARGE:
+        return known
+    return replace(known, slopes=attempt_slope_bounds(known.problem, known.solution, start=known.half_ball))
+
+
+def _row_sums_in_all(known: _Known) -> _Known:
+    """Narrow by row sums over the ranges that all others give; those of asked rows alone, where a table is long."""
+    problem, slopes = known.problem, known.slopes.found
+    if known.is_fast or not problem.rows.allows_matrices or (slopes is None and problem.loss.is_smooth):
+        return known
+    within = row_sum_bounds_within(problem, known.solution, known.certificate, known.at_w)
+    if within is None:
+        return replace(known, more=_of_asked_rows(known))
+    found = (within.bounds,)
+    return replace(known, more=found) if within.is_narrower else replace(known, beside=found)
+
+
+def _of_asked_rows(known: _Known) -> tuple[ModelSet, ...]:
+    """Return row sums over the ranges that slopes give, for the rows that are asked for, if there is much to gain."""
+    problem, slopes = known.problem, known.slopes.found
+    is_worthwhile = slopes is not None and slopes.excess > CAN_BE_NARROWED
+    if known.is_fast or slopes is None or not is_worthwhile or not problem.rows.allows_matrices:
+        return ()
+    over = Certificate("slope", (slopes.in_columns(),), known.solution.gap)
+    found = row_sum_bounds_of_asked_rows(problem, known.solution, over)
+    return () if found is None else (found,)
+
+
+def _too_wide(problem: Problem) -> str:
+    """Return why slopes are not tried, if a table has so many columns that they would take long; else ""."""
     rows, d = problem.rows, problem.rows.n_features
     if not rows.allows_matrices:
-        return SlopeAttempt(
-            None,
+        return (
             f"Bounds by slopes need matrices of {d:,} x {d:,} ({8 * d * d / 2**30:,.1f} GiB each), which are not made "
-            "of so wide or sparse a table: the half-ball is used alone, which is wider.",
+            "of so wide or sparse a table: the half-ball is used alone, which is wider."
         )
     n_columns = min(rows.count_uncertain(), d)
     if (n_columns + d / 4.0) * d * d <= MOST_SLOPE_WORK:
-        return None
-    return SlopeAttempt(
-        None,
+        return ""
+    return (
         f"With {d:,} columns, bounds by slopes would take long: the half-ball is used alone, which is wider. "
-        "certificate='slope' takes the time; fewer columns need less of it.",
+        "certificate='slope' takes the time; fewer columns need less of it."
     )
 
 
@@ -187,15 +261,6 @@ def _has_sphere(problem: Problem) -> bool:
     from those at zero. The half-ball pays for that; the sphere pays the penalty's own gap.
     """
     return problem.penalty.kappa > 0.0 and not problem.loss.is_smooth and not no_sphere(problem)
-
-
-def _origin(problem: Problem, solution: Solution, bounds: SlopeBounds | None) -> tuple[Certificate, bool]:
-    """Return the ball around zero, and whether slopes bound its intercept so well that nothing else need to."""
-    if problem.penalty.n_free and bounds is not None and bounds.excess <= BOUNDS_INTERCEPT:
-        region = _around_zero(problem, solution, bounds, is_fast=False)
-        if region is not None:
-            return Certificate("origin", (region,), solution.gap), True
-    return certify_origin(problem, solution), False
 
 
 def _around_zero(problem: Problem, solution: Solution, bounds: SlopeBounds, is_fast: bool) -> Region | None:

@@ -17,7 +17,16 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from ipub.answers.certainty import is_certain, possible_labels
-from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, Neighbour, SlopeBounds, TrainedModel
+from ipub.certificates import (
+    ANY_FILLING,
+    CERTIFICATES,
+    NO_HINT,
+    Certificate,
+    Hint,
+    Neighbour,
+    SlopeBounds,
+    TrainedModel,
+)
 from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
 from ipub.numeric.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
@@ -268,14 +277,14 @@ class _Neighbours:
         self._last = [*self._last[-1:], (lam, certificates)]
         return certificates
 
-    def _near(self, model: int, lam: float) -> Neighbour | None:
+    def _near(self, model: int, lam: float) -> Hint:
         """Return the last bounds of a model, if they save time, and by which factors its moves are likely to grow."""
         found = [(there, certificates[model].part(SlopeBounds)) for there, certificates in self._last]
         if not found or not self._in_groups:
-            return None
+            return NO_HINT
         (earlier, before), (there, bounds) = found[0], found[-1]
         if bounds is None or bounds.first is None:
-            return None
+            return NO_HINT
         power = np.full(len(bounds.w) + 1, USUAL_GROWTH)
         if before is not None and before.first is not None and earlier != there:
             with np.errstate(divide="ignore", invalid="ignore"):

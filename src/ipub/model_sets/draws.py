@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ipub.model_sets.certificate import Certificate, Needs, ScoreBounds
+from ipub.model_sets.base import ModelSet
+from ipub.model_sets.certificate import Certificate
 from ipub.numeric.rounding import Array
 
 
 @dataclass(frozen=True)
-class DrawBounds(ScoreBounds):
+class DrawBounds(ModelSet):
     """From the least lower to the greatest upper end over the certificates of all draws.
 
     With probability ``1 - 2 / (n_draws + 1)`` a row's score is between its ends (Theorem C (a)).
@@ -30,8 +31,8 @@ class DrawBounds(ScoreBounds):
     name: str = "draws"
 
     @property
-    def needs(self) -> Needs:
-        return Needs(*(any(needs) for needs in zip(*(member.needs for member in self.members), strict=True)))
+    def keeps_training_rows(self) -> bool:
+        return any(member.keeps_training_rows for member in self.members)
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         low, high = np.full(len(X), np.inf), np.full(len(X), -np.inf)

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ipub.model_sets.certificate import FEWEST_ROWS, Certificate, Needs, ScoreBounds, intersection
+from ipub.model_sets.base import FEWEST_ROWS, ModelSet
 from ipub.numeric.rounding import Array, dot_bounds, down, norm_upper, sum_upper, up
-
-__all__ = ["Certificate", "Region", "intersection"]
 
 
 @dataclass(frozen=True)
-class Region(ScoreBounds):
+class Region(ModelSet):
     """The set ``{center + b + s : |b_j| <= box_j, |s|_2 <= radius}``, with s zero in the last `n_free` coordinates.
 
     Parameters
@@ -38,20 +36,20 @@ class Region(ScoreBounds):
     n_rows: int = 0
 
     @property
-    def needs(self) -> Needs:
-        return Needs(training_rows=0 < self.n_rows < FEWEST_ROWS)
+    def keeps_training_rows(self) -> bool:
+        return 0 < self.n_rows < FEWEST_ROWS
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         low, high = self.ends_of_all([self], X)
         return low[:, 0], high[:, 0]
 
     @classmethod
-    def ends_of_all(cls, parts: Sequence[Region], X: Array) -> tuple[Array, Array]:
+    def ends_of_all(cls, sets: Sequence[Region], X: Array) -> tuple[Array, Array]:
         """Bound x.w over each of several regions with the same `n_free`, rounded outward (F2)."""
-        centers = np.column_stack([region.center for region in parts])
-        boxes = np.column_stack([region.box for region in parts])
-        radii = np.array([region.radius for region in parts])
-        penalised = X[:, : X.shape[1] - parts[0].n_free]
+        centers = np.column_stack([region.center for region in sets])
+        boxes = np.column_stack([region.box for region in sets])
+        radii = np.array([region.radius for region in sets])
+        penalised = X[:, : X.shape[1] - sets[0].n_free]
         low, high = dot_bounds(X, centers)
         open_ = np.isinf(boxes)
         half = sum_upper(np.abs(X) @ np.where(open_, 0.0, boxes), X.shape[1] + 1)
@@ -62,7 +60,7 @@ class Region(ScoreBounds):
 
     def without_training_rows(self) -> Region:
         """Return the region, or, where it depends on few rows, a ball around zero that contains it."""
-        if not self.needs.training_rows:
+        if not self.keeps_training_rows:
             return self
         penalised = slice(0, len(self.center) - self.n_free)
         sizes = norm_upper(np.array([self.center[penalised], self.box[penalised]]))

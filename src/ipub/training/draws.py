@@ -11,8 +11,18 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from ipub.certificates import CERTIFICATES, AnotherDraw, Certificate, DrawBounds, Recipe, TrainedModel
-from ipub.certificates.row_sums.around_filling import bounds_around_filling, why_not_proved, with_box
+from ipub.certificates import (
+    CERTIFICATES,
+    NO_HINT,
+    AnotherDraw,
+    Certificate,
+    DrawBounds,
+    Hint,
+    Outcome,
+    Recipe,
+    TrainedModel,
+)
+from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
 from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.errors import IpubError
 from ipub.numeric.parallel import single_threaded_blas
@@ -107,7 +117,7 @@ def train_and_certify_draws(
 
 def bounds_around(
     model: TrainedModel, drawn: MemoryRows, holes: IntervalMatrix, cells: int, widths: Array | None = None
-) -> RowSumBounds | None:
+) -> Outcome[RowSumBounds]:
     """Bound the models of tables in the neighbourhood of a draw but for few cells, which may be anywhere.
 
     Parameters
@@ -163,9 +173,10 @@ class _Member(NamedTuple):
         """Return what is kept of it."""
         return _Weights(self.model.solution.w, self.certificate)
 
-    def hint(self) -> AnotherDraw | None:
+    def hint(self) -> Hint:
         """Return its set of moves as a suggestion for another draw, whose problem is nearly the same."""
-        return None if self.certificate is None else AnotherDraw.of(self.certificate, self._probed_rows())
+        found = None if self.certificate is None else AnotherDraw.of(self.certificate, self._probed_rows())
+        return NO_HINT if found is None else found
 
     def is_nearly_as_narrow_in_columns(self) -> bool:
         """Whether bounds that take the cells of a column together are nearly as narrow."""
@@ -204,7 +215,7 @@ class _Task:
     is_in_columns: bool
     starts: tuple[Array, ...]
     hessians: tuple[Array, ...] | None = None
-    hints: tuple[AnotherDraw | None, ...] | None = None
+    hints: tuple[Hint, ...] | None = None
     cells: int = 0
     any_filling: tuple[Certificate, ...] | None = None
     """Of each model, if some cells may be anywhere in their intervals."""
@@ -215,7 +226,7 @@ class _Task:
         if self.parameters.certificate is None:
             return None
         recipe = CERTIFICATES[self.parameters.certificate]
-        return CERTIFICATES["tight"] if recipe.needs.training else recipe
+        return CERTIFICATES["tight"] if recipe.retrains else recipe
 
     def weights(self, seed: np.random.SeedSequence) -> tuple[_Weights, ...]:
         """Draw a filling, train on it and certify; return what is kept of each model."""
@@ -227,23 +238,21 @@ class _Task:
         drawn = MemoryRows(self.tables.matrix(filling), engine.y, engine.weight, engine.label_uncertainty)
         rows = [on_engine(each, drawn) for each in self.rows]
         models = train(replace(self.parameters, verbose=0), rows, self.starts, self.hessians)
-        hints = self.hints or [None] * len(models)
+        hints = self.hints or [NO_HINT] * len(models)
         return tuple(
             _Member(model, self._certified(model, drawn, hint, any_filling))
             for model, hint, any_filling in zip(models, hints, self.any_filling or [None] * len(models), strict=True)
         )
 
     def _certified(
-        self, model: TrainedModel, drawn: MemoryRows, hint: AnotherDraw | None, any_filling: Certificate | None
+        self, model: TrainedModel, drawn: MemoryRows, hint: Hint, any_filling: Certificate | None
     ) -> Certificate | None:
         """Certify the neighbourhood of a draw, and the few cells that may be anywhere."""
         if any_filling is not None:
-            bounds = bounds_around(model, drawn, self.engine.matrix, self.cells)
-            if bounds is None:
-                return replace(
-                    any_filling, gap=model.solution.gap, note=NOT_PROVED.format(why=why_not_proved(model.problem))
-                )
-            return replace(any_filling, parts=with_box(bounds), gap=model.solution.gap, note="")
+            around = bounds_around(model, drawn, self.engine.matrix, self.cells)
+            if around.found is None:
+                return replace(any_filling, gap=model.solution.gap, note=NOT_PROVED.format(why=around.note))
+            return Certificate(any_filling.name, with_box(around.found), model.solution.gap)
         if self.recipe is None:
             return None
         return self.recipe(*model, hint=hint, in_columns=self.is_in_columns)
@@ -297,7 +306,7 @@ def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws, n_class
     found = tuple(member.certificate for member in members if member.certificate is not None)
     bounds = DrawBounds(found, np.stack([member.w for member in members]))
     notes = dict.fromkeys(certificate.note for certificate in found if certificate.note)
-    if CERTIFICATES[name].needs.training:
+    if CERTIFICATES[name].retrains:
         notes["Draws are certified by 'tight': retraining for each row of each draw would take too long."] = None
     gap = max(certificate.gap for certificate in found)
     return Certificate(name, (bounds,), gap, " ".join(notes), draws.promise_for(n_classes))

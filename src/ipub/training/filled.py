@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, ScoreBounds, TrainedModel
-from ipub.certificates.row_sums.around_filling import bounds_around_filling, why_not_proved, with_box
+from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, TrainedModel
+from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
 from ipub.errors import IpubError
 from ipub.numeric.parallel import single_threaded_blas
 from ipub.numeric.rounding import Array, check_arithmetic, down, up
@@ -174,21 +174,20 @@ def _certificates(
     assert parameters.certificate is not None
     moves, wrong_cells = moves_of(uncertainty, filled), bool(uncertainty.wrong_cells)
     attempts = [bounds_around_filling(*model, filled.movable, moves) for model in filled.models]
-    is_any_filling = not wrong_cells and all(bounds is None for bounds in attempts)
+    is_any_filling = not wrong_cells and all(attempt.found is None for attempt in attempts)
     # One sentence for all classes: what holds for each of them.
     promise = ANY_FILLING if is_any_filling else uncertainty.promise(filled.n_holes)
-    failed = any(bounds is None for bounds in attempts)
+    failed = any(attempt.found is None for attempt in attempts)
     others = _any_filling(parameters, data, filled, wrong_cells) if failed else ()
     certificates = []
-    for k, (bounds, model) in enumerate(zip(attempts, filled.models, strict=True)):
-        parts: tuple[ScoreBounds, ...] = others[k].parts if bounds is None else with_box(bounds)
-        note = ""
-        if bounds is None:
-            instead = NOT_PROVED.format(
-                why=why_not_proved(model.problem), instead="all cells" if wrong_cells else "any filling"
-            )
+    for k, (attempt, model) in enumerate(zip(attempts, filled.models, strict=True)):
+        if attempt.found is not None:
+            certificate = Certificate(parameters.certificate, with_box(attempt.found), model.solution.gap)
+        else:
+            instead = NOT_PROVED.format(why=attempt.note, instead="all cells" if wrong_cells else "any filling")
             note = " ".join(filter(None, [instead, others[k].note]))
-        certificates.append(Certificate(parameters.certificate, parts, model.solution.gap, note, promise))
+            certificate = replace(others[k], name=parameters.certificate, gap=model.solution.gap, note=note)
+        certificates.append(replace(certificate, promise=promise))
     return tuple(certificates)
 
 
@@ -207,7 +206,7 @@ def _any_filling(
     """
     assert parameters.certificate is not None
     recipe = CERTIFICATES[parameters.certificate]
-    recipe = CERTIFICATES["tight"] if recipe.needs.training else recipe
+    recipe = CERTIFICATES["tight"] if recipe.retrains else recipe
     rows: tuple[Rows, ...] = data.rows
     engine = engine_of(rows[0])
     assert isinstance(engine, MemoryRows)

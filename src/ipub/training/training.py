@@ -241,7 +241,7 @@ class Training:
         if isinstance(rows, DeviceIntervals):
             return self._score_bounds_on_device(rows)
         center, cells, missing_categories = self.extended(rows)
-        if not self.models and any(each.needs_training for each in self.certificates):
+        if not self.models and any(each.refinement is not None for each in self.certificates):
             warn_user(
                 "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
                 "has none, so these are the bounds of 'tight'. Call fit again for pointwise bounds.",
@@ -272,8 +272,7 @@ class Training:
     @property
     def bounds_on_device(self) -> bool:
         """Whether rows on a device are bounded there: by certificates whose size does not grow with the table."""
-        needs = [certificate.needs for certificate in self.certificates]
-        keeps_rows = any(each.training_rows or each.training for each in needs)
+        keeps_rows = any(each.keeps_training_rows or each.refinement is not None for each in self.certificates)
         is_plain = self.table.is_plain and not self.table.precision.any()
         return is_plain and not keeps_rows
 
@@ -301,7 +300,7 @@ class Training:
 
     def _is_retrained(self, k: int) -> bool:
         """Whether model k is retrained for each row to bound."""
-        return bool(self.models) and self.certificates[k].needs_training
+        return bool(self.models) and self.certificates[k].refinement is not None
 
     def _bounds_of_rows(self, k: int, rows: ExtendedRows, verbose: int, is_many: bool, *, retrains: bool) -> Array:
         """Bound the scores of rows, whose own cells may be uncertain, under model k; with retraining, or without."""
@@ -321,7 +320,7 @@ class Training:
         certificate = self.certificates[k]
         if retrains:
             return certificate.score_bounds
-        if not certificate.needs.training_rows:
+        if not certificate.keeps_training_rows:
             return None
         return certificate.in_columns().score_bounds
 

@@ -25,7 +25,7 @@ from ipub.certificates.slopes.bounds import SlopeBounds
 from ipub.certificates.slopes.incomplete_rows import IncompleteRows
 from ipub.certificates.slopes.linearization import Linearization, linearize
 from ipub.certificates.tight import certify_tight
-from ipub.model_sets.certificate import Certificate, Needs, Progress, RetrainingBounds, TrainedModel
+from ipub.model_sets.certificate import Certificate, Progress, Refinement, TrainedModel
 from ipub.numeric.linalg import EnclosedInverse, root_form_upper
 from ipub.numeric.rounding import EPS, Array, dot_bounds, down, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
@@ -144,7 +144,7 @@ class Stage:
     @classmethod
     def of(cls, problem: Problem, solution: Solution, bounds: SlopeBounds | None = None) -> Stage | None:
         """Enclose the models of all completions and their Hessians; None if that fails."""
-        bounds = bounds or attempt_slope_bounds(problem, solution).bounds
+        bounds = bounds or attempt_slope_bounds(problem, solution).found
         if bounds is None:
             return None
         linear = linearize(problem, solution, bounds.as_move_set(), everywhere=True)
@@ -196,7 +196,7 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
 
 
 @dataclass(frozen=True)
-class PointwiseBounds(RetrainingBounds):
+class PointwiseBounds(Refinement):
     """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorem 14).
 
     Attributes
@@ -206,14 +206,6 @@ class PointwiseBounds(RetrainingBounds):
     """
 
     effort: float = EFFORT
-    name: str = "pointwise"
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(training=True)
-
-    def without_training_rows(self) -> PointwiseBounds:
-        return self
 
     def narrowed(
         self, X: Array, bounds: Array, certificate: Certificate, training: TrainedModel, progress: Progress | None
@@ -256,16 +248,16 @@ def certify_pointwise(problem: Problem, solution: Solution) -> Certificate:
     can_rule_out = row_sums is not None and row_sums.searched is not None
     can_tilt = not can_rule_out and has_tilts(problem)
     reason = "" if can_rule_out else TILTED if can_tilt else no_trends(problem)
-    has_nothing_to_start_from = not can_rule_out and start.part(SlopeBounds) is None and bool(start.note)
-    is_tight = (bool(reason) or has_nothing_to_start_from) and not can_tilt
-    parts = start.parts if is_tight else (*start.parts, PointwiseBounds())
-    return replace(start, name="pointwise", parts=parts, note=" ".join(filter(None, [start.note, reason])))
+    has_trends = not reason and (can_rule_out or start.part(SlopeBounds) is not None)
+    refinement = PointwiseBounds() if can_rule_out or can_tilt or has_trends else None
+    note = " ".join(filter(None, [start.note, reason]))
+    return replace(start, name="pointwise", note=note, refinement=refinement)
 
 
 def with_effort(certificate: Certificate, effort: float) -> Certificate:
     """Return the certificate that spends another work on each row, if it is one that does."""
-    parts = (replace(part, effort=effort) if isinstance(part, PointwiseBounds) else part for part in certificate.parts)
-    return replace(certificate, parts=tuple(parts))
+    is_refined = isinstance(certificate.refinement, PointwiseBounds)
+    return replace(certificate, refinement=PointwiseBounds(effort)) if is_refined else certificate
 
 
 @overflow_means_unbounded()
@@ -281,7 +273,7 @@ def _highest(stage: Stage, x: Array, side: float) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             solution = solve(problem, tol=TOLERANCE, start=last.solution.w)
-        bounds = attempt_slope_bounds(problem, solution).bounds
+        bounds = attempt_slope_bounds(problem, solution).found
         if bounds is None:
             break
         low, high = bounds.ends(x[None])

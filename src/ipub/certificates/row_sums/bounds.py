@@ -12,12 +12,13 @@ from ipub.certificates.row_sums.prove import MOST_NARROWED_OF_JUMPS, can_be_narr
 from ipub.certificates.row_sums.ranges import COARSE, FINEST, Accuracy, Ranges
 from ipub.certificates.row_sums.table import RowTable, is_small
 from ipub.certificates.row_sums.upper import kernel_type, largest_scores
-from ipub.model_sets.certificate import Certificate, Needs, ScoreBounds
+from ipub.model_sets.base import ModelSet, Outcome, Reason
+from ipub.model_sets.certificate import Certificate
 from ipub.numeric.rounding import Array, dot_bounds, overflow_means_unbounded
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 
-NOT_CLOSED = "Row sums did not close at this penalty; a larger alpha may close them."
+NOT_CLOSED = "These bounds may be wider than necessary: a larger alpha gives narrower ones."
 """The note where ranges were tried, and none proved itself."""
 
 MOST_ASKED = 1 << 35
@@ -30,7 +31,7 @@ narrow them."""
 
 
 @dataclass(frozen=True)
-class RowSumBounds(ScoreBounds):
+class RowSumBounds(ModelSet):
     """Bounds of ``x.w''`` as sums over the training rows (Theorem 11), over ranges that were proved.
 
     Attributes
@@ -41,11 +42,8 @@ class RowSumBounds(ScoreBounds):
         How wide the ranges were when they were proved (`ProvedRanges.widths`); None if they were known.
     path : Ranges or None
         Ranges that proved themselves: they also hold on the way from w to the completions; None if ranges were known.
-    is_for_search_alone : bool
-        Whether scores are ruled out in the ranges, but row sums over them bound nothing that is not bounded better by
-        what they are from: then `ends` are infinite, which saves time.
-    most_asked : int or None
-        `ends` of more rows at a time are infinite as well.
+    most_rows : int or None
+        Rows at a time for which it is worth the time; None: any.
     accuracy : Accuracy
         Of the sums for the rows that are asked for.
     """
@@ -53,8 +51,7 @@ class RowSumBounds(ScoreBounds):
     ranges: Ranges
     widths: Array | None = None
     path: Ranges | None = None
-    is_for_search_alone: bool = False
-    most_asked: int | None = None
+    most_rows: int | None = None
     accuracy: Accuracy = FINEST
     name: str = "row sums"
 
@@ -67,17 +64,11 @@ class RowSumBounds(ScoreBounds):
         return self.ranges if self.path is not None or self.ranges.variant_graph.is_step else None
 
     @property
-    def needs(self) -> Needs:
-        return Needs(matrices=True, training_rows=True)
-
-    @property
-    def is_for_asked_rows(self) -> bool:
-        return self.most_asked is not None
+    def keeps_training_rows(self) -> bool:
+        return True
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         X = np.asarray(X, dtype=float)
-        if self.is_for_search_alone or (self.most_asked is not None and len(X) > self.most_asked):
-            return np.full(len(X), -np.inf), np.full(len(X), np.inf)
         try:
             return -largest_scores(self._asked, -X), largest_scores(self._asked, X)
         except np.linalg.LinAlgError:
@@ -91,60 +82,47 @@ class RowSumBounds(ScoreBounds):
         """Return nothing: every bound looks at every row."""
 
 
-class RowSumAttempt(NamedTuple):
-    """Bounds by row sums, or None, with a note if ranges were tried and none closed."""
-
-    bounds: RowSumBounds | None
-    note: str
-    at_w: Ranges | None = None
-    """Ranges that hold w alone; None if the table is not looked at."""
-
-
 @overflow_means_unbounded()
-def attempt_row_sums(problem: Problem, solution: Solution, widths: Array | None = None) -> RowSumAttempt:
-    """Prove ranges by their own row sums, and return bounds over them; nothing is tried if the table is too long.
+def prove_row_sums(at_w: Ranges | None, widths: Array | None = None) -> Outcome[RowSumBounds]:
+    """Prove ranges by their own row sums, given those that hold w alone (`ranges_at_w`), narrow them, and bound scores.
 
     The `widths` of the bounds of a similar table save most of the time.
     """
-    at_w = ranges_at_w(problem, solution)
     if at_w is None:
-        return RowSumAttempt(None, "")
-    bounds = proved_bounds(at_w, widths)
-    return RowSumAttempt(bounds, NOT_CLOSED if bounds is None else "", at_w)
-
-
-def row_sum_bounds(problem: Problem, solution: Solution, widths: Array | None = None) -> RowSumBounds | None:
-    """Return bounds by row sums over ranges that prove themselves; None if the table is too long, or none close."""
-    return attempt_row_sums(problem, solution, widths).bounds
-
-
-def proved_bounds(at_w: Ranges, widths: Array | None = None) -> RowSumBounds | None:
-    """Prove ranges, given those that hold w alone, and narrow them; None if none close."""
+        return Outcome(None, Reason.NOT_APPLICABLE)
     try:
-        proved = prove_ranges(at_w, widths)
+        found, reason, _ = prove_ranges(at_w, widths)
+        if found is None:
+            return Outcome(None, reason, NOT_CLOSED)
+        path = found.ranges
+        if path.table.has_centers:
+            ranges = narrowed(path.of_completions(path.lower, path.upper))
+        else:
+            path = ranges = narrowed(path)
     except np.linalg.LinAlgError:
-        return None
-    if proved is None:
-        return None
-    path = proved.ranges
-    if path.table.has_centers:
-        ranges = narrowed(path.of_completions(path.lower, path.upper))
-    else:
-        path = ranges = narrowed(path)
+        return Outcome(None, Reason.UNBOUNDED, NOT_CLOSED)
     if widths is None:
-        return RowSumBounds(ranges, proved.widths, path)
+        return Outcome(RowSumBounds(ranges, found.widths, path), Reason.PROVED)
     # There may be hundreds of similar tables: what was computed on the way is not kept.
-    return RowSumBounds(replace(ranges, table=replace(ranges.table)), proved.widths)
+    return Outcome(RowSumBounds(replace(ranges, table=replace(ranges.table)), found.widths), Reason.PROVED)
+
+
+class WithinKnown(NamedTuple):
+    """Bounds by row sums over known ranges."""
+
+    bounds: RowSumBounds
+    is_narrower: bool
+    """Whether they narrow the ranges; if not, scores can be ruled out in them all the same."""
 
 
 @overflow_means_unbounded()
 def row_sum_bounds_within(
     problem: Problem, solution: Solution, known: Certificate, at_w: Ranges | None = None
-) -> RowSumBounds | None:
-    """Return bounds by row sums over the ranges that a certificate gives; None if they would not be narrower.
+) -> WithinKnown | None:
+    """Return bounds by row sums over the ranges that a certificate gives; None if they would be of no use.
 
     Where the derivative of the loss jumps, these are the only row sums: no ranges prove themselves. If they are few,
-    they are kept in any case, as scores can be ruled out in them. Ranges that hold w alone (`RowSumAttempt.at_w`) save
+    they are kept in any case, as scores can be ruled out in them. Ranges that hold w alone (`ranges_at_w`) save
     gathering the table again.
     """
     ranges = _known_ranges(problem, solution, known, at_w)
@@ -155,8 +133,8 @@ def row_sum_bounds_within(
         if not is_narrower and (problem.loss.is_smooth or len(ranges.lower) > FEW_DIRECTIONS):
             return None
         if problem.loss.is_smooth:
-            return RowSumBounds(narrowed(ranges))
-        return RowSumBounds(narrowed(ranges, MOST_NARROWED_OF_JUMPS, settle=True), is_for_search_alone=not is_narrower)
+            return WithinKnown(RowSumBounds(narrowed(ranges)), is_narrower)
+        return WithinKnown(RowSumBounds(narrowed(ranges, MOST_NARROWED_OF_JUMPS, settle=True)), is_narrower)
     except np.linalg.LinAlgError:
         return None
 
@@ -176,7 +154,7 @@ def row_sum_bounds_of_asked_rows(problem: Problem, solution: Solution, known: Ce
     if table is None or not table.is_uncertain:
         return None
     ranges = Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
-    return RowSumBounds(ranges, most_asked=MOST_ASKED // (rows.n_rows * d * d), accuracy=COARSE)
+    return RowSumBounds(ranges, most_rows=MOST_ASKED // (rows.n_rows * d * d), accuracy=COARSE)
 
 
 def _known_ranges(problem: Problem, solution: Solution, known: Certificate, at_w: Ranges | None) -> Ranges | None:

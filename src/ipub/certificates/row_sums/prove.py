@@ -11,6 +11,8 @@ from ipub.certificates.row_sums.ranges import COARSE, FINE, Ranges
 from ipub.certificates.row_sums.representatives import Representatives
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import first_order_rise, largest_scores
+from ipub.model_sets.base import Outcome, Reason
+from ipub.model_sets.proofs import Relaxed, narrow, prove
 from ipub.numeric.rounding import TINY, Array, down, up
 from ipub.tables.interval_matrix import Indices
 
@@ -63,14 +65,14 @@ class ProvedRanges(NamedTuple):
     """How wide they were tried, in first-order changes: upward and downward, for each row and weight; shape (2, n)."""
 
 
-def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | None:
-    """Prove ranges for the models of all completions, given those that hold w alone; None if none close.
+def prove_ranges(at_w: Ranges, widths: Array | None = None) -> Outcome[ProvedRanges]:
+    """Prove ranges for the models of all completions, given those that hold w alone (Theorem 12).
 
     With the `widths` that closed for a similar table, these are tried first, and not often.
     """
     table = at_w.table
     if not table.is_coercive:
-        return None
+        return Outcome(None, Reason.NOT_APPLICABLE)
     both = np.concatenate([table.directions, -table.directions])
     change = first_order_changes(at_w, both)
     start = np.full(len(both), FIRST_WIDTH)
@@ -78,16 +80,18 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> ProvedRanges | No
         start = np.maximum(_of_directions(table, widths), 1.0)  # what is narrower than that does not close
     coarse = replace(at_w, accuracy=COARSE)
     if widths is None and not _sampled_ratio(coarse, both, FIRST_WIDTH * change) < HOPELESS:
-        return None
-    closed, nearest = _closed(coarse, change, start, Representatives.choose(table, change, COARSE_INFLATION))
-    fine = replace(at_w, accuracy=FINE)
-    is_near = closed is None and widths is None and nearest.ratio < NEARLY_CLOSED
+        return Outcome(None, Reason.HOPELESS)
+    closing = _Closing(coarse, change, Representatives.choose(table, change, COARSE_INFLATION))
+    closed = closing.from_widths(start)
+    fine, nearest = replace(at_w, accuracy=FINE), closing.nearest
+    is_near = closed.found is None and widths is None and nearest.ratio < NEARLY_CLOSED
     if is_near and _sampled_ratio(fine, both, nearest.widths * change) < MAY_CLOSE:
-        closed, _ = _closed(fine, change, nearest.widths, Representatives.all_of(table))
-    if closed is None:
-        return None
-    of_rows = closed.widths.reshape(2, -1)[:, table.rows_and_weights_at]
-    return ProvedRanges(replace(closed.ranges, accuracy=FINE), of_rows)
+        closed = _Closing(fine, change, Representatives.all_of(table)).from_widths(nearest.widths)
+    if closed.found is None:
+        return closed
+    ranges, of_directions = closed.found
+    of_rows = of_directions.reshape(2, -1)[:, table.rows_and_weights_at]
+    return Outcome(ProvedRanges(replace(ranges, accuracy=FINE), of_rows), Reason.PROVED)
 
 
 def _of_directions(table: RowTable, widths: Array) -> Array:
@@ -109,37 +113,56 @@ class _Nearest(NamedTuple):
     widths: Array
 
 
-def _closed(at_w: Ranges, change: Array, widths: Array, few: Representatives) -> tuple[ProvedRanges | None, _Nearest]:
-    """Widen ranges of representatives until their row sums lie strictly inside; None if they never do."""
-    n, n_few = len(at_w.lower), len(few.index)
-    some = np.concatenate([few.index, n + few.index])
-    Y, low, high = at_w.table.directions[few.index], at_w.lower[few.index], at_w.upper[few.index]
-    both, first = np.concatenate([Y, -Y]), change[some]
-    change, least, patience = widths[some] * first, np.full(2, np.inf), PATIENCE
-    nearest = _Nearest(np.inf, widths)
+class _Guess(NamedTuple):
+    """Ranges that may hold all models."""
 
-    def of_all(of_few: Array) -> Array:
-        return of_few.reshape(2, n_few)[:, few.of].ravel()
+    change: Array
+    """How far they reach beyond w: upward, then downward, for each representative."""
+    least: Array
+    """The least excess of row sums over ranges so far: the worst of all directions, and the median."""
+    patience: int
+    is_first: bool
 
-    for number in range(MOST_ROUNDS):
-        lower, upper = around(low, high, change)
-        ranges = at_w.with_ends(*few.spread(lower, upper))
-        bounds = largest_scores(ranges, both)
-        if ((bounds[:n_few] < upper) & (-bounds[n_few:] > lower)).all():
-            closed = ranges.within(*few.spread(np.fmax(lower, -bounds[n_few:]), np.fmin(upper, bounds[:n_few])))
-            return ProvedRanges(closed, of_all(change / first)), nearest
-        found = bounds - np.concatenate([high, -low])
-        # Wider ranges help less and less: once neither the worst nor the median comes closer, none will close.
-        ratios = found / change
+
+class _Closing:
+    """Ranges of representatives that are widened until their row sums lie strictly inside."""
+
+    def __init__(self, at_w: Ranges, change: Array, few: Representatives) -> None:
+        n, Y = len(at_w.lower), at_w.table.directions[few.index]
+        self._at_w, self._few, self._both = at_w, few, np.concatenate([Y, -Y])
+        self._some = np.concatenate([few.index, n + few.index])
+        self._low, self._high, self._first = at_w.lower[few.index], at_w.upper[few.index], change[self._some]
+        self.nearest = _Nearest(np.inf, change)
+
+    def from_widths(self, widths: Array) -> Outcome[ProvedRanges]:
+        """Start with ranges so many first-order changes wide."""
+        start = _Guess(widths[self._some] * self._first, np.full(2, np.inf), PATIENCE, is_first=True)
+        return prove(self._relax, start, MOST_ROUNDS)
+
+    def _relax(self, guess: _Guess) -> Relaxed[_Guess, ProvedRanges]:
+        few, n_few, change = self._few, len(self._few.index), guess.change
+        lower, upper = around(self._low, self._high, change)
+        ranges = self._at_w.with_ends(*few.spread(lower, upper))
+        bounds = largest_scores(ranges, self._both)
+        is_inside = bool(((bounds[:n_few] < upper) & (-bounds[n_few:] > lower)).all())
+        widths = (change / self._first).reshape(2, n_few)[:, few.of].ravel()
+        if not is_inside:
+            return Relaxed(ProvedRanges(ranges, widths), is_inside, self._wider(guess, bounds, widths))
+        closed = ranges.within(*few.spread(np.fmax(lower, -bounds[n_few:]), np.fmin(upper, bounds[:n_few])))
+        return Relaxed(ProvedRanges(closed, widths), is_inside, None)
+
+    def _wider(self, guess: _Guess, bounds: Array, widths: Array) -> _Guess | None:
+        """Return wider ranges; None once neither the worst nor the median comes closer, as they help less and less."""
+        found = bounds - np.concatenate([self._high, -self._low])
+        ratios = found / guess.change
         excess = np.array([np.max(ratios), np.median(ratios)])
-        if excess[1] < nearest.ratio:
-            nearest = _Nearest(float(excess[1]), of_all(change / first))
-        patience = PATIENCE if (excess < least).any() else patience - 1
-        least = np.fmin(least, excess)
-        change = np.maximum(change, (1.0 + np.clip(ratios - 1.0, *GROWTH)) * found)
-        if not patience or (number and excess[1] > STALLED):
-            break
-    return None, nearest
+        if excess[1] < self.nearest.ratio:
+            self.nearest = _Nearest(float(excess[1]), widths)
+        patience = PATIENCE if (excess < guess.least).any() else guess.patience - 1
+        if not patience or (not guess.is_first and excess[1] > STALLED):
+            return None
+        change = np.maximum(guess.change, (1.0 + np.clip(ratios - 1.0, *GROWTH)) * found)
+        return _Guess(change, np.fmin(guess.least, excess), patience, is_first=False)
 
 
 def _sampled_ratio(at_w: Ranges, both: Array, change: Array) -> float:
@@ -165,27 +188,29 @@ def narrowed(ranges: Ranges, most: int = MOST_NARROWED, *, settle: bool = False)
 
     With `settle` rows whose derivative is settled on the way are left out: for the models of completions alone.
     """
-    few: Representatives | None = None
-    for number in range(most):
+    chosen: list[Representatives] = []
+
+    def relax(ranges: Ranges, number: int) -> tuple[Ranges, bool]:
         if settle:
-            ranges, few = ranges.without_settled_rows(), None
-        if few is None:
+            ranges = ranges.without_settled_rows()
+            chosen.clear()
+        if not chosen:
             Y = ranges.table.directions
             change = first_order_changes(ranges, np.concatenate([Y, -Y]))
-            few = Representatives.choose(ranges.table, change, FINE_INFLATION)
+            chosen.append(Representatives.choose(ranges.table, change, FINE_INFLATION))
+        few = chosen[0]
         is_many = 2 * len(few.index) > MANY
         is_sampled = not settle and (number > 0 or is_many)
         if is_sampled and not can_be_narrowed(ranges, few.index, OF_MANY if is_many else WORTHWHILE):
-            break
+            return ranges, False
         Y, n = ranges.table.directions[few.index], len(few.index)
         bounds = largest_scores(ranges, np.concatenate([Y, -Y]))
         lower, upper = ranges.lower[few.index], ranges.upper[few.index]
         following = ranges.within(*few.spread(np.fmax(lower, -bounds[n:]), np.fmin(upper, bounds[:n])))
         before, after = (each.upper - each.lower for each in (ranges, following))
-        ranges = following
-        if not after.sum() < WORTHWHILE * before.sum():
-            break
-    return ranges
+        return following, bool(after.sum() < WORTHWHILE * before.sum())
+
+    return narrow(relax, ranges, most)
 
 
 def first_order_changes(at_w: Ranges, both: Array) -> Array:

@@ -16,7 +16,7 @@ from ipub.certificates.slopes.categories import ChoiceTerms
 from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups
 from ipub.certificates.slopes.few_rows import has_few_rows, row_free_forms
 from ipub.certificates.slopes.mean_value import MeanValueBounds
-from ipub.model_sets.certificate import Needs, ScoreBounds
+from ipub.model_sets.base import ModelSet
 from ipub.model_sets.move_sets import FlippedRows, InverseError, LinearizedMoves, ProvedMoves
 from ipub.numeric.linalg import Inverse, forms_upper, joint_form, root_form_upper, roots_upper
 from ipub.numeric.parallel import in_threads, row_slices
@@ -48,7 +48,7 @@ MOST_FLIP_ROWS = 4_000
 
 @dataclass(frozen=True)
 class FirstRound:
-    """The moves that were proved first, of which a similar problem had best think: `SlopeBounds` without the rest."""
+    """The moves that were proved in the first round: the warm start for similar problems."""
 
     move_limits: Array
     radius: float
@@ -56,7 +56,7 @@ class FirstRound:
 
 
 @dataclass(frozen=True)
-class SlopeBounds(ScoreBounds):
+class SlopeBounds(ModelSet):
     """Bounds of ``x.w''`` from Theorem 6, for any x.
 
     Attributes
@@ -128,9 +128,8 @@ class SlopeBounds(ScoreBounds):
     name: str = "slope"
 
     @property
-    def needs(self) -> Needs:
-        has_rows = self.cells is not None or self.flipped is not None or bool(len(self.choices) or len(self.jump_rows))
-        return Needs(matrices=True, training_rows=has_rows)
+    def keeps_training_rows(self) -> bool:
+        return self.cells is not None or self.flipped is not None or bool(len(self.choices) or len(self.jump_rows))
 
     @property
     def terms_per_row(self) -> int:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.slopes.cell_groups import ColumnGroups
-from ipub.model_sets.certificate import FEWEST_ROWS
+from ipub.model_sets.base import FEWEST_ROWS
 from ipub.numeric.linalg import greatest_ratio_upper, joint_form, rounded_up
 from ipub.numeric.rounding import Array
 from ipub.tables.interval_matrix import Indices

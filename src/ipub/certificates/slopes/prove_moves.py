@@ -12,7 +12,9 @@ from ipub.certificates.slopes.cells import CellTerms
 from ipub.certificates.slopes.l1_signs import L1Signs
 from ipub.certificates.slopes.linearization import Linearization, linearize
 from ipub.certificates.slopes.sums_of_cells import TuningChoices
+from ipub.model_sets.base import Outcome, Reason
 from ipub.model_sets.move_sets import Ellipsoid, NoMove
+from ipub.model_sets.proofs import Relaxed, prove
 from ipub.numeric.linalg import Inverse, definiteness
 from ipub.numeric.rounding import EPS, UNDERFLOW, Array, overflow_means_unbounded, up
 from ipub.problem.objective import Problem
@@ -95,44 +97,55 @@ def closes(inside: Ellipsoid, around: Ellipsoid) -> bool:
     return definiteness(least - share * metric - np.diag(rounding)) is not None
 
 
+class _Guess(NamedTuple):
+    """A set of moves that may hold all of them: an ellipsoid, inside a box if there is one."""
+
+    ellipsoid: Ellipsoid
+    limits: Array | None
+
+
 @overflow_means_unbounded()
 def prove_move_set(
     problem: Problem,
     solution: Solution,
     suggested: Suggestion | None = None,
     tuning: TuningChoices | None = None,
-) -> ProvedSet | None:
-    """Prove a set that holds the move of every completion's model (Theorem 4 (b)); None if no set closes.
+) -> Outcome[ProvedSet]:
+    """Prove a set that holds the move of every completion's model (Theorem 4 (b)).
 
     A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
     turn out strictly inside the set, all of them are. If not, what they are inside of, made a little larger, is the
     next set. A derivative that jumps has no such curvatures. The first set is what is `suggested`, if anything.
     """
     if not problem.loss.is_smooth:
-        return None
+        return Outcome(None, Reason.NOT_APPLICABLE)
     limits = None
     if suggested is None:
         first = linearize(problem, solution, NoMove(), tuning=tuning)
         inverse = Inverse.of(first.curvature)
         if inverse is None:
-            return None
+            return Outcome(None, Reason.UNBOUNDED)
         inside = Ellipsoid(first.curvature, inverse, force_upper(first, first.curvature))
     else:
         inside, limits = suggested.ellipsoid, suggested.move_limits
-    for _ in range(INFLATIONS):
-        around = replace(inside, radius=GROWTH * inside.radius)
+
+    def relax(guess: _Guess) -> Relaxed[_Guess, ProvedSet] | None:
+        around, limits = guess
         if not 0.0 < around.radius < np.inf:
             return None
         linear = linearize(problem, solution, around, box=limits, tuning=tuning)
         within = ellipsoid_of_moves(linear)
         if within is None:
             return None
-        is_proved = closes(within, around)
-        if is_proved and limits is not None:
+        is_inside = closes(within, around)
+        if is_inside and limits is not None:
             box = box_of_moves(linear, within)
-            is_proved = bool((box < limits).all())
+            is_inside = bool((box < limits).all())
             limits = GROWTH * np.fmax(box, limits)
-        if is_proved:
-            return ProvedSet(linear, within)
-        inside = within
-    return None
+        return Relaxed(ProvedSet(linear, within), is_inside, _Guess(_larger(within), limits))
+
+    return prove(relax, _Guess(_larger(inside), limits), INFLATIONS)
+
+
+def _larger(ellipsoid: Ellipsoid) -> Ellipsoid:
+    return replace(ellipsoid, radius=GROWTH * ellipsoid.radius)

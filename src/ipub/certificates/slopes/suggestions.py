@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.slopes.bounds import SlopeBounds
+from ipub.certificates.slopes.bounds import FirstRound, SlopeBounds
 from ipub.certificates.slopes.cells import CellTerms
 from ipub.certificates.slopes.prices import PriceSums, block_price_sums, price_sums
 from ipub.certificates.slopes.prove_moves import GROWTH, Suggestion, box_of_moves, prove_move_set
@@ -25,13 +25,19 @@ MOVING_SHARE = 0.1
 """How much of a column's form goes to what depends on the move (eps of Lemma 8), if nothing better is known."""
 
 NEAR_MARGIN = 0.15
-"""By which share that of a neighbouring problem is, beyond what it is thought to grow, times its excess."""
+"""Enlargement of a neighbouring problem's set beyond its predicted growth, times its excess."""
 
 DRAW_MARGIN = 1.15
 """By which factor the ellipsoid of another draw of the same table is made larger: most close at once."""
 
 HARDLY_WIDER = 1.05
 """Bounds of a draw that are at most so many times as wide without some parts are made without them in other draws."""
+
+ABOUT_AS_NARROW = 1.15
+"""Bounds of a draw that are at most so many times as wide as those of another are not narrowed further."""
+
+MOST_ROUNDS_OF_DRAWS = 3
+"""Most rounds with the warm start of another draw; the last is not measured."""
 
 SAMPLE_TOL = 1e-6
 """Relative duality gap of the sample's model."""
@@ -40,8 +46,42 @@ SAMPLE_GROWTH = 1.35
 """By which factor the set that a sample of the rows suggests is made larger."""
 
 
+class Hint:
+    """What is known of a similar problem, and how it saves time. This one knows nothing of any."""
+
+    is_given = False
+    """Whether there is a similar problem: then parts are left out that would hardly narrow bounds."""
+    tries_row_sums = True
+    """Whether row sums are tried."""
+    row_sum_widths: Array | None = None
+    """How wide the ranges of row sums were tried when they were proved."""
+    tries_slopes = True
+    """Whether a set of moves is to be proved without a certificate to start from."""
+    slopes_are_enough = False
+    """Whether nothing else narrows the bounds by slopes."""
+    takes_move_limits = False
+    """Whether limits of the intercept's moves do for the ball around zero."""
+    wants_mean_value = True
+    """Whether bounds by the mean value are worth their time."""
+
+    def suggestion(self, problem: Problem) -> Suggestion | None:  # noqa: ARG002 (nothing is known)
+        """Return a set of moves to begin with."""
+        return None
+
+    def last_round(self, number: int) -> tuple[float, FirstRound | None] | None:  # noqa: ARG002 (nothing is known)
+        """Return what stands for excess and first round, if this round is the last and need not be measured."""
+        return None
+
+    def is_narrow_enough(self, excess: float) -> bool:  # noqa: ARG002 (nothing is known)
+        """Whether bounds of such an excess need not be narrowed further."""
+        return False
+
+
+NO_HINT = Hint()
+
+
 @dataclass(frozen=True)
-class Neighbour:
+class Neighbour(Hint):
     """The bounds of a problem that differs in the strength of its penalty alone.
 
     Attributes
@@ -59,6 +99,9 @@ class Neighbour:
     lam: float
     growth: Array
     radius_growth: float
+
+    is_given = True
+    tries_row_sums = False
 
     @overflow_means_unbounded()
     def suggestion(self, problem: Problem) -> Suggestion | None:
@@ -79,22 +122,25 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class AnotherDraw:
-    """The bounds of the same problem with other values drawn for its holes: what was worth the time there is, here.
+class AnotherDraw(Hint):
+    """The bounds of the same problem with other values drawn for its holes: a warm start.
 
     Attributes
     ----------
     bounds : SlopeBounds
         Without a mean value if that hardly narrowed them.
-    is_alone : bool
+    slopes_are_enough : bool
         Whether the other parts of its certificate hardly narrow them.
-    row_sums_widths : array or None
+    row_sum_widths : array or None
         `RowSumBounds.widths` if row sums are among those that do; else None.
     """
 
     bounds: SlopeBounds
-    is_alone: bool
-    row_sums_widths: Array | None = None
+    slopes_are_enough: bool
+    row_sum_widths: Array | None = None
+
+    is_given = True
+    takes_move_limits = True
 
     @classmethod
     @overflow_means_unbounded()
@@ -118,15 +164,25 @@ class AnotherDraw:
         return cls(parts[chosen], is_alone[chosen], row_sums.widths if is_worthwhile else None)
 
     @property
-    def is_closed(self) -> bool:
-        """Whether a set of moves was proved without a certificate to start from."""
+    def tries_row_sums(self) -> bool:  # type: ignore[override]
+        return self.row_sum_widths is not None
+
+    @property
+    def tries_slopes(self) -> bool:  # type: ignore[override]
         return self.bounds.ellipsoid is not None
 
     @property
-    def needs_one_round(self) -> bool:
-        """Whether further rounds hardly narrowed these bounds."""
-        first = self.bounds.first
-        return first is not None and first.excess <= HARDLY_WIDER * self.bounds.excess
+    def wants_mean_value(self) -> bool:  # type: ignore[override]
+        return self.bounds.mean_value is not None
+
+    def last_round(self, number: int) -> tuple[float, FirstRound | None] | None:
+        """Return excess and first round, once further rounds would hardly narrow the bounds, as they did not there."""
+        first, excess = self.bounds.first, self.bounds.excess
+        needs_one_round = first is not None and first.excess <= HARDLY_WIDER * excess
+        return (excess, first) if number >= MOST_ROUNDS_OF_DRAWS or needs_one_round else None
+
+    def is_narrow_enough(self, excess: float) -> bool:
+        return excess <= ABOUT_AS_NARROW * self.bounds.excess
 
     @overflow_means_unbounded()
     def suggestion(self, problem: Problem) -> Suggestion | None:
@@ -155,7 +211,7 @@ def suggest_from_sample(problem: Problem, solution: Solution, is_summed: bool) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         trained = solve(sample, SAMPLE_TOL, start=solution.w)
-    proved = prove_move_set(sample, trained)
+    proved = prove_move_set(sample, trained).found
     if proved is None:
         return None
     linear, inside = proved

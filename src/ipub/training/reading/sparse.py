@@ -46,7 +46,7 @@ def stays_sparse(parameters: Parameters, X: Any) -> bool:
     if n_rows * d <= KEPT_CELLS:
         return False
     name = parameters.certificate
-    needs_matrices = name is not None and CERTIFICATES[name].needs.matrices
+    needs_matrices = name is not None and CERTIFICATES[name].needs_matrices
     most_columns = SLOPE_COLUMNS if name == "tight" else MOST_MATRIX_COLUMNS
     if needs_matrices and d <= most_columns and n_rows * d <= MOST_CELLS:
         return False
@@ -84,7 +84,7 @@ def check_columns(parameters: Parameters, rows: Rows) -> None:
         raise IpubError(
             f"uncertainty={type(parameters.uncertainty).__name__} needs {matrices}: leave it out, or leave out columns."
         )
-    if name != "tight" and CERTIFICATES[name].needs.matrices:
+    if name != "tight" and CERTIFICATES[name].needs_matrices:
         raise IpubError(
             f"certificate={name!r} needs {matrices}: set certificate='ball' or 'sphere', or leave out columns."
         )

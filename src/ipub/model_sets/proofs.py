@@ -1,0 +1,63 @@
+"""How sets are proved and made smaller: the only two loops, whatever the theorem (docs/theory.md, No-exit lemma)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from ipub.model_sets.base import Outcome, Reason
+
+G = TypeVar("G")
+S = TypeVar("S")
+
+
+class Relaxed(NamedTuple, Generic[G, S]):
+    """What a theorem says of the minimisers in a guess."""
+
+    found: S
+    """A set that holds them."""
+    is_inside: bool
+    """Whether it is strictly inside the guess: then no minimiser leaves the guess, and the set holds all of them."""
+    wider: G | None
+    """The next guess, if it is not; None if no guess will do."""
+
+
+def prove(relax: Callable[[G], Relaxed[G, S] | None], guess: G, most_rounds: int) -> Outcome[S]:
+    """Widen a guess until what follows from it lies strictly inside it (No-exit lemma).
+
+    Parameters
+    ----------
+    relax : callable
+        One theorem, for the minimisers of all objectives on the way from the trained model to the completions; None
+        where it says nothing. A guess holds the trained model in its interior.
+    guess : object
+    most_rounds : int
+    """
+    for _ in range(most_rounds):
+        step = relax(guess)
+        if step is None:
+            return Outcome(None, Reason.UNBOUNDED)
+        if step.is_inside:
+            return Outcome(step.found, Reason.PROVED)
+        if step.wider is None:
+            return Outcome(None, Reason.HOPELESS)
+        guess = step.wider
+    return Outcome(None, Reason.NOT_CLOSED)
+
+
+def narrow(relax: Callable[[S, int], tuple[S, bool]], known: S, most_rounds: int) -> S:
+    """Narrow a set that is proved, again and again.
+
+    Parameters
+    ----------
+    relax : callable
+        One theorem, for the models of completions that lie in a known set. It takes that set and the number of the
+        round, and returns a smaller set, and whether to go on.
+    known : object
+    most_rounds : int
+    """
+    for number in range(most_rounds):
+        known, goes_on = relax(known, number)
+        if not goes_on:
+            break
+    return known
