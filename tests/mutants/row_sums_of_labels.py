@@ -10,10 +10,6 @@ EXACT = (f"{SOUND}::test_row_sums_at_a_point_are_exact_but_for_rounding",)
 COUNT = (f"{SOUND}::test_of_wrong_labels_the_worst_count_and_no_more",)
 CANCEL = (f"{SOUND}::test_products_that_cancel_are_rounded_outward",)
 FACTORS = (f"{SOUND}::test_points_of_a_graph_have_its_factor",)
-COERCIVE = (
-    f"{SOUND}::test_labels_that_leave_one_class_prove_nothing_with_an_intercept",
-    f"{SOUND}::test_slopes_at_infinity_that_nearly_cancel_prove_nothing",
-)
 ALONE = (f"{SOUND}::test_labels_that_are_uncertain_in_other_ways_are_left_alone",)
 SETTLED = (
     f"{SOUND}::test_rows_of_uncertain_class_are_settled_only_if_no_label_pulls",
@@ -148,17 +144,7 @@ MUTANTS = (
         "np.where(table.label_radius > 0.0, FREE, CERTAIN)",
         SUMS,
     ),
-    # --- which rows, and objectives with a minimiser ------------------------------------------------------------------
-    mutant("no label takes a class away", "is_coercive", "lost = largest(", "lost = 0.0 * largest(", COERCIVE),
-    mutant("one label fewer takes a class away", "is_coercive", "0.0), most).sum()", "0.0), most - 1).sum()", COERCIVE),
-    mutant(
-        "slopes at infinity without their rounding",
-        "is_coercive",
-        "+ 1e-9 * (np.abs(first).sum() + lost)",
-        "",
-        COERCIVE,
-        equivalent="The gradient that they are compared with has a rounding of its own in it, which is larger.",
-    ),
+    # --- which rows ---------------------------------------------------------------------------------------------------
     mutant(
         "ranges settle rows by their second label",
         "RowTable.derivative_ranges",

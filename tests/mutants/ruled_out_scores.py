@@ -94,8 +94,8 @@ MUTANTS = (
     Mutant(
         "known ranges are those of a path",
         "row_sum_bounds_within",
-        "return RowSumBounds(narrowed(ranges))\n",
-        "return RowSumBounds(narrowed(ranges), 0.0, ranges)\n",
+        "RowSumBounds(narrowed(ranges)), is_narrower",
+        "RowSumBounds(narrowed(ranges), None, ranges), is_narrower",
         (KNOWN,),
     ),
     Mutant(

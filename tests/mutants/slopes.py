@@ -452,8 +452,8 @@ MUTANTS = (
     Mutant(
         "a set that need not close",
         "prove_move_set",
-        "is_proved = closes(within, around)",
-        "is_proved = True",
+        "is_inside = closes(within, around)",
+        "is_inside = True",
         planted("a set that need not close"),
     ),
     Mutant(

@@ -103,7 +103,7 @@ def test_bounds_hold_for_any_weights(loss, report_proofs):
 
 
 def test_ranges_hold_the_weights_that_they_were_proved_from():
-    # Scores are ruled out on the way from these weights to all models (Theorem 13).
+    # Scores are ruled out on the way from these weights to all models (Theorem 12).
     rng, n_proved = np.random.default_rng(21), 0
     for size in (1e-3, 0.01, 0.03, 0.003, 1e-4):
         case = filled_case(rng, "log_loss", intercept=True)

@@ -46,4 +46,4 @@ def test_another_problem_or_model_is_computed_anew_and_nothing_is_left_behind():
 
 
 def name_of(make):
-    return make.name if isinstance(make, Recipe) else make.__name__
+    return (make.make if isinstance(make, Recipe) else make).__name__

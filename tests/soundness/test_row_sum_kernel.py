@@ -167,7 +167,6 @@ def table_of_units(rows: np.ndarray, y: np.ndarray, units: Units, budget: tuple[
         gradient_upper=np.zeros(d),
         w=w,
         settled=Settled.nothing(d),
-        is_coercive=True,
     )
 
 

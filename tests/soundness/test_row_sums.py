@@ -266,24 +266,27 @@ def test_proved_ranges_hold_w_and_only_shrink():
 
 def test_an_objective_without_a_minimiser_proves_nothing():
     case = simple_case()
-    for label, b in (
-        (1.0, 0.0),
-        (1.0, 50.0),
-        (-1.0, 0.0),
-        (-1.0, -50.0),
-    ):  # far out there is next to no gradient either
+    # Far out there is next to no gradient either.
+    for label, b in ((1.0, 0.0), (1.0, 50.0), (-1.0, 0.0), (-1.0, -50.0)):
         one_class = replace(case, y=np.full_like(case.y, label))
         solution = replace(train(case.problem), w=np.array([0.0, 0.0, 0.0, b]))
-        assert not RowTable.of(one_class.problem, solution).is_coercive
-    # A model so bad that the tilt outweighs the losses: the objective at the start of the way has no minimiser.
-    solution = train(case.problem)
-    far = replace(solution, w=np.append(solution.w[:-1], 50.0))
-    assert not RowTable.of(case.problem, far).is_coercive
-    assert RowTable.of(case.problem, solution).is_coercive
-    assert RowTable.of(simple_case("squared_error").problem, far).is_coercive
-    at_w = at_w_of(case)
+        assert row_sum_bounds(one_class.problem, solution) is None
+    assert row_sum_bounds(case.problem, train(case.problem)) is not None
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_ranges_without_an_end_prove_nothing(end, monkeypatch):
+    """They are no bounded set: objectives might have no minimiser in it (No-exit lemma)."""
+    at_w, around = at_w_of(simple_case()), prove_module.around
+
+    def without_an_end(*args):
+        ends = around(*args)
+        ends[end][-1] = (-np.inf, np.inf)[end]
+        return ends
+
     assert prove_ranges(at_w).found is not None
-    assert prove_ranges(replace(at_w, table=replace(at_w.table, is_coercive=False))).found is None
+    monkeypatch.setattr(prove_module, "around", without_an_end)
+    assert prove_ranges(at_w).found is None
 
 
 def test_the_center_of_a_missing_category_is_an_option_until_the_ranges_are_proved(monkeypatch):

@@ -370,7 +370,7 @@ def test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores(monkeypatch
     certificate = CERTIFICATES["pointwise"](case.problem, solution)
     found = certificate.part(RowSumBounds)
     assert found in certificate.beside
-    assert np.isinf(found.ends(case.X_test)).all()
+    assert certificate.parts_of(RowSumBounds) == ()
     before = certificate.score_bounds(case.X_test)
     bounds = with_effort(certificate, 0.2).score_bounds(case.X_test, TrainedModel(case.problem, solution))
     assert np.ptp(bounds, axis=1).sum() < 0.95 * np.ptp(before, axis=1).sum()

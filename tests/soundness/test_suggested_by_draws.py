@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub.certificates import AnotherDraw, RowSumBounds, SlopeBounds, certify_tight
+from ipub.certificates import NO_HINT, AnotherDraw, RowSumBounds, SlopeBounds, certify_tight
 from ipub.losses import LOSSES
 from ipub.numeric.linalg import Inverse
 from ipub.problem.solvers import solve
@@ -31,7 +31,7 @@ def suggestion(rng, problem, solution, size):
     certificate = certify_tight(problem, solution)
     bounds = certificate.part(SlopeBounds)
     if bounds is None:
-        return None
+        return NO_HINT
     first = bounds.first and replace(bounds.first, excess=float(rng.choice([0.5, 1.0, 9.0])))
     bounds = replace(
         bounds, radius=size * bounds.radius, move_limits=size * bounds.move_limits, excess=1.0, first=first
@@ -79,7 +79,7 @@ def test_slopes_of_another_draw_give_nearly_the_same_bounds(loss_name):
         case = gentle_case(rng, loss_name, "l2", intercept=True)
         problem, solution = case.problem, train(case.problem)
         certificate = certify_tight(problem, solution)
-        hint = AnotherDraw.of(certificate, case.X_test)
+        hint = AnotherDraw.of(certificate, case.X_test) or NO_HINT
         again = certify_tight(problem, solution, hint=hint)
         widths = [np.ptp(each.score_bounds(case.X_test), axis=1).sum() for each in (certificate, again)]
         assert widths[1] <= 1.3 * widths[0] + 1e-9

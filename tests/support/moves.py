@@ -125,7 +125,7 @@ def wrong_models(key: Key) -> tuple[int, list[str]]:
     X = np.vstack([case.X_test, np.eye(len(solution.w))])
     bounds = {name: np.column_stack(form.ends(X)) for name, form in _forms(part).items()}
     if case.loss.is_smooth and case.penalty.kappa == 0.0:
-        retrained = replace(certificate, parts=(*certificate.parts, PointwiseBounds()))
+        retrained = replace(certificate, refinement=PointwiseBounds())
         near_exact = retrained.score_bounds(case.X_test, TrainedModel(case.problem, solution))
         bounds["pointwise"] = np.vstack([near_exact, np.tile([-np.inf, np.inf], (len(solution.w), 1))])
     here = [exact_dot(rationals(x), rationals(solution.w)) for x in X]

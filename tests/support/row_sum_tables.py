@@ -88,7 +88,6 @@ def draw_table(
         gradient_upper=np.zeros(d),
         w=rng.normal(size=d) / scale,
         settled=settled,
-        is_coercive=True,
     )
 
 

@@ -139,9 +139,7 @@ class Loss(ABC):
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
         """Bound the slope of every secant of the derivative from a score in [lower, upper] over at most `move`.
 
-        For the Hessian of Theorem 4 and the lines of Theorem 6. A loss whose derivative is constant on some interval
-        must bound all secants between two scores of ``[lower - move, upper + move]``, as this method does: the proof
-        of Theorem 4 (b) uses it to show that an intercept is unique.
+        For the Hessian of Theorem 4 and the lines of Theorem 6.
         """
         return self.curvature_range(y, down(lower - move), up(upper + move))
 

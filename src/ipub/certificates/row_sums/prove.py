@@ -71,8 +71,6 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> Outcome[ProvedRan
     With the `widths` that closed for a similar table, these are tried first, and not often.
     """
     table = at_w.table
-    if not table.is_coercive:
-        return Outcome(None, Reason.NOT_APPLICABLE)
     both = np.concatenate([table.directions, -table.directions])
     change = first_order_changes(at_w, both)
     start = np.full(len(both), FIRST_WIDTH)
@@ -144,7 +142,9 @@ class _Closing:
         lower, upper = around(self._low, self._high, change)
         ranges = self._at_w.with_ends(*few.spread(lower, upper))
         bounds = largest_scores(ranges, self._both)
-        is_inside = bool(((bounds[:n_few] < upper) & (-bounds[n_few:] > lower)).all())
+        # The weights are among the representatives: finite ranges are a bounded set.
+        is_bounded = bool(np.isfinite(lower).all() and np.isfinite(upper).all())
+        is_inside = is_bounded and bool(((bounds[:n_few] < upper) & (-bounds[n_few:] > lower)).all())
         widths = (change / self._first).reshape(2, n_few)[:, few.of].ravel()
         if not is_inside:
             return Relaxed(ProvedRanges(ranges, widths), is_inside, self._wider(guess, bounds, widths))

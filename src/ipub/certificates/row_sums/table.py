@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
 from ipub.certificates.row_sums.labels import LabelPair, label_pair
 from ipub.certificates.row_sums.settled import Settled, unsettled_rows
-from ipub.certificates.row_sums.tilt import gradient_upper, is_coercive
+from ipub.certificates.row_sums.tilt import gradient_upper
 from ipub.certificates.row_sums.units import CERTAIN, FREE, Units
 from ipub.model_sets.certificate import Certificate
 from ipub.numeric.rounding import Array, sum_error, sum_upper
@@ -81,8 +81,6 @@ class RowTable:
     w : array of shape (d,)
     settled : Settled
         Of the rows that are left out.
-    is_coercive : bool
-        Whether every objective between the center, tilted so that w is its model, and a completion has a model.
     """
 
     lam: Array
@@ -103,7 +101,6 @@ class RowTable:
     gradient_upper: Array
     w: Array
     settled: Settled
-    is_coercive: bool
 
     @classmethod
     def of(cls, problem: Problem, solution: Solution, most_work: int | None = None) -> RowTable | None:
@@ -220,7 +217,6 @@ class RowTable:
             gradient_upper=np.zeros(d) if gradient is None else gradient,
             w=solution.w,
             settled=settled,
-            is_coercive=gradient is not None and is_coercive(problem, pair, weight, gradient),
         )
 
     @property
