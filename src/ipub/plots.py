@@ -134,8 +134,8 @@ def plot_promises(
     shown = [interval for interval, _ in checked.values()][-2:]
     _set_limits(ax, np.concatenate(shown), center, threshold)
     ax.set_xlim(-1.0, len(center))
-    looks = zip(PROMISE_COLOURS, (1.0, 0.8, 0.6, 0.4), strict=True)
-    for (colour, size), (name, (interval, _)) in zip(looks, checked.items(), strict=False):
+    styles = zip(PROMISE_COLOURS, (1.0, 0.8, 0.6, 0.4), strict=True)
+    for (colour, size), (name, (interval, _)) in zip(styles, checked.items(), strict=False):
         words = name
         if threshold is not None:
             words = f"{name}: {is_certain(interval, threshold).sum()} of {len(center)} certain"

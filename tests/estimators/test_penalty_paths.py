@@ -70,7 +70,7 @@ def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_in
     alphas = np.geomspace(6.0, 0.03, 8)
     whole = penalty_path(template, X[:200], y[:200], X[200:], alphas=alphas)
     some = slice(0, 3)
-    monkeypatch.setattr(penalty_paths_module, "MOST_LOOKS", 0)
+    monkeypatch.setattr(penalty_paths_module, "MOST_TERMS", 0)
     path = penalty_path(template, X[:200], y[:200], X[200:], alphas=alphas)
     assert all(each.certificate_.part(SlopeBounds).cells is None for each in path.estimators)
     # Both are certain, so they have what is attained in common; the form without rows is a little wider.
@@ -87,7 +87,7 @@ def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_in
 @pytest.mark.parametrize("loss", ["log_loss", "smoothed_hinge", "squared_error"])
 def test_penalties_near_zero_hold_without_training_rows(loss, fit_intercept, monkeypatch):
     X, y = draw_table(n=160, holes=0.02, task=LOSSES[loss].task)
-    monkeypatch.setattr(penalty_paths_module, "MOST_LOOKS", 0)
+    monkeypatch.setattr(penalty_paths_module, "MOST_TERMS", 0)
     template = estimator_of(loss, fit_intercept=fit_intercept)
     path = penalty_path(template, X[:157], y[:157], X[157:], alphas=np.geomspace(1.0, 1e-6, 5))
     attained = np.stack([each.attained_bounds(X[157:]) for each in path.estimators])

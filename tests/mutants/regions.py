@@ -192,7 +192,7 @@ MUTANTS = (
     Mutant(
         "uncertain labels left out",
         "_ball_sums",
-        "np.where(doubt > 0.0, up(high + doubt), high)",
+        "np.where(label_change > 0.0, up(high + label_change), high)",
         "high",
         LABELS,
     ),

@@ -57,14 +57,14 @@ MUTANTS = (
         HOLD,
     ),
     mutant(
-        "a residual meets the middle of the weights",
+        "a residual weight_coefficient the middle of the weights",
         "bound_of",
         "residual += s->left[a] * middle + fabs(s->left[a]) * radius + off",
         "residual += s->left[a] * middle + off",
         HOLD,
     ),
     mutant(
-        "half the radius of the weights that a residual meets",
+        "half the radius of the weights that a residual weight_coefficient",
         "bound_of",
         "residual += s->left[a] * middle + fabs(s->left[a]) * radius + off",
         "residual += s->left[a] * middle + 0.5 * fabs(s->left[a]) * radius + off",
@@ -102,7 +102,7 @@ MUTANTS = (
         FORMULA,
     ),
     mutant(
-        "cells of settled rows pull along u",
+        "cells of settled rows row_factor along u",
         "bound_of",
         "around += fabs(s->u[a]) * t->settled_radius[a];",
         "around += s->u[a] * t->settled_radius[a];",
@@ -134,15 +134,15 @@ MUTANTS = (
     mutant(
         "the weight of a unit at its middle",
         "number_term",
-        "return meets * middle + fabs(meets) * radius;",
-        "return meets * middle;",
+        "return weight_coefficient * middle + fabs(weight_coefficient) * radius;",
+        "return weight_coefficient * middle;",
         HOLD,
     ),
     mutant(
         "a number that does not turn its row's score",
         "number_term",
-        "meets = zeta - slope * change;",
-        "meets = zeta;",
+        "weight_coefficient = zeta - slope * change;",
+        "weight_coefficient = zeta;",
         HOLD,
     ),
     mutant(
@@ -152,7 +152,9 @@ MUTANTS = (
         "",
         HOLD,
     ),
-    mutant("a unit that does not pull", "add_choice", "most[e] = own - middle[e] * change;", "most[e] = own;", HOLD),
+    mutant(
+        "a unit that does not row_factor", "add_choice", "most[e] = own - middle[e] * change;", "most[e] = own;", HOLD
+    ),
     mutant(
         "the least of the levels",
         "add_choice",
@@ -241,7 +243,7 @@ MUTANTS = (
     ),
     mutant("a distance from the mean that costs nothing", "over_pieces", " + steep * away[e] +", " +", FORMULA),
     mutant(
-        "a derivative's doubt forgotten",
+        "a derivative's radius_met forgotten",
         "variant_term",
         "at_end[e] = (row->fixed[share] + steep * radius[e]) - middle[e] * row->along;",
         "at_end[e] = row->fixed[share] - middle[e] * row->along;",

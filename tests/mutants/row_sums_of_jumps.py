@@ -48,17 +48,17 @@ MUTANTS = (
         "settled rows of weight one", "_settle", "is_settled, block.weight * low, 0.0", "is_settled, low, 0.0", SUMS
     ),
     mutant(
-        "cells of settled rows do not pull",
+        "cells of settled rows do not coefficients",
         "_settle",
-        "np.bincount(j, np.abs(pull)[i] * R, minlength=d)",
-        "np.bincount(j, 0.0 * np.abs(pull)[i] * R, minlength=d)",
+        "np.bincount(j, np.abs(coefficients)[i] * R, minlength=d)",
+        "np.bincount(j, 0.0 * np.abs(coefficients)[i] * R, minlength=d)",
         SUMS,
     ),
     mutant(
-        "cells of settled rows pull with their sign",
+        "cells of settled rows coefficients with their sign",
         "_settle",
-        "np.bincount(j, np.abs(pull)[i] * R, minlength=d)",
-        "np.bincount(j, pull[i] * R, minlength=d)",
+        "np.bincount(j, np.abs(coefficients)[i] * R, minlength=d)",
+        "np.bincount(j, coefficients[i] * R, minlength=d)",
         SUMS,
     ),
     mutant(
@@ -67,15 +67,15 @@ MUTANTS = (
     mutant(
         "settled sums relative to what is left of them",
         "_settle",
-        "_Sums(pull @ block.center, np.abs(pull) @ np.abs(block.center), radius)",
-        "_Sums(pull @ block.center, np.abs(pull @ block.center), radius)",
+        "_Sums(coefficients @ block.center, np.abs(coefficients) @ np.abs(block.center), radius)",
+        "_Sums(coefficients @ block.center, np.abs(coefficients @ block.center), radius)",
         EXACT,
     ),
     mutant(
         "settled sums of weights that are not divided",
         "unsettled_rows",
-        "middle, n = sums.pull / rows.total_weight,",
-        "middle, n = sums.pull,",
+        "middle, n = sums.coefficients / rows.total_weight,",
+        "middle, n = sums.coefficients,",
         SUMS,
     ),
     mutant(
@@ -118,7 +118,7 @@ MUTANTS = (
         OVERFLOW,
     ),
     mutant(
-        "cells of rows that ranges settle do not pull",
+        "cells of rows that ranges settle do not coefficients",
         "RowTable._settled_with",
         "sum_upper(self.settled.radius + radius + error,",
         "sum_upper(self.settled.radius + error,",
@@ -134,8 +134,8 @@ MUTANTS = (
     mutant(
         "what is settled already is forgotten",
         "RowTable._settled_with",
-        "Settled(self.settled.middle + pull @ rows, radius)",
-        "Settled(pull @ rows, radius)",
+        "ConstantDerivativeRows(self.settled.middle + coefficients @ rows, radius)",
+        "Settled(coefficients @ rows, radius)",
         SUMS,
     ),
     mutant(
@@ -174,7 +174,7 @@ MUTANTS = (
         SUMS,
     ),
     mutant(
-        "units of rows that ranges settle pull with their lower end",
+        "units of rows that ranges settle coefficients with their lower end",
         "RowTable._settled_with",
         "change = np.maximum(-units.lower, units.upper)",
         "change = 0.5 * np.maximum(-units.lower, units.upper)",

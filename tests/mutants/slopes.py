@@ -64,8 +64,8 @@ MUTANTS = (
     Mutant(
         "an uncertain label that does not widen a line",
         "row_lines",
-        "up(radius + doubt)",
-        "up(radius + 0.0 * doubt)",
+        "up(radius + label_change)",
+        "up(radius + 0.0 * label_change)",
         LABELS,
     ),
     Mutant(
@@ -636,7 +636,7 @@ MUTANTS = (
         "certain_trend",
         "return Trend(down(first[0] + second[0]), up(first[1] + second[1]))",
         "return Trend(second[0], second[1])",
-        planted("trends reversed", "trends without doubt"),
+        planted("trends reversed", "trends without label_change"),
     ),
     Mutant(
         "the last of the ends that were tried",

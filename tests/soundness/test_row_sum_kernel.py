@@ -15,7 +15,7 @@ from ipub.certificates.row_sums.graphs import GraphPoints, LossGraph
 from ipub.certificates.row_sums.labels import LabelPair
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.representatives import Representatives
-from ipub.certificates.row_sums.settled import Settled
+from ipub.certificates.row_sums.settled import ConstantDerivativeRows
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.units import CERTAIN, Units
 from ipub.certificates.row_sums.upper import largest_scores
@@ -116,7 +116,7 @@ def test_what_the_multipliers_leave_is_rounded_outward(shape):
     for number in range(10):
         rng = np.random.default_rng([67, number])
         table = with_shape(draw_table(rng, "squared_error"), *shape)
-        table = replace(table, settled=Settled.nothing(len(table.w)))
+        table = replace(table, settled=ConstantDerivativeRows.nothing(len(table.w)))
         scores = table.directions @ table.w
         ranges = Ranges.of(table, scores, scores, on_path=False)
         Y = rng.normal(size=(20, len(table.w)))
@@ -166,7 +166,7 @@ def table_of_units(rows: np.ndarray, y: np.ndarray, units: Units, budget: tuple[
         weights_at=at[n:],
         gradient_upper=np.zeros(d),
         w=w,
-        settled=Settled.nothing(d),
+        settled=ConstantDerivativeRows.nothing(d),
     )
 
 

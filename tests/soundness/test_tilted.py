@@ -72,21 +72,21 @@ def brackets(case: Case, at: Reference, ball: TiltedHalfBall, table: np.ndarray,
     in_row, columns, _, radii = case.matrix.cells(slice(0, len(y)))
     radius[in_row, columns] = radii
     incomplete = (radius > 0.0).any(axis=1)
-    reach = radius @ np.abs(at.c)
+    lengths = radius @ np.abs(at.c)
     score, completed, jump = center @ at.c, table @ at.c, y
     p = at.dual_loss.derivative(y, center @ at.dual_w)
 
     def residual(scores, slopes):
         return np.maximum((1.0 - y * scores) * (1.0 + y * slopes), y * slopes * (1.0 - y * scores))
 
-    worst = np.maximum(residual(score - reach, p), residual(score + reach, p))
+    worst = np.maximum(residual(score - lengths, p), residual(score + lengths, p))
     d_pen = d - case.penalty.n_free
-    undecided = np.abs(jump - score) <= reach
+    undecided = np.abs(jump - score) <= lengths
     adapts = incomplete & (~undecided | (worst > at.price * np.linalg.norm(center[:, :d_pen], axis=1)))
     own = np.where(y * completed < 1.0, -y, 0.0)
     slopes = np.where(adapts, own, p)
     middle = np.where(adapts & undecided, -y / 2.0, slopes)
-    products = (center @ at.followed.T) * at.reach
+    products = (center @ at.followed.T) * at.lengths
     distance = np.abs(products).sum(axis=1)
     near = ~incomplete & (np.abs(center @ at.dual_w - jump) < distance)
     e = (m * np.where(incomplete, slopes, 0.0)) @ table - (m * np.where(incomplete, middle, 0.0)) @ center

@@ -15,7 +15,7 @@ import numpy as np
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
 from ipub.certificates.row_sums.labels import LabelPair
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.settled import Settled
+from ipub.certificates.row_sums.settled import ConstantDerivativeRows
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.units import CERTAIN, FREE, Units
 from ipub.losses import Loss, make_loss
@@ -66,9 +66,9 @@ def draw_table(
     complete = np.concatenate([complete, np.eye(d)[penalised]])
     directions, at = np.unique(np.concatenate([complete, uncertain, np.eye(d)]), axis=0, return_inverse=True)
     at, n_complete = at.ravel(), len(complete)
-    settled = Settled.nothing(d)
+    settled = ConstantDerivativeRows.nothing(d)
     if rng.random() < 0.3:
-        settled = Settled(0.3 * rng.normal(size=d), 0.1 * rng.random(d))
+        settled = ConstantDerivativeRows(0.3 * rng.normal(size=d), 0.1 * rng.random(d))
     return RowTable(
         10.0 ** rng.uniform(-2.0, 0.0, size=d) * scale**2,
         complete,

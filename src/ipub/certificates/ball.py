@@ -169,15 +169,18 @@ def _ball_sums(
     y, a, weight = block.y, solution.dual_point(block, at.score), block.weight
     residual = np.maximum(loss.residual_upper(y, at.lower, a), loss.residual_upper(y, at.upper, a))
     low, high = loss.derivative_range(y, at.lower, at.upper)
-    doubt = uncertainty.derivative_change(block, loss, at.lower, at.upper)
-    low, high = np.where(doubt > 0.0, down(low - doubt), low), np.where(doubt > 0.0, up(high + doubt), high)
+    label_change = uncertainty.derivative_change(block, loss, at.lower, at.upper)
+    low, high = (
+        np.where(label_change > 0.0, down(low - label_change), low),
+        np.where(label_change > 0.0, up(high + label_change), high),
+    )
     middle, spread = midpoint_and_radius(low, high)
     norms = norm_upper(block.center[:, : len(solution.w) - n_free])
     change = np.maximum(np.abs(low + a), np.abs(high + a))
     # A change of the derivative tilts the intercept as well, which pays its distance in eps (Theorem 5).
     gain = residual - change * intercept_distance if n_free else residual
     negligible = ((change <= NEGLIGIBLE_CHANGE * np.abs(a)) & (gain >= 0.0))[:, None]
-    adapts = (doubt > 0.0)[:, None] | negligible | (gain[:, None] > prices * (change * norms)[:, None])
+    adapts = (label_change > 0.0)[:, None] | negligible | (gain[:, None] > prices * (change * norms)[:, None])
     slope = np.where(adapts, middle[:, None], -a[:, None])
     loose = np.where(adapts, spread[:, None], 0.0)
     paid = np.where(adapts, 0.0, residual[:, None])

@@ -37,7 +37,7 @@ from ipub.training import Training, certify_as_promised, train
 from ipub.training.reading import Parameters, TrainingData, as_numbers, center_sums, labels_of
 from ipub.training.reading.sources import read_source
 
-MOST_LOOKS = 2_000_000
+MOST_TERMS = 2_000_000
 """Beyond so many pairs of an uncertain training cell and a test row, bounds are in the grouped form."""
 
 USUAL_GROWTH, STEEPEST_GROWTH = -1.5, -3.0
@@ -186,7 +186,7 @@ def penalty_path(
     truth = None if y_test is None else _read_truth(data.classes, y_test, _num_samples(X_test))
     # From strong to weak, whatever the order: a model is near that of its stronger neighbour.
     order = np.argsort(-chosen).tolist()
-    in_groups = sum(rows.count_uncertain() for rows in data.rows) * _num_samples(X_test) > MOST_LOOKS
+    in_groups = sum(rows.count_uncertain() for rows in data.rows) * _num_samples(X_test) > MOST_TERMS
     source = _Source(X, fit_arguments.get("X_lower"), fit_arguments.get("X_upper"))
     path = _Path(parameters, data, source, _Starts(), _Neighbours(in_groups))
     found: dict[int, _Point] = {}

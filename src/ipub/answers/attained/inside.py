@@ -180,6 +180,6 @@ def _slopes(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, si
     i, j, y = block.cell_rows, block.cell_columns, block.y[:, None]
     scores, products = block.scores(w) - ahead * y, block.scores(u)
     weight = block.weight[:, None]
-    bend, slope = weight * loss.curvature(y, scores), weight * loss.derivative(y, scores)
-    cells = -sides * block.cell_radii[:, None] * ((bend * products)[i] * w[j] + slope[i] * u[j])
+    curvature, slope = weight * loss.curvature(y, scores), weight * loss.derivative(y, scores)
+    cells = -sides * block.cell_radii[:, None] * ((curvature * products)[i] * w[j] + slope[i] * u[j])
     return _Slopes(cells, best_levels(block, loss, scores, products, w, u, sides))

@@ -173,14 +173,14 @@ class _Directions:
 
     @classmethod
     def of(cls, ranges: Ranges, t: Array) -> _Directions:
-        """Choose those of incomplete rows, of weights, and of the complete rows that bend the sum for t most."""
+        """Choose those of incomplete rows, of weights, and of the complete rows that effect the sum for t most."""
         table, inverse = ranges.table, _inverse(ranges)
         u = t @ inverse
-        bend = table.complete_weight * np.abs(table.complete @ u)
-        bend *= (ranges.upper - ranges.lower)[table.complete_at] ** 2
+        effect = table.complete_weight * np.abs(table.complete @ u)
+        effect *= (ranges.upper - ranges.lower)[table.complete_at] ** 2
         most = MOST_COMPLETE_OF_JUMPS if _jumps(ranges) else MOST_COMPLETE
-        most_bent = table.complete_at[np.argsort(-bend)[:most]]
-        which = np.unique(np.concatenate([most_bent, table.incomplete_at, table.weights_at]))
+        most_curved = table.complete_at[np.argsort(-effect)[:most]]
+        which = np.unique(np.concatenate([most_curved, table.incomplete_at, table.weights_at]))
         Y = table.directions[which]
         both = np.concatenate([Y, -Y])
         of_t, of_both = first_order_effects(table, u[None]), first_order_effects(table, both @ inverse)
@@ -264,6 +264,8 @@ def _factors(supposed: SupposedScore, advice: _Advice) -> Array:
     """Choose multiples of t by what completions do to first order, scaled to what the row sums now say of t."""
     directions, highest = advice
     rise, at_w = directions.rise, directions.at_w
-    reach = max(highest - at_w, rise) if np.isfinite(highest) else rise
+    highest_rise = max(highest - at_w, rise) if np.isfinite(highest) else rise
     gains = FACTORS[:, None] * directions.unit * (supposed.score - at_w)
-    return np.asarray(FACTORS[np.argmin(max(1.0, reach / rise) * directions.rises - gains, axis=0)] * directions.unit)
+    return np.asarray(
+        FACTORS[np.argmin(max(1.0, highest_rise / rise) * directions.rises - gains, axis=0)] * directions.unit
+    )

@@ -115,8 +115,8 @@ class TiltedTraining:
             left = np.maximum(here.gradient + low, 0.0) + np.minimum(here.gradient + high, 0.0)
             cost = self.density * width**2 / 6.0 + float(left @ left) / (4.0 * penalty.lam)
             if cost < least:
-                pull = np.divide(-(here.gradient + lam * w), kappa, out=np.zeros(d), where=kappa > 0.0)
-                signs = np.where(w == 0.0, np.clip(pull, -1.0, 1.0), np.sign(w))
+                subgradient = np.divide(-(here.gradient + lam * w), kappa, out=np.zeros(d), where=kappa > 0.0)
+                signs = np.where(w == 0.0, np.clip(subgradient, -1.0, 1.0), np.sign(w))
                 best, least = TiltedModel(w, signs, loss), cost
         return best
 

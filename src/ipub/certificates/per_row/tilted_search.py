@@ -29,7 +29,7 @@ MOST_COLUMNS = 200
 """Columns, at most: eigenvalues of matrices of this size are computed some dozen times for a half-ball."""
 MOST_FOLLOWED = 4
 """Directions that the dual point may follow, at most: each costs the rows near their jump."""
-ANSWERS = (0.6, 1.0)
+COMPENSATED_FRACTIONS = (0.6, 1.0)
 """How much of a change of the gradient along a followed direction is answered by the dual point."""
 FIRST_RATIO, LEAST_RATIO = 1.8, 1.04
 """Ratio of the tilts that are tried first, and the least one."""
@@ -67,7 +67,7 @@ class _Following(NamedTuple):
     """Which directions the dual point follows, and how far rows follow."""
 
     directions: Array
-    reach: Array
+    lengths: Array
 
 
 class _Found(NamedTuple):
@@ -213,8 +213,12 @@ class TiltedSearch:
     def _followings(self, ball: TiltedHalfBall) -> list[_Following]:
         """Return directions that the dual point may follow, given what gradients a half-ball has."""
         changes = np.abs(self.axes) @ ball.box + np.abs(ball.vectors @ self.axes.T).sum(axis=0)
-        reach = changes / (self.problem.penalty.lam + np.maximum(self.curvatures, 0.0))
-        return [_Following(self.axes[:k], answer * reach[:k]) for k in range(1, len(reach) + 1) for answer in ANSWERS]
+        lengths = changes / (self.problem.penalty.lam + np.maximum(self.curvatures, 0.0))
+        return [
+            _Following(self.axes[:k], answer * lengths[:k])
+            for k in range(1, len(lengths) + 1)
+            for answer in COMPENSATED_FRACTIONS
+        ]
 
     def _best_at_the_trained_model(self) -> float:
         """Follow what makes the half-ball at the trained model smallest; return its residuals, gradients included."""

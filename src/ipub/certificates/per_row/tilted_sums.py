@@ -34,7 +34,7 @@ class Reference(NamedTuple):
         The dual coordinate of a row is ``-dual_loss.derivative(y, x.dual_w)``.
     followed : array of shape (k, d)
         Directions in which the dual point follows the completion.
-    reach : array of shape (k,)
+    lengths : array of shape (k,)
         How far from its jump a complete row follows, for each direction and each unit of ``abs(x.f)``.
     price : float
         An incomplete row is free if keeping its dual coordinate costs more than this times its norm.
@@ -45,7 +45,7 @@ class Reference(NamedTuple):
     signs: Array
     dual_loss: Loss
     followed: Array
-    reach: Array
+    lengths: Array
     price: float
 
 
@@ -127,7 +127,7 @@ def _following_rows(block: Block, loss: Loss, at: Reference, scores: ScoreRanges
     if jump is None or k == 0:
         nothing = np.zeros(0)
         return _FollowingRows(np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros((0, k)), nothing, nothing)
-    products = (block.center @ at.followed.T) * at.reach
+    products = (block.center @ at.followed.T) * at.lengths
     distance = np.abs(products).sum(axis=1)
     rows = np.flatnonzero(~scores.incomplete & (np.abs(dual_score - jump) < distance))
     y, lower, upper = block.y[rows], scores.lower[rows], scores.upper[rows]

@@ -68,12 +68,12 @@ def first_order_effects(table: RowTable, U: Array) -> FirstOrderEffects:
     value, slope = graph.value(score), graph.slope(score)
     along = U @ table.incomplete.T
     row = units.row
-    pull = -weight[row] * value[row], -(weight * slope)[row] * along[:, row]
-    numbers = np.where(units.is_number, pull[0] * U[:, units.column] + pull[1] * table.w[units.column], 0.0)
+    factors = -weight[row] * value[row], -(weight * slope)[row] * along[:, row]
+    numbers = np.where(units.is_number, factors[0] * U[:, units.column] + factors[1] * table.w[units.column], 0.0)
     levels = []
     for number in _categories(table):
         here, columns = np.flatnonzero(units.category == number), units.levels[number]
-        effects = pull[0][here, None] * U[:, None, columns] + pull[1][:, here, None] * table.w[columns]
+        effects = factors[0][here, None] * U[:, None, columns] + factors[1][:, here, None] * table.w[columns]
         base = np.where(
             units.base[here] >= 0,
             effects[:, np.arange(len(here)), units.base[here]],

@@ -243,7 +243,7 @@ def graph_points(graph: Graph, lower: Array, upper: Array, n_pieces: int, finer:
         turned = up(up(up(greatest - least) * length) * 0.25)
         lowest, highest = graph.bends(score[:-1], score[1:])
         # What bends upwards hangs below its chords, what bends downwards stands above them.
-        above, below = (up(up(up(bend * length) * length) * 0.125) for bend in (-lowest, highest))
+        above, below = (up(up(up(curvature * length) * length) * 0.125) for curvature in (-lowest, highest))
     # A derivative rises, so it leaves no chord by more than the whole rise; an infinite slope says nothing.
     rise = np.where(is_vertical, 0.0, np.maximum(up(high[1:] - low[:-1]), 0.0))
     turned = np.fmin(rise, turned)

@@ -16,7 +16,7 @@ from ipub.rows.completions import WholeTable, whole_block
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class ConstantDerivativeRows:
     """What rows with known derivatives p add to the gradient: ``sum_i m_i p_i (x_i + d_i)``.
 
     Attributes
@@ -30,7 +30,7 @@ class Settled:
     radius: Array
 
     @classmethod
-    def nothing(cls, d: int) -> Settled:
+    def nothing(cls, d: int) -> ConstantDerivativeRows:
         """Return what no rows add."""
         return cls(np.zeros(d), np.zeros(d))
 
@@ -38,12 +38,12 @@ class Settled:
 class _Sums(NamedTuple):
     """Sums over settled rows: of ``s_i p_i x_i``, of its size, and of what cells can change."""
 
-    pull: Array
+    gradient_sum: Array
     size: Array
     radius: Array
 
 
-def unsettled_rows(problem: Problem, known: Certificate, most: int) -> tuple[Settled, WholeTable] | None:
+def unsettled_rows(problem: Problem, known: Certificate, most: int) -> tuple[ConstantDerivativeRows, WholeTable] | None:
     """Add up the rows whose derivative is settled by known bounds, and gather the others; None if these are too many.
 
     Rows in which a category is missing, or whose label is uncertain, are never settled.
@@ -60,9 +60,9 @@ def unsettled_rows(problem: Problem, known: Certificate, most: int) -> tuple[Set
     sums, table = rows.reduce_and_gather(_settle, problem.loss, known.faster(), weight_size, most=most * (d + 8))
     if table is None or len(table.y) > most:
         return None
-    middle, n = sums.pull / rows.total_weight, rows.depth + 8
+    middle, n = sums.gradient_sum / rows.total_weight, rows.depth + 8
     radius = up(sum_upper(sums.radius + sum_error(sums.size, n), n) / rows.total_weight)
-    return Settled(middle, up(radius + 4.0 * EPS * np.abs(middle))), table
+    return ConstantDerivativeRows(middle, up(radius + 4.0 * EPS * np.abs(middle))), table
 
 
 def _settle(block: Block, loss: Loss, known: Certificate, weight_size: Array) -> tuple[_Sums, WholeTable]:
@@ -77,7 +77,7 @@ def _settle(block: Block, loss: Loss, known: Certificate, weight_size: Array) ->
     is_settled[block.missing_categories.rows] = False
     if (labels := block.label_uncertainty) is not None:
         is_settled &= (labels.radius == 0.0) & (labels.weight_radius == 0.0) & (labels.max_wrong_labels == 0)
-    pull = np.where(is_settled, block.weight * low, 0.0)
-    radius: Array = np.bincount(j, np.abs(pull)[i] * R, minlength=d).astype(float)
-    sums = _Sums(pull @ block.center, np.abs(pull) @ np.abs(block.center), radius)
+    coefficients = np.where(is_settled, block.weight * low, 0.0)
+    radius: Array = np.bincount(j, np.abs(coefficients)[i] * R, minlength=d).astype(float)
+    sums = _Sums(coefficients @ block.center, np.abs(coefficients) @ np.abs(block.center), radius)
     return sums, whole_block(block, ~is_settled & (block.weight > 0.0))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
 from ipub.certificates.row_sums.labels import LabelPair, label_pair
-from ipub.certificates.row_sums.settled import Settled, unsettled_rows
+from ipub.certificates.row_sums.settled import ConstantDerivativeRows, unsettled_rows
 from ipub.certificates.row_sums.tilt import gradient_upper
 from ipub.certificates.row_sums.units import CERTAIN, FREE, Units
 from ipub.model_sets.certificate import Certificate
@@ -100,7 +100,7 @@ class RowTable:
     weights_at: Indices
     gradient_upper: Array
     w: Array
-    settled: Settled
+    settled: ConstantDerivativeRows
 
     @classmethod
     def of(cls, problem: Problem, solution: Solution, most_work: int | None = None) -> RowTable | None:
@@ -109,7 +109,7 @@ class RowTable:
         if _has_many_levels(rows) or not is_small(rows.n_rows, d, most_work):
             return None
         table = whole_table(rows)
-        return cls._of(problem, solution, table, Settled.nothing(d), _gradient(problem, solution, table))
+        return cls._of(problem, solution, table, ConstantDerivativeRows.nothing(d), _gradient(problem, solution, table))
 
     @classmethod
     def around(cls, problem: Problem, solution: Solution, movable: MovableRows, moves: BudgetMoves) -> RowTable | None:
@@ -119,7 +119,7 @@ class RowTable:
             return None
         table = whole_table(rows)
         gradient = _gradient(problem, solution, table)
-        return cls._of(problem, solution, table, Settled.nothing(d), gradient, movable, moves)
+        return cls._of(problem, solution, table, ConstantDerivativeRows.nothing(d), gradient, movable, moves)
 
     @classmethod
     def within(cls, problem: Problem, solution: Solution, known: Certificate) -> RowTable | None:
@@ -146,7 +146,7 @@ class RowTable:
         rows, d = problem.rows, problem.rows.n_features
         if _has_many_levels(rows) or rows.n_rows * d > MOST_NUMBERS:
             return None
-        return cls._of(problem, solution, whole_table(rows), Settled.nothing(d), None, is_long=True)
+        return cls._of(problem, solution, whole_table(rows), ConstantDerivativeRows.nothing(d), None, is_long=True)
 
     @classmethod
     def _of(
@@ -154,7 +154,7 @@ class RowTable:
         problem: Problem,
         solution: Solution,
         table: WholeTable,
-        settled: Settled,
+        settled: ConstantDerivativeRows,
         gradient: Array | None,
         movable: MovableRows | None = None,
         moves: BudgetMoves = NO_BUDGET,
@@ -280,18 +280,18 @@ class RowTable:
 
     def _settled_with(
         self, complete: NDArray[np.bool_], incomplete: NDArray[np.bool_], derivatives: tuple[Array, Array]
-    ) -> Settled:
+    ) -> ConstantDerivativeRows:
         """Add rows to what is settled already."""
         units = self.units
         rows = np.concatenate([self.complete[complete], self.incomplete[incomplete]])
-        pull = np.where(incomplete, self.incomplete_weight * derivatives[1], 0.0)
+        coefficients = np.where(incomplete, self.incomplete_weight * derivatives[1], 0.0)
         change = np.maximum(-units.lower, units.upper)
-        radius = np.bincount(units.column, np.abs(pull)[units.row] * change, minlength=len(self.w))
-        pull = np.concatenate([(self.complete_weight * derivatives[0])[complete], pull[incomplete]])
-        size = np.abs(pull) @ np.abs(rows) + np.abs(self.settled.middle)
+        radius = np.bincount(units.column, np.abs(coefficients)[units.row] * change, minlength=len(self.w))
+        coefficients = np.concatenate([(self.complete_weight * derivatives[0])[complete], coefficients[incomplete]])
+        size = np.abs(coefficients) @ np.abs(rows) + np.abs(self.settled.middle)
         error = sum_error(size, len(rows) + 8)
         radius = sum_upper(self.settled.radius + radius + error, len(units) + 8)
-        return Settled(self.settled.middle + pull @ rows, radius)
+        return ConstantDerivativeRows(self.settled.middle + coefficients @ rows, radius)
 
     @property
     def rows_and_weights_at(self) -> Indices:

@@ -301,8 +301,8 @@ def row_lines(
     if len(jumps):
         _lay_over_jumps(block, loss, at, move, jumps, slope, slope_radius, fixed, radius)
     if block.label_uncertainty is not None:
-        doubt = uncertainty.derivative_change(block, loss, down(at.lower - move), up(at.upper + move))
-        radius = np.where(doubt == 0.0, radius, up(radius + doubt))
+        label_change = uncertainty.derivative_change(block, loss, down(at.lower - move), up(at.upper + move))
+        radius = np.where(label_change == 0.0, radius, up(radius + label_change))
     return _Lines(at, least, greatest, slope, slope_radius, fixed, radius, row_move, cell_move)
 
 

@@ -31,7 +31,7 @@ typedef struct {
     double *U, *W, *u, *force, *left, *size;                      /* [d] */
     double *K, *padded;                                           /* [d, stride], [stride] */
     double *along, *slope, *scratch;                              /* [n_complete] */
-    double *row_along, *row_slope, *row_pull, *multiplier;        /* [n_uncertain] */
+    double *row_along, *row_slope, *row_coefficient, *multiplier;        /* [n_uncertain] */
     double *gain, *effect;                                        /* of labels [n_uncertain], of units [n_units] */
     double least_gain[MOST_GROUPS];                               /* that the budget of a group allows */
     double *mean, *spread, *zeta;                                 /* [n_multipliers] */
@@ -114,12 +114,12 @@ INLINED double envelope_slope(const row_sum_table *t, index_t i, double first, d
     if (!(width > 1e-9 * (fabs(s) + 1e-9))) return tangent;
     double v0 = derivative(t, i, first), v3 = derivative(t, i, last);
     double v1 = derivative(t, i, first + width / 3.0), v2 = derivative(t, i, first + width / 1.5), steepest;
-    double bend = derivative(t, i, s + 1.0 / scale) - 2.0 * derivative(t, i, s) + derivative(t, i, s - 1.0 / scale);
+    double second_difference = derivative(t, i, s + 1.0 / scale) - 2.0 * derivative(t, i, s) + derivative(t, i, s - 1.0 / scale);
     if (is_convex) steepest = larger((v3 - v0) / width, larger((v3 - v1) * 1.5 / width, (v3 - v2) * 3.0 / width));
     else steepest = larger((v3 - v0) / width, larger((v2 - v0) * 1.5 / width, (v1 - v0) * 3.0 / width));
     /* Up to its knee an envelope is the derivative, then a line: so its slope changes by little if s does. */
     double straight = 1e-9 * (fabs(v0) + fabs(v3));
-    return (is_convex ? bend >= -straight : bend <= straight) ? lesser(tangent, steepest) : steepest;
+    return (is_convex ? second_difference >= -straight : second_difference <= straight) ? lesser(tangent, steepest) : steepest;
 }
 
 /* The columns of a unit that is a category, its number of levels, and a weighted sum of v over its row's own level. */
@@ -206,18 +206,18 @@ INLINED void first_force(const row_sum_table *t, workspace *s) {
         }
     }
     for (index_t i = 0; i < t->n_uncertain; i++) {
-        double pull = 0.0, value = t->row_weight[i] * t->value_at_w[i], slope = t->row_weight[i] * t->slope_at_w[i];
+        double row_factor = 0.0, value = t->row_weight[i] * t->value_at_w[i], slope = t->row_weight[i] * t->slope_at_w[i];
         for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
             index_t group = t->unit_group[k];
             if (group >= 0 && (s->effect[k] < least[group] || !(s->effect[k] > 0.0))) continue;
             if (t->unit_category[k] < 0) {
                 index_t j = t->unit_column[k];
                 double change = s->choice[k] ? t->unit_upper[k] : t->unit_lower[k];
-                s->force[j] -= value * change, pull -= slope * change * t->w[j];
+                s->force[j] -= value * change, row_factor -= slope * change * t->w[j];
             } else {
                 const index_t *columns;
                 index_t n = levels_of(t, k, &columns), chosen = s->choice[k], base = t->unit_base[k];
-                pull -= slope * (t->w[columns[chosen]] - of_base(t, k, t->w));
+                row_factor -= slope * (t->w[columns[chosen]] - of_base(t, k, t->w));
                 s->force[columns[chosen]] -= value;
                 if (base >= 0) s->force[columns[base]] += value;
                 else
@@ -226,9 +226,9 @@ INLINED void first_force(const row_sum_table *t, workspace *s) {
         }
         index_t group = t->label_group[i];
         if (group != CERTAIN && (group < 0 || (s->gain[i] >= least[group] && s->gain[i] > 0.0)))
-            pull -= t->row_weight[i] * (s->label_choice[i] ? t->second_label[i] : t->first_label[i]);
-        if (pull != 0.0)
-            for (index_t a = 0; a < d; a++) s->force[a] += pull * t->rows[i * d + a];
+            row_factor -= t->row_weight[i] * (s->label_choice[i] ? t->second_label[i] : t->first_label[i]);
+        if (row_factor != 0.0)
+            for (index_t a = 0; a < d; a++) s->force[a] += row_factor * t->rows[i * d + a];
     }
 }
 
@@ -241,7 +241,7 @@ INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
         index_t label_group = t->label_group[i];
         if (label_group != CERTAIN && (label_group < 0 || s->gain[i] >= s->least_gain[label_group]))
             label = s->label_choice[i] ? t->second_label[i] : t->first_label[i];
-        double value = label + (is_first ? derivative(t, i, score) : s->row_pull[i]);
+        double value = label + (is_first ? derivative(t, i, score) : s->row_coefficient[i]);
         double center = 0.5 * (t->center_lower[i] + t->center_upper[i]);
         double half = 0.5 * (t->center_upper[i] - t->center_lower[i]), mean_along = s->row_along[i];
         int has_category = 0;
@@ -250,18 +250,18 @@ INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
             if (t->unit_group[k] >= 0) { /* of a budget: what is filled in, or what gains most */
                 index_t chosen = s->choice[k], n = 1, one = t->unit_column[k];
                 const index_t *columns = &one;
-                double change = 1.0, doubt, size, likely;
+                double change = 1.0, radius_met, size, likely;
                 if (t->unit_category[k] >= 0) {
                     n = levels_of(t, k, &columns);
                     index_t base = columns[t->unit_base[k]], other = columns[chosen];
-                    doubt = t->weight_radius[base] + t->weight_radius[other];
+                    radius_met = t->weight_radius[base] + t->weight_radius[other];
                     size = fabs(t->weight_middle[other] - t->weight_middle[base]);
                 } else {
                     change = chosen ? t->unit_upper[k] : t->unit_lower[k];
-                    doubt = fabs(change) * t->weight_radius[one], size = fabs(change * t->weight_middle[one]);
+                    radius_met = fabs(change) * t->weight_radius[one], size = fabs(change * t->weight_middle[one]);
                 }
                 double lead = s->effect[k] - s->least_gain[t->unit_group[k]];
-                lead = lead / larger(t->row_weight[i] * fabs(along) * doubt, TINY);
+                lead = lead / larger(t->row_weight[i] * fabs(along) * radius_met, TINY);
                 likely = t->changed_share * (0.5 + 0.5 * (lead > -1.0 ? lesser(lead, 1.0) : -1.0));
                 if (t->unit_category[k] >= 0) {
                     for (index_t l = 0; l < n; l++) s->mean[at + l] = s->spread[at + l] = 0.0;
@@ -273,13 +273,13 @@ INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
                     center += mean * t->weight_middle[columns[l]];
                     mean_along += mean * s->U[columns[l]], score += mean * s->W[columns[l]];
                 }
-                half += sqrt(likely * (1.0 - likely)) * size + likely * doubt;
+                half += sqrt(likely * (1.0 - likely)) * size + likely * radius_met;
             } else if (t->unit_category[k] < 0) {
                 index_t j = t->unit_column[k];
                 double middle = 0.5 * (t->unit_lower[k] + t->unit_upper[k]), R = t->unit_upper[k] - middle;
                 double effect = value * s->U[j] + along * t->weight_middle[j];
-                double doubt = fabs(along) * t->weight_radius[j];
-                double decided = lesser(fabs(effect) / larger(doubt, TINY), 1.0) * R;
+                double radius_met = fabs(along) * t->weight_radius[j];
+                double decided = lesser(fabs(effect) / larger(radius_met, TINY), 1.0) * R;
                 s->mean[at] = middle + (effect > 0.0 ? -decided : decided);
                 s->spread[at] = R * R - decided * decided;
                 center += s->mean[at] * t->weight_middle[j];
@@ -288,17 +288,17 @@ INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
             } else {
                 const index_t *columns;
                 index_t n = levels_of(t, k, &columns);
-                double doubt = 0.0, least = INFINITY, sum = 0.0;
+                double radius_met = 0.0, least = INFINITY, sum = 0.0;
                 has_category = 1;
                 for (index_t l = 0; l < n; l++) {
                     index_t j = columns[l];
-                    doubt += t->weight_radius[j];
+                    radius_met += t->weight_radius[j];
                     s->mean[at + l] = value * s->U[j] + along * t->weight_middle[j];
                     least = lesser(least, s->mean[at + l]);
                 }
-                doubt = larger(SPREAD * fabs(along) * doubt / (double)n, TINY);
+                radius_met = larger(SPREAD * fabs(along) * radius_met / (double)n, TINY);
                 for (index_t l = 0; l < n; l++) {
-                    s->spread[at + l] = exp(larger((least - s->mean[at + l]) / doubt, -50.0));
+                    s->spread[at + l] = exp(larger((least - s->mean[at + l]) / radius_met, -50.0));
                     sum += s->spread[at + l];
                 }
                 double base = t->unit_base[k] >= 0 ? 0.0 : 1.0 / (double)n;
@@ -312,7 +312,7 @@ INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
         double low = t->score_lower[i], high = t->score_upper[i];
         double first = lesser(larger(center - half, low), high), last = lesser(larger(center + half, low), high);
         s->row_slope[i] = has_category ? t->chord[i] : envelope_slope(t, i, first, last, score, mean_along > 0.0);
-        s->row_pull[i] = derivative(t, i, score) + label;
+        s->row_coefficient[i] = derivative(t, i, score) + label;
     }
 }
 
@@ -472,13 +472,13 @@ INLINED void worst_gradient(const row_sum_table *t, workspace *s) {
         for (index_t a = 0; a < d; a++) s->left[a] += dot(c.n, s->scratch + start, c.columns + a * c.n);
     }
     for (index_t i = 0; i < t->n_uncertain; i++) {
-        double pull = t->row_weight[i] * s->row_pull[i], weight = t->row_weight[i] * s->row_slope[i];
-        for (index_t a = 0; a < d; a++) s->left[a] += pull * t->rows[i * d + a];
+        double row_factor = t->row_weight[i] * s->row_coefficient[i], weight = t->row_weight[i] * s->row_slope[i];
+        for (index_t a = 0; a < d; a++) s->left[a] += row_factor * t->rows[i * d + a];
         for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
             index_t at = t->unit_at[k];
             if (t->unit_category[k] < 0) {
                 index_t j = t->unit_column[k];
-                s->left[j] += pull * s->mean[at] + weight * s->spread[at] * s->W[j];
+                s->left[j] += row_factor * s->mean[at] + weight * s->spread[at] * s->W[j];
                 continue;
             }
             const index_t *columns;
@@ -486,7 +486,7 @@ INLINED void worst_gradient(const row_sum_table *t, workspace *s) {
             double mean = 0.0;
             for (index_t l = 0; l < m; l++) mean += s->spread[at + l] * s->W[columns[l]];
             for (index_t l = 0; l < m; l++)
-                s->left[columns[l]] += pull * s->mean[at + l] + weight * s->spread[at + l] * (s->W[columns[l]] - mean);
+                s->left[columns[l]] += row_factor * s->mean[at + l] + weight * s->spread[at + l] * (s->W[columns[l]] - mean);
         }
     }
 }
@@ -586,7 +586,7 @@ INLINED void over_pieces(const row_sum_table *t, index_t v, double slope, const 
     for (int e = 0; e < n_ends; e++) over[e] = lesser(over[e], lesser(result[e], rectangle[e]));
 }
 
-/* The greatest values of a unit at the ends of pieces, its changes and the weights it meets at their worst: added to
+/* The greatest values of a unit at the ends of pieces, its changes and the weights it weight_coefficient at their worst: added to
    `at_end`, or, for a unit of a budget, what they are above the base's, into `gain`. */
 INLINED void add_choice(double own, double change, const double *RESTRICT middle, double *RESTRICT most,
                               int is_first, int n_ends) {
@@ -602,11 +602,11 @@ typedef struct {
 
 /* What the weights of a unit, and its change, add but for the derivative's part: (zeta - slope change).w at its worst. */
 INLINED double number_term(double zeta, double slope, double change, double middle, double radius) {
-    double meets = zeta - slope * change;
-    return meets * middle + fabs(meets) * radius;
+    double weight_coefficient = zeta - slope * change;
+    return weight_coefficient * middle + fabs(weight_coefficient) * radius;
 }
 
-/* What the weights that a unit meets add if it does not differ from its row's base: zeta.w at its worst. */
+/* What the weights that a unit weight_coefficient add if it does not differ from its row's base: zeta.w at its worst. */
 INLINED double unit_at_base(const row_sum_table *t, const workspace *s, index_t unit) {
     index_t at = t->unit_at[unit], one = t->unit_column[unit], n = 1;
     const index_t *columns = &one;
@@ -909,9 +909,9 @@ static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
     for (index_t i = 0; i < t->n_uncertain; i++) {
         double m = t->row_weight[i];
         row_multipliers(t, s, i);
-        double pull = m * s->multiplier[i];
+        double row_factor = m * s->multiplier[i];
         for (index_t a = 0; a < d; a++) {
-            double part = pull * t->rows[i * d + a];
+            double part = row_factor * t->rows[i * d + a];
             s->left[a] -= part, s->size[a] += fabs(part);
         }
         for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
@@ -979,7 +979,7 @@ static int open_workspace(const row_sum_table *t, workspace *s, double **doubles
     for (index_t a = 0; a < t->stride; a++) s->padded[a] = 0.0;
     s->along = at, at += n, s->slope = at, at += n, s->scratch = at, at += n;
     s->row_along = at, at += rows, s->row_slope = at, at += rows, s->multiplier = at, at += rows, s->gain = at, at += rows;
-    s->row_pull = at, at += rows;
+    s->row_coefficient = at, at += rows;
     s->effect = at, at += units;
     s->mean = at, at += t->n_multipliers, s->spread = at, at += t->n_multipliers, s->zeta = at, at += t->n_multipliers;
     for (index_t g = 0; g < groups; g++) s->gains[g] = at, at += n_gains;
