@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sklearn.base import is_regressor
 from typer.testing import CliRunner
 
+from ipub import BoundedClassifier, BoundedRegressor
 from ipub.app import cli, demo
+from ipub.losses import loss_names
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -127,6 +130,23 @@ def test_the_layout_in_the_architecture_page_is_the_real_one():
     assert not [name for name in named if not (package / name).exists()]
     real = {path.name + "/" * path.is_dir() for path in package.iterdir() if not path.name.startswith(("_", "py."))}
     assert real <= named, f"not described: {sorted(real - named)}"
+
+
+def test_every_path_that_contributing_names_exists():
+    named = re.findall(r"`([\w./]+(?:\.py|/))`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    real = [path.as_posix() for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")]
+    assert len(named) > 20
+    for path in named:
+        assert (ROOT / path).exists() or any(each.endswith(f"/{path}") for each in real), path
+
+
+@pytest.mark.parametrize("kind", [BoundedClassifier, BoundedRegressor])
+def test_the_guide_and_the_docstring_of_an_estimator_list_its_losses(kind):
+    losses = loss_names("regression" if is_regressor(kind()) else "classification")
+    guide = (ROOT / "docs" / "guide" / "penalty.md").read_text(encoding="utf-8")
+    rows = re.findall(rf'^\| `"(\w+)"`.* \| `{kind.__name__}` \|$', guide, flags=re.MULTILINE)
+    (listed,) = re.findall(r"^ +loss : \{(.*)\}", kind.__doc__, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(re.findall(r"\w+", listed)) == sorted(losses)
 
 
 def test_every_file_that_theory_cites_exists():

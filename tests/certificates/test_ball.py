@@ -180,7 +180,7 @@ def test_a_dual_point_of_other_weights_is_paid_for(loss):
     a = -problem.loss.derivative(problem.rows.labels().y, np.zeros(120))
     w = X.T @ a / 120.0 / problem.penalty.lam
     certificate = certify_ball(problem, dataclasses.replace(solution, w=w, dual_w=np.zeros(5)))
-    assert np.linalg.norm(w - solution.w) > 0.04
+    assert np.linalg.norm(w - solution.w) > 0.05 * np.linalg.norm(solution.w)
     assert all(distance(region, solution.w) <= region.radius for region in certificate.parts_of(Region))
 
 
@@ -205,7 +205,7 @@ def test_the_sphere_is_part_of_tight_only_where_it_may_be_narrower():
     for loss, l1_ratio in product(LOSSES, (0.0, 0.5)):
         problem = make_problem(loss, l1_ratio, holes=0.1)
         names = {region.name for region in certify_tight(problem, solve(problem)).parts_of(Region)}
-        assert ("sphere" in names) == (loss == "hinge" and l1_ratio > 0.0)
+        assert ("sphere" in names) == (not LOSSES[loss].is_smooth and l1_ratio > 0.0)
 
 
 def test_weights_of_a_hinge_that_are_nearly_zero_do_not_widen_tight(X_test):

@@ -7,6 +7,8 @@ import pytest
 
 from ipub.certificates import certify_origin
 from ipub.problem.solvers import solve
+from support.oracles.losses import oracle_of
+from support.oracles.rationals import as_float
 from support.small_problems import COMBINATIONS, make_problem
 
 each_combination = pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
@@ -17,10 +19,7 @@ def test_the_radius_is_that_of_the_objective_at_zero(loss, l1_ratio):
     problem = make_problem(loss, l1_ratio, holes=0.1)
     (region,) = certify_origin(problem, solve(problem)).parts
     y = problem.rows.labels().y
-    at_zero = {
-        "squared_error": np.mean(y**2), "huber": np.mean(np.where(np.abs(y) < 1.0, y**2 / 2.0, np.abs(y) - 0.5)),
-        "log_loss": np.log(2.0), "hinge": 1.0, "squared_hinge": 1.0, "smoothed_hinge": 0.75,
-    }[loss]  # fmt: skip
+    at_zero = np.mean([as_float(oracle_of(problem.loss).value(label, 0.0)) for label in y])
     assert region.radius == pytest.approx(np.sqrt(at_zero / problem.penalty.lam), rel=1e-12)
     assert region.radius >= np.sqrt(at_zero / problem.penalty.lam) * (1.0 - 1e-15)
     np.testing.assert_array_equal(region.center, 0.0)

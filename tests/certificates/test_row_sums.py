@@ -29,8 +29,7 @@ from ipub.rows import MemoryRows, with_intercept_column
 from ipub.tables.holes import column_ranges
 from ipub.tables.interval_matrix import IntervalMatrix
 from support.cases import Case, intervals, train, with_intercept
-from support.oracles.exact import as_float
-from support.oracles.rationals import rational, rationals
+from support.oracles.rationals import as_float, rational, rationals
 from support.oracles.row_sums import ExactSums, columns_of
 from support.row_sums import ranges_over, row_sum_bounds
 from support.tiny_cases import tiny_choices

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from ipub import BoundedClassifier, IntervalMatrix
-from ipub.losses import Logistic
+from ipub.losses import Logistic, loss_names
 
 MODELS = [
     BoundedClassifier(),
@@ -385,7 +385,7 @@ def test_progress_is_printed_only_when_asked_for(data, capsys):
 
 
 def test_the_width_counts_for_the_smoothed_hinge_only(data, X_test):
-    for loss in ("log_loss", "hinge", "squared_hinge", "smoothed_hinge"):
+    for loss in loss_names("classification"):
         one, other = (BoundedClassifier(loss, hinge_width=h).fit(*data).decision_bounds(X_test) for h in (0.5, 0.05))
         assert np.array_equal(one, other) == (loss != "smoothed_hinge")
 

@@ -11,8 +11,9 @@ import ipub.rows.slices as blocks_module
 from ipub import BoundedClassifier
 from ipub.app.files.modelfile import load, save
 from ipub.certificates import SlopeBounds
+from ipub.losses import loss_names
 
-LOSSES = ("log_loss", "hinge", "squared_hinge", "smoothed_hinge")
+LOSSES = loss_names("classification")
 
 
 def data(n=120, seed=0, holes=3):

@@ -69,7 +69,7 @@ def test_retrained_fillings_stay_inside(loss, data):
     rows[0, 1] = rows[1, 0] = np.nan
     clf = BoundedClassifier(loss).fit(X, y)
     bounds, labels = clf.decision_bounds(rows), clf.predict_set(rows)
-    shares = clf.predict_proba_bounds(rows) if loss == "log_loss" else None
+    shares = clf.predict_proba_bounds(rows) if LOSSES[loss].has_probability else None
     assert bounds.shape == (8, K, 2)
     assert labels.shape == (8, K)
     low, high = clf.hole_ranges_.T

@@ -8,23 +8,30 @@ import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES, Huber, SmoothedHinge, loss_names, loss_parameters, make_loss
+from support.oracles.losses import SmoothOracle, oracle_of
 
 ESTIMATORS = {"classification": BoundedClassifier, "regression": BoundedRegressor}
-PARAMETERS = {"hinge_width": 0.3, "huber_delta": 0.7, "alpha": 0.1}
+each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=str)
 
 
-def test_only_the_hinge_needs_smoothing():
-    assert [name for name, loss in LOSSES.items() if not loss.is_smooth] == ["hinge"]
-    for loss in LOSSES.values():
-        assert (loss.smoothed(0.1) is loss) == loss.is_smooth
+@each_loss
+def test_a_loss_needs_smoothing_where_its_derivative_jumps(loss):
+    assert loss.is_smooth == isinstance(oracle_of(loss), SmoothOracle)
+    assert (loss.smoothed(0.1) is loss) == loss.is_smooth
 
 
-def test_two_losses_have_a_second_derivative_everywhere():
-    assert [name for name, loss in LOSSES.items() if loss.twice_differentiable] == ["squared_error", "log_loss"]
+@each_loss
+@pytest.mark.parametrize("y", [-1.0, 1.0])
+def test_a_loss_is_twice_differentiable_where_it_has_no_kink(loss, y):
+    assert loss.twice_differentiable == (oracle_of(loss).kinks(y) == [])
+    assert loss.twice_differentiable or not loss.has_bounded_third_derivative
 
 
-def test_only_the_logistic_loss_has_probabilities():
-    assert [loss.name for loss in LOSSES.values() if loss.has_probability] == ["log_loss"]
+@each_loss
+def test_a_link_that_is_a_probability_lies_between_0_and_1(loss):
+    t = np.array([-3.0, -0.5, 0.25, 2.5])
+    between = (loss.link(t) > 0.0) & (loss.link(t) < 1.0)
+    assert loss.has_probability == (loss.task == "classification" and between.all())
 
 
 @pytest.mark.parametrize("kind", [SmoothedHinge, Huber])
@@ -46,28 +53,32 @@ def test_every_loss_is_registered_under_its_name():
     assert sorted([*loss_names("classification"), *loss_names("regression")]) == sorted(LOSSES)
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=str)
+@each_loss
 def test_a_loss_declares_exactly_the_parameters_that_it_has(loss):
     declared = [parameter.field for parameter in loss.parameters.values()]
     assert declared == [field.name for field in dataclasses.fields(loss)]
 
 
-def test_parameters_of_losses_belong_to_the_task_of_their_loss():
-    assert list(loss_parameters("classification")) == ["hinge_width"]
-    assert list(loss_parameters("regression")) == ["huber_delta"]
+@each_loss
+def test_parameters_of_a_loss_belong_to_its_task_alone(loss):
+    assert loss.parameters.items() <= loss_parameters(loss.task).items()
+    (other,) = {*ESTIMATORS} - {loss.task}
+    assert not {*loss.parameters} & {*loss_parameters(other)}
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=str)
+@each_loss
 def test_an_estimator_has_each_declared_parameter_with_the_default_of_the_loss(loss):
     signature = inspect.signature(ESTIMATORS[loss.task]).parameters
     for name, parameter in loss.parameters.items():
         assert signature[name].default == getattr(loss, parameter.field)
 
 
-def test_a_loss_takes_its_own_parameters_and_ignores_the_others():
-    made = {name: make_loss(name, PARAMETERS) for name in LOSSES}
-    changed = {"smoothed_hinge": SmoothedHinge(0.3), "huber": Huber(0.7)}
-    assert made == {**LOSSES, **changed}
+@each_loss
+def test_a_loss_takes_its_own_parameters_and_ignores_the_others(loss):
+    keys = [key for each in LOSSES.values() for key in each.parameters]
+    given = {key: 0.3 + number for number, key in enumerate(keys)}
+    own = {each.field: given[key] for key, each in loss.parameters.items()}
+    assert make_loss(loss.name, {**given, "alpha": 0.1}) == dataclasses.replace(loss, **own)
 
 
 @pytest.mark.parametrize("name", LOSSES)

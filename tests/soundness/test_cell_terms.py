@@ -25,8 +25,7 @@ from support import moves
 from support.cases import Case, intervals, train
 from support.exact_proofs import exact_completions
 from support.moves import Box, Key, assemble_module, drawn, linearize_module
-from support.oracles.exact import as_float
-from support.oracles.rationals import Enclosure, exact_dot, holds, rational, rational_rows, rationals
+from support.oracles.rationals import Enclosure, as_float, exact_dot, holds, rational, rational_rows, rationals
 from support.planted import altered, plant_function
 
 PRECISION = 400

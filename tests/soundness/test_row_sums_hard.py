@@ -20,10 +20,11 @@ from support.hard_tables import (
     next_to_no_penalty_and_an_intercept,
     rows_at_the_kink,
 )
+from support.oracles.losses import oracle_of
 from support.row_sums import RowSums
 
 SMOOTH_NAMES = tuple(name for name, loss in LOSSES.items() if loss.is_smooth)
-KINKED_NAMES = ("squared_hinge", "smoothed_hinge", "huber")
+KINKED_NAMES = tuple(name for name in SMOOTH_NAMES if oracle_of(LOSSES[name]).kinks(1.0))
 
 HARD: dict[Callable[[np.random.Generator, str], Hard], tuple[str, ...]] = {
     next_to_no_penalty: SMOOTH_NAMES,

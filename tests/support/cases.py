@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
-from ipub.losses import LOSSES, Hinge, Loss
+from ipub.losses import LOSSES, Loss
 from ipub.losses.penalties import ElasticNet
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution, solve
@@ -86,7 +86,7 @@ def draw_solution(rng: Generator, case: Case, model: str) -> Solution:
         return replace(solution, w=size * 10.0 ** rng.uniform(-2, 2) * rng.normal(size=len(w)))
     if model == "other dual":
         solution = replace(solution, dual_w=w + size * 10.0 ** rng.uniform(-8, 1) * rng.normal(size=len(w)))
-        if isinstance(case.loss, Hinge):
+        if not case.loss.is_smooth:
             dual_loss = case.loss.smoothed(10.0 ** rng.uniform(-8, 0.5)) if rng.random() < 0.7 else case.loss
             solution = replace(solution, dual_loss=dual_loss)
     return solution

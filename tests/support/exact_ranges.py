@@ -10,9 +10,9 @@ from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
 from support.cases import Case, Generator
 from support.exact_proofs import exact_completions
-from support.oracles.exact import ExactModel, as_float, exact_model
+from support.oracles.exact import ExactModel, exact_model
 from support.oracles.intercept import exact_intercept_model
-from support.oracles.rationals import holds, rational
+from support.oracles.rationals import as_float, holds, rational
 
 EFFORT = 0.01
 """For one score to be ruled out."""

@@ -10,6 +10,8 @@ from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
 from ipub.problem.solvers import Solution
 from support.cases import Case, Generator, intervals, train, with_intercept
+from support.oracles.losses import oracle_of
+from support.oracles.rationals import as_float
 
 Hard = tuple[Case, Solution]
 
@@ -71,9 +73,8 @@ def rows_at_the_kink(rng: Generator, loss_name: str) -> Hard:
     """Rows whose score at w is where the slope of the derivative jumps, two of them with an uncertain cell."""
     plain = simple_case(rng, loss_name, n=20, alpha=1.0)
     case, w = plain, train(plain.problem).w
-    margins = {"squared_hinge": [1.0], "smoothed_hinge": [1.0, 0.5], "huber": [1.0, -1.0]}[loss_name]
+    ends = [(y, as_float(kink)) for y in (-1.0, 1.0) for kink in oracle_of(plain.loss).kinks(y)]
     for _ in range(4):  # the rows move w, and w the rows
-        ends = [(y, y + each if loss_name == "huber" else y * each) for each in margins for y in (-1.0, 1.0)]
         more = [[score / w[0], 0.0] for _, score in ends]
         table, radius = np.vstack([plain.matrix.center_rows(slice(0, 20)), more]), np.full((20 + len(more), 2), np.nan)
         radius[20, 1], radius[-1, 0] = 0.1, 0.03

@@ -29,10 +29,10 @@ from ipub.numeric.rounding import sum_upper
 from ipub.problem.solvers import Solution
 from support.cases import Case, draw_solution, intervals, train, vary_loss, with_intercept
 from support.exact_proofs import exact_completions
-from support.oracles.exact import ExactModel, as_float, exact_model
+from support.oracles.exact import ExactModel, exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.losses import oracle_of
-from support.oracles.rationals import Enclosure, exact_dot, holds, rational, rationals
+from support.oracles.rationals import Enclosure, as_float, exact_dot, holds, rational, rationals
 from support.planted import planted_function
 
 PRECISION = 240

@@ -1,7 +1,7 @@
 """Algorithm 1 of the paper, transcribed line by line: plain loops, the paper's names, no vectorisation.
 
-The row weights ``s_i / sum s`` stand where the paper has 1/n, which they equal when all weights are 1. Losses
-that the paper does not have come with their default parameters.
+The row weights ``s_i / sum s`` stand where the paper has 1/n, which they equal when all weights are 1. A loss is its
+exact oracle, rounded to floats.
 """
 
 from __future__ import annotations
@@ -11,46 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from support.oracles.losses import missing_oracle
-
-
-def loss_value(loss_name: str, y: float, t: float) -> float:
-    if loss_name == "squared_error":
-        return (y - t) * (y - t)
-    if loss_name == "hinge":
-        return max(0.0, 1.0 - y * t)
-    if loss_name == "squared_hinge":
-        return max(0.0, 1.0 - y * t) ** 2
-    if loss_name == "smoothed_hinge":
-        z = 1.0 - y * t
-        return 0.0 if z < 0.0 else z * z if z < 0.5 else z - 0.25
-    if loss_name == "huber":
-        return (t - y) * (t - y) / 2.0 if abs(t - y) < 1.0 else abs(t - y) - 0.5
-    if loss_name != "log_loss":
-        raise missing_oracle(loss_name, __file__)
-    margin = y * t
-    return math.log1p(math.exp(-margin)) if margin > 0.0 else -margin + math.log1p(math.exp(margin))
-
-
-def loss_conjugate(loss_name: str, y: float, a: float) -> float:
-    """Return l*(y, -a)."""
-    if loss_name == "squared_error":
-        return a * a / 4.0 - a * y
-    if loss_name == "huber":
-        return a * a / 2.0 - a * y
-    b = a * y
-    if loss_name == "hinge":
-        return -b
-    if loss_name in ("squared_hinge", "smoothed_hinge"):
-        return -b + b * b / 4.0
-    if loss_name != "log_loss":
-        raise missing_oracle(loss_name, __file__)
-    total = 0.0
-    if b > 0.0:
-        total += b * math.log(b)
-    if b < 1.0:
-        total += (1.0 - b) * math.log1p(-b)
-    return total
+from support.oracles.losses import LossOracle, oracle_of
+from support.oracles.rationals import as_float
 
 
 def penalty_value(w: float, lam: float, kappa: float) -> float:
@@ -68,7 +30,7 @@ def algorithm1_delta(
     x: Sequence[Sequence[float]],
     y: Sequence[float],
     s: Sequence[float],
-    loss_name: str,
+    loss: LossOracle,
     lam: float,
     kappa: float,
     w: Sequence[float],
@@ -89,8 +51,8 @@ def algorithm1_delta(
                 continue
             p_minus += (w[j] * x_lower[i][j] if w[j] > 0.0 else w[j] * x_upper[i][j]) - w[j] * x[i][j]
             p_plus += (w[j] * x_upper[i][j] if w[j] > 0.0 else w[j] * x_lower[i][j]) - w[j] * x[i][j]
-        worst = max(loss_value(loss_name, y[i], p_minus), loss_value(loss_name, y[i], p_plus))
-        delta += s[i] / total * (worst - loss_value(loss_name, y[i], p))
+        worst = max(as_float(loss.value(y[i], p_minus)), as_float(loss.value(y[i], p_plus)))
+        delta += s[i] / total * (worst - as_float(loss.value(y[i], p)))
     for j in range(d):
         q = 0.0
         for i in range(n):
@@ -112,7 +74,7 @@ def duality_gap(
     x: Sequence[Sequence[float]],
     y: Sequence[float],
     s: Sequence[float],
-    loss_name: str,
+    loss: LossOracle,
     lam: float,
     kappa: float,
     w: Sequence[float],
@@ -127,8 +89,8 @@ def duality_gap(
         p = 0.0
         for j in range(d):
             p += w[j] * x[i][j]
-        primal += s[i] / total * loss_value(loss_name, y[i], p)
-        dual -= s[i] / total * loss_conjugate(loss_name, y[i], alpha[i])
+        primal += s[i] / total * as_float(loss.value(y[i], p))
+        dual -= s[i] / total * as_float(loss.conjugate(y[i], alpha[i]))
     for j in range(d):
         q = 0.0
         for i in range(n):
@@ -147,7 +109,7 @@ def loop_gap(case, solution) -> tuple[float, float]:
     # The same dual point to the last bit: a narrowly smoothed hinge magnifies the rounding of a score.
     alpha = solution.dual_point(next(case.problem.rows.blocks()))
     model = (
-        case.y.tolist(), weight.tolist(), case.loss.name, case.penalty.lam, case.penalty.kappa,
+        case.y.tolist(), weight.tolist(), oracle_of(case.loss), case.penalty.lam, case.penalty.kappa,
         solution.w.tolist(), alpha.tolist(),
     )  # fmt: skip
     delta = algorithm1_delta((center - radius).tolist(), (center + radius).tolist(), center.tolist(), *model)

@@ -1,4 +1,4 @@
-"""Exact minimisers: ball arithmetic for the logistic loss, rationals for all others.
+"""Exact minimisers: ball arithmetic for losses with derivatives of all orders, rationals for all others.
 
 A float solver only guesses which signs and which pieces of the loss are right. The optimality conditions
 are then solved and verified exactly; where the guess is wrong, every other pattern is tried.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
+from flint import arb, ctx, fmpq, fmpq_mat
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
@@ -22,8 +22,9 @@ from ipub.losses.penalties import ElasticNet
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import solve
 from ipub.rows import MemoryRows
-from support.oracles.losses import LineOracle, oracle_of
-from support.oracles.rationals import Enclosure, ball_ends, exact_dot, rational, rational_rows, rationals
+from support.oracles.curved import MeanLoss, newton
+from support.oracles.losses import CurvedOracle, LineOracle, oracle_of
+from support.oracles.rationals import Enclosure, as_float, ball_ends, exact_dot, rational, rational_rows, rationals
 from support.oracles.shared import computed_once
 
 T = TypeVar("T")
@@ -69,17 +70,13 @@ def exact_model(X, y, weight, loss: Loss | str, lam: float, kappa: float) -> Exa
     shares = [share / total for share in shares]
     parts = (rows, labels, shares, rational(lam), rational(kappa))
     guess = _float_minimiser(*parts, loss)
-    return {"hinge": _hinge, "logistic": _logistic, "lines": _piecewise}[oracle.minimiser](*parts, guess, oracle)
+    return {"hinge": _hinge, "curved": _curved, "lines": _piecewise}[oracle.minimiser](*parts, guess, oracle)
 
 
 def exact_scores(X, y, weight, loss: Loss | str, lam: float, kappa: float, X_test) -> list[Enclosure]:
     """Enclose the score of every test row under the exact minimiser."""
     model = exact_model(X, y, weight, loss, lam, kappa)
     return [model.score(x) for x in X_test]
-
-
-def as_float(value: fmpq) -> float:
-    return int(value.p) / int(value.q)
 
 
 def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
@@ -236,95 +233,46 @@ def _hinge_candidate(margins, shares, lam, kappa, state, signs) -> list[fmpq] | 
     return w if _signs_hold(w, signs, slope, lam, kappa) else None
 
 
-def _logistic(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
+def _curved(rows, labels, shares, lam, kappa, guess, oracle: CurvedOracle) -> ExactModel:
     """Newton's method in high precision, then |w - w*| <= |subgradient| / lam in ball arithmetic."""
     with ctx.workprec(PRECISION):
-        table = [[arb(label * entry) for entry in row] for row, label in zip(rows, labels, strict=True)]
-        weight, lam_ball, kappa_ball = [arb(share) for share in shares], arb(lam), arb(kappa)
+        mean = MeanLoss([[arb(entry) for entry in row] for row in rows], labels, [arb(s) for s in shares], oracle)
         # An error that moves no score beside 1 and is nothing beside the slope at zero over lam: for weights of zero.
         largest = max(abs(entry) for row in rows for entry in row)
         nothing = min(largest / lam, 1 / largest) / 2**200 if largest != 0 else fmpq(0)
         best = None
         for signs in _sign_patterns(guess, kappa):
-            w = _logistic_newton(table, weight, lam_ball, kappa_ball, signs, guess)
-            error = _logistic_error(table, weight, lam_ball, kappa_ball, w)
+            w = newton(mean, [arb(lam)] * len(signs), [arb(kappa * sign) for sign in signs], signs, guess)
+            error = ball_ends(least_subgradient(mean.gradient(w), arb(lam), arb(kappa), w) / arb(lam))[1]
             if best is None or error < best.error:
                 best = ExactModel([ball_ends(entry)[0] for entry in w], error)
             size = max(abs(value) for value in best.w)
             if best.error <= max(size / 2**150, nothing):
-                gradient = _logistic_slopes(table, weight, [arb(value) for value in best.w])[2]
-                return replace(best, zeros=proven_zeros(rows, shares, best, gradient, kappa))
+                gradient = mean.gradient([arb(value) for value in best.w])
+                return replace(best, zeros=proven_zeros(rows, shares, best, gradient, kappa, oracle))
     raise AssertionError("no pattern of signs gives the minimiser to high precision")
 
 
-def proven_zeros(rows, shares, model: ExactModel, gradient: Sequence[arb], kappa: fmpq) -> frozenset[int]:
-    """Return the weights at which the slope of the mean logistic loss stays below kappa wherever the minimiser is."""
-    moves = [sum((abs(entry) for entry in row), fmpq(0)) * model.error for row in rows]
+def proven_zeros(
+    rows, shares, model: ExactModel, gradient: Sequence[arb], kappa: fmpq, oracle: CurvedOracle
+) -> frozenset[int]:
+    """Return the weights at which the slope of the mean loss stays below kappa wherever the minimiser is."""
+    moves = [sum((abs(entry) for entry in row), fmpq(0)) * model.error * oracle.steepest for row in rows]
     zeros = set()
     for j, slope in enumerate(gradient):
-        # The curvature is at most 1/4.
-        change = sum((s * abs(row[j]) * move / 4 for s, row, move in zip(shares, rows, moves, strict=True)), fmpq(0))
+        change = sum((s * abs(row[j]) * move for s, row, move in zip(shares, rows, moves, strict=True)), fmpq(0))
         if model.w[j] == 0 and abs(slope) + arb(change) < arb(kappa):
             zeros.add(j)
     return frozenset(zeros)
 
 
-def _logistic_slopes(table, weight, w) -> tuple[list[arb], list[arb], list[arb]]:
-    """Return sigma(-m), its complement and the gradient of the mean loss."""
-    n, d = len(table), len(w)
-    margins = [sum((table[i][j] * w[j] for j in range(d)), arb(0)) for i in range(n)]
-    sigma = [1 / (1 + margin.exp()) for margin in margins]
-    gradient = [-sum((weight[i] * sigma[i] * table[i][j] for i in range(n)), arb(0)) for j in range(d)]
-    return sigma, [1 / (1 + (-margin).exp()) for margin in margins], gradient
-
-
-def _logistic_newton(table, weight, lam, kappa, signs, guess) -> list[arb]:
-    """Minimise on the weights that are on, with their signs taken as given: Newton with halved steps."""
-    on = [j for j in range(len(signs)) if signs[j]]
-    l1 = [kappa * signs[j] if not kappa.is_zero() else arb(0) for j in on]
-    w = [arb(float(guess[j])) if j in on else arb(0) for j in range(len(signs))]
-    for _ in range(100 if on else 0):
-        sigma, complement, gradient = _logistic_slopes(table, weight, w)
-        slope = [(gradient[j] + lam * w[j] + part).mid() for j, part in zip(on, l1, strict=True)]
-        curvature = [s * a * b for s, a, b in zip(weight, sigma, complement, strict=True)]
-        hessian = [
-            [
-                sum((c * row[j] * row[k] for c, row in zip(curvature, table, strict=True)), lam * int(j == k)).mid()
-                for k in on
-            ]
-            for j in on
-        ]
-        step = arb_mat(hessian).solve(arb_mat([[value] for value in slope]), algorithm="approx")
-        descent = [step[k, 0] for k in range(len(on))]
-        length = arb(1)
-        while float(length) > 1e-6:
-            trial = list(w)
-            for j, move in zip(on, descent, strict=True):
-                trial[j] = (w[j] - length * move).mid()
-            after = _logistic_slopes(table, weight, trial)[2]
-            ahead = sum(
-                ((after[j] + lam * trial[j] + part) * move for j, part, move in zip(on, l1, descent, strict=True)),
-                arb(0),
-            )
-            # The slope along the step has not turned around by more than half: no great overshoot.
-            if float(ahead) >= -0.5 * float(sum((a * b for a, b in zip(slope, descent, strict=True)), arb(0))):
-                break
-            length /= 2
-        w = trial
-        if max(float(abs(move)) for move in descent) <= 1e-70 * max(float(abs(w[j])) for j in on):
-            break
-    return w
-
-
-def _logistic_error(table, weight, lam, kappa, w) -> fmpq:
-    """Bound the distance of w from the minimiser: the least subgradient over the strong convexity."""
-    *_, gradient = _logistic_slopes(table, weight, w)
+def least_subgradient(gradient: Sequence[arb], lam: arb, kappa: arb, w: Sequence[arb]) -> arb:
+    """Bound the norm of the least subgradient of the objective from above."""
     squares = arb(0)
     for slope, value in zip(gradient, w, strict=True):
         if kappa.is_zero() or not value.is_zero():
-            sign = 1 if value > 0 else -1
-            part = slope + lam * value + kappa * sign
+            part = slope + lam * value + kappa * (1 if value > 0 else -1)
         else:
             part = arb.max(abs(slope) - kappa, arb(0))
         squares += part * part
-    return ball_ends(arb(squares.upper()).sqrt() / lam)[1]
+    return arb(squares.upper()).sqrt()

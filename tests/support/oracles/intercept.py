@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from flint import arb, arb_mat, ctx, fmpq
+from flint import arb, ctx, fmpq
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub import IntervalMatrix
@@ -22,6 +22,7 @@ from ipub.losses.penalties import ElasticNet
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import solve
 from ipub.rows import MemoryRows, with_intercept_column
+from support.oracles.curved import MeanLoss, newton
 from support.oracles.exact import (
     PRECISION,
     ExactModel,
@@ -29,11 +30,11 @@ from support.oracles.exact import (
     _sign_patterns,
     _signs_hold,
     _solve,
-    as_float,
+    least_subgradient,
     proven_zeros,
 )
-from support.oracles.losses import oracle_of
-from support.oracles.rationals import ball_ends, exact_dot, rational, rational_rows, rationals
+from support.oracles.losses import CurvedOracle, oracle_of
+from support.oracles.rationals import as_float, ball_ends, exact_dot, rational, rational_rows, rationals
 from support.oracles.shared import computed_once
 
 Ends = tuple[arb, arb]
@@ -107,7 +108,7 @@ def exact_intercept_model(X, y, weight, loss: Loss | str, lam: float, kappa: flo
     shares = [share / total for share in shares]
     parts = (rows, labels, shares, rational(lam), rational(kappa))
     guess = _float_minimiser(*parts, loss)
-    return {"hinge": _hinge, "logistic": _logistic, "lines": _lines}[oracle.minimiser](*parts, guess, oracle)
+    return {"hinge": _hinge, "curved": _curved, "lines": _lines}[oracle.minimiser](*parts, guess, oracle)
 
 
 def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
@@ -181,81 +182,24 @@ def _hinge_candidate(margins, shares, lam, kappa, state, signs) -> list[fmpq] | 
     return w if slope[d] == 0 and _signs_hold(w[:d], signs, slope[:d], lam, kappa) else None
 
 
-def _logistic(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
+def _curved(rows, labels, shares, lam, kappa, guess, oracle: CurvedOracle) -> ExactModel:
     """Newton's method in high precision, then the distance from the minimiser by the gradient of Phi."""
     with ctx.workprec(PRECISION):
-        y = [as_float(label) for label in labels]
-        table, weight = [[arb(entry) for entry in row] for row in rows], [arb(share) for share in shares]
-        largest = max(sum((entry**2 for entry in row), arb(0)).sqrt().upper() for row in table)
-        for signs in _sign_patterns(guess[:-1], kappa):
-            w, b = _logistic_newton(table, y, weight, arb(lam), arb(kappa), signs, guess, oracle)
-            scores = [sum((x * value for x, value in zip(row, w, strict=True)), arb(0)) for row in table]
+        ones, d = [[*row, fmpq(1)] for row in rows], len(guess) - 1
+        mean = MeanLoss([[arb(entry) for entry in row] for row in ones], labels, [arb(s) for s in shares], oracle)
+        largest = max(sum((entry**2 for entry in row[:d]), arb(0)).sqrt().upper() for row in mean.table)
+        for signs in _sign_patterns(guess[:d], kappa):
+            l1 = [*(arb(kappa * sign) for sign in signs), arb(0)]
+            *w, b = newton(mean, [arb(lam)] * d + [arb(0)], l1, [*signs, 1], guess)
+            scores = [sum((x * value for x, value in zip(row[:d], w, strict=True)), arb(0)) for row in mean.table]
             try:
-                b = intercept_ball(smooth_ends(oracle.slope_ball), y, weight, scores, b)
+                b = intercept_ball(smooth_ends(oracle.slope_ball), labels, mean.weight, scores, b)
             except AssertionError:
                 continue
-            slopes = [s * oracle.slope_ball(label, t + b) for label, t, s in zip(y, scores, weight, strict=True)]
-            squares, gradient = arb(0), []
-            for j, value in enumerate(w):
-                slope = sum((c * row[j] for c, row in zip(slopes, table, strict=True)), arb(0))
-                gradient.append(slope)
-                if kappa == 0 or not value.is_zero():
-                    part = slope + arb(lam) * value + arb(kappa) * (1 if value > 0 else -1)
-                else:
-                    part = arb.max(abs(slope) - arb(kappa), arb(0))
-                squares += part * part
-            error = arb(squares.upper()).sqrt() / arb(lam)
+            gradient = mean.gradient([*w, b])[:d]
+            error = least_subgradient(gradient, arb(lam), arb(kappa), w) / arb(lam)
             both = ball_ends(arb.max(error, largest * error + b.rad()))[1]
             if both < fmpq(1, 2**80):
                 model = ExactModel([ball_ends(value)[0] for value in [*w, b.mid()]], both)
-                ones = [[*row, fmpq(1)] for row in rows]
-                return replace(model, zeros=proven_zeros(ones, shares, model, gradient, kappa))
+                return replace(model, zeros=proven_zeros(ones, shares, model, gradient, kappa, oracle))
     raise AssertionError("no pattern of signs gives the minimiser to high precision")
-
-
-def _logistic_newton(table, y, weight, lam, kappa, signs, guess, oracle) -> tuple[list[arb], arb]:
-    """Minimise on the weights that are on and the intercept, signs taken as given: Newton with halved steps."""
-    d = len(signs)
-    on = [*(j for j in range(d) if signs[j]), d]
-    rows = [[*row, arb(1)] for row in table]
-    strength = [lam] * d + [arb(0)]
-    l1 = [kappa * signs[j] if not kappa.is_zero() else arb(0) for j in range(d)] + [arb(0)]
-
-    def slopes_at(z):
-        scores = [sum((x * value for x, value in zip(row, z, strict=True)), arb(0)) for row in rows]
-        slopes = [oracle.slope_ball(label, t) for label, t in zip(y, scores, strict=True)]
-        others = [oracle.slope_ball(-label, t) for label, t in zip(y, scores, strict=True)]
-        gradient = [
-            sum(
-                (s * c * row[j] for s, c, row in zip(weight, slopes, rows, strict=True)), strength[j] * z[j] + l1[j]
-            ).mid()
-            for j in on
-        ]
-        return gradient, [s * abs(c) * abs(o) for s, c, o in zip(weight, slopes, others, strict=True)]
-
-    z = [arb(float(guess[j])) if j in on else arb(0) for j in range(d + 1)]
-    for _ in range(100):
-        gradient, curved = slopes_at(z)
-        hessian = [
-            [
-                sum((c * row[j] * row[k] for c, row in zip(curved, rows, strict=True)), strength[j] * int(j == k)).mid()
-                for k in on
-            ]
-            for j in on
-        ]
-        step = arb_mat(hessian).solve(arb_mat([[value] for value in gradient]), algorithm="approx")
-        moves = [step[k, 0].mid() for k in range(len(on))]
-        decrement = sum((g * move for g, move in zip(gradient, moves, strict=True)), arb(0))
-        length = arb(1)
-        while float(length) > 1e-9:
-            trial = list(z)
-            for j, move in zip(on, moves, strict=True):
-                trial[j] = (z[j] - length * move).mid()
-            ahead = sum((g * move for g, move in zip(slopes_at(trial)[0], moves, strict=True)), arb(0))
-            if float(ahead) >= -0.5 * float(decrement):
-                break
-            length /= 2
-        z = trial
-        if all(abs(float(move)) <= 1e-70 * abs(float(z[j])) for j, move in zip(on, moves, strict=True)):
-            break
-    return z[:d], z[d]

@@ -1,7 +1,9 @@
 """What the exact tests know of each loss, from its definition alone: `ORACLES` has one entry for each.
 
-A new loss needs an entry here. Where it is of a kind that none of the minimisers serves (`LossOracle.minimiser`),
-it also needs one in `exact.py`, in `intercept.py` and in the retraining of the attacks.
+A new loss needs an entry here, and nothing else in the tests: a `LineOracle` if its derivative is a line, cut off or
+endless, a `CurvedOracle` if it has a derivative of all orders. Exact minimisers of others are those of the hinge
+alone (`LossOracle.minimiser`): another loss whose derivative jumps needs one in `exact.py`, in `intercept.py` and in
+`support/attacks.py`.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from flint import arb, fmpq
+from flint import arb, arb_series, fmpq
 
 from ipub.losses import Huber, Loss, SmoothedHinge
 from support.oracles.piecewise import Line
@@ -25,7 +27,7 @@ Exact = arb | fmpq
 class LossOracle(ABC):
     """Exact values of one loss, with the parameters that it has."""
 
-    minimiser: ClassVar[Literal["lines", "hinge", "logistic"]]
+    minimiser: ClassVar[Literal["lines", "hinge", "curved"]]
     """By which method exact minimisers are found."""
 
     def __init__(self, loss: Loss) -> None:
@@ -49,7 +51,7 @@ class LossOracle(ABC):
         """Return numbers that enclose the derivative: the ends of the subdifferential at a kink."""
 
     def kinks(self, y: float) -> list[fmpq]:
-        """Return the scores where a derivative that is continuous has none itself."""
+        """Return the scores where the derivative jumps or has none itself."""
         return []
 
 
@@ -87,6 +89,22 @@ class LineOracle(SmoothOracle):
     def kinks(self, y: float) -> list[fmpq]:
         line = self.line(y)
         return [line.y + end * line.width for end in (line.bottom, line.top) if end is not None]
+
+
+class CurvedOracle(SmoothOracle):
+    """A loss with derivatives of all orders; `slope_ball` takes power series in place of balls as well."""
+
+    minimiser = "curved"
+
+    @property
+    @abstractmethod
+    def steepest(self) -> fmpq:
+        """Return a bound of the curvature."""
+
+    def curvature_ball(self, y: float, t: arb) -> arb:
+        """Enclose the curvature over a ball of scores."""
+        slopes: Any = self.slope_ball(y, arb_series([t, 1], prec=2))
+        return slopes[1]
 
 
 class SquaredOracle(LineOracle):
@@ -153,10 +171,13 @@ class HingeOracle(LossOracle):
         margin = rational(y) * rational(t)
         return ([-rational(y)] if margin <= 1 else []) + ([fmpq(0)] if margin >= 1 else [])
 
+    def kinks(self, y: float) -> list[fmpq]:
+        return [rational(y)]
 
-class LogisticOracle(SmoothOracle):
-    minimiser = "logistic"
+
+class LogisticOracle(CurvedOracle):
     domain = (0.0, 1.0)
+    steepest = fmpq(1, 4)
 
     def value(self, y: float, t: float) -> arb:
         margin = arb(y) * arb(t)
@@ -199,12 +220,6 @@ ORACLES: dict[str, Callable[[Loss], LossOracle]] = {
 def oracle_of(loss: Loss) -> LossOracle:
     """Return the exact oracle of a loss; raise NotImplementedError for one that has none."""
     if loss.name not in ORACLES:
-        raise missing_oracle(loss.name, __file__)
+        place = Path(__file__).relative_to(Path(__file__).parents[3]).as_posix()
+        raise NotImplementedError(f"no exact oracle for {loss.name}: add it to {place}")
     return ORACLES[loss.name](loss)
-
-
-def missing_oracle(name: str, file: str) -> NotImplementedError:
-    """Return the error for a loss that a file of this folder does not know."""
-    path = Path(file)
-    place = path.relative_to(next(folder for folder in path.parents if folder.name == "tests").parent)
-    return NotImplementedError(f"no exact oracle for {name}: add it to {place.as_posix()}")

@@ -43,6 +43,11 @@ def ball_ends(ball: arb) -> Enclosure:
     return _exact_point(ball.lower()), _exact_point(ball.upper())
 
 
+def as_float(value: fmpq | arb) -> float:
+    """Return the float next to a rational, or to the middle of a ball."""
+    return int(value.p) / int(value.q) if isinstance(value, fmpq) else float(value)
+
+
 def _exact_point(point: arb) -> fmpq:
     mantissa, exponent = point.man_exp()
     power = fmpq(2) ** int(exponent) if int(exponent) >= 0 else 1 / (fmpq(2) ** (-int(exponent)))
