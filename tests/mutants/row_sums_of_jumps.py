@@ -74,8 +74,8 @@ MUTANTS = (
     mutant(
         "settled sums of weights that are not divided",
         "unsettled_rows",
-        "middle, n = sums.coefficients / rows.total_weight,",
-        "middle, n = sums.coefficients,",
+        "middle, n = sums.gradient_sum / rows.total_weight,",
+        "middle, n = sums.gradient_sum,",
         SUMS,
     ),
     mutant(
