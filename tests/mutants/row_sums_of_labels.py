@@ -54,22 +54,22 @@ MUTANTS = (
     mutant(
         "a factor that slopes do not have",
         "LossGraph.slopes",
-        "return self._times(least), self._times(greatest)",
-        "return least, greatest",
+        "(self._times(least), self._times(greatest))",
+        "(least, greatest)",
         FACTORS,
     ),
     mutant(
         "a factor that bends do not have",
         "LossGraph.bends",
-        "return self._times(least), self._times(most)",
-        "return least, most",
+        "(self._times(least), self._times(most))",
+        "(least, most)",
         FACTORS,
     ),
     mutant(
         "a factor that derivatives do not have",
         "LossGraph.range",
-        "return self._times(low), self._times(high)",
-        "return low, high",
+        "(self._times(low), self._times(high))",
+        "(low, high)",
         SUMS,
     ),
     mutant(

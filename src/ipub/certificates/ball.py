@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.intercept import FINE, ONE_PASS, bracket_of, distance_from, narrow, with_bracket
+from ipub.certificates.intercept import FINE, ONE_PASS, all_with_bracket, bracket_of, distance_from, narrow
 from ipub.certificates.label_noise import GradientMoves, gradient_moves
 from ipub.certificates.origin import certify_origin
 from ipub.certificates.scores import score_ranges
@@ -63,7 +63,7 @@ def certify_ball(
             # One of all these is enough to bound the scores of the training rows.
             smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
             bracket = narrow(problem, solution, [smallest, *start.parts_of(Region)], bracket, precision)
-    return Certificate("ball", tuple(with_bracket(region, bracket) for region in regions), solution.gap)
+    return Certificate("ball", all_with_bracket(regions, bracket), solution.gap)
 
 
 def _regions(problem: Problem, solution: Solution, intercept_distance: float) -> list[Region]:

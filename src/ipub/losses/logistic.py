@@ -8,17 +8,7 @@ import numpy as np
 from scipy.special import expit, xlog1py, xlogy
 
 from ipub.losses.base import Loss
-from ipub.numeric.rounding import (
-    ELEMENTARY_ULPS,
-    EPS,
-    UNDERFLOW,
-    Array,
-    down,
-    falling_sigmoid,
-    sigmoid,
-    sigmoid_range,
-    up,
-)
+from ipub.numeric.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, up
 
 MIN_SECANT_LENGTH = 1e-3
 """Secants over a shorter way are hardly flatter than the curve itself, and their difference would cancel (F4)."""
@@ -31,6 +21,29 @@ STEEPEST_LOWER, STEEPEST_UPPER = 1.316957896924, 1.316957896925
 
 GREATEST_SLOPE = 0.0962250448650
 """A little more than ``1 / (6 sqrt(3))``, the greatest derivative of the curvature."""
+
+
+def sigmoid(t: Array) -> Array:
+    """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by its own rounding alone (F4)."""
+    return falling_sigmoid(-t)
+
+
+def falling_sigmoid(t: Array) -> Array:
+    """Return 1 / (1 + exp(t)), as accurate as `sigmoid`."""
+    with np.errstate(over="ignore"):
+        result: Array = 1.0 / (1.0 + np.exp(t))
+    return result
+
+
+def sigmoid_range(t_lower: Array, t_upper: Array) -> tuple[Array, Array]:
+    """Bound the sigmoid over [t_lower, t_upper] (F4: exp, an addition and a division)."""
+    slack = (ELEMENTARY_ULPS + 3) * EPS
+    lowest = sigmoid(t_lower)
+    highest = lowest if t_upper is t_lower else sigmoid(t_upper)
+    return (
+        np.maximum(0.0, down(down(lowest * (1.0 - slack)) - UNDERFLOW)),
+        np.minimum(1.0, up(up(highest * (1.0 + slack)) + UNDERFLOW)),
+    )
 
 
 @dataclass(frozen=True)

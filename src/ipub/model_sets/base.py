@@ -23,6 +23,8 @@ class ModelSet(ABC):
 
     name: str
     """Which theorem it comes from."""
+    most_rows: int | None = None
+    """For how many rows at a time it is worth its time: a call with more, and a fit, do without it. None: any."""
 
     @abstractmethod
     def ends(self, X: Array) -> tuple[Array, Array]:
@@ -42,6 +44,11 @@ class ModelSet(ABC):
         """Whether training rows are part of it, or sums over fewer than `FEWEST_ROWS` of them."""
         return False
 
+    @property
+    def terms_per_row(self) -> int:
+        """How many uncertain cells, and levels of missing categories, are looked at for each row that is bounded."""
+        return 0
+
     @abstractmethod
     def without_training_rows(self) -> ModelSet | None:
         """Return a larger set that keeps none; None if there is none."""
@@ -53,16 +60,6 @@ class ModelSet(ABC):
     def faster(self) -> ModelSet:
         """Return a set for many rows: a little larger than this, if that is faster."""
         return self
-
-    @property
-    def terms_per_row(self) -> int:
-        """How many uncertain cells, and levels of missing categories, are looked at for each row that is bounded."""
-        return 0
-
-    @property
-    def most_rows(self) -> int | None:
-        """For how many rows at a time it is worth its time: a call with more, and a fit, do without it. None: any."""
-        return None
 
 
 class Reason(Enum):

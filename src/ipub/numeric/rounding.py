@@ -155,28 +155,3 @@ def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
     product = rows @ vectors
     error = sum_error(np.abs(rows) @ np.abs(vectors), len(vectors) + 1)
     return down(product - error), up(product + error)
-
-
-def sigmoid(t: Array) -> Array:
-    """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by its own rounding alone (F4)."""
-    return falling_sigmoid(-t)
-
-
-def falling_sigmoid(t: Array) -> Array:
-    """Return 1 / (1 + exp(t)), as accurate as `sigmoid`."""
-    with np.errstate(over="ignore"):
-        result = floats(np.exp(t))
-        result += 1.0
-        np.divide(1.0, result, out=result)
-    return result
-
-
-def sigmoid_range(t_lower: Array, t_upper: Array) -> tuple[Array, Array]:
-    """Bound the sigmoid over [t_lower, t_upper] (F4: exp, an addition and a division)."""
-    slack = (ELEMENTARY_ULPS + 3) * EPS
-    lowest = sigmoid(t_lower)
-    highest = lowest if t_upper is t_lower else sigmoid(t_upper)
-    return (
-        np.maximum(0.0, down(down(lowest * (1.0 - slack)) - UNDERFLOW)),
-        np.minimum(1.0, up(up(highest * (1.0 + slack)) + UNDERFLOW)),
-    )

@@ -56,16 +56,16 @@ class RowSumBounds(ModelSet):
     name: str = "row sums"
 
     @property
+    def keeps_training_rows(self) -> bool:
+        return True
+
+    @property
     def searched(self) -> Ranges | None:
         """The ranges in which scores are ruled out (Theorem 14), if any: known ones only where the derivative jumps.
 
         Elsewhere known ranges are so wide that it would take time for nothing.
         """
         return self.ranges if self.path is not None or self.ranges.variant_graph.is_step else None
-
-    @property
-    def keeps_training_rows(self) -> bool:
-        return True
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         X = np.asarray(X, dtype=float)

@@ -65,25 +65,27 @@ class LossGraph(Graph):
         return not self.loss.is_smooth
 
     def value(self, score: Array) -> Array:
-        return self._times(self.loss.derivative(*np.broadcast_arrays(self.y, score)))
+        found = self.loss.derivative(*np.broadcast_arrays(self.y, score))
+        return found if self.factor is None else self._times(found)
 
     def slope(self, score: Array) -> Array:
-        return self._times(self.loss.curvature(*np.broadcast_arrays(self.y, score)))
+        found = self.loss.curvature(*np.broadcast_arrays(self.y, score))
+        return found if self.factor is None else self._times(found)
 
     def range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         low, high = self.loss.derivative_range(*np.broadcast_arrays(self.y, lower, upper))
-        return self._times(low), self._times(high)
+        return (low, high) if self.factor is None else (self._times(low), self._times(high))
 
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         least, greatest = self.loss.curvature_range(*np.broadcast_arrays(self.y, lower, upper))
-        return self._times(least), self._times(greatest)
+        return (least, greatest) if self.factor is None else (self._times(least), self._times(greatest))
 
     def bends(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         y, lower, upper = np.broadcast_arrays(self.y, lower, upper)
         if not self.loss.has_bounded_third_derivative:
             return np.full(lower.shape, -np.inf), np.full(lower.shape, np.inf)
         least, most = self.loss.curvature_slope_range(y, lower, upper)
-        return self._times(least), self._times(most)
+        return (least, most) if self.factor is None else (self._times(least), self._times(most))
 
     def jump_at(self) -> Array | None:
         return self.loss.jump_at(self.y)
@@ -99,8 +101,9 @@ class LossGraph(Graph):
         return LossGraph(self.loss, np.where(is_second, second.y, self.y), factor)
 
     def _times(self, values: Array) -> Array:
+        assert self.factor is not None
         # Nothing times an infinite slope is nothing.
-        return values if self.factor is None else self.factor * np.where(self.factor == 0.0, 0.0, values)
+        return np.asarray(self.factor * np.where(self.factor == 0.0, 0.0, values))
 
 
 @dataclass(frozen=True)

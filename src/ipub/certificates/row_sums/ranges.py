@@ -280,17 +280,10 @@ class Ranges:
 
     def _advice_fields(self) -> dict[str, Any]:
         """Return what the kernel needs for its choices, none of which enters a proof."""
-        table, graph = self.table, self.table.incomplete_graph
-        scores = table.incomplete @ table.w
-        value = graph.value(scores)
-        low, high = self.row_scores
+        graph, (low, high) = self.table.incomplete_graph, self.row_scores
         with np.errstate(invalid="ignore"):
             grid = graph.value(low + (high - low) * np.linspace(0.0, 1.0, N_GRID)[:, None])
-        return {
-            "value_at_w": value,
-            "slope_at_w": graph.slope(scores),
-            "first_label": table.labels.first.value(scores) - value,
-            "second_label": table.labels.second.value(scores) - value,
+        return self.table.at_w | {
             "chord": self.row_chords,
             "score_lower": low,
             "score_upper": high,

@@ -230,6 +230,14 @@ class RowTable:
         return bool(((self.units.base < 0) & ~self.units.is_number).any())
 
     @cached_property
+    def at_w(self) -> dict[str, Array]:
+        """Derivatives of the uncertain rows at w, their slopes, and how far each of two labels moves them."""
+        scores, graph = self.incomplete @ self.w, self.incomplete_graph
+        value = graph.value(scores)
+        first, second = (each.value(scores) - value for each in self.labels)
+        return {"value_at_w": value, "slope_at_w": graph.slope(scores), "first_label": first, "second_label": second}
+
+    @cached_property
     def is_sparse(self) -> bool:
         """Whether most numbers of the complete rows are 0: columns of categories."""
         return bool(2 * np.count_nonzero(self.complete) < self.complete.size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +133,7 @@ class Units:
     def __len__(self) -> int:
         return len(self.row)
 
-    @property
+    @cached_property
     def is_number(self) -> NDArray[np.bool_]:
         """Whether each unit is a number."""
         return self.category < 0
