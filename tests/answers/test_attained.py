@@ -15,7 +15,7 @@ from ipub.losses.penalties import ElasticNet
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import solve
 from ipub.rows import MemoryRows, engine_of, with_intercept_column
-from ipub.rows.memmap import MemmapRows
+from ipub.rows.memory import MemmapRows
 from ipub.tables.interval_matrix import IntervalMatrix
 from support.small_problems import COMBINATIONS
 from support.small_problems import make_problem as problem_with_holes

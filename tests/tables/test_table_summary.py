@@ -12,9 +12,8 @@ import pytest
 from ipub import IpubError
 from ipub.tables.decoded_rows import TextColumn, decode, decode_labels
 from ipub.tables.levels import MOST_COUNTED, LevelCounts
-from ipub.tables.moments import ExactSum, Moments
 from ipub.tables.scaling import Scaling
-from ipub.tables.table_summary import ColumnSummary
+from ipub.tables.table_summary import ColumnSummary, ExactSum, Moments
 
 
 def joined(pieces):

@@ -1,4 +1,4 @@
-"""Losses of a row as functions of its score. One file for each loss; this file is the registry."""
+"""Losses of a row as functions of its score. This file is the registry."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ipub.losses.base import Loss, LossParameter, Task
-from ipub.losses.clipped import ClippedLine
+from ipub.losses.clipped import ClippedLine, Huber, SmoothedHinge, SquaredHinge
 from ipub.losses.hinge import Hinge
-from ipub.losses.huber import Huber
 from ipub.losses.logistic import Logistic
-from ipub.losses.smoothed_hinge import SmoothedHinge
 from ipub.losses.squared import Squared
-from ipub.losses.squared_hinge import SquaredHinge
 
 __all__ = [
     "LOSSES",

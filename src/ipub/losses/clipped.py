@@ -1,13 +1,14 @@
-"""Losses whose derivative is a line that is cut off at both ends (Lemma 0)."""
+"""Losses whose derivative is a line that is cut off at both ends (Lemma 0): Huber's, and the rounded hinges."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.losses.base import Loss
+from ipub.losses.base import Loss, LossParameter
 from ipub.numeric.rounding import Array, down, up
 
 
@@ -87,3 +88,61 @@ class ClippedLine(Loss):
         beyond = (first <= last) & ((first >= top) | (last <= bottom))
         steepness = 1.0 / self._width
         return np.where(on_line, down(steepness), 0.0), np.where(beyond, 0.0, up(steepness))
+
+
+@dataclass(frozen=True)
+class Huber(ClippedLine):
+    """Huber's loss of regression; link: identity.
+
+    With ``d = t - y``: ``d^2 / 2`` for abs(d) up to `delta`, ``delta (abs(d) - delta / 2)`` beyond.
+    """
+
+    delta: float = 1.0
+
+    name = "huber"
+    task = "regression"
+    parameters = {"huber_delta": LossParameter("delta", "delta of Huber's loss")}  # noqa: RUF012 (a ClassVar)
+    _width = 1.0
+
+    def _ends(self, y: Array) -> tuple[Array, Array]:
+        return np.full(np.shape(y), -self.delta), np.full(np.shape(y), self.delta)
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(ClippedLine):
+    """The hinge loss with a parabola of length `width` in place of its kink; link: sign, 0 meaning unknown.
+
+    ``z^2 / (2 width)`` for z = 1 - y t between 0 and `width`, 0 below and ``z - width / 2`` above. Its negated
+    derivative ``y clip(z / width, 0, 1)`` lies in the domain of the hinge's conjugate, so training the hinge by ever
+    smaller widths gives dual points of the hinge.
+    """
+
+    width: float = 0.5
+
+    name = "smoothed_hinge"
+    task = "classification"
+    parameters = {"hinge_width": LossParameter("width", "width of the smoothed hinge")}  # noqa: RUF012 (a ClassVar)
+
+    @property
+    def _width(self) -> float:
+        return self.width
+
+    def _ends(self, y: Array) -> tuple[Array, Array]:
+        return np.where(y > 0.0, -1.0, 0.0), np.where(y > 0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class SquaredHinge(ClippedLine):
+    """Squared hinge loss ``max(0, 1 - y t)^2``; link: sign, 0 meaning unknown."""
+
+    name = "squared_hinge"
+    task = "classification"
+    _width = 0.5
+
+    def _ends(self, y: Array) -> tuple[Array, Array]:
+        return np.where(y > 0.0, -np.inf, 0.0), np.where(y > 0.0, 0.0, np.inf)
+
+    def wrong_label_upper(self, lower: Array, upper: Array) -> Array:
+        # 2 max(1 + t, 0) + 2 max(1 - t, 0) is convex: greatest at an end.
+        at_lower, at_upper = super().wrong_label_upper(lower, lower), super().wrong_label_upper(upper, upper)
+        return np.maximum(at_lower, at_upper)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.losses.base import Loss
-from ipub.losses.smoothed_hinge import SmoothedHinge
+from ipub.losses.clipped import SmoothedHinge
 from ipub.numeric.rounding import EPS, Array, down, up
 
 MAX_LINE_SLOPE = 1e6

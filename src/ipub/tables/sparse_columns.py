@@ -11,9 +11,8 @@ from scipy.sparse import coo_array, csr_array, issparse
 
 from ipub.errors import IpubError
 from ipub.numeric.rounding import LARGEST, Array
-from ipub.tables.columns import Column, ranks_of
+from ipub.tables.columns import FEWEST_OTHERS, SENTINELS, Column, ranks_of, sentinel_in
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.sentinels import FEWEST_OTHERS, SENTINELS, sentinel_in
 from ipub.tables.validation import check_values
 
 MOST_CELLS = 1 << 27

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from ipub.rows.device.libraries import Library, library_of
-from ipub.rows.device.stepping import next_above, next_below
+from ipub.rows.device.libraries import Library, library_of, next_above, next_below
 from ipub.rows.device.sums import Groups, extreme, total
 
 

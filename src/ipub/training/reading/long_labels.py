@@ -16,7 +16,7 @@ from ipub.numeric.rounding import Array
 from ipub.rows.piece_reader import LabelColumn, LabelReader
 from ipub.rows.slices import scaled_weights
 from ipub.tables.decoded_rows import TextColumn
-from ipub.tables.moments import ExactSum
+from ipub.tables.table_summary import ExactSum
 from ipub.training.reading.labels import (
     all_weights_are_zero,
     as_numbers,

@@ -11,17 +11,15 @@ import numpy as np
 from ipub.errors import IpubError
 from ipub.numeric.rounding import Array
 from ipub.problem.objective import MOST_SAMPLED, sample_size
-from ipub.rows.folded_rows import FoldedRows
 from ipub.rows.long_table import LongTable, PerPiece
 from ipub.rows.piece_reader import LabelReader, PieceValues, RowReader, decode_weight, piece_values
-from ipub.rows.pieces import DrawnValues, PieceRows
+from ipub.rows.pieces import DrawnValues, FoldedRows, PieceRows
 from ipub.rows.slices import drawn_places
 from ipub.tables.categories import TableEncoder
-from ipub.tables.columns import Column, is_no_sentinel, rounded_outward
+from ipub.tables.columns import SENTINELS, Column, is_no_sentinel, is_sentinel, rounded_outward
 from ipub.tables.decoded_rows import TextColumn, decode
 from ipub.tables.holes import column_precision, quantile_probabilities, ranges_of_columns
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.moments import ExactSum, Moments
 from ipub.tables.order_statistics import (
     Bracket,
     BracketCounts,
@@ -30,8 +28,7 @@ from ipub.tables.order_statistics import (
     count_in_brackets,
 )
 from ipub.tables.scaling import Scaling
-from ipub.tables.sentinels import SENTINELS, is_sentinel
-from ipub.tables.table_summary import CATEGORY, ColumnSummary, joined_columns, summarize
+from ipub.tables.table_summary import CATEGORY, ColumnSummary, ExactSum, Moments, joined_columns, summarize
 from ipub.tables.validation import check_values
 from ipub.training.reading.labels import Labels, rows_of_models
 from ipub.training.reading.long_labels import LabelSummary, label_reader

@@ -15,7 +15,7 @@ from ipub.errors import GiveRange, IpubError
 from ipub.numeric.rounding import LARGEST, Array
 from ipub.rows import Block, MemoryRows, Rows
 from ipub.rows.device import is_foreign, library_of
-from ipub.rows.memmap import MemmapRows
+from ipub.rows.memory import MemmapRows
 from ipub.tables.categories import TableEncoder
 from ipub.tables.conditional_intervals import ConditionalIntervals
 from ipub.tables.frames import array_to_table, column_labels, frame_to_table, is_frame
