@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import coo_array, csc_matrix, csr_array, random_array
 
 from ipub import IpubError
-from ipub.tables.columns import summarize_columns
 from ipub.tables.sparse_columns import sparse_floats, summarize_sparse_columns
+from ipub.tables.summaries import summarize_columns
 
 PROBABILITIES = [0.05, 0.95]
 
@@ -28,7 +28,7 @@ def test_summaries_are_those_of_the_dense_table(density, size):
 
 def test_a_sentinel_is_found():
     table = csr_array(np.array([[-999.0], [-999.0], *([value] for value in range(30, 50))]))
-    (column,) = summarize_sparse_columns(table, [0], PROBABILITIES)
+    (column,) = summarize_sparse_columns(table, [0], PROBABILITIES, None)
     assert column.sentinel == -999.0
 
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 class BlockCache:
     """Values of one block that are computed once and reused in later passes.
 
-    Only code in ``engine/`` writes here, and only what can be computed again from the block: an engine may drop a cache
+    Only engines write here, and only what can be computed again from the block: an engine may drop a cache
     at any time (`ipub.rows.rows.Rows.clear_cache`), and an engine whose blocks are in other processes has none.
 
     Parameters
@@ -93,13 +93,27 @@ class Block:
     """For the engine alone."""
 
     @classmethod
-    def of(cls, center: Array, cells: tuple[Indices, Indices], radii: Array, y: Array, weight: Array) -> Block:
+    def of(
+        cls,
+        center: Array,
+        cells: tuple[Indices, Indices],
+        radii: Array,
+        y: Array,
+        weight: Array,
+        missing_categories: MissingCategories = NOTHING_MISSING,
+    ) -> Block:
         """Make a block; cells whose interval is a point are certain."""
         uncertain = radii > 0.0
         i, j = cells
         if not uncertain.all():
             i, j, radii = i[uncertain], j[uncertain], radii[uncertain]
-        return cls(center, i, j, radii, y, weight)
+        return cls(center, i, j, radii, y, weight, missing_categories)
+
+    @classmethod
+    def of_labels(cls, n_features: int, y: Array, weight: Array) -> Block:
+        """Make a block of which nothing but labels and weights is read."""
+        nothing = np.zeros(0, dtype=np.intp)
+        return cls(np.zeros((0, n_features)), nothing, nothing, np.zeros(0), y, weight)
 
     @property
     def n_rows(self) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +11,7 @@ from ipub.rows.rows import Rows
 from ipub.rows.slices import SlicedRows, drawn_rows
 from ipub.tables.interval_matrix import IntervalMatrix
 from ipub.tables.label_uncertainty import LabelUncertainty
+from ipub.tables.missing_category import NOTHING_MISSING
 from ipub.tables.validation import check_ranges
 
 
@@ -39,13 +38,11 @@ class MemoryRows(SlicedRows):
         self.categories = matrix.missing_categories.levels
 
     def read(self, rows: slice, what: Reads) -> Block:
-        no_center = np.zeros((0, self.n_features))
-        center = self.matrix.center_rows(rows) if what >= Reads.ROWS else no_center
+        center = self.matrix.center_rows(rows) if what >= Reads.ROWS else np.zeros((0, self.n_features))
         in_row, columns, _, radii = self.matrix.cells(rows)
-        block = Block.of(center, (in_row, columns), radii, self.y[rows], self.weight[rows])
-        if len(self.matrix.missing_categories):
-            block = replace(block, missing_categories=self.matrix.missing_categories.within(rows))
-        return block
+        missing = self.matrix.missing_categories
+        missing = missing.within(rows) if len(missing) else NOTHING_MISSING
+        return Block.of(center, (in_row, columns), radii, self.y[rows], self.weight[rows], missing)
 
     def count_uncertain(self) -> int:
         return int(np.count_nonzero(self.matrix.radii)) + self.matrix.missing_categories.count_levels()
@@ -80,10 +77,8 @@ class MemmapRows(SlicedRows):
         self._centers, self._radii = midpoint_and_radius(ranges[:, 0], ranges[:, 1])
 
     def read(self, rows: slice, what: Reads) -> Block:
-        no_cells = np.zeros(0, dtype=np.intp)
         if what < Reads.CELLS:
-            center = np.zeros((0, self.n_features))
-            return Block(center, no_cells, no_cells, np.zeros(0), self.y[rows], self.weight[rows])
+            return Block.of_labels(self.n_features, self.y[rows], self.weight[rows])
         center = np.array(self.table[rows], dtype=float, order="C")
         in_row, columns = np.nonzero(np.isnan(center))
         center[in_row, columns] = self._centers[columns]

@@ -21,7 +21,6 @@ from ipub.tables.columns import Column
 from ipub.tables.conditional_intervals import ConditionalColumn, ConditionalIntervals, IntervalReport
 from ipub.tables.holes import IntervalWarning, quantile_probabilities
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.validation import column_label
 
 FEWEST = 10.0
 """Observed values that a column needs, times 1 - level: with fewer, intervals are mostly longer than those of
@@ -137,11 +136,6 @@ def learn_conditional(
 def fewest_observed(level: float) -> int:
     """Return how many observed values a column needs."""
     return int(np.ceil(round(FEWEST / (1.0 - level), 6)))
-
-
-def labels_of(columns: Sequence[int], names: Sequence[Any] | None) -> list[Any]:
-    """Return the labels of columns, or their numbers."""
-    return [column_label(j, names) for j in columns]
 
 
 def _learn_column(

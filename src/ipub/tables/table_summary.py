@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ipub.errors import IpubError
 from ipub.numeric.rounding import LARGEST, Array
-from ipub.tables.decoded_rows import DecodedColumn, DecodedRows, TextColumn
+from ipub.tables.decoded_rows import DecodedColumn, TextColumn
 from ipub.tables.levels import LevelCounts
 from ipub.tables.validation import check_values
 
@@ -190,15 +190,3 @@ class ColumnSummary:
             self.moments.joined(other.moments),
             levels,
         )
-
-
-def summarize(
-    rows: DecodedRows, names: Sequence[str], piece: int, is_counted: NDArray[np.bool_] | None
-) -> tuple[ColumnSummary, ...]:
-    """Summarize the features of a piece."""
-    return tuple(ColumnSummary.of(name, piece, rows.n_rows, rows.columns[name], is_counted) for name in names)
-
-
-def joined_columns(first: Sequence[ColumnSummary], second: Sequence[ColumnSummary]) -> tuple[ColumnSummary, ...]:
-    """Join the summaries of two pieces, column by column."""
-    return tuple(a.joined(b) for a, b in zip(first, second, strict=True))

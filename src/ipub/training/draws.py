@@ -22,7 +22,9 @@ from ipub.promises import Draws
 from ipub.rows import MemoryRows, Rows, engine_of, on_engine
 from ipub.tables.interval_matrix import IntervalMatrix
 from ipub.tables.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
-from ipub.training.imputing import DrawnTables, Sampler, check_not_deterministic, holes_of, sampler_of
+from ipub.training.imputing.drawn_tables import DrawnTables, check_not_deterministic
+from ipub.training.imputing.holes import holes_of
+from ipub.training.imputing.samplers import Sampler, sampler_of
 from ipub.training.models import train
 from ipub.training.movable import movable_holes, refuse_other_uncertainty
 from ipub.training.reading import Parameters, TrainingData

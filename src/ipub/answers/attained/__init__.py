@@ -5,14 +5,13 @@ widths says by how much a certificate can be too wide.
 """
 
 from ipub.answers.attained.bounds import RETRAINING_ERROR, Attained, attained_bounds, has_two_sides, search_fillings
-from ipub.answers.attained.within_budget import BudgetSearch, attained_within_budget
+from ipub.answers.attained.within_budget import BudgetSearch
 
 __all__ = [
     "RETRAINING_ERROR",
     "Attained",
     "BudgetSearch",
     "attained_bounds",
-    "attained_within_budget",
     "has_two_sides",
     "search_fillings",
 ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ipub.answers.attained.inside import search_inside
 from ipub.answers.attained.labels import with_adversarial_labels
 from ipub.answers.attained.search import Best, Search
-from ipub.answers.attained.within_budget import attained_within_budget
+from ipub.answers.attained.within_budget import BudgetSearch
 from ipub.certificates import bounds_of_uncertain_rows
 from ipub.errors import IpubError
 from ipub.model_sets.draws import DrawBounds
@@ -250,5 +250,9 @@ def _search(
         return Attained(draws.plain(center, radius), [], np.zeros((len(center), 2), dtype=bool))
     assert training.around is not None
     movable, moves = training.around
-    bounds = attained_within_budget(problem, solution, movable, moves, center, radius=radius, progress=report)
+    budget_search = BudgetSearch(problem, solution, movable)
+    bounds = np.empty((len(center), 2))
+    for row, (x, r) in enumerate(zip(center, radius, strict=True)):
+        bounds[row] = [budget_search.best(x, r, side, moves).score for side in (-1.0, 1.0)]
+        report((row + 1) / len(center))
     return Attained(bounds, [], np.zeros((len(center), 2), dtype=bool))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
@@ -24,6 +23,7 @@ from ipub.app.files.tables import (
     read_table,
     refuse_duplicate_names,
     table_suffix,
+    trimmed,
     without_index,
 )
 from ipub.progress_bars import progress
@@ -176,16 +176,11 @@ def _batches(path: Path, what: str, verbose: int) -> Iterator[pa.Table]:
         )
         for number, batch in enumerate(reader):
             table = pa.Table.from_batches([batch])
-            table = pa.table([_trimmed(column) for column in table.columns], names=[name.strip() for name in header])
+            table = pa.table([trimmed(column) for column in table.columns], names=[name.strip() for name in header])
             refuse_duplicate_names(table, path)
             report(file.tell())
             if table.num_rows:
                 yield without_index(table, path, warns=number == 0 and what.startswith("Finding"))
-
-
-def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    trimmed = pc.utf8_trim_whitespace(column)
-    return pc.if_else(pc.is_in(trimmed, value_set=pa.array(NULLS)), pa.scalar(None, pa.string()), trimmed)
 
 
 def _possible_types(column: pa.ChunkedArray, before: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -291,7 +291,7 @@ class DeviceArray(NDArrayOperatorsMixin):
             index = self._index(keys[place])
             axis = sum(1 for each in keys[:place] if not isinstance(each, int))
             keys[place] = slice(None)
-            return self.like(_taken(xp, self.data[tuple(keys)], index, axis))
+            return self.like(xp.take(self.data[tuple(keys)], index, axis=axis))
         if len(keys) == 1 and _array_ndim(keys[0]) == self.ndim and _is_mask(keys[0]):
             return self.like(self.data[self._on_device(keys[0])])
         if len(keys) == self.ndim == 2 and len(places) == 2 and all(_array_ndim(each) == 1 for each in keys):
@@ -330,10 +330,6 @@ class DeviceArray(NDArrayOperatorsMixin):
         """Return an index as numbers of places."""
         data = self._on_device(index)
         return self.library.xp.nonzero(data)[0] if _is_mask(index) else data
-
-
-def _taken(xp: Any, data: Any, index: Any, axis: int) -> Any:
-    return xp.take(data, index, axis=axis)
 
 
 def _expanded(key: Any, ndim: int) -> list[Any]:

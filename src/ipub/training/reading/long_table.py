@@ -16,22 +16,16 @@ from ipub.rows.piece_reader import LabelReader, PieceValues, RowReader, decode_w
 from ipub.rows.pieces import DrawnValues, FoldedRows, PieceRows
 from ipub.rows.slices import drawn_places
 from ipub.tables.categories import TableEncoder
-from ipub.tables.columns import SENTINELS, Column, is_no_sentinel, is_sentinel, rounded_outward
+from ipub.tables.columns import Column
 from ipub.tables.decoded_rows import TextColumn, decode
 from ipub.tables.holes import column_precision, quantile_probabilities, ranges_of_columns
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.order_statistics import (
-    Bracket,
-    BracketCounts,
-    ObservedColumn,
-    QuantileSearch,
-    count_in_brackets,
-)
+from ipub.tables.order_statistics import Bracket, ColumnEnd, LongColumn, PieceCounts, count_in_piece, exact_columns
 from ipub.tables.scaling import Scaling
-from ipub.tables.table_summary import CATEGORY, ColumnSummary, ExactSum, Moments, joined_columns, summarize
+from ipub.tables.table_summary import CATEGORY, ColumnSummary, Moments
 from ipub.tables.validation import check_values
 from ipub.training.reading.labels import Labels, rows_of_models
-from ipub.training.reading.long_labels import LabelSummary, label_reader
+from ipub.training.reading.long_labels import LabelSummary, WeightSummary, label_reader
 from ipub.training.reading.parameters import Parameters
 from ipub.training.reading.table import Columns, LearntTable
 from ipub.training.reading.training_data import TrainingData
@@ -72,7 +66,7 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
         summary.labels,
         sample_weight,
         table.n_rows,
-        lambda reader: _total_weight(table, reader),
+        lambda reader: table.fold(summarize_weights, WeightSummary.joined, reader, columns=reader.columns),
     )
     columns, learnt = _learn(parameters, table, features, summary, sample_weight)
     if parameters.scale is not None:
@@ -145,12 +139,14 @@ def summarize_piece(
     values = piece_values(frame, features, label, weight)
     labels = LabelSummary.of(label, values.labels, values.weight, is_classified)
     is_counted = None if values.weight is None else values.weight > 0.0
-    return PieceSummary(summarize(values.rows, features, piece, is_counted), labels, [values.take(drawn)])
+    rows = values.rows
+    columns = tuple(ColumnSummary.of(name, piece, rows.n_rows, rows.columns[name], is_counted) for name in features)
+    return PieceSummary(columns, labels, [values.take(drawn)])
 
 
 def joined_summaries(first: PieceSummary, second: PieceSummary) -> PieceSummary:
     """Join the summaries of pieces, the second of which follow those of the first."""
-    columns = joined_columns(first.columns, second.columns)
+    columns = tuple(a.joined(b) for a, b in zip(first.columns, second.columns, strict=True))
     return PieceSummary(columns, first.labels.joined(second.labels), first.drawn + second.drawn)
 
 
@@ -197,28 +193,27 @@ def _learn(
     level = parameters.interval_level
 
     def summaries(which: Sequence[int], by_quantile: Sequence[int]) -> Iterator[Column]:
-        chosen = [numbers[j] for j in which]
-        return _columns(table, summary, chosen, {numbers[j].name for j in by_quantile}, level, weight)
+        chosen = [
+            LongColumn(column.name, column.n_holes > 0, column.moments, summary.sample(column.name))
+            for column in (numbers[j] for j in which)
+        ]
+        searched = {numbers[j].name for j in by_quantile}
+        return exact_columns(chosen, searched, quantile_probabilities(level), scan)
 
-    intervals, precision = parameters.intervals, parameters.precision
-    encoder, names = None, [column.name for column in numbers] if table.has_names else None
+    def scan(names: list[str], brackets: Sequence[Bracket], ends: Sequence[ColumnEnd]) -> Iterator[PieceCounts]:
+        read = names if weight is None else [*names, weight]
+        return table.map(scan_piece, names, weight, brackets, ends, columns=read)
+
+    encoder, means, names = None, None, [column.name for column in numbers] if table.has_names else None
     if any(is_category):
         levels = [None if column.levels is None else column.levels.levels() for column in summary.columns]
         encoder = TableEncoder(features, tuple(levels))
-        intervals, precision = encoder.by_name(intervals, "intervals"), encoder.by_name(precision, "precision")
+        parameters, means = parameters.by_name(encoder), _level_means(encoder, summary)
     names_in = np.array(features, dtype=object) if table.has_names else None
     columns = Columns(parameters.kind, len(features), names_in, encoder)
-    ranges = ranges_of_columns(summaries, len(numbers), intervals, level, names)
-    middle = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
-    precisions = column_precision(precision, len(numbers), names)
-    if encoder is None:
-        return numbers, LearntTable(columns, ranges, middle, precisions)
-    d = int(encoder.starts[-1])
-    hole_ranges, all_precisions, fill_values = np.tile([0.0, 1.0], (d, 1)), np.zeros(d), _level_means(encoder, summary)
-    hole_ranges[encoder.numbers] = ranges
-    fill_values[encoder.numbers] = middle
-    all_precisions[encoder.numbers] = precisions
-    return numbers, LearntTable(columns, hole_ranges, fill_values, all_precisions)
+    ranges = ranges_of_columns(summaries, len(numbers), parameters.intervals, level, names)
+    precisions = column_precision(parameters.precision, len(numbers), names)
+    return numbers, LearntTable.of(columns, ranges, precisions, means)
 
 
 def _level_means(encoder: TableEncoder, summary: _Summary) -> Array:
@@ -232,65 +227,9 @@ def _level_means(encoder: TableEncoder, summary: _Summary) -> Array:
     return means
 
 
-def _columns(
-    table: LongTable,
-    summary: _Summary,
-    columns: Sequence[ColumnSummary],
-    by_quantile: set[str],
-    level: float,
-    weight: str | None,
-) -> Iterator[Column]:
-    """Yield summaries of columns of numbers as `summarize_columns` does; quantiles, where they are used, are exact."""
-    samples = {column.name: summary.sample(column.name) for column in columns}
-    searched = {
-        column.name: ObservedColumn(column.moments.n, column.moments.least, column.moments.greatest, sample)
-        for column, sample in zip(columns, samples.values(), strict=True)
-        if column.name in by_quantile and not column.moments.is_two
-    }
-    search = QuantileSearch(searched, quantile_probabilities(level))
-    suspects = _suspects(columns, samples)
-    found: dict[tuple[str, float], _EndCounts] = {}
-    while (brackets := search.brackets()) or (suspects and not found):
-        ends = () if found else suspects
-        names = list(dict.fromkeys([*(each.column for each in brackets), *(name for name, _ in ends)]))
-        read = [*names, *([] if weight is None else [weight])]
-        counted: list[list[BracketCounts]] = []
-        for in_brackets, at_ends in table.map(scan_piece, names, weight, brackets, ends, columns=read):
-            counted.append(in_brackets)
-            for end, counts in zip(ends, at_ends, strict=True):
-                found[end] = found[end].joined(counts) if end in found else counts
-        search.update(counted)
-    for column in columns:
-        yield _column(column, search if column.name in searched else None, samples[column.name], found)
-
-
-class _EndCounts(NamedTuple):
-    """How often the number at the end of a column occurs, and how far the nearest other one is."""
-
-    occurrences: int
-    gap: float
-
-    def joined(self, other: _EndCounts) -> _EndCounts:
-        return _EndCounts(self.occurrences + other.occurrences, min(self.gap, other.gap))
-
-
-def _suspects(columns: Sequence[ColumnSummary], samples: dict[str, Array]) -> tuple[tuple[str, float], ...]:
-    """Return the columns whose least or greatest number may stand for a missing value, with this number."""
-    return tuple(
-        (column.name, end)
-        for column in columns
-        for end in dict.fromkeys((column.moments.least, column.moments.greatest))
-        if end in SENTINELS and not column.moments.is_two and not is_no_sentinel(samples[column.name], end)
-    )
-
-
 def scan_piece(
-    frame: Any,
-    names: Sequence[str],
-    weight: str | None,
-    brackets: Sequence[Bracket],
-    ends: Sequence[tuple[str, float]],
-) -> tuple[list[BracketCounts], list[_EndCounts]]:
+    frame: Any, names: Sequence[str], weight: str | None, brackets: Sequence[Bracket], ends: Sequence[ColumnEnd]
+) -> PieceCounts:
     """Count the numbers of a piece in brackets, and those at the ends of columns; rows of weight 0 do not count."""
     weights = decode_weight(frame, weight)
     columns: dict[str, Array] = {}
@@ -299,35 +238,7 @@ def scan_piece(
             raise IpubError("Column {column} has changed since it was first read: it holds text now.", column=name)
         values = np.zeros(0) if column is None else column
         columns[name] = values if weights is None or column is None else values[weights > 0.0]
-    at_ends = []
-    for name, end in ends:
-        values = columns[name]
-        others = values[values != end]
-        gap = float(np.fmin.reduce(np.abs(others - end), initial=np.inf))
-        at_ends.append(_EndCounts(len(values) - len(others), gap))
-    return count_in_brackets(columns, brackets), at_ends
-
-
-def _column(
-    column: ColumnSummary, search: QuantileSearch | None, sample: Array, ends: dict[tuple[str, float], _EndCounts]
-) -> Column:
-    moments, has_holes = column.moments, column.n_holes > 0
-    if moments.n == 0:
-        return Column(has_holes, 0)
-    quantiles = moments.least, moments.greatest
-    if search is not None:
-        low, high = search.quantiles(column.name)
-        quantiles = rounded_outward(low, high, moments.is_whole)
-    sentinel = next(
-        (
-            end
-            for (name, end), counts in ends.items()
-            if name == column.name
-            and is_sentinel(end, counts.occurrences, moments.n - counts.occurrences, sample[sample != end], counts.gap)
-        ),
-        None,
-    )
-    return Column(has_holes, moments.n, moments.least, moments.greatest, quantiles, sentinel)
+    return count_in_piece(columns, brackets, ends)
 
 
 def _scaled(parameters: Parameters, learnt: LearntTable, numbers: Sequence[ColumnSummary]) -> LearntTable:
@@ -347,23 +258,7 @@ def _scaled(parameters: Parameters, learnt: LearntTable, numbers: Sequence[Colum
 # --- weights ---------------------------------------------------------------------------------------
 
 
-def _total_weight(table: LongTable, reader: LabelReader) -> WeightSums:
-    found: WeightSums = table.fold(sum_weights, joined_weights, reader, columns=reader.columns)
-    return found
-
-
-WeightSums = tuple[ExactSum, float, float]
-"""The exact sum of weights, and the least and the greatest positive one."""
-
-
-def joined_weights(first: WeightSums, second: WeightSums) -> WeightSums:
-    """Join what two pieces have."""
-    return first[0].joined(second[0]), min(first[1], second[1]), max(first[2], second[2])
-
-
-def sum_weights(frame: Any, reader: LabelReader) -> WeightSums:
-    """Return the exact sum of the weights of a piece, and the least and the greatest positive one."""
+def summarize_weights(frame: Any, reader: LabelReader) -> WeightSummary:
+    """Summarize the weights of a piece, with the factors of its classes."""
     values = piece_values(frame, (), reader.name, reader.weight)
-    weight = reader.read(values.labels, values.weight)[1]
-    positive = weight[weight > 0.0]
-    return ExactSum.of(weight.tolist()), float(positive.min(initial=np.inf)), float(positive.max(initial=0.0))
+    return WeightSummary.of(reader.read(values.labels, values.weight)[1])
