@@ -16,7 +16,7 @@ from ipub.rows.long_table import LongTable, PerPiece
 from ipub.rows.memory import MemoryRows
 from ipub.rows.piece_reader import PieceValues, RowReader
 from ipub.rows.rows import MOST_GATHERED, Kernel, PerBlock, Rows, added, common_depth, count_numbers, joined
-from ipub.rows.slices import block_slices, drawn_places, most_rows, own_parts
+from ipub.rows.slices import block_slices, depth_of, drawn_places, most_rows, own_parts
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.missing_category import MissingCategories
 
@@ -69,9 +69,7 @@ class PieceRows(Rows):
 
     @property
     def depth(self) -> int:
-        lengths = [rows.stop - rows.start for slices in self._slices for rows in slices]
-        longest: int = max(lengths)
-        return common_depth(longest + len(lengths), self.n_rows)
+        return common_depth(depth_of(rows for slices in self._slices for rows in slices), self.n_rows)
 
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
         of_pieces = (self._cut(arg) if isinstance(arg, PerBlock) else arg for arg in args)

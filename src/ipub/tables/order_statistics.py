@@ -247,12 +247,10 @@ class QuantileSearch:
 def _guess(column: LongColumn, probability: float) -> tuple[float, float, float]:
     """Return a bracket by the sample, within the range of the column, and the fraction of the values in it."""
     least, greatest, sample = column.moments.least, column.moments.greatest, column.sample
-    low, high = bracket_of_sample(sample, probability)
-    if not low <= high or (np.isinf(low) and np.isinf(high) and low == high):
-        low, high = least, greatest
-    low, high = max(low, least), min(high, greatest)
     if len(sample) == 0:
         return least, greatest, 1.0
+    low, high = bracket_of_sample(sample, probability)
+    low, high = max(low, least), min(high, greatest)
     n = np.searchsorted(sample, high, side="right") - np.searchsorted(sample, low, side="left")
     return float(low), float(high), float(n) / len(sample)
 

@@ -120,16 +120,9 @@ def learn_conditional(
                 columns=few,
             )
         )
-    described = IntervalReport(
-        level,
-        tuple(labels),
-        np.array([line.holes for line in report], dtype=np.intp),
-        np.array([line.observed for line in report], dtype=np.intp),
-        tuple(line.rule for line in report),
-        np.array([line.coverage for line in report]),
-        np.array([line.width for line in report]),
-        np.array([line.quantile_width for line in report]),
-    )
+    holes, observed, rules, *numbers = zip(*report, strict=True)
+    counts = np.array(holes, dtype=np.intp), np.array(observed, dtype=np.intp)
+    described = IntervalReport(level, tuple(labels), *counts, rules, *map(np.array, numbers))
     return ConditionalIntervals(tuple(found), described)
 
 

@@ -149,7 +149,7 @@ class ColumnSummary:
             return cls(name, EMPTY, piece, n_rows, n_rows, Moments())
         if isinstance(column, TextColumn):
             n_holes = int(np.count_nonzero(column.codes < 0))
-            levels = LevelCounts.of_text(name, column, is_counted)
+            levels = LevelCounts.of(name, column, is_counted)
             return cls(name, CATEGORY, piece, n_rows, n_holes, Moments(), levels)
         if np.fmax.reduce(np.abs(column), initial=0.0) > LARGEST:
             check_values(column[:, None], [name])

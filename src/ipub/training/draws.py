@@ -52,8 +52,8 @@ def train_and_certify_draws(
     data: TrainingData,
     draws: Draws,
     X: Any,
-    X_lower: ArrayLike | None = None,
-    X_upper: ArrayLike | None = None,
+    X_lower: ArrayLike | None,
+    X_upper: ArrayLike | None,
 ) -> Training:
     """Train and certify on every draw of an imputer.
 
@@ -65,7 +65,7 @@ def train_and_certify_draws(
     draws : Draws
     X : array, DataFrame or IntervalMatrix
         The table that was read: the imputer fills it.
-    X_lower, X_upper : arrays, optional
+    X_lower, X_upper : arrays or None
         Bounds of its cells, if these were given.
 
     Returns
@@ -107,9 +107,7 @@ def train_and_certify_draws(
     return replace(training, coef=weights[:, :d], intercept=intercept)
 
 
-def bounds_around(
-    model: TrainedModel, drawn: MemoryRows, holes: IntervalMatrix, cells: int, widths: Array | None = None
-) -> RowSumBounds | None:
+def bounds_around(model: TrainedModel, drawn: MemoryRows, holes: IntervalMatrix, cells: int) -> RowSumBounds | None:
     """Bound the models of tables in the neighbourhood of a draw but for few cells, which may be anywhere.
 
     Parameters
@@ -122,8 +120,6 @@ def bounds_around(
         The training table with its intervals.
     cells : int
         How many of its holes may be anywhere in these, beside the neighbourhood.
-    widths : array, optional
-        `RowSumBounds.widths` of another draw: where to start.
     """
     problem, solution = model
     matrix = drawn.matrix
@@ -133,7 +129,7 @@ def bounds_around(
     movable = MovableRows.of_numbers(in_row, columns, radii, radii, HOLES)
     moves = BudgetMoves((movable.n_units, cells))
     movable = movable.joined_to(movable_holes(holes, table, WRONG_CELLS))
-    return bounds_around_filling(replace(problem, rows=rows), solution, movable, moves, widths)
+    return bounds_around_filling(replace(problem, rows=rows), solution, movable, moves)
 
 
 def _seeds(draws: Draws, otherwise: Any) -> list[np.random.SeedSequence]:

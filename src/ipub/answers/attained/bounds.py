@@ -102,7 +102,7 @@ def attained_bounds(
         attained.bounds[rows] = best.scores
         if keep_completions:
             attained.completions.extend(
-                (search.completion(low), search.completion(high)) for low, high in best.positions
+                (search.retraining.completion(low), search.retraining.completion(high)) for low, high in best.positions
             )
         report(rows.stop / len(X))
     return attained

@@ -81,13 +81,11 @@ def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.T
     return table
 
 
-def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
-    """Write columns to a .csv, .tsv (also with .gz) or .parquet file, whole or not at all; None is an empty cell."""
-    write_pieces(path, [columns])
-
-
 def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as they come, with the same columns in all pieces, as `write_table` does."""
+    """Write rows as they come to a .csv, .tsv (also with .gz) or .parquet file, whole or not at all.
+
+    All pieces have the same columns; None is an empty cell.
+    """
     path = Path(path)
     suffix = table_suffix(path)
     with whole_file(path) as file, ExitStack() as stack:
@@ -106,7 +104,7 @@ def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any
 
 
 def check_table_path(path: str | os.PathLike[str]) -> None:
-    """Raise an error, before any work is done, for a path that `write_table` could not write to."""
+    """Raise an error, before any work is done, for a path that `write_pieces` could not write to."""
     table_suffix(Path(path))
     check_folder(path)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from ipub.rows.device.libraries import Library, library_of, next_above, next_below
+from ipub.rows.device.libraries import Library, library_of, stepped
 from ipub.rows.device.sums import Groups, extreme, total
 
 
@@ -153,13 +153,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         operand = self._operand(other)
         return np.multiply(self, other) if operand is None else self.like(self.data * operand)
 
-    def __radd__(self, other: Any) -> Any:
-        operand = self._operand(other)
-        return np.add(other, self) if operand is None else self.like(self.data + operand)
-
-    def __rmul__(self, other: Any) -> Any:
-        operand = self._operand(other)
-        return np.multiply(other, self) if operand is None else self.like(self.data * operand)
+    __radd__, __rmul__ = __add__, __mul__
 
     def __neg__(self) -> Any:
         return self.like(-self.data)
@@ -186,11 +180,11 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def rounded_up(self) -> DeviceArray:
         """Return ``x + (|x| EPS + TINY)``: `ipub.numeric.rounding.up` in one go."""
-        return self.like(next_above(self.library, self.data))
+        return self.like(stepped(self.library, self.data, "+"))
 
     def rounded_down(self) -> DeviceArray:
         """Return ``x - (|x| EPS + TINY)``: `ipub.numeric.rounding.down` in one go."""
-        return self.like(next_below(self.library, self.data))
+        return self.like(stepped(self.library, self.data, "-"))
 
     # --- shape -------------------------------------------------------------------------------------
 

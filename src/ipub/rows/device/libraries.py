@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,24 +156,14 @@ FORMULA = "x {sign} (fabs(x) * 0x1p-52 + 0x1p-1074)"
 multiple of 2^-1074 that is off by less than that number, which is added."""
 
 
-def next_above(library: Library, data: Any) -> Any:
-    """Return at least the next float above each entry."""
-    kernel = _kernel(library.name, "+") if _is_on_gpu(library, data) else None
+def stepped(library: Library, data: Any, sign: Literal["+", "-"]) -> Any:
+    """Return at least the next float above each entry, or at most the next below."""
+    is_on_gpu = library.memory is not None and data.dtype == library.xp.float64
+    kernel = _kernel(library.name, sign) if is_on_gpu else None
     if kernel is not None:
         return kernel(data)
-    return library.xp.abs(data) * EPS + TINY + data
-
-
-def next_below(library: Library, data: Any) -> Any:
-    """Return at most the next float below each entry."""
-    kernel = _kernel(library.name, "-") if _is_on_gpu(library, data) else None
-    if kernel is not None:
-        return kernel(data)
-    return data - (library.xp.abs(data) * EPS + TINY)
-
-
-def _is_on_gpu(library: Library, data: Any) -> bool:
-    return library.memory is not None and data.dtype == library.xp.float64
+    step = library.xp.abs(data) * EPS + TINY
+    return data + step if sign == "+" else data - step
 
 
 @cache

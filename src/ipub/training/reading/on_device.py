@@ -103,17 +103,13 @@ def _two_classes(y: DeviceArray) -> Labels | None:
     if not (is_last | (y == first)).all():
         return None
     targets: Any = np.where(is_last, 1.0, -1.0)
-    return Labels(targets, _ones(len(y)), np.array([first, last], dtype=y.dtype))
+    return Labels(targets, np.broadcast_to(1.0, len(y)), np.array([first, last], dtype=y.dtype))
 
 
 def _targets(y: DeviceArray) -> Labels | None:
     """Return targets that are numbers of a size that is allowed, else None."""
     targets: Any = y.astype(float)
-    return Labels(targets, _ones(len(y))) if (np.abs(targets) <= LARGEST).all() else None
-
-
-def _ones(n: int) -> Array:
-    return np.broadcast_to(1.0, n)
+    return Labels(targets, np.broadcast_to(1.0, len(y))) if (np.abs(targets) <= LARGEST).all() else None
 
 
 # --- rows to predict -------------------------------------------------------------------------------
