@@ -1,15 +1,14 @@
-"""What a long table, says of its columns: the same as a look at each whole column."""
+"""What a long table, read once, says of its columns: the same as a look at each whole column."""
 
 import numpy as np
 import pytest
 
-from ipub.tables import summaries
-from ipub.tables.columns import Column
+from ipub.tables import columns
+from ipub.tables.columns import Column, summarize_columns
 from ipub.tables.holes import SentinelWarning, column_ranges
-from ipub.tables.summaries import summarize_columns
 
-N = summaries.LONG + 4321
-SEEN = slice(None, None, summaries.SAMPLED)
+N = columns.LONG + 4321
+SEEN = slice(None, None, columns.SAMPLED)
 """Rows of the sample, where all rows count."""
 
 
@@ -34,7 +33,7 @@ def _column(kind: str) -> np.ndarray:
         case "two whole numbers":
             return np.where(x > 1.0, 3.0, -2.0)
         case "one value where looked at":
-            return np.where(np.arange(N) % summaries.SAMPLED == 1, 7.0, 2.0)
+            return np.where(np.arange(N) % columns.SAMPLED == 1, 7.0, 2.0)
         case "whole where looked at":
             x = np.round(10.0 * x)
             x[1] += 0.5
@@ -110,6 +109,20 @@ def test_a_long_table_has_the_same_columns_to_the_last_bit(level, half, dtype, t
         assert column.sentinel == expected.sentinel, kind
         ends = [(each.least, each.greatest, *each.quantiles) for each in (column, expected)]
         np.testing.assert_array_equal(*ends, err_msg=kind)
+
+
+def test_ordinary_columns_of_a_long_table_are_not_looked_at_as_a_whole(table, monkeypatch):
+    looked_at = []
+
+    def whole(table, probabilities, counted, j):
+        looked_at.append(KINDS[j])
+        return Column(True, 0)
+
+    monkeypatch.setattr(columns, "_whole_column", whole)
+    list(summarize_columns(table, range(len(KINDS)), [0.05, 0.95]))
+    ordinary = {"normal", "skewed", "clipped", "rounded", "many zeros", "never observed", "sorted", "two values"}
+    ordinary |= {"whole", "few whole numbers", "two whole numbers", "a value in the middle"}
+    assert ordinary.isdisjoint(looked_at)
 
 
 def test_columns_may_be_any_and_in_any_order(table):

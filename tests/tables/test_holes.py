@@ -168,9 +168,9 @@ def test_every_numeric_type_has_ranges(dtype):
 
 def test_ranges_do_not_depend_on_how_many_columns_are_read_at_once(table, monkeypatch):
     expected = column_ranges(table)
-    monkeypatch.setattr("ipub.tables.summaries.LONG", 1)
+    monkeypatch.setattr("ipub.tables.columns.LONG", 1)
     for n_columns in (1, 2, 3):
-        monkeypatch.setattr("ipub.tables.summaries.BLOCK_COLUMNS", n_columns)
+        monkeypatch.setattr("ipub.tables.columns.BLOCK_COLUMNS", n_columns)
         np.testing.assert_array_equal(column_ranges(table), expected)
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import coo_array, csc_matrix, csr_array, random_array
 
 from ipub import IpubError
+from ipub.tables.columns import summarize_columns
 from ipub.tables.sparse_columns import sparse_floats, summarize_sparse_columns
-from ipub.tables.summaries import summarize_columns
 
 PROBABILITIES = [0.05, 0.95]
 

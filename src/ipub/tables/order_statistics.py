@@ -10,7 +10,7 @@ is left on that side. So the result is the same, to the last bit, as that of `nu
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,18 +18,8 @@ import numpy as np
 
 from ipub.errors import IpubError
 from ipub.numeric.rounding import Array
-from ipub.tables.columns import (
-    SENTINELS,
-    Column,
-    bracket_of_sample,
-    interpolated,
-    is_no_sentinel,
-    is_sentinel,
-    ranks_of,
-    rounded_outward,
-)
+from ipub.tables.columns import bracket_of_sample, interpolated, ranks_of
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.table_summary import Moments
 
 MOST_KEPT = 1 << 24
 """Values that one pass may keep (128 MiB): memory against a pass more."""
@@ -108,22 +98,21 @@ def _value(key: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class LongColumn:
-    """What a first pass has found in a column of numbers.
+class ObservedColumn:
+    """What is known of a column before its quantiles are searched for.
 
     Attributes
     ----------
-    name : str
-    has_holes : bool
-    moments : Moments
-        Of the rows that count.
+    n : int
+        Number of observed values, positive.
+    least, greatest : float
     sample : array
-        Some of their numbers, sorted.
+        Some of the values, sorted.
     """
 
-    name: str
-    has_holes: bool
-    moments: Moments
+    n: int
+    least: float
+    greatest: float
     sample: Array
 
 
@@ -149,7 +138,7 @@ class QuantileSearch:
 
     Parameters
     ----------
-    columns : mapping of str to LongColumn
+    columns : mapping of str to ObservedColumn
     probabilities : sequence of float
     most_kept : int
         Values that a pass may keep.
@@ -158,8 +147,7 @@ class QuantileSearch:
     --------
     >>> import numpy as np
     >>> values = np.arange(1001.0)
-    >>> column = LongColumn("a", False, Moments.of(values), values[::10])
-    >>> search = QuantileSearch({"a": column}, [0.05, 0.95])
+    >>> search = QuantileSearch({"a": ObservedColumn(1001, 0.0, 1000.0, values[::10])}, [0.05, 0.95])
     >>> while search.brackets():
     ...     search.update([count_in_brackets({"a": values}, search.brackets())])
     >>> search.quantiles("a")
@@ -167,7 +155,7 @@ class QuantileSearch:
     """
 
     def __init__(
-        self, columns: Mapping[str, LongColumn], probabilities: Sequence[float], most_kept: int = MOST_KEPT
+        self, columns: Mapping[str, ObservedColumn], probabilities: Sequence[float], most_kept: int = MOST_KEPT
     ) -> None:
         self.columns, self.probabilities, self.most_kept = columns, probabilities, most_kept
         self._targets: dict[tuple[str, int], _Target] = {}
@@ -175,8 +163,8 @@ class QuantileSearch:
         for name, column in columns.items():
             for probability in probabilities:
                 low, high, share = _guess(column, probability)
-                for rank in ranks_of(column.moments.n, probability)[:2]:
-                    self._targets.setdefault((name, rank), _Target(name, rank, low, high, share * column.moments.n))
+                for rank in ranks_of(column.n, probability)[:2]:
+                    self._targets.setdefault((name, rank), _Target(name, rank, low, high, share * column.n))
 
     def brackets(self) -> tuple[Bracket, ...]:
         """Return the brackets to count in; none if every quantile is known."""
@@ -219,10 +207,10 @@ class QuantileSearch:
     ) -> _Target:
         column, rank = self.columns[target.column], target.rank
         if rank < below:
-            return replace(target, low=column.moments.least, high=_value(_key(bracket.low) - 1), n_inside=below)
+            return replace(target, low=column.least, high=_value(_key(bracket.low) - 1), n_inside=below)
         if rank >= below + inside:
-            left = column.moments.n - below - inside
-            return replace(target, low=_value(_key(bracket.high) + 1), high=column.moments.greatest, n_inside=left)
+            left = column.n - below - inside
+            return replace(target, low=_value(_key(bracket.high) + 1), high=column.greatest, n_inside=left)
         if bracket.low == bracket.high:
             return replace(target, value=bracket.low)
         if bracket.keeps:
@@ -236,7 +224,7 @@ class QuantileSearch:
         """Return the quantiles of a column, once there are no more brackets."""
         found = []
         for probability in self.probabilities:
-            previous, following, fraction = ranks_of(self.columns[name].moments.n, probability)
+            previous, following, fraction = ranks_of(self.columns[name].n, probability)
             low, high = (self._targets[name, rank].value for rank in (previous, following))
             assert low is not None
             assert high is not None
@@ -244,98 +232,11 @@ class QuantileSearch:
         return tuple(found)
 
 
-def _guess(column: LongColumn, probability: float) -> tuple[float, float, float]:
+def _guess(column: ObservedColumn, probability: float) -> tuple[float, float, float]:
     """Return a bracket by the sample, within the range of the column, and the fraction of the values in it."""
-    least, greatest, sample = column.moments.least, column.moments.greatest, column.sample
-    if len(sample) == 0:
-        return least, greatest, 1.0
-    low, high = bracket_of_sample(sample, probability)
-    low, high = max(low, least), min(high, greatest)
-    n = np.searchsorted(sample, high, side="right") - np.searchsorted(sample, low, side="left")
-    return float(low), float(high), float(n) / len(sample)
-
-
-# --- summaries of whole columns --------------------------------------------------------------------
-
-
-ColumnEnd = tuple[str, float]
-"""A column, and its least or greatest number, which may stand for a missing value."""
-
-
-class EndCounts(NamedTuple):
-    """How often the number at the end of a column occurs, and how far the nearest other one is."""
-
-    occurrences: int
-    gap: float
-
-
-PieceCounts = tuple[list[BracketCounts], list[EndCounts]]
-"""What a piece has in each bracket, and at each end."""
-
-
-def count_in_piece(columns: Mapping[str, Array], brackets: Sequence[Bracket], ends: Sequence[ColumnEnd]) -> PieceCounts:
-    """Count the numbers of a piece, NaN left out, in brackets and at the ends of columns."""
-    at_ends = []
-    for name, end in ends:
-        values = columns[name][~np.isnan(columns[name])]
-        others = values[values != end]
-        at_ends.append(EndCounts(len(values) - len(others), float(np.abs(others - end).min(initial=np.inf))))
-    return count_in_brackets(columns, brackets), at_ends
-
-
-def exact_columns(
-    columns: Sequence[LongColumn],
-    by_quantile: Collection[str],
-    probabilities: Sequence[float],
-    scan: Callable[[list[str], Sequence[Bracket], Sequence[ColumnEnd]], Iterable[PieceCounts]],
-) -> Iterator[Column]:
-    """Yield summaries of columns, with exact quantiles where they are used.
-
-    Parameters
-    ----------
-    columns : sequence of LongColumn
-    by_quantile : collection of str
-        Columns whose quantiles are used; others have their ends in their place.
-    probabilities : sequence of float
-    scan : callable
-        Reads some columns in one pass, and yields `count_in_piece` of each piece.
-    """
-    searched = {each.name: each for each in columns if each.name in by_quantile and not each.moments.is_two}
-    search = QuantileSearch(searched, probabilities)
-    suspects = [
-        (column.name, end)
-        for column in columns
-        for end in dict.fromkeys((column.moments.least, column.moments.greatest))
-        if end in SENTINELS and not column.moments.is_two and not is_no_sentinel(column.sample, end)
-    ]
-    found: dict[ColumnEnd, EndCounts] = {}
-    while (brackets := search.brackets()) or (suspects and not found):
-        ends = [] if found else suspects
-        counted = []
-        for in_brackets, at_ends in scan([*{each.column: 0 for each in brackets} | dict(ends)], brackets, ends):
-            counted.append(in_brackets)
-            for end, (occurrences, gap) in zip(ends, at_ends, strict=True):
-                before = found.get(end, EndCounts(0, np.inf))
-                found[end] = EndCounts(before.occurrences + occurrences, min(before.gap, gap))
-        search.update(counted)
-    for column in columns:
-        yield _summary(column, search if column.name in searched else None, found)
-
-
-def _summary(column: LongColumn, search: QuantileSearch | None, ends: Mapping[ColumnEnd, EndCounts]) -> Column:
-    moments, sample = column.moments, column.sample
-    if moments.n == 0:
-        return Column(column.has_holes, 0)
-    quantiles = moments.least, moments.greatest
-    if search is not None:
-        low, high = search.quantiles(column.name)
-        quantiles = rounded_outward(low, high, moments.is_whole)
-    sentinel = next(
-        (
-            end
-            for (name, end), (count, gap) in ends.items()
-            if name == column.name and is_sentinel(end, count, moments.n - count, sample[sample != end], gap)
-        ),
-        None,
-    )
-    return Column(column.has_holes, moments.n, moments.least, moments.greatest, quantiles, sentinel)
+    if len(column.sample) == 0:
+        return column.least, column.greatest, 1.0
+    low, high = bracket_of_sample(column.sample, probability)
+    low, high = max(low, column.least), min(high, column.greatest)
+    n = np.searchsorted(column.sample, high, side="right") - np.searchsorted(column.sample, low, side="left")
+    return float(low), float(high), float(n) / len(column.sample)

@@ -16,11 +16,17 @@ from ipub.rows.piece_reader import LabelReader, PieceValues, RowReader, decode_w
 from ipub.rows.pieces import DrawnValues, FoldedRows, PieceRows
 from ipub.rows.slices import drawn_places
 from ipub.tables.categories import TableEncoder
-from ipub.tables.columns import Column
+from ipub.tables.columns import SENTINELS, Column, is_no_sentinel, is_sentinel, rounded_outward
 from ipub.tables.decoded_rows import TextColumn, decode
 from ipub.tables.holes import column_precision, quantile_probabilities, ranges_of_columns
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.order_statistics import Bracket, ColumnEnd, LongColumn, PieceCounts, count_in_piece, exact_columns
+from ipub.tables.order_statistics import (
+    Bracket,
+    BracketCounts,
+    ObservedColumn,
+    QuantileSearch,
+    count_in_brackets,
+)
 from ipub.tables.scaling import Scaling
 from ipub.tables.table_summary import CATEGORY, ColumnSummary, Moments
 from ipub.tables.validation import check_values
@@ -193,16 +199,8 @@ def _learn(
     level = parameters.interval_level
 
     def summaries(which: Sequence[int], by_quantile: Sequence[int]) -> Iterator[Column]:
-        chosen = [
-            LongColumn(column.name, column.n_holes > 0, column.moments, summary.sample(column.name))
-            for column in (numbers[j] for j in which)
-        ]
-        searched = {numbers[j].name for j in by_quantile}
-        return exact_columns(chosen, searched, quantile_probabilities(level), scan)
-
-    def scan(names: list[str], brackets: Sequence[Bracket], ends: Sequence[ColumnEnd]) -> Iterator[PieceCounts]:
-        read = names if weight is None else [*names, weight]
-        return table.map(scan_piece, names, weight, brackets, ends, columns=read)
+        chosen = [numbers[j] for j in which]
+        return _columns(table, summary, chosen, {numbers[j].name for j in by_quantile}, level, weight)
 
     encoder, means, names = None, None, [column.name for column in numbers] if table.has_names else None
     if any(is_category):
@@ -227,9 +225,65 @@ def _level_means(encoder: TableEncoder, summary: _Summary) -> Array:
     return means
 
 
+def _columns(
+    table: LongTable,
+    summary: _Summary,
+    columns: Sequence[ColumnSummary],
+    by_quantile: set[str],
+    level: float,
+    weight: str | None,
+) -> Iterator[Column]:
+    """Yield summaries of columns of numbers as `summarize_columns` does; quantiles, where they are used, are exact."""
+    samples = {column.name: summary.sample(column.name) for column in columns}
+    searched = {
+        column.name: ObservedColumn(column.moments.n, column.moments.least, column.moments.greatest, sample)
+        for column, sample in zip(columns, samples.values(), strict=True)
+        if column.name in by_quantile and not column.moments.is_two
+    }
+    search = QuantileSearch(searched, quantile_probabilities(level))
+    suspects = _suspects(columns, samples)
+    found: dict[tuple[str, float], _EndCounts] = {}
+    while (brackets := search.brackets()) or (suspects and not found):
+        ends = () if found else suspects
+        names = list(dict.fromkeys([*(each.column for each in brackets), *(name for name, _ in ends)]))
+        read = [*names, *([] if weight is None else [weight])]
+        counted: list[list[BracketCounts]] = []
+        for in_brackets, at_ends in table.map(scan_piece, names, weight, brackets, ends, columns=read):
+            counted.append(in_brackets)
+            for end, counts in zip(ends, at_ends, strict=True):
+                found[end] = found[end].joined(counts) if end in found else counts
+        search.update(counted)
+    for column in columns:
+        yield _column(column, search if column.name in searched else None, samples[column.name], found)
+
+
+class _EndCounts(NamedTuple):
+    """How often the number at the end of a column occurs, and how far the nearest other one is."""
+
+    occurrences: int
+    gap: float
+
+    def joined(self, other: _EndCounts) -> _EndCounts:
+        return _EndCounts(self.occurrences + other.occurrences, min(self.gap, other.gap))
+
+
+def _suspects(columns: Sequence[ColumnSummary], samples: dict[str, Array]) -> tuple[tuple[str, float], ...]:
+    """Return the columns whose least or greatest number may stand for a missing value, with this number."""
+    return tuple(
+        (column.name, end)
+        for column in columns
+        for end in dict.fromkeys((column.moments.least, column.moments.greatest))
+        if end in SENTINELS and not column.moments.is_two and not is_no_sentinel(samples[column.name], end)
+    )
+
+
 def scan_piece(
-    frame: Any, names: Sequence[str], weight: str | None, brackets: Sequence[Bracket], ends: Sequence[ColumnEnd]
-) -> PieceCounts:
+    frame: Any,
+    names: Sequence[str],
+    weight: str | None,
+    brackets: Sequence[Bracket],
+    ends: Sequence[tuple[str, float]],
+) -> tuple[list[BracketCounts], list[_EndCounts]]:
     """Count the numbers of a piece in brackets, and those at the ends of columns; rows of weight 0 do not count."""
     weights = decode_weight(frame, weight)
     columns: dict[str, Array] = {}
@@ -238,7 +292,35 @@ def scan_piece(
             raise IpubError("Column {column} has changed since it was first read: it holds text now.", column=name)
         values = np.zeros(0) if column is None else column
         columns[name] = values if weights is None or column is None else values[weights > 0.0]
-    return count_in_piece(columns, brackets, ends)
+    at_ends = []
+    for name, end in ends:
+        values = columns[name]
+        others = values[values != end]
+        gap = float(np.fmin.reduce(np.abs(others - end), initial=np.inf))
+        at_ends.append(_EndCounts(len(values) - len(others), gap))
+    return count_in_brackets(columns, brackets), at_ends
+
+
+def _column(
+    column: ColumnSummary, search: QuantileSearch | None, sample: Array, ends: dict[tuple[str, float], _EndCounts]
+) -> Column:
+    moments, has_holes = column.moments, column.n_holes > 0
+    if moments.n == 0:
+        return Column(has_holes, 0)
+    quantiles = moments.least, moments.greatest
+    if search is not None:
+        low, high = search.quantiles(column.name)
+        quantiles = rounded_outward(low, high, moments.is_whole)
+    sentinel = next(
+        (
+            end
+            for (name, end), counts in ends.items()
+            if name == column.name
+            and is_sentinel(end, counts.occurrences, moments.n - counts.occurrences, sample[sample != end], counts.gap)
+        ),
+        None,
+    )
+    return Column(has_holes, moments.n, moments.least, moments.greatest, quantiles, sentinel)
 
 
 def _scaled(parameters: Parameters, learnt: LearntTable, numbers: Sequence[ColumnSummary]) -> LearntTable:
