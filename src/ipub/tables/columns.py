@@ -9,7 +9,7 @@ is the sample's quantile alone, which takes no memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -193,7 +193,10 @@ def _on_device(table: Any, probabilities: Sequence[float], counted: NDArray[np.b
     if n_ends == n or least == greatest:
         return Column(has_holes, n, least, greatest, (least, greatest))
     is_whole = least == np.floor(least) and int(np.count_nonzero(ordered == np.floor(ordered))) == n
-    low, high = (_interpolated(n, probability, lambda k: float(ordered[k])) for probability in probabilities)
+    low, high = (
+        interpolated(float(ordered[previous]), float(ordered[following]), fraction)
+        for previous, following, fraction in (ranks_of(n, probability) for probability in probabilities)
+    )
     return Column(has_holes, n, least, greatest, rounded_outward(low, high, is_whole))
 
 
@@ -348,12 +351,6 @@ def _quantile(n: int, probability: float, below: int, between: list[Array]) -> f
     ranks = [previous - below, following - below]
     low, high = np.partition(kept, ranks)[ranks]
     return interpolated(low, high, fraction)
-
-
-def _interpolated(n: int, probability: float, entry: Callable[[int], float]) -> float:
-    """Return the quantile of n values, as `numpy.quantile` computes it from two entries of the sorted values."""
-    previous, following, fraction = ranks_of(n, probability)
-    return interpolated(entry(previous), entry(following), fraction)
 
 
 def ranks_of(n: int, probability: float) -> tuple[int, int, float]:

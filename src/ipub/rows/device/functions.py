@@ -98,24 +98,12 @@ def _plain(name: str) -> Callable[..., Any]:
     return lambda library, *args: getattr(library.xp, name)(*args)
 
 
-def _fmax(library: Library, a: Any, b: Any) -> Any:
-    return _passing_over(library, "maximum", a, b)
-
-
-def _fmin(library: Library, a: Any, b: Any) -> Any:
-    return _passing_over(library, "minimum", a, b)
-
-
 def _passing_over(library: Library, name: str, a: Any, b: Any) -> Any:
     """Take the other where one is NaN."""
     xp = library.xp
     a, b = (xp.asarray(each, dtype=xp.float64, device=library.device) for each in (a, b))
     best = getattr(xp, name)(a, b)
     return xp.where(xp.isnan(a), b, xp.where(xp.isnan(b), a, best))
-
-
-def _sigmoid(library: Library, t: Any) -> Any:
-    return 1.0 / (1.0 + library.xp.exp(-t))
 
 
 def _xlogy(library: Library, x: Any, y: Any) -> Any:
@@ -164,8 +152,8 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "log1p": _plain("log1p"),
     "maximum": _plain("maximum"),
     "minimum": _plain("minimum"),
-    "fmax": _fmax,
-    "fmin": _fmin,
+    "fmax": lambda library, a, b: _passing_over(library, "maximum", a, b),
+    "fmin": lambda library, a, b: _passing_over(library, "minimum", a, b),
     "isnan": _plain("isnan"),
     "isinf": _plain("isinf"),
     "isfinite": _plain("isfinite"),
@@ -175,7 +163,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "signbit": _plain("signbit"),
     "copysign": _plain("copysign"),
     "hypot": _plain("hypot"),
-    "expit": _sigmoid,
+    "expit": lambda library, t: 1.0 / (1.0 + library.xp.exp(-t)),
     "xlogy": _xlogy,
     "xlog1py": _xlog1py,
 }
