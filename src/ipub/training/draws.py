@@ -52,8 +52,8 @@ def train_and_certify_draws(
     data: TrainingData,
     draws: Draws,
     X: Any,
-    X_lower: ArrayLike | None,
-    X_upper: ArrayLike | None,
+    X_lower: ArrayLike | None = None,
+    X_upper: ArrayLike | None = None,
 ) -> Training:
     """Train and certify on every draw of an imputer.
 
@@ -65,7 +65,7 @@ def train_and_certify_draws(
     draws : Draws
     X : array, DataFrame or IntervalMatrix
         The table that was read: the imputer fills it.
-    X_lower, X_upper : arrays or None
+    X_lower, X_upper : arrays, optional
         Bounds of its cells, if these were given.
 
     Returns
