@@ -17,7 +17,6 @@ from ipub.numeric.rounding import Array
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import solve
 from ipub.rows import Block, MemoryRows
-from ipub.rows.rows import Sums
 from ipub.tables.interval_matrix import IntervalMatrix
 
 N_ROWS, N_FEATURES = 20_000, 280
@@ -54,5 +53,5 @@ def run(console: Console) -> None:
         lines.add(f"{per_row * N_ROWS:,}", f"{ratio:.2f}", slope)
 
 
-def _gradient_sums(block: Block, loss: Loss, w: Array) -> Sums:
+def _gradient_sums(block: Block, loss: Loss, w: Array) -> tuple[Array]:
     return (block.center.T @ (block.weight * loss.derivative(block.y, block.center @ w)),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -15,7 +15,6 @@ from ipub.problem.objective import Problem
 from ipub.promises import AnyFilling
 from ipub.rows import Block
 from ipub.rows.ops import adding_matrix
-from ipub.rows.rows import Sums
 
 ROUNDINGS = 100
 """Roundings of one term, and of what follows its sum, beside the height of the sum (F13)."""
@@ -69,7 +68,7 @@ def mean_slope(problem: Problem, center: Array, radius: Array) -> tuple[Array, A
     return down(middle - error), up(middle + error)
 
 
-def _slope_sums(block: Block, loss: Loss, center: Array, radius: Array, relative: float) -> Sums:
+def _slope_sums(block: Block, loss: Loss, center: Array, radius: Array, relative: float) -> tuple[Any, ...]:
     low, high = dot_bounds(block.center, center)
     change = sum_upper(ANY_FILLING.score_change(block, up(np.abs(center) + radius)), len(center) + 1)
     change = up(change + sum_upper(np.abs(block.center) @ radius, len(center) + 1))

@@ -23,7 +23,7 @@ more on the ridge problem.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -47,7 +47,6 @@ from ipub.numeric.rounding import (
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution, solve
 from ipub.rows import Block
-from ipub.rows.rows import Sums
 
 INFLATION = 1.1
 """Factor by which a box is enlarged before it is tried again: a larger one is proved sooner and is wider."""
@@ -260,5 +259,5 @@ def _images(X: Array, center: Array, basis: Array, moves: Ends) -> Ends:
     return down(down(low + first) - slack), up(up(high + last) + slack)
 
 
-def _sizes(block: Block) -> Sums:
+def _sizes(block: Block) -> tuple[Any, ...]:
     return (np.abs(block.center).sum() + block.cell_radii.sum() + np.abs(block.y).sum(),)

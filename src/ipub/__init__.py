@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from ipub.estimators.penalty_paths import PenaltyPath, penalty_path
     from ipub.estimators.sklearn_models.certified import certify
     from ipub.promises import Budget, Draws
+    from ipub.tables.columns import SentinelWarning
     from ipub.tables.holes import IntervalWarning
     from ipub.tables.interval_matrix import IntervalMatrix
     from ipub.tables.levels import CategoryWarning
-    from ipub.tables.sentinels import SentinelWarning
 
 __version__ = "0.1.0"
 __all__ = [
@@ -50,7 +50,7 @@ if not TYPE_CHECKING:  # which would take any name for one of ours
         "IpubError": "errors",
         "IpubWarning": "errors",
         "PenaltyPath": "estimators.penalty_paths",
-        "SentinelWarning": "tables.sentinels",
+        "SentinelWarning": "tables.columns",
         "certify": "estimators.sklearn_models.certified",
         "imputation_report": "estimators.imputation_check",
         "penalty_path": "estimators.penalty_paths",

@@ -284,15 +284,7 @@ def _decorate(
 
     ax.set_ylabel(quantity)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
-    ax.plot(
-        [],
-        [],
-        linestyle="none",
-        marker="o",
-        markersize=4,
-        color=INK,
-        label=center,
-    )
+    ax.plot([], [], linestyle="none", marker="o", markersize=4, color=INK, label=center)
     for handle in _finish(ax, "rows, sorted by prediction", title).legend_handles:
         if isinstance(handle, LineCollection):
             handle.set_linewidth(5.0)

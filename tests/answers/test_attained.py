@@ -15,7 +15,7 @@ from ipub.losses.penalties import ElasticNet
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import solve
 from ipub.rows import MemoryRows, engine_of, with_intercept_column
-from ipub.rows.memmap import MemmapRows
+from ipub.rows.memory import MemmapRows
 from ipub.tables.interval_matrix import IntervalMatrix
 from support.small_problems import COMBINATIONS
 from support.small_problems import make_problem as problem_with_holes
@@ -82,7 +82,7 @@ def test_with_an_intercept_most_of_the_range_of_all_vertices_is_found(loss, kapp
         assert (np.ptp(bounds, axis=1) >= least * widths_of_all_vertices(problem, X) - 1e-6).all()
         table = completions[0][1].table()
         assert table.shape == problem.rows.rows.matrix.shape
-        if problem.loss.twice_differentiable:
+        if problem.loss.has_bounded_third_derivative:
             # The best intercept is unique.
             assert abs(X[0] @ train(problem, table) - bounds[0, 1]) <= 1e-6
 

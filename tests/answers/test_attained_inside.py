@@ -73,7 +73,7 @@ def test_slopes_in_the_cells_are_those_of_retrained_models(loss):
     rows = side_by_side(problem.rows, search.layout, here)
     (hessians,) = rows.reduce(inside._hessians, problem.loss, 0.0, w[:, None])
     u = search.inverse(hessians[0] / problem.rows.total_weight, w, X[0])
-    slopes = gathered(rows, inside._slopes, problem.loss, 0.0, w[:, None], u[:, None], np.ones(1)).cells[:, 0]
+    slopes = gathered(rows, inside._slopes, problem.loss, 0.0, w[:, None], u[:, None], np.ones(1))[0][:, 0]
     for cell, slope in enumerate(slopes / problem.rows.total_weight):
         moves = step * np.eye(2)[cell]
         change = X @ (trained(problem, here[0] + moves) - trained(problem, here[0] - moves))

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from ipub.app import training_tables
 from ipub.app.cli import app
-from ipub.app.files import memory
+from ipub.app.files import long_tables
 from ipub.app.files.modelfile import load
 from support.long_tables import stream_everything, write_files
 
@@ -32,7 +32,7 @@ def frame():
 def little_memory(monkeypatch):
     def use():
         stream_everything(monkeypatch, 100)
-        monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+        monkeypatch.setattr(long_tables, "available_memory", lambda: 1000)
 
     return use
 

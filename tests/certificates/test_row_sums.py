@@ -131,7 +131,7 @@ def test_derivatives_between_points_are_near_a_mean_of_those_at_them(loss_name, 
         least, most = graph.range(points.score[inner], points.score[inner])
         mean = first + share * (last - first)
         assert (np.maximum(np.abs(least - mean), np.abs(most - mean)) <= away + 1e-300).all()
-        if LOSSES[loss_name].twice_differentiable:  # a rising derivative is between those at the ends
+        if LOSSES[loss_name].has_bounded_third_derivative:  # a rising derivative is between those at the ends
             assert (away <= 1e-12 * (1.0 + np.abs(first) + np.abs(last))).all()
 
 
@@ -157,7 +157,7 @@ def test_lines_are_above_and_below_the_derivative_everywhere(loss_name):
             assert (lines.slope * score - derivative <= lines.above + room).all()
             assert (derivative - lines.slope * score <= lines.below + room).all()
             slack = np.minimum(slack, lines.above - (lines.slope * score - derivative))
-    if LOSSES[loss_name].twice_differentiable:  # and they are not far from touching it
+    if LOSSES[loss_name].has_bounded_third_derivative:  # and they are not far from touching it
         assert (slack[:, :N_ROWS] <= 0.01 * (1.0 + lines.slope[:, :N_ROWS] * (upper - lower)[:N_ROWS])).all()
 
 

@@ -16,7 +16,7 @@ from ipub.estimators.linear_model import parameters_of
 from ipub.rows import MemoryRows, Reads, engine_of, reads, slices
 from ipub.rows.dask import DaskTable, dask_table
 from ipub.rows.dask_runs import FAN_IN, DaskRuns, folded, height
-from ipub.rows.folded_rows import FoldedRows
+from ipub.rows.pieces import FoldedRows
 from ipub.tables.interval_matrix import IntervalMatrix
 from ipub.training.reading.long_table import read_long_table
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.app.files.long_csv import as_parquet
+from ipub.app.files.long_tables import as_parquet
 from ipub.app.files.tables import TableError
 from ipub.errors import IpubError
 from ipub.rows.parquet import ParquetTable

@@ -12,7 +12,7 @@ from ipub.problem.solvers import solve
 from ipub.promises import AnyFilling
 from ipub.rows import MemoryRows, Reads
 from ipub.rows import slices as blocks
-from ipub.rows.memmap import MemmapRows
+from ipub.rows.memory import MemmapRows
 from ipub.tables.holes import column_ranges
 from support.small_problems import COMBINATIONS, penalty_of
 

@@ -10,7 +10,7 @@ import dask
 from ipub import BoundedClassifier, BoundedRegressor
 from ipub.losses import LOSSES
 from ipub.rows import engine_of
-from ipub.rows.folded_rows import FoldedRows
+from ipub.rows.pieces import FoldedRows
 from support.bounded_tables import corner_models, draw_table
 from support.oracles.rationals import holds
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.real_data import DATA
 from ipub import BoundedClassifier, SentinelWarning
-from ipub.tables.sentinels import sentinel_in
+from ipub.tables.columns import sentinel_in
 
 RNG = np.random.default_rng(0)
 

@@ -28,7 +28,7 @@ def test_summaries_are_those_of_the_dense_table(density, size):
 
 def test_a_sentinel_is_found():
     table = csr_array(np.array([[-999.0], [-999.0], *([value] for value in range(30, 50))]))
-    (column,) = summarize_sparse_columns(table, [0], PROBABILITIES)
+    (column,) = summarize_sparse_columns(table, [0], PROBABILITIES, None)
     assert column.sentinel == -999.0
 
 

@@ -12,9 +12,8 @@ import pytest
 from ipub import IpubError
 from ipub.tables.decoded_rows import TextColumn, decode, decode_labels
 from ipub.tables.levels import MOST_COUNTED, LevelCounts
-from ipub.tables.moments import ExactSum, Moments
 from ipub.tables.scaling import Scaling
-from ipub.tables.table_summary import ColumnSummary
+from ipub.tables.table_summary import ColumnSummary, ExactSum, Moments
 
 
 def joined(pieces):
@@ -85,7 +84,7 @@ def test_text_becomes_codes_whatever_the_library(library):
     assert isinstance(column, TextColumn)
     assert [None if code < 0 else column.values[code] for code in column.codes] == TEXT
     assert column.codes_among(["east", "north"]).tolist() == [1, -1, 0, 1, -2]
-    counts = LevelCounts.of_text("a", column)
+    counts = LevelCounts.of("a", column)
     assert dict(counts.counts) == {"north": 2, "east": 1, "1": 1}
     assert counts.first_word == (0, "north")
     if library == "pandas category":
@@ -96,7 +95,7 @@ def test_levels_of_pieces_are_those_of_the_column():
     text = np.random.default_rng(3).choice(["a", "b", "c", "d"], 100)
     frame = pd.DataFrame({"site": text})
     pieces = [decode(frame.iloc[a : a + 9], ["site"]).columns["site"] for a in range(0, 100, 9)]
-    found = joined([LevelCounts.of_text("site", piece) for piece in pieces])
+    found = joined([LevelCounts.of("site", piece) for piece in pieces])
     assert found.levels() == ("a", "b", "c", "d")
     assert dict(found.counts) == {level: int((text == level).sum()) for level in "abcd"}
 
@@ -104,7 +103,7 @@ def test_levels_of_pieces_are_those_of_the_column():
 def test_names_of_rows_do_not_fill_the_memory():
     def piece(first):
         values = tuple(f"name {i}" for i in range(first, first + MOST_COUNTED))
-        return LevelCounts.of_text("id", TextColumn(np.arange(MOST_COUNTED), values))
+        return LevelCounts.of("id", TextColumn(np.arange(MOST_COUNTED), values))
 
     with pytest.raises(IpubError, match=r"'id' has more than 20000 different categories") as error:
         piece(0).joined(piece(MOST_COUNTED))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ipub.answers.attained.first_order import KINK_WIDTH, center_hessian, inverse_times
@@ -50,14 +48,10 @@ def _widths(problem: Problem, solution: Solution, rows: Array) -> Array:
     loss = problem.loss.smoothed(KINK_WIDTH)
     w, total = solution.w, problem.rows.total_weight
     u = inverse_times(problem, center_hessian(problem, loss, w), w, rows.T)
-    return np.asarray(problem.rows.reduce(_width_sum, loss, w, u).widths / total)
+    return np.asarray(problem.rows.reduce(_width_sum, loss, w, u)[0] / total)
 
 
-class _Widths(NamedTuple):
-    widths: Array
-
-
-def _width_sum(block: Block, loss: Loss, w: Array, u: Array) -> _Widths:
+def _width_sum(block: Block, loss: Loss, w: Array, u: Array) -> tuple[Array]:
     """Sum over the cells of each column by how much they move the scores, from one end to the other."""
     found = np.zeros(len(w))
     scores, products = block.center @ w, block.center @ u
@@ -80,4 +74,4 @@ def _width_sum(block: Block, loss: Loss, w: Array, u: Array) -> _Widths:
             ]
         )
         found[levels.columns[0]] += np.ptp(at_levels, axis=0).sum()
-    return _Widths(found)
+    return (found,)

@@ -21,8 +21,7 @@ from threadpoolctl import threadpool_limits
 from ipub.answers.certainty import is_certain
 from ipub.app.files.atomic import FileError, check_folder, whole_file
 from ipub.app.screen import OUTWARD, new_table, out, say, working
-from ipub.datasets import load_mammographic_masses
-from ipub.datasets.mammographic_masses import FEATURES
+from ipub.datasets import FEATURES, load_mammographic_masses
 from ipub.estimators import BoundedClassifier
 from ipub.plots import plot_bounds
 

@@ -73,8 +73,6 @@ class Loss(ABC):
     """Whether `link` gives the probability of the label +1."""
     is_smooth: ClassVar[bool] = True
     """Whether there is a derivative everywhere, with bounded secant slopes."""
-    twice_differentiable: ClassVar[bool] = False
-    """Whether the derivative has a derivative everywhere."""
     has_bounded_third_derivative: ClassVar[bool] = False
     """Whether the curvature is positive everywhere and has two bounded derivatives (Lemma 24)."""
 

@@ -53,7 +53,6 @@ class Logistic(Loss):
     name = "log_loss"
     task = "classification"
     has_probability = True
-    twice_differentiable = True
     has_bounded_third_derivative = True
 
     def value(self, y: Array, t: Array) -> Array:

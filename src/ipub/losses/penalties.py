@@ -79,14 +79,6 @@ class ElasticNet:
         excess: Array = np.maximum(np.abs(q) - self.kappa, 0.0)
         return self._infinite_if_free(q, excess**2 / (2.0 * self.lam))
 
-    def conjugate_argument(self, q: Array) -> Array:
-        """Return the weights w at which q is a subgradient: the derivative of the conjugate (0 if free)."""
-        return np.where(self.is_free(len(q)), 0.0, soft_threshold(q, self.kappa) / self.lam)
-
-    def prox(self, w: Array, step: float) -> Array:
-        """Return the minimiser of ``|z - w|^2 / 2 + step * rho(z)``."""
-        return soft_threshold(w, step * self.kappa_vector(len(w))) / (1.0 + step * self.lam_vector(len(w)))
-
     def residual(self, w: Array, q: Array) -> Array:
         """Return the Fenchel-Young residual rho_j(w_j) + rho*_j(q_j) - w_j q_j, without cancellation."""
         s = soft_threshold(q, self.kappa)

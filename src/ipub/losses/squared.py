@@ -16,7 +16,6 @@ class Squared(Loss):
 
     name = "squared_error"
     task = "regression"
-    twice_differentiable = True
     has_bounded_third_derivative = True
 
     def value(self, y: Array, t: Array) -> Array:

@@ -1,8 +1,7 @@
 """Engines: blocks of rows, sums over them, and views of them."""
 
 from ipub.rows.block import Block, Reads, reads
-from ipub.rows.memmap import MemmapRows
-from ipub.rows.memory import MemoryRows
+from ipub.rows.memory import MemmapRows, MemoryRows
 from ipub.rows.rows import Labels, PerBlock, Rows
 from ipub.rows.slices import SlicedRows
 from ipub.rows.views import (

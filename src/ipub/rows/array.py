@@ -12,8 +12,7 @@ from ipub.errors import IpubError
 from ipub.numeric.linalg import CHUNK_NUMBERS
 from ipub.numeric.parallel import longer_slices, row_slices
 from ipub.numeric.rounding import LARGEST, Array, check_arithmetic, midpoint_and_radius, overflow_means_unbounded
-from ipub.rows.block import Block, Reads, reads_of
-from ipub.rows.cache import BlockCache
+from ipub.rows.block import Block, BlockCache, Reads, reads_of
 from ipub.rows.device import DeviceArray, Library, to_device, to_host
 from ipub.rows.device.libraries import is_out_of_memory
 from ipub.rows.device.sums import sum_height

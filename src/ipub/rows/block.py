@@ -1,4 +1,4 @@
-"""A block of consecutive rows: the input of a kernel."""
+"""A block of consecutive rows: the input of a kernel, and what is kept of it between passes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.numeric.rounding import Array, norm_upper, sum_error, sum_upper, up
-from ipub.rows.cache import BlockCache
 from ipub.rows.ops import column_squares_and_maxima
 from ipub.rows.sparse_array import SparseArray
 from ipub.tables.interval_matrix import Indices
 from ipub.tables.label_uncertainty import LabelUncertainty
 from ipub.tables.missing_category import NOTHING_MISSING, MissingCategories
+
+T = TypeVar("T")
+
+
+class BlockCache:
+    """Values of one block that are computed once and reused in later passes.
+
+    Only engines write here, and only what can be computed again from the block: an engine may drop a cache
+    at any time (`ipub.rows.rows.Rows.clear_cache`), and an engine whose blocks are in other processes has none.
+
+    Parameters
+    ----------
+    keeps_rows : bool
+        Whether values as long as the block are kept too: for small tables only.
+
+    Examples
+    --------
+    >>> cache = BlockCache()
+    >>> cache.kept("answer", lambda: 42), cache.kept("answer", lambda: 43)
+    (42, 42)
+    """
+
+    __slots__ = ("_values", "keeps_rows")
+
+    def __init__(self, keeps_rows: bool = False) -> None:
+        self.keeps_rows = keeps_rows
+        self._values: dict[str, Any] = {}
+
+    def kept(self, name: str, make: Callable[[], T], *, row_sized: bool = False) -> T:
+        """Return the value of this name, made at the first call; it is kept if its size allows that."""
+        if name in self._values:
+            value: T = self._values[name]
+            return value
+        value = make()
+        if self.keeps_rows or not row_sized:
+            self._values[name] = value
+        return value
+
+    def of_view(self, name: str) -> BlockCache:
+        """Return the cache of the same block seen through a view."""
+        return self.kept(f"view {name}", lambda: BlockCache(self.keeps_rows))
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,13 +93,27 @@ class Block:
     """For the engine alone."""
 
     @classmethod
-    def of(cls, center: Array, cells: tuple[Indices, Indices], radii: Array, y: Array, weight: Array) -> Block:
+    def of(
+        cls,
+        center: Array,
+        cells: tuple[Indices, Indices],
+        radii: Array,
+        y: Array,
+        weight: Array,
+        missing_categories: MissingCategories = NOTHING_MISSING,
+    ) -> Block:
         """Make a block; cells whose interval is a point are certain."""
         uncertain = radii > 0.0
         i, j = cells
         if not uncertain.all():
             i, j, radii = i[uncertain], j[uncertain], radii[uncertain]
-        return cls(center, i, j, radii, y, weight)
+        return cls(center, i, j, radii, y, weight, missing_categories)
+
+    @classmethod
+    def of_labels(cls, n_features: int, y: Array, weight: Array) -> Block:
+        """Make a block of which nothing but labels and weights is read."""
+        nothing = np.zeros(0, dtype=np.intp)
+        return cls(np.zeros((0, n_features)), nothing, nothing, np.zeros(0), y, weight)
 
     @property
     def n_rows(self) -> int:

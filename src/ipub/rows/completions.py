@@ -23,13 +23,6 @@ Positions = NDArray[np.float32]
 each missing category."""
 
 
-class CellCounts(NamedTuple):
-    """How many uncertain cells and missing categories a block has."""
-
-    cells: int
-    categories: int
-
-
 @dataclass(frozen=True)
 class PositionLayout:
     """Where the uncertain cells and the missing categories of each block are among the positions of a completion.
@@ -74,8 +67,8 @@ class PositionLayout:
 
 
 @reads(Reads.CELLS)
-def _cell_counts(block: Block) -> CellCounts:
-    return CellCounts(len(block.cell_radii), len(block.missing_categories))
+def _cell_counts(block: Block) -> tuple[int, int]:
+    return len(block.cell_radii), len(block.missing_categories)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import reduce
 from time import monotonic
 from typing import Any
@@ -109,31 +110,22 @@ def _result(client: Any, value: Delayed) -> Any:
 # --- graphs ----------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """A function with the arguments that all partitions share.
 
     They are pickled together, once for a run, so that what is one object here is one object on a worker.
     """
 
-    __slots__ = ("args", "function")
-
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.function, self.args = function, args
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Call, (self.function, self.args)
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Own:
     """The arguments that belong to one partition."""
 
-    __slots__ = ("values",)
-
-    def __init__(self, values: tuple[Any, ...]) -> None:
-        self.values = values
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Own, (self.values,)
+    values: tuple[Any, ...]
 
 
 def mapped(parts: Sequence[Any], function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Graph, list[Any]]:

@@ -240,7 +240,7 @@ def _common_type(name: str, files: Sequence[ParquetFile]) -> Any:
     if not observed:
         return pa.float64()
     for path, kind in observed.items():
-        if not (_is_number(kind) or _is_text(kind)):
+        if not (is_number(kind) or is_text(kind)):
             raise IpubError(
                 "Column {column} of {path} has the type {kind}, and holds neither numbers nor text: turn it into one "
                 "of these, or {remedy}.",
@@ -249,7 +249,7 @@ def _common_type(name: str, files: Sequence[ParquetFile]) -> Any:
                 kind=kind,
                 remedy=DropColumn(name),
             )
-    numbers = [path for path, kind in observed.items() if _is_number(kind)]
+    numbers = [path for path, kind in observed.items() if is_number(kind)]
     texts = [path for path in observed if path not in numbers]
     if numbers and texts:
         raise IpubError(
@@ -275,7 +275,8 @@ def _common_integer(kinds: Sequence[Any]) -> Any:
     return None if pa.uint64() in kinds else pa.int64()
 
 
-def _is_number(kind: Any) -> bool:
+def is_number(kind: Any) -> bool:
+    """Whether a type is one of numbers or booleans, coded or not."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(
         pa.types.is_integer(plain)
@@ -285,21 +286,18 @@ def _is_number(kind: Any) -> bool:
     )
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether a type is one of text, coded or not."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or _is_view(plain))
-
-
-def _is_view(kind: Any) -> bool:
-    is_string_view = getattr(pa.types, "is_string_view", None)
-    return is_string_view is not None and bool(is_string_view(kind))
+    is_string_view = getattr(pa.types, "is_string_view", lambda _: False)  # not in every version
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or is_string_view(plain))
 
 
 def _read_type(kind: Any) -> Any:
     """Return the type in which a column of one file is read: codes of numbers are these numbers."""
     if pa.types.is_dictionary(kind):
-        return pa.dictionary(pa.int32(), pa.string()) if _is_text(kind) else _read_type(kind.value_type)
-    if _is_text(kind):
+        return pa.dictionary(pa.int32(), pa.string()) if is_text(kind) else _read_type(kind.value_type)
+    if is_text(kind):
         return pa.string()
     return pa.float64() if pa.types.is_decimal(kind) or pa.types.is_float16(kind) else kind
 

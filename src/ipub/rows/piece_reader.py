@@ -217,15 +217,9 @@ class RowReader:
         """Return rows as a block with at least what is declared in `what`."""
         y, weight = self.labels.read(values.labels, values.weight)
         if what < Reads.CELLS:
-            nothing = np.zeros(0, dtype=np.intp)
-            return Block(np.zeros((0, self.n_features)), nothing, nothing, np.zeros(0), y, weight)
+            return Block.of_labels(self.n_features, y, weight)
         center, cells, radii, missing = self._intervals(values.rows)
-        uncertain = radii > 0.0
-        i, j = cells
-        if not uncertain.all():
-            i, j, radii = i[uncertain], j[uncertain], radii[uncertain]
-        center = center if what >= Reads.ROWS else center[:0]
-        return Block(center, i, j, radii, y, weight, missing)
+        return Block.of(center if what >= Reads.ROWS else center[:0], cells, radii, y, weight, missing)
 
     def matrix(self, values: PieceValues) -> tuple[IntervalMatrix, Array, Array]:
         """Return rows as a table of intervals, with their labels and weights."""

@@ -1,21 +1,22 @@
-"""Rows of a long table: each piece is read, cut into blocks and dropped, wherever its pieces are."""
+"""Rows of a long table: pieces are read, cut into blocks and dropped here, or kernels run where the pieces are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ipub.numeric.rounding import overflow_means_unbounded
-from ipub.rows.block import Reads, reads_of, with_norms
-from ipub.rows.cache import BlockCache
+from ipub.rows.block import Block, BlockCache, Reads, reads_of, with_norms
 from ipub.rows.long_table import LongTable, PerPiece
 from ipub.rows.memory import MemoryRows
 from ipub.rows.piece_reader import PieceValues, RowReader
-from ipub.rows.rows import Kernel, PerBlock, Rows, common_depth
-from ipub.rows.slices import block_slices, drawn_places, most_rows, own_parts
+from ipub.rows.rows import MOST_GATHERED, Kernel, PerBlock, Rows, added, common_depth, count_numbers, joined
+from ipub.rows.slices import block_slices, depth_of, drawn_places, most_rows, own_parts
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.missing_category import MissingCategories
 
@@ -68,9 +69,7 @@ class PieceRows(Rows):
 
     @property
     def depth(self) -> int:
-        lengths = [rows.stop - rows.start for slices in self._slices for rows in slices]
-        longest: int = max(lengths)
-        return common_depth(longest + len(lengths), self.n_rows)
+        return common_depth(depth_of(rows for slices in self._slices for rows in slices), self.n_rows)
 
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
         of_pieces = (self._cut(arg) if isinstance(arg, PerBlock) else arg for arg in args)
@@ -172,3 +171,142 @@ def _stacked(parts: list[IntervalMatrix]) -> IntervalMatrix:
             missing[0].levels,
         ),
     )
+
+
+BYTES_PER_CELL = 10
+"""Memory of a block for each cell of its rows, with some missing."""
+
+
+class FoldedRows(PieceRows):
+    """Rows of a `LongTable` that joins results where its pieces are.
+
+    The results of a kernel are added up piece by piece, then along the tree of `LongTable.fold`; only the total reaches
+    this process. Blocks are kept where they are between passes if the table can keep them (`LongTable.kept`), and are
+    decoded again in each pass if not.
+    """
+
+    keeps_elsewhere = True
+
+    _blocks: LongTable | None
+    """Of which each piece is a list of blocks."""
+
+    @property
+    def depth(self) -> int:
+        lengths = [rows.stop - rows.start for slices in self._slices for rows in slices]
+        longest: int = max(lengths)
+        own = longest + max(map(len, self._slices)) + self.table.fold_depth
+        return common_depth(own, self.n_rows)
+
+    def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
+        results: list[Any] = self._fold(list, operator.add, kernel, *args)
+        return iter(results)
+
+    def reduce(self, kernel: Kernel, *args: Any) -> Any:
+        return self._fold(total_of_blocks, joined_totals, kernel, *args)
+
+    def gather(self, kernel: Kernel, *args: Any, most: int = MOST_GATHERED) -> Any:
+        gathered = self._fold(partial(gathered_blocks, most), partial(joined_parts, most), kernel, *args)
+        return None if gathered.parts is None else joined(gathered.parts, most)
+
+    def reduce_and_gather(self, kernel: Kernel, *args: Any, most: int = MOST_GATHERED) -> tuple[Any, Any]:
+        found = self._fold(partial(both_of_blocks, most), partial(joined_pairs, most), kernel, *args)
+        total, gathered = found
+        return total, None if gathered.parts is None else joined(gathered.parts, most)
+
+    def clear_cache(self) -> None:
+        """Let go of the blocks that are kept; the next pass decodes them again."""
+        blocks: LongTable | None = getattr(self, "_blocks", None)
+        if blocks is not None:
+            blocks.release()
+        self._caches, self._blocks, self._tried = None, None, False
+
+    def _fold(self, finish: Callable[[list[Any]], Any], join: Callable[..., Any], kernel: Kernel, *args: Any) -> Any:
+        """Run a kernel in one pass; `finish` makes one value of the results of a piece."""
+        own = tuple(self._cut(arg) if isinstance(arg, PerBlock) else arg for arg in args)
+        blocks = self._kept_blocks()
+        if blocks is not None:
+            return blocks.fold(finish_piece, join, apply_to_blocks, finish, kernel, *own)
+        columns = self.reader.columns(reads_of(kernel))
+        slices = PerPiece(self._slices)
+        return self.table.fold(
+            finish_piece, join, apply_to_piece, finish, self.reader, slices, None, kernel, *own, columns=columns
+        )
+
+    def _kept_blocks(self) -> LongTable | None:
+        if not self._tried:
+            n_bytes = BYTES_PER_CELL * self.n_rows * (self.n_features + 2)
+            self._blocks = self.table.kept(blocks_of_piece, self.reader, PerPiece(self._slices), n_bytes=n_bytes)
+            self._tried = True
+        return self._blocks
+
+
+# --- what runs where the pieces are ----------------------------------------------------------------
+
+
+def blocks_of_piece(frame: Any, reader: RowReader, slices: tuple[slice, ...]) -> list[Block]:
+    """Return the blocks of a piece, with an empty cache for the norms of their columns."""
+    values = reader.values(frame) if slices else None
+    blocks = []
+    for rows in slices:
+        assert values is not None
+        part = values if len(slices) == 1 else values.take(np.arange(rows.start, rows.stop))
+        blocks.append(replace(reader.block(part), cache=BlockCache()))
+    return blocks
+
+
+def apply_to_blocks(blocks: list[Block], kernel: Kernel, *args: Any) -> list[Any]:
+    """Return what a kernel returns for each block; of a `PerBlock` argument it receives its own part."""
+    has_norms = reads_of(kernel) >= Reads.NORMS
+    with overflow_means_unbounded():
+        return [
+            kernel(with_norms(block) if has_norms else block, *own_parts(args, number))
+            for number, block in enumerate(blocks)
+        ]
+
+
+def finish_piece(piece: Any, apply: Callable[..., Any], finish: Callable[[list[Any]], Any], *args: Any) -> Any:
+    """Run a kernel on a piece, and make one value of its results."""
+    return finish(apply(piece, *args))
+
+
+class Gathered(NamedTuple):
+    """Results that are to be joined; None if they hold too many numbers."""
+
+    parts: list[Any] | None
+    n_numbers: int
+
+
+def total_of_blocks(results: list[Any]) -> Any:
+    """Add up the results of a piece; None if it has no blocks."""
+    with overflow_means_unbounded():
+        return added(results) if results else None
+
+
+def joined_totals(first: Any, second: Any) -> Any:
+    """Add up the totals of pieces, of which any may have no blocks."""
+    if first is None or second is None:
+        return first if second is None else second
+    return total_of_blocks([first, second])
+
+
+def gathered_blocks(most: int, results: list[Any]) -> Gathered:
+    """Return the results of a piece if they hold at most so many numbers."""
+    n = sum(map(count_numbers, results))
+    return Gathered(results if n <= most else None, n)
+
+
+def joined_parts(most: int, first: Gathered, second: Gathered) -> Gathered:
+    """Join the results of pieces if they hold at most so many numbers."""
+    n = first.n_numbers + second.n_numbers
+    parts = None if n > most or first.parts is None or second.parts is None else first.parts + second.parts
+    return Gathered(parts, n)
+
+
+def both_of_blocks(most: int, results: list[tuple[Any, Any]]) -> tuple[Any, Gathered]:
+    """Add up the first of each pair of results of a piece, and gather the second."""
+    return total_of_blocks([first for first, _ in results]), gathered_blocks(most, [second for _, second in results])
+
+
+def joined_pairs(most: int, first: tuple[Any, Gathered], second: tuple[Any, Gathered]) -> tuple[Any, Gathered]:
+    """Do the same with the results of pieces."""
+    return joined_totals(first[0], second[0]), joined_parts(most, first[1], second[1])

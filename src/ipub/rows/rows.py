@@ -19,8 +19,6 @@ Kernel = Callable[..., Any]
 """A pure function of a block and of arguments whose size does not grow with the rows; defined in a module, so that it
 can be pickled."""
 
-Sums = tuple[Any, ...]
-
 USUAL_BLOCK, USUAL_ROWS = 1 << 16, 1 << 10
 """Rows of a block, at most, and on average, at least, up to which all engines have the same `common_depth`."""
 

@@ -13,8 +13,7 @@ import numpy as np
 from ipub.errors import IpubError
 from ipub.numeric.parallel import in_threads, row_slices
 from ipub.numeric.rounding import LARGEST, Array, overflow_means_unbounded
-from ipub.rows.block import Block, Reads, reads_of, with_norms
-from ipub.rows.cache import BlockCache
+from ipub.rows.block import Block, BlockCache, Reads, reads_of, with_norms
 from ipub.rows.rows import Kernel, PerBlock, Rows, common_depth
 from ipub.tables.interval_matrix import Indices
 from ipub.tables.label_uncertainty import LabelUncertainty

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ipub.numeric.rounding import Array, midpoint_and_radius
-from ipub.rows.block import Block, Reads
-from ipub.rows.cache import BlockCache
+from ipub.rows.block import Block, BlockCache, Reads
 from ipub.rows.slices import BLOCK_ROWS, SlicedRows
 from ipub.rows.sparse_array import SparseArray
 from ipub.tables.interval_matrix import Indices

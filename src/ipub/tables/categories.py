@@ -11,6 +11,7 @@ import numpy as np
 
 from ipub.errors import AllowAnyLevel, IpubError
 from ipub.numeric.rounding import Array
+from ipub.tables.decoded_rows import text_of_column
 from ipub.tables.frames import (
     column_labels,
     declared_levels,
@@ -79,7 +80,7 @@ class TableEncoder:
         if "category" not in kinds:
             return None
         levels = [
-            LevelCounts.of(column).levels() if kind == "category" else None
+            _levels(column) if kind == "category" else None
             for column, kind in zip(frame.iter_columns(), kinds, strict=True)
         ]
         return cls(tuple(column_labels(X)), tuple(levels))
@@ -196,6 +197,14 @@ class TableEncoder:
         missing_categories = MissingCategories.of(np.column_stack(missing), levels)
         missing_categories.put(table)
         return table, missing_categories
+
+
+def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
+    """Return the levels of a column of categories, sorted."""
+    text = text_of_column(column)
+    if len({isinstance(value, str) for value in text.values}) > 1:
+        refuse_columns(column.to_frame(), ["mixed"])
+    return LevelCounts.of(column.name, text).levels()
 
 
 def _one_hot(column: nw.Series[Any], levels: Sequence[Level], any_level: bool) -> Array:

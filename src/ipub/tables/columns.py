@@ -9,7 +9,7 @@ is the sample's quantile alone, which takes no memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,10 +17,72 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.errors import IpubWarning
 from ipub.numeric.parallel import in_threads, row_slices
 from ipub.numeric.rounding import Array
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.sentinels import FEWEST_OTHERS, GAP, SENTINELS, sentinel_in
+
+SENTINELS = (0.0, -1.0, *(sign * number for number in (9.0, 99.0, 999.0, 9999.0, 99999.0) for sign in (-1.0, 1.0)))
+"""Numbers often written for a missing value."""
+FEWEST = 2
+"""How often the number must occur: fewer give more false warnings."""
+FEWEST_OTHERS = 10
+"""How many different values there must be beside it."""
+FENCE = 1.5
+"""How far from the middle half of the others it must lie, in lengths of that half (Tukey's fence)."""
+GAP = 0.5
+"""How far from every other value it must lie, in the same lengths."""
+SAMPLE_SIZE = 2000
+"""Values of a column that its quartiles are computed from, about."""
+
+
+class SentinelWarning(IpubWarning):
+    """A number that occurs repeatedly, far from all others, may stand for a missing value."""
+
+
+def sentinel_in(observed: Array) -> float | None:
+    """Return the number at the end of a column that may stand for a missing value, if there is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sentinel_in(np.array([-999.0, *range(30, 50), -999.0]))
+    -999.0
+    """
+    for value in (float(observed.min()), float(observed.max())):
+        if value not in SENTINELS:
+            continue
+        others = observed[observed != value]
+        sample = others[:: 1 + len(others) // SAMPLE_SIZE]
+        if is_sentinel(
+            value, len(observed) - len(others), len(others), sample, np.abs(others - value).min(initial=np.inf)
+        ):
+            return value
+    return None
+
+
+def is_sentinel(value: float, count: int, n_others: int, sample: Array, gap: float) -> bool:
+    """Whether a number at the end of a column may stand for a missing value.
+
+    Parameters
+    ----------
+    value : float
+    count : int
+        How often it occurs.
+    n_others : int
+        How many other values there are.
+    sample : array
+        Some of them.
+    gap : float
+        How far the nearest of them is from the number.
+    """
+    if not FEWEST <= count <= n_others or len(sample) == 0:  # most of a column is no exception
+        return False
+    low, high = np.quantile(sample, [0.25, 0.75])
+    distance = FENCE * (high - low)
+    is_far = not low - distance <= value <= high + distance and gap >= GAP * (high - low)
+    return bool(is_far and len(np.unique(sample)) >= FEWEST_OTHERS)
+
 
 LONG = 1 << 15
 """Rows from which a sample saves time."""
@@ -131,7 +193,10 @@ def _on_device(table: Any, probabilities: Sequence[float], counted: NDArray[np.b
     if n_ends == n or least == greatest:
         return Column(has_holes, n, least, greatest, (least, greatest))
     is_whole = least == np.floor(least) and int(np.count_nonzero(ordered == np.floor(ordered))) == n
-    low, high = (_interpolated(n, probability, lambda k: float(ordered[k])) for probability in probabilities)
+    low, high = (
+        interpolated(float(ordered[previous]), float(ordered[following]), fraction)
+        for previous, following, fraction in (ranks_of(n, probability) for probability in probabilities)
+    )
     return Column(has_holes, n, least, greatest, rounded_outward(low, high, is_whole))
 
 
@@ -286,12 +351,6 @@ def _quantile(n: int, probability: float, below: int, between: list[Array]) -> f
     ranks = [previous - below, following - below]
     low, high = np.partition(kept, ranks)[ranks]
     return interpolated(low, high, fraction)
-
-
-def _interpolated(n: int, probability: float, entry: Callable[[int], float]) -> float:
-    """Return the quantile of n values, as `numpy.quantile` computes it from two entries of the sorted values."""
-    previous, following, fraction = ranks_of(n, probability)
-    return interpolated(entry(previous), entry(following), fraction)
 
 
 def ranks_of(n: int, probability: float) -> tuple[int, int, float]:

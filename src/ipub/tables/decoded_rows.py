@@ -65,10 +65,6 @@ class DecodedRows:
         """Return some of the rows."""
         return DecodedRows(len(rows), {name: _taken(column, rows) for name, column in self.columns.items()})
 
-    def within(self, rows: slice) -> DecodedRows:
-        """Return consecutive rows."""
-        return self.take(np.arange(rows.start, rows.stop))
-
 
 def _taken(column: DecodedColumn, rows: Indices) -> DecodedColumn:
     if column is None:

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ipub.errors import DropColumn, GiveRange, IpubError, IpubWarning, MakeMissing, Message, warn_user
 from ipub.numeric.rounding import LARGEST, Array
-from ipub.tables.columns import Column, summarize_columns
-from ipub.tables.sentinels import SentinelWarning
+from ipub.tables.columns import Column, SentinelWarning, summarize_columns
 from ipub.tables.validation import column_label
 
 Rule = Literal["quantile", "observed", "conditional"]

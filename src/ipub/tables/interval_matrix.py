@@ -241,14 +241,6 @@ class IntervalMatrix:
             ends[:, 1] = np.maximum(ends[:, 1], high[which].max(axis=0, initial=-np.inf))
         return ends
 
-    def radius_dot(self, weights: Array) -> Array:
-        """Return radius @ abs(weights): how far each row's score can move. O(n_uncertain)."""
-        return np.asarray(self.radius @ np.abs(weights))
-
-    def radius_transposed_dot(self, coefficients: Array) -> Array:
-        """Return radius.T @ abs(coefficients), a value for each column. O(n_uncertain)."""
-        return np.asarray(self.radius.T @ np.abs(coefficients))
-
     def completion(self, positions: ArrayLike) -> Array:
         """Return a full table with uncertain cell k at ``center_k + positions_k * radius_k``.
 

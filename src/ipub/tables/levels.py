@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from ipub.errors import DropColumn, IpubError, IpubWarning, Message, warn_user
 from ipub.tables.decoded_rows import TextColumn
-from ipub.tables.frames import REFUSED, cells_of_kinds, declared_levels, is_missing, is_number_in_text
+from ipub.tables.frames import REFUSED, is_number_in_text
 
 MOST_LEVELS = 1000
 """Levels of one column, at most: each becomes a column."""
@@ -49,8 +48,6 @@ class LevelCounts:
         Number of rows.
     first_word : pair or None
         Row and value of the first cell that is text and reads as no number.
-    mixed : list of Message
-        A cell of each kind, if kinds are mixed.
     """
 
     name: Any
@@ -60,29 +57,10 @@ class LevelCounts:
     is_plain: bool
     n_rows: int
     first_word: tuple[int, Any] | None = None
-    mixed: Sequence[Message] = ()
 
     @classmethod
-    def of(cls, column: nw.Series[Any]) -> LevelCounts:
-        """Count the values of a whole column."""
-        cells = column.to_list()
-        counts = {value: count for value, count in Counter(cells).items() if not is_missing(value)}
-        words = {value for value in counts if not is_number_in_text(value)}
-        mixes = len({isinstance(value, str) for value in counts}) > 1
-        return cls(
-            column.name,
-            counts,
-            counts,
-            frozenset(declared_levels(column)),
-            column.dtype == nw.String or column.dtype == nw.Object,
-            len(cells),
-            next(((i, value) for i, value in enumerate(cells) if value in words), None) if words else None,
-            cells_of_kinds(column) if mixes else (),
-        )
-
-    @classmethod
-    def of_text(cls, name: Any, column: TextColumn, is_counted: NDArray[np.bool_] | None = None) -> LevelCounts:
-        """Count the values of a piece of a column; `is_counted` says which rows count, all if left out."""
+    def of(cls, name: Any, column: TextColumn, is_counted: NDArray[np.bool_] | None = None) -> LevelCounts:
+        """Count the values of a column, or of a piece of it; `is_counted` says which rows count, all if left out."""
         n = len(column.values)
         counts = _by_value(column, np.bincount(column.codes + 1, minlength=n + 1)[1:])
         counted = counts
@@ -116,7 +94,6 @@ class LevelCounts:
             self.is_plain and other.is_plain,
             self.n_rows + other.n_rows,
             word,
-            self.mixed or other.mixed,
         )
 
     @property
@@ -147,7 +124,7 @@ class LevelCounts:
             raise IpubError(
                 "Column(s) {column} ({cells}) " + REFUSED["mixed"],
                 column=self.name,
-                cells=self.mixed or f"declared: {examples_of(levels)}",
+                cells=f"declared: {examples_of(levels)}",
             )
 
     def _refuse_numbers_as_text(self, seen: set[Any]) -> None:

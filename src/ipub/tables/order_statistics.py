@@ -234,11 +234,9 @@ class QuantileSearch:
 
 def _guess(column: ObservedColumn, probability: float) -> tuple[float, float, float]:
     """Return a bracket by the sample, within the range of the column, and the fraction of the values in it."""
-    low, high = bracket_of_sample(column.sample, probability)
-    if not low <= high or (np.isinf(low) and np.isinf(high) and low == high):
-        low, high = column.least, column.greatest
-    low, high = max(low, column.least), min(high, column.greatest)
     if len(column.sample) == 0:
         return column.least, column.greatest, 1.0
+    low, high = bracket_of_sample(column.sample, probability)
+    low, high = max(low, column.least), min(high, column.greatest)
     n = np.searchsorted(column.sample, high, side="right") - np.searchsorted(column.sample, low, side="left")
     return float(low), float(high), float(n) / len(column.sample)

@@ -21,7 +21,6 @@ from ipub.tables.columns import Column
 from ipub.tables.conditional_intervals import ConditionalColumn, ConditionalIntervals, IntervalReport
 from ipub.tables.holes import IntervalWarning, quantile_probabilities
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.validation import column_label
 
 FEWEST = 10.0
 """Observed values that a column needs, times 1 - level: with fewer, intervals are mostly longer than those of
@@ -121,27 +120,15 @@ def learn_conditional(
                 columns=few,
             )
         )
-    described = IntervalReport(
-        level,
-        tuple(labels),
-        np.array([line.holes for line in report], dtype=np.intp),
-        np.array([line.observed for line in report], dtype=np.intp),
-        tuple(line.rule for line in report),
-        np.array([line.coverage for line in report]),
-        np.array([line.width for line in report]),
-        np.array([line.quantile_width for line in report]),
-    )
+    holes, observed, rules, *numbers = zip(*report, strict=True)
+    counts = np.array(holes, dtype=np.intp), np.array(observed, dtype=np.intp)
+    described = IntervalReport(level, tuple(labels), *counts, rules, *map(np.array, numbers))
     return ConditionalIntervals(tuple(found), described)
 
 
 def fewest_observed(level: float) -> int:
     """Return how many observed values a column needs."""
     return int(np.ceil(round(FEWEST / (1.0 - level), 6)))
-
-
-def labels_of(columns: Sequence[int], names: Sequence[Any] | None) -> list[Any]:
-    """Return the labels of columns, or their numbers."""
-    return [column_label(j, names) for j in columns]
 
 
 def _learn_column(

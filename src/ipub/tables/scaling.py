@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ipub.errors import DropColumn, IpubError
 from ipub.numeric.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, up
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
-from ipub.tables.moments import Moments
+from ipub.tables.table_summary import Moments
 
 OPERATIONS = {
     "add": np.add,

@@ -11,9 +11,8 @@ from scipy.sparse import coo_array, csr_array, issparse
 
 from ipub.errors import IpubError
 from ipub.numeric.rounding import LARGEST, Array
-from ipub.tables.columns import Column, ranks_of
+from ipub.tables.columns import FEWEST_OTHERS, SENTINELS, Column, ranks_of, sentinel_in
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.sentinels import FEWEST_OTHERS, SENTINELS, sentinel_in
 from ipub.tables.validation import check_values
 
 MOST_CELLS = 1 << 27
@@ -78,10 +77,7 @@ def _check_sizes(values: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any]
 
 
 def summarize_sparse_columns(
-    table: csr_array,
-    columns: Sequence[int],
-    probabilities: Sequence[float],
-    counted: NDArray[np.bool_] | None = None,
+    table: csr_array, columns: Sequence[int], probabilities: Sequence[float], counted: NDArray[np.bool_] | None
 ) -> Iterator[Column]:
     """Summarize columns of a sparse table, as `summarize_columns` does of the same table with all its entries.
 
@@ -89,12 +85,8 @@ def summarize_sparse_columns(
     ----------
     table : csr_array of shape (n_rows, n_columns)
         As `sparse_floats` returns it, NaN where missing.
-    columns : sequence of int
-        Numbers of the columns.
-    probabilities : pair of float
-        Of the lower and of the upper quantile.
-    counted : array of bool, optional
-        Rows that count; all if left out.
+    columns, probabilities, counted
+        As there.
     """
     summaries = _Summaries(table, counted)
     ends = summaries.ends(probabilities)

@@ -32,7 +32,9 @@ from ipub.promises import Draws
 from ipub.rows import MemoryRows, Rows, engine_of, on_engine
 from ipub.tables.interval_matrix import IntervalMatrix
 from ipub.tables.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
-from ipub.training.imputing import DrawnTables, Sampler, check_not_deterministic, holes_of, sampler_of
+from ipub.training.imputing.drawn_tables import DrawnTables, check_not_deterministic
+from ipub.training.imputing.holes import holes_of
+from ipub.training.imputing.samplers import Sampler, sampler_of
 from ipub.training.models import train
 from ipub.training.movable import movable_holes, refuse_other_uncertainty
 from ipub.training.reading import Parameters, TrainingData
@@ -115,9 +117,7 @@ def train_and_certify_draws(
     return replace(training, coef=weights[:, :d], intercept=intercept)
 
 
-def bounds_around(
-    model: TrainedModel, drawn: MemoryRows, holes: IntervalMatrix, cells: int, widths: Array | None = None
-) -> Outcome[RowSumBounds]:
+def bounds_around(model: TrainedModel, drawn: MemoryRows, holes: IntervalMatrix, cells: int) -> Outcome[RowSumBounds]:
     """Bound the models of tables in the neighbourhood of a draw but for few cells, which may be anywhere.
 
     Parameters
@@ -130,8 +130,6 @@ def bounds_around(
         The training table with its intervals.
     cells : int
         How many of its holes may be anywhere in these, beside the neighbourhood.
-    widths : array, optional
-        `RowSumBounds.widths` of another draw: where to start.
     """
     problem, solution = model
     matrix = drawn.matrix
@@ -141,7 +139,7 @@ def bounds_around(
     movable = MovableRows.of_numbers(in_row, columns, radii, radii, HOLES)
     moves = BudgetMoves((movable.n_units, cells))
     movable = movable.joined_to(movable_holes(holes, table, WRONG_CELLS))
-    return bounds_around_filling(replace(problem, rows=rows), solution, movable, moves, widths)
+    return bounds_around_filling(replace(problem, rows=rows), solution, movable, moves)
 
 
 def _seeds(draws: Draws, otherwise: Any) -> list[np.random.SeedSequence]:

@@ -20,7 +20,9 @@ from ipub.promises import Budget
 from ipub.rows import MemoryRows, Rows, engine_of, on_engine
 from ipub.tables.interval_matrix import IntervalMatrix
 from ipub.tables.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
-from ipub.training.imputing import DrawnTables, filling_of, holes_of
+from ipub.training.imputing.drawn_tables import DrawnTables
+from ipub.training.imputing.fillings import filling_of
+from ipub.training.imputing.holes import holes_of
 from ipub.training.models import problem_of, train
 from ipub.training.movable import movable_cells, movable_holes, refuse_other_uncertainty
 from ipub.training.reading import Parameters, TrainingData

@@ -13,29 +13,22 @@ from ipub.training.training import Training, train_and_certify
 
 
 def fit_training(
-    parameters: Parameters,
-    X: Any,
-    y: Any,
-    sample_weight: ArrayLike | None = None,
-    X_lower: ArrayLike | None = None,
-    X_upper: ArrayLike | None = None,
-    *target_bounds: ArrayLike | None,
+    parameters: Parameters, X: Any, y: Any, sample_weight: ArrayLike | None, *bounds: ArrayLike | None
 ) -> Training:
-    """Read the arguments of `fit`, train and certify; nothing is changed."""
+    """Read the arguments of `fit`, train and certify; nothing is changed.
+
+    The `bounds` are X_lower, X_upper and, in a regression, y_lower and y_upper.
+    """
     if not isinstance(parameters.uncertainty, str):
         parameters.uncertainty.check()
-    data, X = read_source(parameters, X, y, sample_weight, X_lower, X_upper, *target_bounds, on_device=True)
-    training = certify_as_promised(parameters, data, X, X_lower, X_upper)
+    data, X = read_source(parameters, X, y, sample_weight, *bounds, on_device=True)
+    training = certify_as_promised(parameters, data, X, bounds[0], bounds[1])
     training.release_caches()
     return training
 
 
 def certify_as_promised(
-    parameters: Parameters,
-    data: TrainingData,
-    X: Any,
-    X_lower: ArrayLike | None = None,
-    X_upper: ArrayLike | None = None,
+    parameters: Parameters, data: TrainingData, X: Any, X_lower: ArrayLike | None, X_upper: ArrayLike | None
 ) -> Training:
     """Train on what was read, and certify what the parameter `uncertainty` asks for."""
     match parameters.uncertainty:

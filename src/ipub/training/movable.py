@@ -12,7 +12,7 @@ from ipub.tables.holes import column_precision
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.missing_category import Levels
 from ipub.tables.movable_units import HOLES, WRONG_CELLS, MovableRows
-from ipub.training.imputing import Holes
+from ipub.training.imputing.holes import Holes
 from ipub.training.reading import Parameters, TrainingData
 
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ipub.app.files import long_csv, long_tables, memory
-from ipub.app.files.long_csv import as_parquet
-from ipub.app.files.long_tables import open_table
+from ipub.app.files import long_tables
+from ipub.app.files.long_tables import as_parquet, open_table
 from ipub.app.files.tables import TableError, TableWarning, features_of, read_table
 from ipub.rows.parquet import ParquetTable
 
@@ -23,7 +22,7 @@ def own_folder(tmp_path, monkeypatch):
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setattr(long_csv, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(long_tables, "BLOCK_BYTES", 200)
     yield folder
     assert not list(folder.iterdir())
 
@@ -134,7 +133,7 @@ def test_small_files_are_read_into_memory_and_large_ones_streamed(tmp_path, monk
         with open_table(source) as table:
             assert isinstance(table, pa.Table)
             assert table.num_rows == 301
-    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    monkeypatch.setattr(long_tables, "available_memory", lambda: 1000)
     for source in (path, folder, folder / "a.parquet"):
         with open_table(source) as table:
             assert isinstance(table, ParquetTable)
@@ -142,12 +141,12 @@ def test_small_files_are_read_into_memory_and_large_ones_streamed(tmp_path, monk
 
 
 def test_memory_is_what_the_machine_and_the_container_have(tmp_path, monkeypatch):
-    assert memory.available_memory() > 1 << 20
+    assert long_tables.available_memory() > 1 << 20
     limit, usage = tmp_path / "limit", tmp_path / "usage"
-    monkeypatch.setattr(memory, "LIMITS", ((limit, usage),))
+    monkeypatch.setattr(long_tables, "LIMITS", ((limit, usage),))
     usage.write_text("600\n")
     limit.write_text("max\n")
-    assert memory.available_memory() > 1 << 20
+    assert long_tables.available_memory() > 1 << 20
     limit.write_text("1000\n")
-    assert memory.available_memory() == 400
+    assert long_tables.available_memory() == 400
     assert not long_tables.cells_fit(1000)

@@ -19,7 +19,7 @@ from ipub.app.files.tables import (
     read_ranges,
     read_table,
     values_of,
-    write_table,
+    write_pieces,
 )
 
 
@@ -171,7 +171,7 @@ def test_a_written_table_is_read_back_bit_by_bit(tmp_path, name):
         "lower": pa.array(numbers, mask=np.array([False, False, False, True])),
         "certain": pa.array([True, None, False, True]),
     }
-    write_table(tmp_path / name, columns)
+    write_pieces(tmp_path / name, [columns])
     back = read_table(tmp_path / name)
     assert back.column("label").to_pylist() == ["a", 'b,"c"', "d\te", "f"]
     assert back.column("lower").to_pylist() == [*numbers[:3].tolist(), None]
@@ -181,16 +181,16 @@ def test_a_written_table_is_read_back_bit_by_bit(tmp_path, name):
 def test_a_link_stays_a_link(tmp_path):
     goal = write(tmp_path / "goal.csv", "old")
     (tmp_path / "link.csv").symlink_to(goal)
-    write_table(tmp_path / "link.csv", {"a": [1]})
+    write_pieces(tmp_path / "link.csv", [{"a": [1]}])
     assert (tmp_path / "link.csv").is_symlink()
     assert read_table(goal).to_pydict() == {"a": [1]}
 
 
 def test_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(FileError, match="does not exist"):
-        write_table(tmp_path / "none" / "t.csv", {"a": [1]})
+        write_pieces(tmp_path / "none" / "t.csv", [{"a": [1]}])
 
 
 def test_parquet_output_is_plain_parquet(tmp_path):
-    write_table(tmp_path / "t.parquet", {"a": [1.5]})
+    write_pieces(tmp_path / "t.parquet", [{"a": [1.5]}])
     assert pq.read_table(tmp_path / "t.parquet").to_pydict() == {"a": [1.5]}

@@ -11,7 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, IpubError
 from ipub.estimators import parameters_of
 from ipub.promises import Draws
-from ipub.training.imputing import Holes, sampler_of
+from ipub.training.imputing.holes import Holes
+from ipub.training.imputing.samplers import sampler_of
 from ipub.training.reading import read_training_data
 from support.draws import fit_draws
 

@@ -4,16 +4,14 @@ A certificate bounds the range of a prediction from outside; this bounds it from
 widths says by how much a certificate can be too wide.
 """
 
-from ipub.answers.attained.bounds import RETRAINING_ERROR, Attained, attained_bounds, has_two_sides
-from ipub.answers.attained.of_training import search_fillings
-from ipub.answers.attained.within_budget import BudgetSearch, attained_within_budget
+from ipub.answers.attained.bounds import RETRAINING_ERROR, Attained, attained_bounds, has_two_sides, search_fillings
+from ipub.answers.attained.within_budget import BudgetSearch
 
 __all__ = [
     "RETRAINING_ERROR",
     "Attained",
     "BudgetSearch",
     "attained_bounds",
-    "attained_within_budget",
     "has_two_sides",
     "search_fillings",
 ]

@@ -12,8 +12,6 @@ and shortened. A smoothed loss stands in for one with kinks when steps are chose
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ipub.answers.attained.first_order import KINK_WIDTH
@@ -170,16 +168,11 @@ def _hessians(block: SharedBlock, loss: Loss, ahead: float, w: Array) -> tuple[A
     return (sums,)
 
 
-class _Slopes(NamedTuple):
-    cells: Array
-    levels: Indices
-
-
-def _slopes(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> _Slopes:
+def _slopes(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> tuple[Array, Indices]:
     """Return for each completion how the score moves with each cell, in radii, and the best level of each category."""
     i, j, y = block.cell_rows, block.cell_columns, block.y[:, None]
     scores, products = block.scores(w) - ahead * y, block.scores(u)
     weight = block.weight[:, None]
     curvature, slope = weight * loss.curvature(y, scores), weight * loss.derivative(y, scores)
     cells = -sides * block.cell_radii[:, None] * ((curvature * products)[i] * w[j] + slope[i] * u[j])
-    return _Slopes(cells, best_levels(block, loss, scores, products, w, u, sides))
+    return cells, best_levels(block, loss, scores, products, w, u, sides)

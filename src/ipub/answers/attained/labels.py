@@ -46,21 +46,15 @@ def with_adversarial_labels(problem: Problem, solution: Solution, x: Array, side
 
 def _label_uncertainty(rows: Rows) -> LabelUncertainty:
     """Gather how far labels are uncertain; only an engine in this process has the pairs of rows of unknown class."""
-    ranges, engine = gathered(rows, _label_ranges), engine_of(rows)
+    (radius, weight_radius), engine = gathered(rows, _label_ranges), engine_of(rows)
     pairs = engine.label_uncertainty.pairs if isinstance(engine, SlicedRows) and engine.label_uncertainty else NO_PAIRS
-    return LabelUncertainty(ranges.radius, ranges.weight_radius, pairs)
-
-
-class _LabelRanges(NamedTuple):
-    radius: Array
-    weight_radius: Array
+    return LabelUncertainty(radius, weight_radius, pairs)
 
 
 @reads(Reads.LABELS)
-def _label_ranges(block: Block) -> _LabelRanges:
-    if block.label_uncertainty is None:
-        return _LabelRanges(*np.zeros((2, block.n_rows)))
-    return _LabelRanges(block.label_uncertainty.radius, block.label_uncertainty.weight_radius)
+def _label_ranges(block: Block) -> tuple[Array, Array]:
+    uncertainty = block.label_uncertainty or LabelUncertainty.of_wrong_labels(block.n_rows, 0)
+    return uncertainty.radius, uncertainty.weight_radius
 
 
 class _LabelEffects(NamedTuple):

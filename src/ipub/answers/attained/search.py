@@ -24,7 +24,6 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,7 @@ from ipub.numeric.rounding import Array
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.rows import Block, Reads, reads
-from ipub.rows.completions import Completion, Positions, SharedBlock, side_by_side
+from ipub.rows.completions import Positions, SharedBlock, side_by_side
 from ipub.tables.interval_matrix import Indices
 
 MOST_ROUNDS = 20
@@ -131,7 +130,7 @@ class Search:
     def __init__(self, problem: Problem, solution: Solution) -> None:
         self.problem, self.retraining = problem, Retraining(problem, solution)
         self.layout, self.w = self.retraining.layout, self.retraining.w
-        categories = gathered(problem.rows, _missing_categories).categories
+        (categories,) = gathered(problem.rows, _missing_categories)
         cells: list[Sequence[int]] = [(-1, 1)] * self.layout.n_cells
         self.options = cells + [range(len(problem.rows.categories[k].columns)) for k in categories]
         """The possible positions of each cell, then the levels of each missing category."""
@@ -139,10 +138,6 @@ class Search:
         self._vertices: tuple[Positions, Array] | None = None
         d = len(self.w)
         self.rows_at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (20 * len(self.options) + 16 * d * d)))
-
-    def completion(self, positions: Positions) -> Completion:
-        """Return the completion with the uncertain cells at these positions, without a column of ones."""
-        return self.retraining.completion(positions)
 
     def retrained(self, positions: Positions, models: Array, hessians: Array | None = None) -> Array:
         """Return the models of several completions, trained from models and Hessians that are near them."""
@@ -289,21 +284,14 @@ class _Rounds:
         return np.where(drawn, ends.T, self.positions[active])
 
 
-class _MissingCategories(NamedTuple):
-    categories: Indices
-
-
 @reads(Reads.CELLS)
-def _missing_categories(block: Block) -> _MissingCategories:
-    return _MissingCategories(block.missing_categories.categories)
+def _missing_categories(block: Block) -> tuple[Indices]:
+    return (block.missing_categories.categories,)
 
 
-class _BetterEnds(NamedTuple):
-    cells: Positions
-    levels: Indices
-
-
-def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> _BetterEnds:
+def _better_ends(
+    block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array
+) -> tuple[Positions, Indices]:
     """Return for each completion the cell ends, and the levels of categories, that move the prediction more."""
     i, j, y = block.cell_rows, block.cell_columns, block.y[block.cell_rows, None]
     score, product = block.scores(w)[i] - ahead * y, block.scores(u)[i]
@@ -313,8 +301,7 @@ def _better_ends(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Arra
     )
     ends = np.where(sides * (upper - lower) >= 0.0, np.float32(1.0), np.float32(-1.0))
     y = block.y[:, None]
-    levels = best_levels(block, loss, block.scores(w) - ahead * y, block.scores(u), w, u, sides)
-    return _BetterEnds(ends, levels)
+    return ends, best_levels(block, loss, block.scores(w) - ahead * y, block.scores(u), w, u, sides)
 
 
 def best_levels(

@@ -8,7 +8,6 @@ are moved, and the model is retrained there; again from that model, as long as s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -133,38 +132,3 @@ class BudgetSearch:
     def end(x: Array, radius: Array, w: Array, side: float) -> float:
         """Return the score of the row inside its radius that suits a model best."""
         return float(x @ w + side * (radius @ np.abs(w)))
-
-
-def attained_within_budget(
-    problem: Problem,
-    solution: Solution,
-    movable: MovableRows,
-    moves: BudgetMoves,
-    X: Array,
-    *,
-    radius: Array | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> Array:
-    """Return (m, 2): a lowest and a highest score that models of tables within a budget really give.
-
-    Parameters
-    ----------
-    problem : Problem
-        The filled-in table.
-    solution : Solution
-        The model trained on it.
-    movable : MovableRows
-    moves : BudgetMoves
-    X, radius : arrays of shape (m, n_features)
-        The rows, and by how much each of their cells may move.
-    progress : callable, optional
-        Called with the fraction of the work that is done.
-    """
-    search = BudgetSearch(problem, solution, movable)
-    radius = np.zeros_like(X) if radius is None else radius
-    bounds = np.empty((len(X), 2))
-    for k, (x, r) in enumerate(zip(X, radius, strict=True)):
-        bounds[k] = [search.best(x, r, side, moves).score for side in (-1.0, 1.0)]
-        if progress is not None:
-            progress((k + 1) / len(X))
-    return bounds

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from ipub.app.files.atomic import FileError, check_folder, whole_file
 from ipub.errors import IpubWarning, warn_user
 from ipub.numeric.rounding import LARGEST, Array
+from ipub.rows.parquet_files import is_number, is_text
 
 NULLS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "Null", "null", "None")
 """What a CSV file may write in a missing cell."""
@@ -80,13 +81,11 @@ def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.T
     return table
 
 
-def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> None:
-    """Write columns to a .csv, .tsv (also with .gz) or .parquet file, whole or not at all; None is an empty cell."""
-    write_pieces(path, [columns])
-
-
 def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as they come, with the same columns in all pieces, as `write_table` does."""
+    """Write rows as they come to a .csv, .tsv (also with .gz) or .parquet file, whole or not at all.
+
+    All pieces have the same columns; None is an empty cell.
+    """
     path = Path(path)
     suffix = table_suffix(path)
     with whole_file(path) as file, ExitStack() as stack:
@@ -105,7 +104,7 @@ def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any
 
 
 def check_table_path(path: str | os.PathLike[str]) -> None:
-    """Raise an error, before any work is done, for a path that `write_table` could not write to."""
+    """Raise an error, before any work is done, for a path that `write_pieces` could not write to."""
     table_suffix(Path(path))
     check_folder(path)
 
@@ -128,17 +127,22 @@ def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[s
     TableError
         If columns hold something else; the message names a cell of each and ends with `remedy`.
     """
-    columns = {name: _without_coded_numbers(table.column(name)) for name in names}
-    wrong = [f"{name!r} (type {column.type})" for name, column in columns.items() if not _is_feature(column.type)]
+
+    def is_feature(kind: pa.DataType) -> bool:
+        return bool(is_number(kind) or is_text(kind) or pa.types.is_null(kind))
+
+    columns = {name: table.column(name) for name in names}
+    columns = {name: column if is_text(column.type) else _plain(column) for name, column in columns.items()}
+    wrong = [f"{name!r} (type {column.type})" for name, column in columns.items() if not is_feature(column.type)]
     if wrong:
         verb = "holds" if len(wrong) == 1 else "hold"
         raise TableError(f"{', '.join(wrong)} of {path} {verb} neither numbers nor text. {remedy}")
-    return pa.table({name: column if _is_text(column.type) else _as_floats(column) for name, column in columns.items()})
+    return pa.table({name: column if is_text(column.type) else _as_floats(column) for name, column in columns.items()})
 
 
 def numbers_of(features: pa.Table) -> pa.Table:
     """Return the columns of `features_of` that hold numbers."""
-    return features.select([name for name in features.column_names if not _is_text(features.column(name).type)])
+    return features.select([name for name in features.column_names if not is_text(features.column(name).type)])
 
 
 def floats_of(features: pa.Table) -> Array:
@@ -178,11 +182,11 @@ def values_of(table: pa.Table, name: str, path: str | os.PathLike[str]) -> NDArr
         )
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
-    if not (pa.types.is_boolean(column.type) or _is_number(column.type) or _is_text(column.type)):
+    if not (is_number(column.type) or is_text(column.type)):
         raise TableError(
             f"The target {name!r} of {path} has the type {column.type}. It must hold numbers, booleans or text."
         )
-    if _is_text(column.type):
+    if is_text(column.type):
         return np.array(column.to_pylist(), dtype=str)
     return np.asarray(column.to_numpy())
 
@@ -294,7 +298,7 @@ def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
         if pa.types.is_binary(column.type):
             raise pa.ArrowInvalid(f"column {name!r} is not in UTF-8; save the file in that encoding")
         if pa.types.is_string(column.type):
-            column = _trimmed(column, keeps_text=name.strip() in text)
+            column = _without_spaces(column, keeps_text=name.strip() in text)
         table = table.set_column(j, name.strip(), column)
     return table
 
@@ -340,17 +344,21 @@ def _separator(path: Path, suffix: str) -> str:
     return SEPARATORS[suffix]
 
 
-def _trimmed(column: pa.ChunkedArray, keeps_text: bool) -> pa.ChunkedArray:
+def _without_spaces(column: pa.ChunkedArray, keeps_text: bool) -> pa.ChunkedArray:
     """Take spaces off the values of a text column; nulls may come to light, and numbers unless it keeps its text."""
-    trimmed = pc.utf8_trim_whitespace(column)
-    if trimmed.equals(column):
+    found = trimmed(column)
+    if found.equals(column):
         return column
-    missing = pc.is_in(trimmed, value_set=pa.array(NULLS))
-    trimmed = pc.if_else(missing, pa.scalar(None, pa.string()), trimmed)
     for number in () if keeps_text else (pa.int64(), pa.float64()):
         with suppress(pa.ArrowInvalid):
-            return trimmed.cast(number)
-    return trimmed
+            return found.cast(number)
+    return found
+
+
+def trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Take spaces off the values of a text column; what stands for a missing value then becomes null."""
+    found = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.is_in(found, value_set=pa.array(NULLS)), pa.scalar(None, pa.string()), found)
 
 
 def without_index(table: pa.Table, path: Path, warns: bool = True) -> pa.Table:
@@ -379,28 +387,6 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column
-
-
-def _without_coded_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without dictionary encoding, unless it is one of text."""
-    return column if _is_text(column.type) else _plain(column)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(value) or pa.types.is_large_string(value))
-
-
-def _holds_numbers(kind: pa.DataType) -> bool:
-    return _is_number(kind) or bool(pa.types.is_boolean(kind) or pa.types.is_null(kind))
-
-
-def _is_feature(kind: pa.DataType) -> bool:
-    return _holds_numbers(kind) or _is_text(kind)
 
 
 def _as_floats(column: pa.ChunkedArray) -> Array:

@@ -16,8 +16,7 @@ from ipub.losses import Loss
 from ipub.numeric.parallel import single_threaded_blas
 from ipub.numeric.rounding import Array, overflow_means_unbounded
 from ipub.problem.objective import Evaluation, Hessian, HessianProducts, Point, Problem, Sum, diagonal_of
-from ipub.problem.solvers.products import minimise_by_products
-from ipub.problem.solvers.quadratic import minimise_quadratic
+from ipub.problem.solvers.quadratic import minimise_by_products, minimise_quadratic
 from ipub.rows import Block
 
 TRIAL_STEPS = np.concatenate([np.geomspace(2.0**-55, 2.0**-8, 6, endpoint=False), np.geomspace(2.0**-8, 1.0, 12)])

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from ipub.rows.device.libraries import Library, library_of
-from ipub.rows.device.stepping import next_above, next_below
+from ipub.rows.device.libraries import Library, library_of, stepped
 from ipub.rows.device.sums import Groups, extreme, total
 
 
@@ -154,13 +153,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         operand = self._operand(other)
         return np.multiply(self, other) if operand is None else self.like(self.data * operand)
 
-    def __radd__(self, other: Any) -> Any:
-        operand = self._operand(other)
-        return np.add(other, self) if operand is None else self.like(self.data + operand)
-
-    def __rmul__(self, other: Any) -> Any:
-        operand = self._operand(other)
-        return np.multiply(other, self) if operand is None else self.like(self.data * operand)
+    __radd__, __rmul__ = __add__, __mul__
 
     def __neg__(self) -> Any:
         return self.like(-self.data)
@@ -187,11 +180,11 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def rounded_up(self) -> DeviceArray:
         """Return ``x + (|x| EPS + TINY)``: `ipub.numeric.rounding.up` in one go."""
-        return self.like(next_above(self.library, self.data))
+        return self.like(stepped(self.library, self.data, "+"))
 
     def rounded_down(self) -> DeviceArray:
         """Return ``x - (|x| EPS + TINY)``: `ipub.numeric.rounding.down` in one go."""
-        return self.like(next_below(self.library, self.data))
+        return self.like(stepped(self.library, self.data, "-"))
 
     # --- shape -------------------------------------------------------------------------------------
 
@@ -292,7 +285,7 @@ class DeviceArray(NDArrayOperatorsMixin):
             index = self._index(keys[place])
             axis = sum(1 for each in keys[:place] if not isinstance(each, int))
             keys[place] = slice(None)
-            return self.like(_taken(xp, self.data[tuple(keys)], index, axis))
+            return self.like(xp.take(self.data[tuple(keys)], index, axis=axis))
         if len(keys) == 1 and _array_ndim(keys[0]) == self.ndim and _is_mask(keys[0]):
             return self.like(self.data[self._on_device(keys[0])])
         if len(keys) == self.ndim == 2 and len(places) == 2 and all(_array_ndim(each) == 1 for each in keys):
@@ -331,10 +324,6 @@ class DeviceArray(NDArrayOperatorsMixin):
         """Return an index as numbers of places."""
         data = self._on_device(index)
         return self.library.xp.nonzero(data)[0] if _is_mask(index) else data
-
-
-def _taken(xp: Any, data: Any, index: Any, axis: int) -> Any:
-    return xp.take(data, index, axis=axis)
 
 
 def _expanded(key: Any, ndim: int) -> list[Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cache, cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ipub.errors import IpubError
+from ipub.numeric.rounding import EPS, TINY
 
 LIBRARIES = ("torch", "cupy", "array_api_strict")
 """Packages whose arrays are taken as they are."""
@@ -148,3 +149,32 @@ def is_out_of_memory(error: BaseException) -> bool:
     if torch is not None and isinstance(error, torch.OutOfMemoryError):
         return True
     return cupy is not None and isinstance(error, cupy.cuda.memory.OutOfMemoryError)
+
+
+FORMULA = "x {sign} (fabs(x) * 0x1p-52 + 0x1p-1074)"
+"""In CUDA. A fused multiply-add makes no difference: the product with a power of two is exact, or underflows to a
+multiple of 2^-1074 that is off by less than that number, which is added."""
+
+
+def stepped(library: Library, data: Any, sign: Literal["+", "-"]) -> Any:
+    """Return at least the next float above each entry, or at most the next below."""
+    is_on_gpu = library.memory is not None and data.dtype == library.xp.float64
+    kernel = _kernel(library.name, sign) if is_on_gpu else None
+    if kernel is not None:
+        return kernel(data)
+    step = library.xp.abs(data) * EPS + TINY
+    return data + step if sign == "+" else data - step
+
+
+@cache
+def _kernel(name: str, sign: str) -> Any:
+    """Return one kernel for the formula; None if the library cannot make one."""
+    formula, package = FORMULA.format(sign=sign), sys.modules[name]
+    if name == "cupy":
+        return package.ElementwiseKernel("float64 x", "float64 z", f"z = {formula}", f"ipub_step_{ord(sign)}")
+    # In PyTorch's reference, though its name begins with an underscore; without it the formula takes four kernels.
+    create = getattr(getattr(package.cuda, "jiterator", None), "_create_jit_fn", None)
+    if create is None:
+        return None
+    code = f"template <typename T> T ipub_step_{ord(sign)}(T x) {{ return {formula}; }}"
+    return create(code)

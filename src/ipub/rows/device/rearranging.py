@@ -40,23 +40,22 @@ def _common(library: Library, values: Sequence[Any]) -> list[DeviceArray]:
 
 def _full(library: Library, shape: Any, value: Any, dtype: Any) -> DeviceArray:
     kind = FLOAT if dtype is None else np.dtype(dtype)
-    lengths = tuple(int(n) for n in shape) if np.ndim(shape) else (int(shape),)
-    data = library.xp.full(lengths, kind.type(value).item(), dtype=library.kind(kind), device=library.device)
+    data = library.xp.full(_lengths(shape), kind.type(value).item(), dtype=library.kind(kind), device=library.device)
     return DeviceArray(data, library)
 
 
-def _zeros(library: Library, shape: Any, dtype: Any = None, **_: Any) -> DeviceArray:
-    return _full(library, shape, 0, dtype)
+def _lengths(shape: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in shape) if np.ndim(shape) else (int(shape),)
 
 
 def _empty(library: Library, shape: Any, dtype: Any = None, **_: Any) -> DeviceArray:
     kind = library.kind(FLOAT if dtype is None else np.dtype(dtype))
-    lengths = tuple(int(n) for n in shape) if np.ndim(shape) else (int(shape),)
-    return DeviceArray(library.xp.empty(lengths, dtype=kind, device=library.device), library)
+    return DeviceArray(library.xp.empty(_lengths(shape), dtype=kind, device=library.device), library)
 
 
-def _ones(library: Library, shape: Any, dtype: Any = None, **_: Any) -> DeviceArray:
-    return _full(library, shape, 1, dtype)
+def _filled(value: float) -> Callable[..., DeviceArray]:
+    """Return what makes an array of one value, as `zeros` and `ones` do."""
+    return lambda library, shape, dtype=None, **_: _full(library, shape, value, dtype)
 
 
 def _full_of(library: Library, shape: Any, value: Any, dtype: Any = None, **_: Any) -> DeviceArray:
@@ -72,12 +71,9 @@ def _copied(library: Library, values: Any, dtype: Any = None, **_: Any) -> Devic
     return _array(library, np.array(values, dtype=dtype))
 
 
-def _zeros_like(library: Library, values: DeviceArray, dtype: Any = None) -> DeviceArray:
-    return _full(library, values.shape, 0, values.dtype if dtype is None else dtype)
-
-
-def _ones_like(library: Library, values: DeviceArray, dtype: Any = None) -> DeviceArray:
-    return _full(library, values.shape, 1, values.dtype if dtype is None else dtype)
+def _filled_like(value: float) -> Callable[..., DeviceArray]:
+    """Return what makes an array of one value in the shape of another, as `zeros_like` and `ones_like` do."""
+    return lambda library, values, dtype=None: _full_like(library, values, value, dtype)
 
 
 def _full_like(library: Library, values: DeviceArray, value: Any, dtype: Any = None) -> DeviceArray:
@@ -272,16 +268,8 @@ def _method(name: str) -> Callable[..., Any]:
     return call
 
 
-def _shape(_: Library, values: DeviceArray) -> tuple[int, ...]:
-    return values.shape
-
-
-def _ndim(_: Library, values: DeviceArray) -> int:
-    return values.ndim
-
-
-def _size(_: Library, values: DeviceArray) -> int:
-    return values.size
+def _attribute(name: str) -> Callable[..., Any]:
+    return lambda _, values: getattr(values, name)
 
 
 def _reshape(_: Library, values: DeviceArray, shape: Any) -> DeviceArray:
@@ -289,15 +277,15 @@ def _reshape(_: Library, values: DeviceArray, shape: Any) -> DeviceArray:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "zeros": _zeros,
+    "zeros": _filled(0),
     "empty": _empty,
-    "ones": _ones,
+    "ones": _filled(1),
     "full": _full_of,
     "arange": _arange,
     "array": _copied,
-    "zeros_like": _zeros_like,
-    "empty_like": _zeros_like,
-    "ones_like": _ones_like,
+    "zeros_like": _filled_like(0),
+    "empty_like": _filled_like(0),
+    "ones_like": _filled_like(1),
     "full_like": _full_like,
     "where": _where,
     "clip": _clip,
@@ -326,18 +314,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mean": _method("mean"),
     "max": _method("max"),
     "min": _method("min"),
-    "amax": _method("max"),
-    "amin": _method("min"),
     "any": _method("any"),
     "all": _method("all"),
     "argmax": _method("argmax"),
     "argmin": _method("argmin"),
-    "copy": _method("copy"),
-    "transpose": _method("transpose"),
     "ravel": _method("ravel"),
-    "shape": _shape,
-    "ndim": _ndim,
-    "size": _size,
+    "shape": _attribute("shape"),
+    "ndim": _attribute("ndim"),
+    "size": _attribute("size"),
     "reshape": _reshape,
 }
 """Functions by NumPy's names."""

@@ -40,6 +40,21 @@ class Labels(NamedTuple):
     """By how much each target may be off."""
 
 
+def read_labels(
+    parameters: Parameters, y: Any, n_rows: int, sample_weight: ArrayLike | None, radius: Array | None
+) -> Labels:
+    """Read the labels of a classification, or the targets of a regression.
+
+    `radius` is what `target_intervals` returned with targets.
+    """
+    if parameters.loss.task == "classification":
+        return read_classes(parameters, y, n_rows, sample_weight)
+    targets = as_numbers(_read_labels(parameters, y, n_rows), "y", "correct it, or train a classifier")
+    check_targets(targets)
+    is_uncertain = radius is not None and radius.any()
+    return Labels(targets, _read_weights(sample_weight, n_rows), radius=radius if is_uncertain else None)
+
+
 # --- classes ---------------------------------------------------------------------------------------
 
 
@@ -147,17 +162,6 @@ def given_factors(class_weight: Any, classes: NDArray[Any]) -> Array:
 
 
 # --- targets ---------------------------------------------------------------------------------------
-
-
-def read_targets(
-    parameters: Parameters, y: Any, n_rows: int, sample_weight: ArrayLike | None, radius: Array | None
-) -> Labels:
-    """Read the targets of a regression; `radius` is what `target_intervals` returned with them."""
-    labels = _read_labels(parameters, y, n_rows)
-    targets = as_numbers(labels, "y", "correct it, or train a classifier")
-    check_targets(targets)
-    is_uncertain = radius is not None and radius.any()
-    return Labels(targets, _read_weights(sample_weight, n_rows), radius=radius if is_uncertain else None)
 
 
 def check_targets(targets: Array) -> None:

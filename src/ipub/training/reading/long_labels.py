@@ -16,7 +16,7 @@ from ipub.numeric.rounding import Array
 from ipub.rows.piece_reader import LabelColumn, LabelReader
 from ipub.rows.slices import scaled_weights
 from ipub.tables.decoded_rows import TextColumn
-from ipub.tables.moments import ExactSum
+from ipub.tables.table_summary import ExactSum
 from ipub.training.reading.labels import (
     all_weights_are_zero,
     as_numbers,
@@ -47,6 +47,27 @@ class ClassCounts:
 
 
 @dataclass(frozen=True, eq=False)
+class WeightSummary:
+    """The exact sum of weights, empty if there are none, and the least and the greatest that are positive."""
+
+    total: ExactSum
+    least: float
+    greatest: float
+
+    @classmethod
+    def of(cls, weight: Array, *, is_summed: bool = True) -> WeightSummary:
+        """Summarize the weights of a piece."""
+        positive = weight[weight > 0.0]
+        total = ExactSum.of(weight.tolist()) if is_summed else ExactSum()
+        return cls(total, float(positive.min(initial=np.inf)), float(positive.max(initial=0.0)))
+
+    def joined(self, other: WeightSummary) -> WeightSummary:
+        """Return the summary of both pieces."""
+        total = self.total.joined(other.total)
+        return WeightSummary(total, min(self.least, other.least), max(self.greatest, other.greatest))
+
+
+@dataclass(frozen=True, eq=False)
 class LabelSummary:
     """Labels or targets, and weights, of a piece.
 
@@ -58,18 +79,13 @@ class LabelSummary:
         Counts of each label; empty in a regression.
     dtype : NumPy type or None
         Of labels that are numbers; None for text, and for a piece without rows.
-    total_weight : ExactSum
-        Of the weights; empty if there are none.
-    least_weight, greatest_weight : float
-        Of the weights that are positive.
+    weights : WeightSummary
     """
 
     name: str
     classes: dict[Any, ClassCounts]
     dtype: np.dtype[Any] | None
-    total_weight: ExactSum
-    least_weight: float
-    greatest_weight: float
+    weights: WeightSummary
 
     @classmethod
     def of(cls, name: str, labels: LabelColumn, weight: Array | None, is_classified: bool) -> LabelSummary:
@@ -85,18 +101,10 @@ class LabelSummary:
             check_weights(weight)
         n = len(labels.codes) if isinstance(labels, TextColumn) else len(labels)
         weights = np.ones(n) if weight is None else weight
-        positive = weights[weights > 0.0]
         counts, dtype = _counts(labels, weights) if is_classified else ({}, None)
         if not is_classified:
             check_targets(_targets(labels))
-        return cls(
-            name,
-            counts,
-            dtype,
-            ExactSum() if weight is None else ExactSum.of(weight.tolist()),
-            float(positive.min(initial=np.inf)),
-            float(positive.max(initial=0.0)),
-        )
+        return cls(name, counts, dtype, WeightSummary.of(weights, is_summed=weight is not None))
 
     def joined(self, other: LabelSummary) -> LabelSummary:
         """Return the summary of both pieces."""
@@ -117,14 +125,8 @@ class LabelSummary:
                 most=MOST_CLASSES,
             )
         dtypes = [each for each in (self.dtype, other.dtype) if each is not None]
-        return LabelSummary(
-            self.name,
-            classes,
-            np.result_type(*dtypes) if dtypes else None,
-            self.total_weight.joined(other.total_weight),
-            min(self.least_weight, other.least_weight),
-            max(self.greatest_weight, other.greatest_weight),
-        )
+        dtype = np.result_type(*dtypes) if dtypes else None
+        return LabelSummary(self.name, classes, dtype, self.weights.joined(other.weights))
 
 
 def _refuse_missing(name: str, labels: LabelColumn) -> None:
@@ -166,7 +168,7 @@ def label_reader(
     summary: LabelSummary,
     weight: str | None,
     n_rows: int,
-    total_of: Callable[[LabelReader], tuple[ExactSum, float, float]],
+    weights_of: Callable[[LabelReader], WeightSummary],
 ) -> tuple[LabelReader, float]:
     """Return how labels and weights are read, and the sum of the weights, correctly rounded.
 
@@ -178,27 +180,27 @@ def label_reader(
     weight : str or None
         Column of the weights.
     n_rows : int
-    total_of : callable
-        Computes, in a pass over the labels, the exact sum of the weights that a reader reads, and the least and the
-        greatest of them that are positive: for weights that are multiplied by factors of classes.
+    weights_of : callable
+        Summarizes, in a pass over the labels, the weights that a reader reads: for those that are multiplied by factors
+        of classes.
     """
-    if summary.greatest_weight == 0.0:
+    weights = summary.weights
+    if weights.greatest == 0.0:
         raise all_weights_are_zero()
     classes, factors = None, None
     if parameters.loss.task == "classification":
         classes, factors = _classes_and_factors(parameters, summary)
-    ends = summary.least_weight, summary.greatest_weight
     reader = LabelReader(summary.name, classes, weight, factors)
     if factors is not None and weight is not None:
-        total, *ends_found = total_of(reader)
-        rounded, ends = total.rounded(), (ends_found[0], ends_found[1])
-    elif factors is not None:
+        weights = weights_of(reader)
+    ends, rounded = (weights.least, weights.greatest), weights.total.rounded()
+    if factors is not None and weight is None:
         assert classes is not None
         counts = [summary.classes[label].n_rows for label in classes.tolist()]
         rounded = float(sum(n * Fraction(float(factor)) for n, factor in zip(counts, factors, strict=True)))
         ends = float(factors.min()), float(factors.max())
-    else:
-        rounded = float(n_rows) if weight is None else summary.total_weight.rounded()
+    elif weight is None:
+        rounded = float(n_rows)
     exponent = _exponent(*ends)
     return LabelReader(summary.name, classes, weight, factors, exponent), float(np.ldexp(rounded, exponent))
 

@@ -11,17 +11,15 @@ import numpy as np
 from ipub.errors import IpubError
 from ipub.numeric.rounding import Array
 from ipub.problem.objective import MOST_SAMPLED, sample_size
-from ipub.rows.folded_rows import FoldedRows
 from ipub.rows.long_table import LongTable, PerPiece
 from ipub.rows.piece_reader import LabelReader, PieceValues, RowReader, decode_weight, piece_values
-from ipub.rows.pieces import DrawnValues, PieceRows
+from ipub.rows.pieces import DrawnValues, FoldedRows, PieceRows
 from ipub.rows.slices import drawn_places
 from ipub.tables.categories import TableEncoder
-from ipub.tables.columns import Column, is_no_sentinel, rounded_outward
+from ipub.tables.columns import SENTINELS, Column, is_no_sentinel, is_sentinel, rounded_outward
 from ipub.tables.decoded_rows import TextColumn, decode
 from ipub.tables.holes import column_precision, quantile_probabilities, ranges_of_columns
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.moments import ExactSum, Moments
 from ipub.tables.order_statistics import (
     Bracket,
     BracketCounts,
@@ -30,11 +28,10 @@ from ipub.tables.order_statistics import (
     count_in_brackets,
 )
 from ipub.tables.scaling import Scaling
-from ipub.tables.sentinels import SENTINELS, is_sentinel
-from ipub.tables.table_summary import CATEGORY, ColumnSummary, joined_columns, summarize
+from ipub.tables.table_summary import CATEGORY, ColumnSummary, Moments
 from ipub.tables.validation import check_values
 from ipub.training.reading.labels import Labels, rows_of_models
-from ipub.training.reading.long_labels import LabelSummary, label_reader
+from ipub.training.reading.long_labels import LabelSummary, WeightSummary, label_reader
 from ipub.training.reading.parameters import Parameters
 from ipub.training.reading.table import Columns, LearntTable
 from ipub.training.reading.training_data import TrainingData
@@ -75,7 +72,7 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
         summary.labels,
         sample_weight,
         table.n_rows,
-        lambda reader: _total_weight(table, reader),
+        lambda reader: table.fold(summarize_weights, WeightSummary.joined, reader, columns=reader.columns),
     )
     columns, learnt = _learn(parameters, table, features, summary, sample_weight)
     if parameters.scale is not None:
@@ -148,12 +145,14 @@ def summarize_piece(
     values = piece_values(frame, features, label, weight)
     labels = LabelSummary.of(label, values.labels, values.weight, is_classified)
     is_counted = None if values.weight is None else values.weight > 0.0
-    return PieceSummary(summarize(values.rows, features, piece, is_counted), labels, [values.take(drawn)])
+    rows = values.rows
+    columns = tuple(ColumnSummary.of(name, piece, rows.n_rows, rows.columns[name], is_counted) for name in features)
+    return PieceSummary(columns, labels, [values.take(drawn)])
 
 
 def joined_summaries(first: PieceSummary, second: PieceSummary) -> PieceSummary:
     """Join the summaries of pieces, the second of which follow those of the first."""
-    columns = joined_columns(first.columns, second.columns)
+    columns = tuple(a.joined(b) for a, b in zip(first.columns, second.columns, strict=True))
     return PieceSummary(columns, first.labels.joined(second.labels), first.drawn + second.drawn)
 
 
@@ -203,25 +202,16 @@ def _learn(
         chosen = [numbers[j] for j in which]
         return _columns(table, summary, chosen, {numbers[j].name for j in by_quantile}, level, weight)
 
-    intervals, precision = parameters.intervals, parameters.precision
-    encoder, names = None, [column.name for column in numbers] if table.has_names else None
+    encoder, means, names = None, None, [column.name for column in numbers] if table.has_names else None
     if any(is_category):
         levels = [None if column.levels is None else column.levels.levels() for column in summary.columns]
         encoder = TableEncoder(features, tuple(levels))
-        intervals, precision = encoder.by_name(intervals, "intervals"), encoder.by_name(precision, "precision")
+        parameters, means = parameters.by_name(encoder), _level_means(encoder, summary)
     names_in = np.array(features, dtype=object) if table.has_names else None
     columns = Columns(parameters.kind, len(features), names_in, encoder)
-    ranges = ranges_of_columns(summaries, len(numbers), intervals, level, names)
-    middle = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
-    precisions = column_precision(precision, len(numbers), names)
-    if encoder is None:
-        return numbers, LearntTable(columns, ranges, middle, precisions)
-    d = int(encoder.starts[-1])
-    hole_ranges, all_precisions, fill_values = np.tile([0.0, 1.0], (d, 1)), np.zeros(d), _level_means(encoder, summary)
-    hole_ranges[encoder.numbers] = ranges
-    fill_values[encoder.numbers] = middle
-    all_precisions[encoder.numbers] = precisions
-    return numbers, LearntTable(columns, hole_ranges, fill_values, all_precisions)
+    ranges = ranges_of_columns(summaries, len(numbers), parameters.intervals, level, names)
+    precisions = column_precision(parameters.precision, len(numbers), names)
+    return numbers, LearntTable.of(columns, ranges, precisions, means)
 
 
 def _level_means(encoder: TableEncoder, summary: _Summary) -> Array:
@@ -350,23 +340,7 @@ def _scaled(parameters: Parameters, learnt: LearntTable, numbers: Sequence[Colum
 # --- weights ---------------------------------------------------------------------------------------
 
 
-def _total_weight(table: LongTable, reader: LabelReader) -> WeightSums:
-    found: WeightSums = table.fold(sum_weights, joined_weights, reader, columns=reader.columns)
-    return found
-
-
-WeightSums = tuple[ExactSum, float, float]
-"""The exact sum of weights, and the least and the greatest positive one."""
-
-
-def joined_weights(first: WeightSums, second: WeightSums) -> WeightSums:
-    """Join what two pieces have."""
-    return first[0].joined(second[0]), min(first[1], second[1]), max(first[2], second[2])
-
-
-def sum_weights(frame: Any, reader: LabelReader) -> WeightSums:
-    """Return the exact sum of the weights of a piece, and the least and the greatest positive one."""
+def summarize_weights(frame: Any, reader: LabelReader) -> WeightSummary:
+    """Summarize the weights of a piece, with the factors of its classes."""
     values = piece_values(frame, (), reader.name, reader.weight)
-    weight = reader.read(values.labels, values.weight)[1]
-    positive = weight[weight > 0.0]
-    return ExactSum.of(weight.tolist()), float(positive.min(initial=np.inf)), float(positive.max(initial=0.0))
+    return WeightSummary.of(reader.read(values.labels, values.weight)[1])

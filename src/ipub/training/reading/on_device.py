@@ -18,7 +18,7 @@ from ipub.rows.slices import KEPT_CELLS
 from ipub.tables.holes import column_ranges
 from ipub.tables.interval_matrix import Indices
 from ipub.tables.missing_category import NOTHING_MISSING, MissingCategories
-from ipub.training.reading.labels import Labels, read_classes, read_targets, rows_of_models
+from ipub.training.reading.labels import Labels, read_labels, rows_of_models
 from ipub.training.reading.parameters import Parameters
 from ipub.training.reading.table import Columns, LearntTable
 
@@ -56,7 +56,7 @@ def read_on_device(
         counted = None if weight is None or (weight > 0.0).all() else weight > 0.0
         columns = Columns(parameters.kind, table.shape[1])
         ranges = column_ranges(table, parameters.intervals, parameters.interval_level, None, counted)  # type: ignore[arg-type]
-        learnt = LearntTable(columns, ranges, 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1], np.zeros(table.shape[1]))
+        learnt = LearntTable.of(columns, ranges, np.zeros(table.shape[1]))
         rows = ArrayRows(table, labels.y, ranges, weight)
     return learnt, rows_of_models(rows, labels, 0), labels.weight, labels.classes
 
@@ -86,11 +86,7 @@ def _labels(
             read = _two_classes(given) if is_classification else _targets(given)
             if read is not None:
                 return read, None
-    y, sample_weight = in_memory(y), in_memory(sample_weight)
-    if parameters.loss.task == "classification":
-        labels = read_classes(parameters, y, n_rows, sample_weight)
-    else:
-        labels = read_targets(parameters, y, n_rows, sample_weight, None)
+    labels = read_labels(parameters, in_memory(y), n_rows, in_memory(sample_weight), None)
     is_weighted = not (labels.weight == 1.0).all()
     on_device = DeviceArray(library.array(labels.y), library)
     return labels._replace(y=on_device), labels.weight if is_weighted else None  # type: ignore[arg-type]
@@ -107,17 +103,13 @@ def _two_classes(y: DeviceArray) -> Labels | None:
     if not (is_last | (y == first)).all():
         return None
     targets: Any = np.where(is_last, 1.0, -1.0)
-    return Labels(targets, _ones(len(y)), np.array([first, last], dtype=y.dtype))
+    return Labels(targets, np.broadcast_to(1.0, len(y)), np.array([first, last], dtype=y.dtype))
 
 
 def _targets(y: DeviceArray) -> Labels | None:
     """Return targets that are numbers of a size that is allowed, else None."""
     targets: Any = y.astype(float)
-    return Labels(targets, _ones(len(y))) if (np.abs(targets) <= LARGEST).all() else None
-
-
-def _ones(n: int) -> Array:
-    return np.broadcast_to(1.0, n)
+    return Labels(targets, np.broadcast_to(1.0, len(y))) if (np.abs(targets) <= LARGEST).all() else None
 
 
 # --- rows to predict -------------------------------------------------------------------------------

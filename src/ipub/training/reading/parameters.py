@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ipub.errors import IpubError
 from ipub.losses import Loss
 from ipub.losses.penalties import ElasticNet
+from ipub.tables.categories import TableEncoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,11 @@ class Parameters:
         """The penalty ``alpha ((1 - l1_ratio)/2 |w|_2^2 + l1_ratio |w|_1)``; an intercept is free in it."""
         alpha, l1_ratio = float(self.alpha), float(self.l1_ratio)
         return ElasticNet(alpha * (1.0 - l1_ratio), alpha * l1_ratio, n_free=int(self.fit_intercept))
+
+    def by_name(self, encoder: TableEncoder) -> Parameters:
+        """Return the parameters with `intervals` and `precision` given by the names of columns of numbers."""
+        intervals, precision = (encoder.by_name(getattr(self, each), each) for each in ("intervals", "precision"))
+        return replace(self, intervals=intervals, precision=precision)
 
     def refuse_conditional(self, where: str, remedy: str) -> None:
         """Raise an error if intervals are to be learnt from other columns, which needs the table in memory."""

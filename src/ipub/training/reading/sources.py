@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from ipub.errors import IpubError
 from ipub.numeric.rounding import Array
 from ipub.rows.long_table import LongTable
+from ipub.rows.piece_reader import decode_weight
 from ipub.rows.slices import KEPT_CELLS
+from ipub.tables.decoded_rows import TextColumn, decode_labels
 from ipub.training.reading.parameters import Parameters
 from ipub.training.reading.table import Columns
 from ipub.training.reading.training_data import TrainingData, read_training_data
@@ -123,20 +125,12 @@ def table_in_memory(table: LongTable, y: Any, sample_weight: Any) -> tuple[Any, 
 
     features = check_names(table, y, sample_weight)
     frame = table.whole(table.names)
-    return frame.select(list(features)), _labels_in(frame, y), _weight_in(frame, sample_weight)
+    return frame.select(list(features)), _labels_in(frame, y), decode_weight(frame, sample_weight)
 
 
 def _labels_in(frame: Any, y: str) -> Any:
-    from ipub.tables.decoded_rows import TextColumn, decode_labels
-
     labels: Any = decode_labels(frame, y)
     return np.array([*labels.values, None], dtype=object)[labels.codes] if isinstance(labels, TextColumn) else labels
-
-
-def _weight_in(frame: Any, name: str | None) -> Any:
-    from ipub.rows.piece_reader import decode_weight
-
-    return decode_weight(frame, name)
 
 
 def labels_to_score(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
@@ -151,7 +145,7 @@ def labels_to_score(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any
     frame = table.whole(named)
     return (
         _labels_in(frame, y) if isinstance(y, str) else y,
-        _weight_in(frame, sample_weight) if isinstance(sample_weight, str) else sample_weight,
+        decode_weight(frame, sample_weight) if isinstance(sample_weight, str) else sample_weight,
     )
 
 

@@ -17,7 +17,7 @@ from ipub.rows.slices import KEPT_CELLS
 from ipub.rows.sparse import SparseIntervals, SparseRows
 from ipub.tables.holes import quantile_probabilities, ranges_of_columns
 from ipub.tables.sparse_columns import MOST_CELLS, gibibytes, sparse_floats, summarize_sparse_columns
-from ipub.training.reading.labels import read_classes, read_targets, rows_of_models
+from ipub.training.reading.labels import read_labels, rows_of_models
 from ipub.training.reading.parameters import Parameters
 from ipub.training.reading.table import Columns, LearntTable
 
@@ -99,10 +99,7 @@ def read_sparse(
     validate_data(stand_in, X, accept_sparse=True, dtype="numeric", ensure_all_finite=False)
     table = sparse_floats(X)
     n_rows, d = table.shape
-    if parameters.loss.task == "classification":
-        labels = read_classes(parameters, y, n_rows, sample_weight)
-    else:
-        labels = read_targets(parameters, y, n_rows, sample_weight, target_radius)
+    labels = read_labels(parameters, y, n_rows, sample_weight, target_radius)
     counted = None if (labels.weight > 0.0).all() else labels.weight > 0.0
     level = parameters.interval_level
     ranges = ranges_of_columns(
@@ -112,7 +109,7 @@ def read_sparse(
         level,
         None,
     )
-    learnt = LearntTable(Columns(parameters.kind, d), ranges, 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1], np.zeros(d))
+    learnt = LearntTable.of(Columns(parameters.kind, d), ranges, np.zeros(d))
     rows = SparseRows(SparseIntervals.from_table(table, ranges), labels.y, labels.weight)
     return learnt, rows_of_models(rows, labels, 0), labels.weight, labels.classes
 

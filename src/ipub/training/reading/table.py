@@ -15,7 +15,7 @@ from ipub.errors import GiveRange, IpubError
 from ipub.numeric.rounding import LARGEST, Array
 from ipub.rows import Block, MemoryRows, Rows
 from ipub.rows.device import is_foreign, library_of
-from ipub.rows.memmap import MemmapRows
+from ipub.rows.memory import MemmapRows
 from ipub.tables.categories import TableEncoder
 from ipub.tables.conditional_intervals import ConditionalIntervals
 from ipub.tables.frames import array_to_table, column_labels, frame_to_table, is_frame
@@ -23,7 +23,7 @@ from ipub.tables.holes import column_precision, column_ranges, conditional_colum
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.scaling import Scaling
 from ipub.tables.sparse_columns import as_dense
-from ipub.tables.validation import check_values
+from ipub.tables.validation import check_values, column_label
 from ipub.training.reading.parameters import Parameters
 
 Table = NDArray[np.generic]
@@ -261,29 +261,18 @@ def _learn_intervals(
     parameters: Parameters, read: TrainingTable, table: Table, counted: NDArray[np.bool_] | None
 ) -> LearntTable:
     """Learn where the holes of each column lie, what they take in `predict`, and how precise the other cells are."""
-    encoder, intervals, precision = read.columns.encoder, parameters.intervals, parameters.precision
-    level = parameters.interval_level
-    if encoder is None:
-        ranges = column_ranges(table, intervals, level, read.labels, counted)
-        middle = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
-        precisions = column_precision(precision, table.shape[1], read.labels)
-        numbers = np.arange(table.shape[1])
-        conditional = _learn_conditional(parameters, table, ranges, numbers, read.labels, counted)
-        return LearntTable(read.columns, ranges, middle, precisions, conditional=conditional)
-    intervals, precision = encoder.by_name(intervals, "intervals"), encoder.by_name(precision, "precision")
-    numbers, names = encoder.numbers, encoder.names_of_numbers
-    hole_ranges = np.tile([0.0, 1.0], (table.shape[1], 1))
-    precisions = np.zeros(table.shape[1])
-    values = np.asarray(table if counted is None else table[counted], dtype=float)
-    fill_values = encoder.column_means(values)
-    if len(numbers):
-        ranges = column_ranges(table[:, numbers], intervals, level, names, counted)
-        hole_ranges[numbers] = ranges
-        fill_values[numbers] = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
-        precisions[numbers] = column_precision(precision, len(numbers), names)
-    parameters = replace(parameters, intervals=intervals)
-    conditional = _learn_conditional(parameters, table, hole_ranges, numbers, names, counted)
-    return LearntTable(read.columns, hole_ranges, fill_values, precisions, conditional=conditional)
+    encoder, means = read.columns.encoder, None
+    numbers, names, of_numbers = np.arange(table.shape[1]), read.labels, table
+    if encoder is not None:
+        parameters = parameters.by_name(encoder)
+        numbers, names = encoder.numbers, encoder.names_of_numbers
+        of_numbers = table[:, numbers]
+        means = encoder.column_means(np.asarray(table if counted is None else table[counted], dtype=float))
+    ranges = column_ranges(of_numbers, parameters.intervals, parameters.interval_level, names, counted)
+    precisions = column_precision(parameters.precision, len(numbers), names)
+    learnt = LearntTable.of(read.columns, ranges, precisions, means)
+    conditional = _learn_conditional(parameters, table, learnt.hole_ranges, numbers, names, counted)
+    return replace(learnt, conditional=conditional)
 
 
 def _learn_conditional(
@@ -301,13 +290,13 @@ def _learn_conditional(
     chosen = conditional_columns(parameters.intervals, len(numbers), names)
     if not chosen:
         return None
-    from ipub.tables.quantile_regression import labels_of, learn_conditional
+    from ipub.tables.quantile_regression import learn_conditional
 
     if isinstance(table, np.memmap):
         parameters.refuse_conditional("a memory-mapped file", "give np.array(X), or use intervals='quantile'")
     state = parameters.random_state
     seed = 0 if state is None else int(check_random_state(state).randint(SEEDS))
-    labels, level = labels_of(chosen, names), float(parameters.interval_level)
+    labels, level = [column_label(j, names) for j in chosen], float(parameters.interval_level)
     return learn_conditional(table, numbers[chosen].tolist(), ranges, level, labels, counted, seed)
 
 
@@ -344,6 +333,24 @@ class LearntTable:
     precision: Array
     scaling: Scaling | None = None
     conditional: ConditionalIntervals | None = None
+
+    @classmethod
+    def of(cls, columns: Columns, ranges: Array, precisions: Array, means: Array | None = None) -> LearntTable:
+        """Make one from the ranges and precisions of the columns of numbers, and the means of all columns.
+
+        Missing numbers take the middle of their range; categories, whose columns have `means`, are 0 or 1.
+        """
+        middle = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
+        if columns.encoder is None or means is None:
+            return cls(columns, ranges, middle, precisions)
+        hole_ranges, fill_values, all_precisions = (
+            np.tile([0.0, 1.0], (len(means), 1)),
+            means.copy(),
+            np.zeros(len(means)),
+        )
+        numbers = columns.encoder.numbers
+        hole_ranges[numbers], fill_values[numbers], all_precisions[numbers] = ranges, middle, precisions
+        return cls(columns, hole_ranges, fill_values, all_precisions)
 
     @property
     def names(self) -> Sequence[str] | None:

@@ -14,7 +14,7 @@ from ipub.rows import Rows
 from ipub.rows.long_table import LongTable
 from ipub.tables.scaling import Scaling
 from ipub.tables.sparse_columns import is_sparse
-from ipub.training.reading.labels import read_classes, read_targets, rows_of_models, target_intervals
+from ipub.training.reading.labels import read_labels, rows_of_models, target_intervals
 from ipub.training.reading.on_device import in_memory, read_on_device, stays_on_device
 from ipub.training.reading.parameters import Parameters
 from ipub.training.reading.sparse import check_columns, read_sparse, stays_sparse
@@ -99,11 +99,7 @@ def read_training_data(
     X_lower, X_upper, y_lower, y_upper = (in_memory(bound) for bound in bounds)
     y, radius = target_intervals(y, y_lower, y_upper)
     read = read_training_table(parameters, X, X_lower, X_upper, None if expected is None else expected.columns)
-    n_rows = read.data.shape[0]
-    if parameters.loss.task == "classification":
-        labels = read_classes(parameters, y, n_rows, sample_weight)
-    else:
-        labels = read_targets(parameters, y, n_rows, sample_weight, radius)
+    labels = read_labels(parameters, y, read.data.shape[0], sample_weight, radius)
     scaling = None if expected is None else expected.scaling
     learnt, rows = learn_table(parameters, read, labels.y, labels.weight, scaling)
     check_columns(parameters, rows)
