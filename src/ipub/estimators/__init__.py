@@ -9,11 +9,12 @@ from ipub.estimators.fitted_state import (
     restore_fitted,
     stored_parameter,
 )
-from ipub.estimators.linear_model import CONSTRAINTS, check_parameters, parameters_of
+from ipub.estimators.linear_model import CONSTRAINTS, FORMER_PARAMETERS, check_parameters, parameters_of
 from ipub.estimators.regressor import BoundedRegressor
 
 __all__ = [
     "CONSTRAINTS",
+    "FORMER_PARAMETERS",
     "BoundedClassifier",
     "BoundedRegressor",
     "certificates_of",

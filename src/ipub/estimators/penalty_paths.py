@@ -300,7 +300,7 @@ class _Point:
     @classmethod
     def of(cls, estimator: Any, X_test: Any, truth: NDArray[Any] | None) -> _Point:
         training = estimator.training_
-        rows = training.table.uncertain_rows(X_test, estimator.handle_unknown == "any")
+        rows = training.table.uncertain_rows(X_test, estimator._any_level)
         bounds = training.score_bounds(rows, effort=estimator.effort)
         if isinstance(estimator, BoundedRegressor):
             if truth is None:
