@@ -9,7 +9,13 @@ from ipub.estimators.fitted_state import (
     restore_fitted,
     stored_parameter,
 )
-from ipub.estimators.linear_model import CONSTRAINTS, FORMER_PARAMETERS, check_parameters, parameters_of
+from ipub.estimators.linear_model import (
+    CONSTRAINTS,
+    FORMER_PARAMETERS,
+    check_parameters,
+    parameters_of,
+    takes_any_level,
+)
 from ipub.estimators.regressor import BoundedRegressor
 
 __all__ = [
@@ -26,4 +32,5 @@ __all__ = [
     "probability_bounds",
     "restore_fitted",
     "stored_parameter",
+    "takes_any_level",
 ]

@@ -150,12 +150,6 @@ class BoundedLinearModel(FrameOutput):
         found = self.conditional_intervals_
         return None if found is None else found.report
 
-    @property
-    def _any_level(self) -> bool:
-        """Whether an unknown category may be any of the known ones."""
-        inside = self.intervals.handle_unknown if isinstance(self.intervals, Intervals) else "error"
-        return (self.handle_unknown or inside) == "any"
-
     def _scores(self, training: Training, X: Any) -> Array:
         """Return the scores of rows under each model trained at the center, shape (m, K)."""
 
@@ -176,7 +170,7 @@ class BoundedLinearModel(FrameOutput):
                 return on_device  # type: ignore[no-any-return]
             if is_sparse(X):
                 return filled_sparse_rows(table, X)  # type: ignore[return-value]
-        return table.filled_rows(X, self._any_level)
+        return table.filled_rows(X, takes_any_level(self))
 
     def _score_bounds(self, training: Training, X: Any) -> Array:
         """Bound the scores of rows, which may have holes of their own."""
@@ -192,7 +186,7 @@ class BoundedLinearModel(FrameOutput):
         """Bound the scores of the rows of a long table, piece by piece."""
 
         def bounds(frame: Any) -> Array:
-            rows = training.table.uncertain_rows(frame, self._any_level)
+            rows = training.table.uncertain_rows(frame, takes_any_level(self))
             return training.score_bounds(rows, effort=self.effort, n_in_all=table.n_rows)
 
         parts = []
@@ -213,7 +207,7 @@ class BoundedLinearModel(FrameOutput):
                 )
             table = long_table_of(X)
             X = X if table is None else whole_to_predict(table, training.table.columns)
-        return training.table.uncertain_rows(X, self._any_level)
+        return training.table.uncertain_rows(X, takes_any_level(self))
 
     def attained_bounds(self, X: Any, *, return_completions: bool = False) -> Any:
         """Return (m, 2): a low and a high score that models trained on fillings of the training table really have.
@@ -318,6 +312,11 @@ def parameters_of(estimator: BoundedLinearModel) -> Parameters:
     }
     names = {field.name for field in fields(Parameters)} - {"kind", "loss"}
     return Parameters(type(estimator), loss_of(estimator), **{name: given[name] for name in names & given.keys()})
+
+
+def takes_any_level(estimator: BoundedLinearModel) -> bool:
+    """Whether an unknown category of a row to predict may be any of the known ones."""
+    return (estimator.handle_unknown or _given_intervals(estimator).handle_unknown) == "any"
 
 
 def _given_intervals(estimator: BoundedLinearModel) -> Intervals:

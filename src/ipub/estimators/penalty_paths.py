@@ -19,7 +19,14 @@ from sklearn.utils.validation import _num_samples
 from ipub.answers.certainty import is_certain, possible_labels
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, Neighbour, SlopeBounds, TrainedModel
 from ipub.errors import IpubError, IpubTypeError
-from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
+from ipub.estimators import (
+    BoundedClassifier,
+    BoundedRegressor,
+    check_parameters,
+    keep_training,
+    parameters_of,
+    takes_any_level,
+)
 from ipub.numeric.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
 from ipub.progress_bars import progress
 from ipub.rows import Block, Rows
@@ -300,7 +307,7 @@ class _Point:
     @classmethod
     def of(cls, estimator: Any, X_test: Any, truth: NDArray[Any] | None) -> _Point:
         training = estimator.training_
-        rows = training.table.uncertain_rows(X_test, estimator._any_level)
+        rows = training.table.uncertain_rows(X_test, takes_any_level(estimator))
         bounds = training.score_bounds(rows, effort=estimator.effort)
         if isinstance(estimator, BoundedRegressor):
             if truth is None:
