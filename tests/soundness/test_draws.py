@@ -12,6 +12,7 @@ import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, Intervals
 from ipub.certificates import DrawBounds
+from ipub.estimators.fitted_state import loss_of
 from ipub.promises import Draws
 from ipub.training.imputing import drawn_tables
 from support.draws import fit_draws, logistic_models
@@ -84,7 +85,7 @@ def prove_draws(seed, loss, l1_ratio, intercept, radius=0.25, n_draws=3, cells=0
             continue  # the bounds of any filling
         tables = with_a_cell_anywhere if cells else neighbourhood
         for table in tables(filled, holes, ranges, radius):
-            exact = minimise(table, y, None, model._loss, *penalty)
+            exact = minimise(table, y, None, loss_of(model), *penalty)
             for row, x in enumerate(T):
                 count += 1
                 if not holds(ends[row], exact.score(x)):
