@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ipub.tables.holes import IntervalWarning
     from ipub.tables.interval_matrix import IntervalMatrix
     from ipub.tables.levels import CategoryWarning
+    from ipub.training.reading.intervals import Intervals
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "ImputationReport",
     "IntervalMatrix",
     "IntervalWarning",
+    "Intervals",
     "IpubError",
     "IpubWarning",
     "PenaltyPath",
@@ -47,6 +49,7 @@ if not TYPE_CHECKING:  # which would take any name for one of ours
         "ImputationReport": "estimators.imputation_check",
         "IntervalMatrix": "tables.interval_matrix",
         "IntervalWarning": "tables.holes",
+        "Intervals": "training.reading.intervals",
         "IpubError": "errors",
         "IpubWarning": "errors",
         "PenaltyPath": "estimators.penalty_paths",

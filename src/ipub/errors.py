@@ -46,7 +46,7 @@ class Wording:
 
     def allow_any_level(self) -> str:
         """Say how to let a category be any of those that the model has."""
-        return "make it missing, or set handle_unknown='any'"
+        return "make it missing, or set intervals=Intervals(handle_unknown='any')"
 
 
 LIBRARY_WORDING = Wording()

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
+from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, Intervals
 
 NAMES = ["age", "dose", "size"]
 ESTIMATORS = [BoundedClassifier, BoundedRegressor]
@@ -330,9 +330,10 @@ def test_a_bad_class_weight_is_refused(class_weight, message, X, y):
     ("parameter", "value", "message"),
     [
         ("scale", "robust", "The 'scale' parameter.*'minmax'"),
-        ("handle_unknown", "ignore", "The 'handle_unknown' parameter.*'any'"),
-        ("precision", -1.0, "The 'precision' parameter"),
-        ("precision", "half", "The 'precision' parameter"),
+        ("handle_unknown", "ignore", "handle_unknown of Intervals is 'ignore': use 'error' or 'any'"),
+        ("level", 1.5, "level of Intervals is 1.5: give a fraction"),
+        ("precision", -1.0, "precision of Intervals is -1.0: give a number"),
+        ("precision", "half", "precision of Intervals is 'half': give a number"),
         ("precision", {"age": -1.0}, "The precision of column 'age' is -1.0: give a number that is not negative"),
         ("precision", {"age": "half"}, "The precision of column 'age' is 'half'"),
         ("precision", {"age": np.nan}, "The precision of column 'age' is nan"),
@@ -341,14 +342,16 @@ def test_a_bad_class_weight_is_refused(class_weight, message, X, y):
 )
 def test_bad_scales_and_precisions_are_refused(estimator, parameter, value, message, X, y):
     with pytest.raises(ValueError, match=message):
-        estimator(**{parameter: value}).fit(frame(X), y)
+        estimator().set_params(**{parameter if parameter == "scale" else f"intervals__{parameter}": value}).fit(
+            frame(X), y
+        )
 
 
 @each_estimator
 def test_a_precision_beside_bounds_of_the_cells_is_refused(estimator, X, y):
     lower, upper = bounds_of(X)
     with pytest.raises(ValueError, match="so precision is not used: leave it out"):
-        estimator(precision=0.1).fit(X, y, X_lower=lower, X_upper=upper)
+        estimator(intervals=Intervals(precision=0.1)).fit(X, y, X_lower=lower, X_upper=upper)
 
 
 @each_estimator

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.real_data import DATA
-from ipub import BoundedClassifier, BoundedRegressor, CategoryWarning, IntervalWarning
+from ipub import BoundedClassifier, BoundedRegressor, CategoryWarning, Intervals, IntervalWarning
 from ipub.app.files.modelfile import load, save
 from ipub.certificates import without_training_rows
 
@@ -118,15 +118,15 @@ def test_other_frames_give_the_same_bits(kind, holed, y):
 
 def test_intervals_and_precision_are_given_by_the_columns_of_the_frame(holed, y):
     plain = BoundedRegressor(certificate="sphere")
-    reg = clone(plain).set_params(intervals={"age": (18, 96)}, precision={"age": 0.05}).fit(holed, y)
+    reg = clone(plain).set_params(intervals=Intervals({"age": (18, 96)}, precision={"age": 0.05})).fit(holed, y)
     assert reg.hole_ranges_[0].tolist() == [18.0, 96.0]
     assert reg.precision_.tolist() == [0.05, 0, 0, 0, 0, 0, 0]
-    by_number = clone(plain).set_params(intervals={0: (18, 96)}, precision={0: 0.05}).fit(holed, y)
+    by_number = clone(plain).set_params(intervals=Intervals({0: (18, 96)}, precision={0: 0.05})).fit(holed, y)
     np.testing.assert_array_equal(by_number.coef_bounds_, reg.coef_bounds_)
     with pytest.raises(ValueError, match=r"intervals names the column 'site', which holds categories"):
         BoundedRegressor(intervals={"site": (0, 1)}).fit(holed, y)
     with pytest.raises(ValueError, match=r"precision names the column 'weight', which X does not have"):
-        BoundedRegressor(precision={"weight": 1.0}).fit(holed, y)
+        BoundedRegressor(intervals=Intervals(precision={"weight": 1.0})).fit(holed, y)
 
 
 def test_a_new_category_is_an_error_or_any(holed, y):
@@ -134,7 +134,7 @@ def test_a_new_category_is_an_error_or_any(holed, y):
     rows.loc[20, "site"] = "south"
     with pytest.raises(ValueError, match=r"'site' has the category 'south' in row 0"):
         BoundedRegressor().fit(holed, y).predict_bounds(rows)
-    reg = BoundedRegressor(handle_unknown="any").fit(holed, y)
+    reg = BoundedRegressor(intervals=Intervals(handle_unknown="any")).fit(holed, y)
     missing = rows.copy()
     missing.loc[20, "site"] = None
     np.testing.assert_array_equal(reg.predict_bounds(rows), reg.predict_bounds(missing))

@@ -98,7 +98,7 @@ def test_the_prediction_set_holds_every_label_that_some_completion_may_give(mode
 )
 def test_a_score_that_may_be_zero_makes_both_labels_possible(bounds, labels, data, X_test, monkeypatch):
     clf = BoundedClassifier().fit(*data)
-    monkeypatch.setattr(clf, "_score_bounds", lambda X: np.array([bounds]))
+    monkeypatch.setattr(clf, "_score_bounds", lambda *_: np.array([bounds]))
     assert clf.predict_set(X_test[:1]).tolist() == [labels]
 
 

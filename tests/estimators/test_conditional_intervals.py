@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ipub import BoundedClassifier, BoundedRegressor, Budget, IpubError, certify
+from ipub import BoundedClassifier, BoundedRegressor, Budget, Intervals, IpubError, certify
 from ipub.app.files.modelfile import load, save
 
 
@@ -146,7 +146,7 @@ def test_pipelines_grid_search_budgets_and_certify_work(table):
 
 def test_a_regression_with_precision_has_them_too(table):
     X, _ = table
-    reg = BoundedRegressor(intervals="conditional", precision=0.1, certificate="ball")
+    reg = BoundedRegressor(intervals=Intervals("conditional", precision=0.1), certificate="ball")
     reg.fit(X[["a", "b", "c"]], X["a"].to_numpy())
     assert np.isfinite(reg.predict_bounds(X[["a", "b", "c"]])).all()
 

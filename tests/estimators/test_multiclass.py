@@ -101,7 +101,7 @@ def test_retrained_fillings_stay_inside(loss, data):
 )
 def test_a_label_is_possible_if_no_other_is_surely_ahead(ends, labels, data, monkeypatch):
     clf = BoundedClassifier().fit(*data[:2])
-    monkeypatch.setattr(clf, "_score_bounds", lambda X: np.array([ends]))
+    monkeypatch.setattr(clf, "_score_bounds", lambda *_: np.array([ends]))
     assert clf.predict_set(data[2][:1]).tolist() == [labels]
 
 

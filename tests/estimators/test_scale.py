@@ -10,7 +10,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, IntervalWarning
+from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, Intervals, IntervalWarning
 from ipub.app.files.modelfile import load, save
 
 # Row sums, which a weak penalty needs, choose multipliers in steps: rounding sways their bounds a little.
@@ -112,7 +112,7 @@ def test_explicit_bounds_and_interval_matrices_are_scaled(scale, data, X_test):
 
 
 def test_files_and_pipelines_keep_the_scale(data, X_test, tmp_path):
-    clf = BoundedClassifier(scale="standard", precision={0: 0.5}).fit(*data)
+    clf = BoundedClassifier(scale="standard", intervals=Intervals(precision={0: 0.5})).fit(*data)
     save(clf, tmp_path / "m.ipub", training_rows=True)
     np.testing.assert_array_equal(load(tmp_path / "m.ipub").decision_bounds(X_test), clf.decision_bounds(X_test))
 
@@ -120,8 +120,8 @@ def test_files_and_pipelines_keep_the_scale(data, X_test, tmp_path):
 def test_a_memory_mapped_table_is_scaled_in_memory(data, X_test, tmp_path):
     np.save(tmp_path / "X.npy", data[0])
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    clf = BoundedClassifier(scale="standard", precision=0.001).fit(mapped, data[1])
-    expected = BoundedClassifier(scale="standard", precision=0.001).fit(*data)
+    clf = BoundedClassifier(scale="standard", intervals=Intervals(precision=0.001)).fit(mapped, data[1])
+    expected = BoundedClassifier(scale="standard", intervals=Intervals(precision=0.001)).fit(*data)
     np.testing.assert_array_equal(clf.decision_bounds(X_test), expected.decision_bounds(X_test))
 
 
@@ -136,7 +136,7 @@ def test_values_that_are_not_precise_are_intervals_in_training_and_test_rows(sca
     X[:3, 1], X_test = np.nan, rng.normal(size=(5, 3))
     off = np.array([0.05, 0.0, 0.01])
     frame, rows = pd.DataFrame(X, columns=NAMES), pd.DataFrame(X_test, columns=NAMES)
-    reg = BoundedRegressor(scale=scale, precision={"age": 0.05, "grade": 0.01}).fit(frame, y)
+    reg = BoundedRegressor(scale=scale, intervals=Intervals(precision={"age": 0.05, "grade": 0.01})).fit(frame, y)
     bounds, (low, high) = reg.predict_bounds(rows), reg.hole_ranges_.T
     np.testing.assert_array_equal(reg.precision_, off)
     for number in range(6):
@@ -157,10 +157,10 @@ def test_values_that_are_not_precise_are_intervals_in_training_and_test_rows(sca
 
 def test_one_number_is_the_precision_of_every_column():
     X, y = np.random.default_rng(4).normal(size=(30, 2)), np.arange(30.0)
-    one = BoundedRegressor(precision=0.1).fit(X, y)
+    one = BoundedRegressor(intervals=Intervals(precision=0.1)).fit(X, y)
     same = BoundedRegressor().fit(IntervalMatrix.from_bounds(X - 0.1, X + 0.1), y)
     np.testing.assert_allclose(one.coef_bounds_, same.coef_bounds_, rtol=1e-6)
-    np.testing.assert_array_equal(BoundedRegressor(precision=0).fit(X, y).coef_bounds_,
+    np.testing.assert_array_equal(BoundedRegressor(intervals=Intervals(precision=0)).fit(X, y).coef_bounds_,
                                   BoundedRegressor().fit(X, y).coef_bounds_)  # fmt: skip
 
 
@@ -168,5 +168,5 @@ def test_one_number_is_the_precision_of_every_column():
 def test_a_hole_of_no_length_stays_a_point_beside_precise_values():
     X = np.array([[1.0, 2.0], [1.0, np.nan], [1.0, 2.0]])
     with pytest.warns(IntervalWarning, match="zero length"):
-        reg = BoundedRegressor(precision={0: 0.5}).fit(X, [1.0, 2.0, 3.0])
+        reg = BoundedRegressor(intervals=Intervals(precision={0: 0.5})).fit(X, [1.0, 2.0, 3.0])
     assert np.isfinite(reg.predict_bounds(X)).all()

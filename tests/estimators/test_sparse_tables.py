@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, coo_matrix, csc_array, csr_array, csr_matrix, random_array
 
-from ipub import BoundedClassifier, BoundedRegressor, IntervalWarning, IpubError, imputation_report, penalty_path
+from ipub import (
+    BoundedClassifier,
+    BoundedRegressor,
+    Intervals,
+    IntervalWarning,
+    IpubError,
+    imputation_report,
+    penalty_path,
+)
 from ipub.app.files.modelfile import load, save
 from ipub.promises import Budget, Draws
 from ipub.rows import engine_of
@@ -145,8 +153,9 @@ def test_a_scale_that_moves_zeros_names_the_remedy(scale, is_small, monkeypatch)
 @pytest.mark.usefixtures("sparse")
 def test_what_a_sparse_table_has_not_names_the_remedy():
     X, y = text_table()
-    for name in ("precision", "max_label_errors", "unknown_labels", "uncertainty"):
-        value = {"precision": 0.1, "max_label_errors": 1, "unknown_labels": True, "uncertainty": Budget(cells=1)}[name]
+    with pytest.raises(IpubError, match="precision is not available for a sparse table"):
+        BoundedClassifier(certificate="ball", intervals=Intervals(precision=0.1)).fit(X, y)
+    for name, value in {"max_label_errors": 1, "unknown_labels": True, "uncertainty": Budget(cells=1)}.items():
         with pytest.raises(IpubError, match=f"{name} is not available for a sparse table"):
             BoundedClassifier(certificate="ball", **{name: value}).fit(X, y)
     with pytest.raises(IpubError, match="X is sparse, so X_lower and X_upper cannot be given"):

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import ipub.training.models as models_module
 import ipub.training.reading.table as table_module
 import ipub.training.training as training_module
-from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, certify, penalty_path
+from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, Intervals, certify, penalty_path
 from ipub.app.files.modelfile import load, save
 
 KINDS = [BoundedClassifier, BoundedRegressor]
@@ -209,7 +209,6 @@ CHANGES = {
         "intervals": "observed",
         "interval_level": 0.5,
         "scale": "standard",
-        "precision": 0.1,
         "class_weight": "balanced",
         "unknown_labels": True,
         "max_label_errors": 1,
@@ -225,12 +224,11 @@ CHANGES = {
         "intervals": {0: (0.0, 1.0)},
         "interval_level": 0.5,
         "scale": "standard",
-        "precision": {0: 0.1},
         "huber_delta": 0.1,
         "uncertainty": Draws(n_draws=3, random_state=0),
     },
 }
-FREE = {"effort": 2.0, "handle_unknown": "any", "tol": 1e-3, "max_iter": 5, "random_state": 3, "verbose": 1}
+FREE = {"effort": 2.0, "tol": 1e-3, "max_iter": 5, "random_state": 3, "verbose": 1}
 METHODS = {
     BoundedClassifier: [
         "predict", "decision_function", "predict_proba", "decision_bounds", "predict_proba_bounds", "predict_set",
@@ -323,8 +321,8 @@ def test_parameters_changed_in_place_are_noticed():
         ("intervals", {1: (0.0, 40.0)}, {1: [0.0, 40.0]}, {1: (0.0, 40.0), 2: (0.0, 40.0)}),
         ("intervals", {1: "observed"}, {1: "observed"}, {1: "quantile"}),
         ("intervals", [(0.0, 40.0)] * 3, [(0.0, 40.0)] * 3, [(0.0,), (0.0, 1.0)]),
-        ("precision", {0: 0.1}, {0: 0.1}, 0.1),
-        ("precision", 0.0, 0, None),
+        ("intervals", Intervals(precision={0: 0.1}), Intervals(precision={0: 0.1}), Intervals(precision=0.1)),
+        ("intervals", Intervals(precision=0.0), Intervals(precision=0, handle_unknown="any"), Intervals()),
     ],
 )
 def test_equal_values_are_no_change(name, given, same, other):
@@ -333,6 +331,21 @@ def test_equal_values_are_no_change(name, given, same, other):
     np.testing.assert_array_equal(model.set_params(**{name: same}).predict_bounds(X_TEST), bounds)
     with pytest.raises(NotFittedError, match=rf"^{name} was"):
         model.set_params(**{name: other}).predict_bounds(X_TEST)
+
+
+@each_kind
+def test_the_training_is_kept_until_a_result_is_set(kind):
+    model = kind().fit(*data_for(kind))
+    training = model.training_
+    assert model.training_ is training
+    again = pickle.loads(pickle.dumps(model))
+    assert again.training_ is again.training_
+    assert not again.training_.models
+    assert not any(isinstance(value, type(training)) for value in vars(clone(model)).values())
+    predicted = model.predict(X_TEST)
+    model.intercept_ = model.intercept_ + 100.0
+    assert model.training_.models is training.models
+    assert (model.predict(X_TEST) != predicted).any()
 
 
 def test_certified_and_path_estimators_are_held_to_their_parameters():

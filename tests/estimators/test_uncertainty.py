@@ -21,6 +21,7 @@ from ipub import (
     Budget,
     Draws,
     IntervalMatrix,
+    Intervals,
     IpubError,
     certify,
     imputation_report,
@@ -291,7 +292,7 @@ def test_a_wrong_object_is_refused_and_leaves_the_model_as_it_was(uncertainty, m
     assert np.array_equal(model.decision_bounds(T), before)
 
 
-@pytest.mark.parametrize("options", [{"precision": 0.1}, {"max_label_errors": 1}])
+@pytest.mark.parametrize("options", [{"intervals": Intervals(precision=0.1)}, {"max_label_errors": 1}])
 def test_what_a_budget_does_not_speak_of_is_refused(options):
     X, y = table()
     with pytest.raises(IpubError, match=r"[Bb]udget"):

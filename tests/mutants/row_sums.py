@@ -392,8 +392,8 @@ MUTANTS = (
     mutant(
         "an upper end for a lower one",
         "RowSumBounds.ends",
-        "return -largest_scores(self._asked, -X), largest_scores(self._asked, X)",
-        "return largest_scores(self._asked, -X), largest_scores(self._asked, X)",
+        "-highest[len(X) :]",
+        "highest[len(X) :]",
         MODELS,
     ),
     mutant(

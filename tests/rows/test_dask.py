@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dask
-from ipub import BoundedClassifier, BoundedRegressor, IpubError
+from ipub import BoundedClassifier, BoundedRegressor, Intervals, IpubError
 from ipub.estimators.linear_model import parameters_of
 from ipub.rows import MemoryRows, Reads, engine_of, reads, slices
 from ipub.rows.dask import DaskTable, dask_table
@@ -70,7 +70,12 @@ CASES = {
         "weight",
         NUMBERS,
     ),
-    "huber": (BoundedRegressor("huber", certificate="sphere", precision=0.01), "target", None, NUMBERS),
+    "huber": (
+        BoundedRegressor("huber", certificate="sphere", intervals=Intervals(precision=0.01)),
+        "target",
+        None,
+        NUMBERS,
+    ),
 }
 
 

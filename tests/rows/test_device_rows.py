@@ -4,7 +4,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from ipub import BoundedClassifier, BoundedRegressor
+from ipub import BoundedClassifier, BoundedRegressor, Intervals
 from ipub.certificates import CERTIFICATES, Region
 from ipub.certificates.slopes import attempt
 from ipub.errors import IpubError
@@ -161,7 +161,7 @@ def test_nothing_as_long_as_the_table_leaves_the_device(certificate, fit_interce
 def test_what_a_device_does_not_do_is_done_in_memory():
     X, y = draw()
     X, y = X[:300], y[:300]
-    for parameters in ({"precision": 0.01}, {"scale": "standard"}, {"max_label_errors": 1}):
+    for parameters in ({"intervals": Intervals(precision=0.01)}, {"scale": "standard"}, {"max_label_errors": 1}):
         model = BoundedClassifier(**parameters).fit(X, y)
         other = BoundedClassifier(**parameters).fit(as_strict(X), as_strict(y))
         rows = draw_test_rows()[:5]

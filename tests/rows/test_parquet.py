@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from ipub import BoundedClassifier, BoundedRegressor, IpubError, certify, penalty_path
+from ipub import BoundedClassifier, BoundedRegressor, Intervals, IpubError, certify, penalty_path
 from ipub.certificates import CERTIFICATES
 from ipub.estimators.alpha_choice import pick_alpha
 from ipub.losses import LOSSES
@@ -75,7 +75,7 @@ def test_every_loss_has_the_bounds_of_memory(loss, tmp_path, monkeypatch):
     [
         {"scale": "standard", "fit_intercept": False},
         {"scale": "minmax", "class_weight": "balanced"},
-        {"precision": {"b": 0.5}, "intervals": {"a": (-1.0, 1.0)}, "scale": "standard"},
+        {"intervals": Intervals({"a": (-1.0, 1.0)}, precision={"b": 0.5}), "scale": "standard"},
         {"max_label_errors": 1, "intervals": "observed"},
     ],
     ids=str,

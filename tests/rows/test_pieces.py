@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ipub import BoundedClassifier, IpubError
+from ipub import BoundedClassifier, Intervals, IpubError
 from ipub.estimators.linear_model import parameters_of
 from ipub.rows import MemoryRows, Reads, engine_of, reads
 from ipub.rows import slices as slices_module
@@ -18,8 +18,8 @@ CHOICES = [
     {},
     {"scale": "standard"},
     {"scale": "minmax", "intervals": "observed"},
-    {"precision": {"size": 0.1}, "scale": "standard"},
-    {"precision": 0.01, "intervals": {"age": (0.0, 9.0)}},
+    {"intervals": Intervals(precision={"size": 0.1}), "scale": "standard"},
+    {"intervals": Intervals({"age": (0.0, 9.0)}, precision=0.01)},
     {"class_weight": "balanced"},
     {"class_weight": {"no": 3.0}},
 ]

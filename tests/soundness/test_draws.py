@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
+from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, Intervals
 from ipub.certificates import DrawBounds
+from ipub.estimators.fitted_state import loss_of
 from ipub.promises import Draws
 from ipub.training.imputing import drawn_tables
 from support.draws import fit_draws, logistic_models
@@ -84,7 +85,7 @@ def prove_draws(seed, loss, l1_ratio, intercept, radius=0.25, n_draws=3, cells=0
             continue  # the bounds of any filling
         tables = with_a_cell_anywhere if cells else neighbourhood
         for table in tables(filled, holes, ranges, radius):
-            exact = minimise(table, y, None, model._loss, *penalty)
+            exact = minimise(table, y, None, loss_of(model), *penalty)
             for row, x in enumerate(T):
                 count += 1
                 if not holds(ends[row], exact.score(x)):
@@ -362,7 +363,10 @@ def test_intervals_of_cells_and_precision_stay_what_they_are():
     T = rng.normal(size=(6, 2))
     assert np.array_equal(by_matrix.decision_bounds(T), by_bounds.decision_bounds(T))
     blurred = fit_draws(
-        BoundedClassifier(precision=0.05, intervals=[(-2.0, 2.0)] * 2), X, y, Draws(n_draws=3, random_state=0)
+        BoundedClassifier(intervals=Intervals([(-2.0, 2.0)] * 2, precision=0.05)),
+        X,
+        y,
+        Draws(n_draws=3, random_state=0),
     )
     member = blurred.certificate_.parts[0].members[0]
     tables = np.nan_to_num(X)[None] + 0.05 * rng.choice([-1.0, 1.0], (200, *X.shape)) * ~np.isnan(X)

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from ipub.estimators.fitted_state import loss_of
 from support.oracles.exact import ExactModel, exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.rationals import rational, rational_rows
@@ -33,5 +34,5 @@ def corner_models(model, lower, upper, y, weight) -> list[ExactModel]:
         for (i, j), position in zip(cells, positions, strict=True):
             table[i][j] += (rational(upper[i, j]) - rational(lower[i, j])) * position / 2
         minimise = exact_intercept_model if model.fit_intercept else exact_model
-        models.append(minimise(table, y, weight, model._loss, strength * (1 - ratio), strength * ratio))
+        models.append(minimise(table, y, weight, loss_of(model), strength * (1 - ratio), strength * ratio))
     return models

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ipub import BoundedClassifier, BoundedRegressor, IpubError
+from ipub import BoundedClassifier, BoundedRegressor, Intervals, IpubError
 from ipub.app.files.modelfile import load, save
 from ipub.promises import Draws
 from support.draws import fit_draws
@@ -179,7 +179,7 @@ def hot(X, rng):
 def test_cells_that_may_differ_are_for_missing_values_alone():
     X, y = table()
     with pytest.raises(IpubError, match="precision makes every observed cell uncertain"):
-        BoundedClassifier(precision=0.1, uncertainty=Draws(n_draws=2, cells=1)).fit(X, y)
+        BoundedClassifier(intervals=Intervals(precision=0.1), uncertainty=Draws(n_draws=2, cells=1)).fit(X, y)
     with pytest.raises(IpubError, match="cells is -1"):
         BoundedClassifier(uncertainty=Draws(n_draws=2, cells=-1)).fit(X, y)
     hinge = BoundedClassifier("hinge", alpha=0.5, uncertainty=Draws(n_draws=2, cells=1, random_state=0)).fit(X, y)

@@ -9,11 +9,18 @@ from ipub.estimators.fitted_state import (
     restore_fitted,
     stored_parameter,
 )
-from ipub.estimators.linear_model import CONSTRAINTS, check_parameters, parameters_of
+from ipub.estimators.linear_model import (
+    CONSTRAINTS,
+    FORMER_PARAMETERS,
+    check_parameters,
+    parameters_of,
+    takes_any_level,
+)
 from ipub.estimators.regressor import BoundedRegressor
 
 __all__ = [
     "CONSTRAINTS",
+    "FORMER_PARAMETERS",
     "BoundedClassifier",
     "BoundedRegressor",
     "certificates_of",
@@ -25,4 +32,5 @@ __all__ = [
     "probability_bounds",
     "restore_fitted",
     "stored_parameter",
+    "takes_any_level",
 ]

@@ -15,10 +15,11 @@ from sklearn.utils.metaestimators import available_if
 from ipub.answers.certainty import possible_labels
 from ipub.estimators.fitted_state import fitted_parameter
 from ipub.estimators.lazy import lazy_on_dask
-from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
+from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints, takes_former_parameters
 from ipub.estimators.outputs import like_input
 from ipub.losses import LOSSES, Loss
 from ipub.numeric.rounding import Array, down, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.training import Training
 from ipub.training.reading.sources import labels_to_score
 
 
@@ -65,27 +66,24 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         narrower bounds. The unit is a thousand million multiplications, about 0.5 to 1 s on one core of 2021; they are
         counted by the sizes of tables, not timed, so that bounds do not depend on how fast or busy a machine is. It
         may be changed after `fit`.
-    intervals : {"quantile", "observed", "conditional"}, mapping or array of shape (n_features, 2), default="quantile"
+    intervals : {"quantile", "observed", "conditional"}, mapping, array of shape (n_features, 2) or Intervals, \
+default="quantile"
         Where missing values lie, in the units of X: between quantiles of the observed values of their column, between
         the least and the greatest of them, or as given, ``{column: (low, high)}`` for some columns or an array for
         all. Quantiles are of the rows with a positive weight, each counted once. See `ipub.tables.holes.column_ranges`.
         With ``"conditional"`` each hole has an interval of its own, which follows from the other values of its row by
         conformal quantile regression; labels are not used. If values are missing completely at random, each lies in its
         interval with probability `interval_level` or more; `interval_report_` has the coverage of held-out values.
+        An `ipub.Intervals` holds all this with a level, and says how precise observed numbers are and what becomes of
+        unknown categories.
     interval_level : float, default=0.9
         Fraction of the observed values that lie inside a quantile interval, or least probability that a value lies
         inside a conditional one.
     scale : {"standard", "minmax"} or None, default=None
         Whether to scale columns: to mean 0 and standard deviation 1, or to the range -1 to 1, of the observed values
         in rows with a positive weight. The scaling is learnt once from the observed values and is the same for every
-        filling. `intervals`, `precision` and all rows stay in the units of X; `coef_` and its bounds belong to the
+        filling. `intervals` and all rows stay in the units of X; `coef_` and its bounds belong to the
         scaled columns. Columns with one value are only shifted; columns of categories are not scaled.
-    precision : float, mapping or None, default=None
-        By how much observed numbers may be off, in the units of X. Every observed cell, of training and test rows, is
-        then the interval ``value ± precision``. ``{column: number}`` gives it for some columns.
-    handle_unknown : {"error", "any"}, default="error"
-        What to do with a category in a test row that was neither there in training nor declared by the column's type:
-        raise an error, or let it be any of those that were.
     uncertainty : "worst", Budget or Draws, default="worst"
         What the bounds are about: every filling of the holes (the worst case); tables that differ from a filled-in one
         in few cells (`ipub.Budget`); or those that an imputer draws (`ipub.Draws`), with a probability.
@@ -157,8 +155,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     -----
     If `fit` fails or is interrupted, the estimator stays as it was. Parameters that give the fitted model its meaning
     must not change after `fit`: the next call of a method raises `NotFittedError` that names the parameter, until `fit`
-    is called again or it is set back. `effort`, `handle_unknown`, `max_iter`, `random_state`, `tol` and `verbose` may
-    change.
+    is called again or it is set back. `effort`, `max_iter`, `random_state`, `tol`, `verbose` and `handle_unknown` of
+    an `Intervals` may change.
 
     Examples
     --------
@@ -196,6 +194,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         "max_label_errors": [Interval(Integral, 0, None, closed="left")],
     }
 
+    @takes_former_parameters
     def __init__(
         self,
         loss: str = "log_loss",
@@ -208,8 +207,6 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,
-        precision: Any = None,
-        handle_unknown: str = "error",
         uncertainty: Any = "worst",
         class_weight: Any = None,
         unknown_labels: bool = False,
@@ -229,8 +226,6 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         self.intervals = intervals
         self.interval_level = interval_level
         self.scale = scale
-        self.precision = precision
-        self.handle_unknown = handle_unknown
         self.uncertainty = uncertainty
         self.class_weight = class_weight
         self.unknown_labels = unknown_labels
@@ -257,7 +252,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         X : array, sparse matrix, DataFrame or IntervalMatrix of shape (n_rows, n_features)
             NaN are the holes. A DataFrame may have columns of text or categories: each becomes one column of 0 and 1
             for each level, and where it is missing, it may be any level. A ``numpy.memmap`` is streamed from its file
-            if neither `scale` nor `precision` is set. The path of a Parquet file, or of a folder of them, or a
+            if neither `scale` nor a precision is set. The path of a Parquet file, or of a folder of them, or a
             ``pyarrow.dataset.Dataset``, may be larger than memory: it is streamed. The rows of a Dask DataFrame or
             array stay on its workers. No copy of the table is kept. Of a sparse matrix or array of SciPy, the NaN that
             are stored are the holes; what is not stored is zero.
@@ -284,11 +279,11 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Shape (m,): the score of ``classes_[1]``. With more than two classes, (m, n_classes): of each class against the
         others.
         """
-        return like_input(self._class_scores(X), X)  # type: ignore[no-any-return]
+        return like_input(self._class_scores(self.training_, X), X)  # type: ignore[no-any-return]
 
-    def _class_scores(self, X: Any) -> Array:
+    def _class_scores(self, training: Training, X: Any) -> Array:
         """Return what `decision_function` does, for further computation."""
-        scores = self._scores(X)
+        scores = self._scores(training, X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -305,7 +300,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
         With two classes by the sign of the score, with more the label with the highest score.
         """
-        scores = self._class_scores(X)
+        scores = self._class_scores(self.training_, X)
         numbers = np.asarray((scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1))
         return like_input(self.classes_[numbers], X)  # type: ignore[no-any-return]
 
@@ -317,10 +312,11 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         With more than two classes, the probabilities of each class against the others are divided by their sum, as in
         scikit-learn's `OneVsRestClassifier`.
         """
-        scores = self._class_scores(X)
+        training = self.training_
+        scores, link = self._class_scores(training, X), training.loss.link
         if scores.ndim == 1:
-            return like_input(np.column_stack([self._loss.link(-scores), self._loss.link(scores)]), X)  # type: ignore[no-any-return]
-        alone = self._loss.link(scores)
+            return like_input(np.column_stack([link(-scores), link(scores)]), X)  # type: ignore[no-any-return]
+        alone = link(scores)
         total = alone.sum(axis=1, keepdims=True)
         shares = np.where(total > 0.0, alone / np.where(total > 0.0, total, 1.0), 1.0 / len(self.classes_))
         return like_input(shares, X)  # type: ignore[no-any-return]
@@ -337,7 +333,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         intervals of their columns, or in those of an `IntervalMatrix`. Nothing is said about values outside the
         intervals, nor about errors in y beyond what `unknown_labels` and `max_label_errors` allow for.
         """
-        return self._output(self._score_bounds(X), X)
+        return self._output(self._score_bounds(self.training_, X), X)
 
     @available_if(_has_probability)
     @lazy_on_dask
@@ -346,7 +342,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
 
         With more than two classes, (m, n_classes, 2): bounds of what `predict_proba` defines.
         """
-        return self._output(probability_bounds(self._loss, self._score_bounds(X)), X)
+        training = self.training_
+        return self._output(probability_bounds(training.loss, self._score_bounds(training, X)), X)
 
     @lazy_on_dask
     def predict_set(self, X: Any) -> Any:
@@ -355,7 +352,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         A row with one True is certain: every filling gives this label. A label is possible unless the bounds of the
         scores rule it out; `ipub.answers.certainty.possible_labels` states the rule.
         """
-        return self._output(possible_labels(self._score_bounds(X)), X, [str(label) for label in self.classes_])
+        possible = possible_labels(self._score_bounds(self.training_, X))
+        return self._output(possible, X, [str(label) for label in self.classes_])
 
     def predict_status(self, X: Any) -> NDArray[np.str_]:
         """Return (m,): whether each prediction is ``"certain"``, ``"open"`` or ``"unproved"``.
@@ -389,7 +387,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         """
         from ipub.answers.status import prediction_status
 
-        return prediction_status(self.training_, self._uncertain_rows(X), self.effort, self.verbose)
+        training = self.training_
+        return prediction_status(training, self._uncertain_rows(training, X), self.effort, self.verbose)
 
     def flip_distance(self, X: Any, of: str = "holes") -> Any:
         """Return (m, 2): how many cells or labels must differ before the class of a row can change, as a bracket.
@@ -425,7 +424,8 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         """
         from ipub.answers.flips import flip_distance
 
-        distance = flip_distance(self.training_, self._uncertain_rows(X), of, self.verbose, self.effort)
+        training = self.training_
+        distance = flip_distance(training, self._uncertain_rows(training, X), of, self.verbose, self.effort)
         return self._output(np.column_stack(distance), X, ["certified", "found"])
 
 

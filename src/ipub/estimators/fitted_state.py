@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ipub.certificates import Certificate, without_training_rows
-from ipub.losses import Loss
+from ipub.losses import Loss, make_loss
 from ipub.rows.sparse_array import unit_rows
 from ipub.training import Training
 from ipub.training.reading import Columns, LearntTable
@@ -23,15 +23,20 @@ FREE = frozenset({"effort", "handle_unknown", "max_iter", "random_state", "tol",
 """Parameters that may change after `fit`: how rows are read, how exact training is and what is shown. All others
 determine what the model and its bounds mean."""
 
-MODELS, AROUND, FITTED_WITH = "_models", "_around", "_fitted_with"
-"""Attributes that are no results: the problems with their training rows, what may differ from a filled-in table, and
-the parameters of `fit`."""
-
-WITHOUT_ROWS: dict[str, Any] = {MODELS: (), AROUND: None}
-"""These attributes of an estimator that has no training rows."""
+TRAINING, FITTED_WITH = "_training", "_fitted_with"
+"""Attributes that are no results: the training, with its rows, and the parameters of `fit`. An estimator that was
+copied, unpickled or loaded has no training until it is asked for one, which then has no rows."""
 
 SHOWN = 60
 """Characters of a parameter's value in an error message, at most."""
+
+
+class KeptTraining(NamedTuple):
+    """The training of an estimator."""
+
+    training: Training
+    results: Mapping[str, Any]
+    """The results of `fit` that it has: one that was set by hand since is another object, and counts."""
 
 
 def keep_training(estimator: Any, training: Training) -> None:
@@ -65,18 +70,18 @@ def keep_training(estimator: Any, training: Training) -> None:
         attributes["coef_"], attributes["intercept_"] = training.coef[0], float(training.intercept[0])
     else:
         attributes["classes_"] = training.classes
-    _assign(estimator, attributes, {MODELS: training.models, AROUND: training.around})
+    _assign(estimator, attributes, KeptTraining(training, attributes))
 
 
-def _assign(estimator: Any, attributes: Mapping[str, Any], rows: Mapping[str, Any]) -> None:
+def _assign(estimator: Any, attributes: Mapping[str, Any], training: KeptTraining | None) -> None:
     # Not every fit sets these: what an earlier one has left would be wrong.
     not_always = {"feature_names_in_", "coef_bounds_", "intercept_bounds_"}
     others = {name: value for name, value in vars(estimator).items() if name not in not_always}
-    parameters = estimator.get_params(deep=False)
+    parameters = {"precision": None, **estimator.get_params(deep=False)}
     # Copies, so that a mapping or an array that is changed in place is noticed.
     meaning = {name: copy.deepcopy(value) for name, value in parameters.items() if name not in FREE}
     # One assignment: an interrupt comes before it or after it.
-    estimator.__dict__ = {**others, **attributes, **rows, FITTED_WITH: meaning}
+    estimator.__dict__ = {**others, **attributes, TRAINING: training, FITTED_WITH: meaning}
 
 
 def is_result(name: str) -> bool:
@@ -92,8 +97,24 @@ def certificates_of(estimator: Any) -> tuple[Certificate, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-def training_from(estimator: Any, loss: Loss) -> Training:
-    """Return the training that a fitted estimator holds in its attributes."""
+def training_of(estimator: Any) -> Training:
+    """Return the training of a fitted estimator, whose parameters are checked."""
+    check_unchanged(estimator)
+    state = vars(estimator)
+    kept: KeptTraining | None = state.get(TRAINING)
+    if kept is None or any(state.get(name) is not value for name, value in kept.results.items()):
+        results = {name: value for name, value in state.items() if is_result(name)}
+        kept = state[TRAINING] = KeptTraining(_training_from(estimator, kept), results)
+    return kept.training
+
+
+def loss_of(estimator: Any) -> Loss:
+    """Return the loss that the parameters of an estimator name."""
+    return make_loss(estimator.loss, estimator.get_params(deep=False))
+
+
+def _training_from(estimator: Any, kept: KeptTraining | None) -> Training:
+    """Return the training that the results of a fitted estimator describe, with the rows that it has kept."""
     columns = Columns(
         type(estimator), estimator.n_features_in_, getattr(estimator, "feature_names_in_", None), estimator.encoder_
     )
@@ -109,7 +130,7 @@ def training_from(estimator: Any, loss: Loss) -> Training:
     n_certified, nothing = len(certificates), np.empty(0)
     return Training(
         table,
-        loss,
+        loss_of(estimator),
         estimator.fit_intercept,
         getattr(estimator, "classes_", None),
         certificates,
@@ -119,8 +140,8 @@ def training_from(estimator: Any, loss: Loss) -> Training:
         intercept_bounds=np.reshape(getattr(estimator, "intercept_bounds_", nothing), (n_certified, 2)),
         n_iter=estimator.n_iter_,
         dual_gap=estimator.dual_gap_,
-        models=getattr(estimator, MODELS),
-        around=getattr(estimator, AROUND),
+        models=() if kept is None else kept.training.models,
+        around=None if kept is None else kept.training.around,
     )
 
 
@@ -135,10 +156,13 @@ def check_unchanged(estimator: Any) -> None:
     NotFittedError
         Names the parameter, its value in `fit` and its value now.
     """
-    check_is_fitted(estimator, [FITTED_WITH, "certificate_"])
-    for name, before in getattr(estimator, FITTED_WITH).items():
+    fitted_with = vars(estimator).get(FITTED_WITH)
+    if fitted_with is None:
+        check_is_fitted(estimator, [FITTED_WITH, "certificate_"])
+    for name, before in fitted_with.items():
         now = getattr(estimator, name)
-        if not _is_same(before, now):
+        # What can be changed in place was copied, and is another object.
+        if before is not now and not _is_same(before, now):
             raise NotFittedError(
                 f"{name} was {_shown(before)} when this {type(estimator).__name__} was fitted, and is {_shown(now)} "
                 "now: call fit again, or set it back."
@@ -159,11 +183,9 @@ def _is_same(before: Any, now: Any) -> bool:
     """Whether two values of a parameter are equal; arrays and sequences value by value, mappings key by key."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         return before.keys() == now.keys() and all(_is_same(value, now[key]) for key, value in before.items())
-    if before is now and isinstance(now, bool | float | int | str | None):
-        return True
     if is_dataclass(before) or is_dataclass(now):
         return type(before) is type(now) and all(
-            _is_same(getattr(before, field.name), getattr(now, field.name)) for field in fields(before)
+            _is_same(getattr(before, field.name), getattr(now, field.name)) for field in fields(before) if field.compare
         )
     if isinstance(before, BaseEstimator) or isinstance(now, BaseEstimator):
         return type(before) is type(now) and _is_same(before.get_params(), now.get_params())
@@ -216,4 +238,4 @@ def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str
 
 def restore_fitted(estimator: Any, attributes: Mapping[str, Any]) -> None:
     """Make an estimator with its parameters the fitted one of which `fitted_attributes` were stored."""
-    _assign(estimator, {"encoder_": None, "scaling_": None, "conditional_intervals_": None, **attributes}, WITHOUT_ROWS)
+    _assign(estimator, {"encoder_": None, "scaling_": None, "conditional_intervals_": None, **attributes}, None)

@@ -23,7 +23,7 @@ def lazy_on_dask(method: F) -> F:
 
     @wraps(method)
     def wrapped(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        if not is_dask(X):
+        if type(X) is np.ndarray or not is_dask(X):
             return method(self, X, *args, **options)
         return _of_partitions(self, X, method.__name__)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,29 +16,30 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ipub.certificates import CERTIFICATES, Certificate
-from ipub.errors import IpubError
+from ipub.errors import IpubError, warn_user
 from ipub.estimators.fitted_state import (
     FITTED_WITH,
-    MODELS,
-    WITHOUT_ROWS,
-    check_unchanged,
+    TRAINING,
     fitted_parameter,
     keep_training,
+    loss_of,
     stored_parameter,
-    training_from,
+    training_of,
     without_rows,
 )
 from ipub.estimators.outputs import FrameOutput
-from ipub.losses import Loss, Task, loss_names, loss_parameters, make_loss
+from ipub.losses import Task, loss_names, loss_parameters
 from ipub.numeric.rounding import Array
 from ipub.progress_bars import progress
 from ipub.promises import Budget, Draws
 from ipub.rows.device import is_foreign
+from ipub.rows.long_table import LongTable
 from ipub.tables.conditional_intervals import ConditionalIntervals, IntervalReport
 from ipub.tables.interval_matrix import IntervalMatrix
 from ipub.tables.sparse_columns import is_sparse
 from ipub.training import Training, fit_training
-from ipub.training.reading import Parameters
+from ipub.training.reading import LearntTable, Parameters
+from ipub.training.reading.intervals import LEVEL, Intervals
 from ipub.training.reading.on_device import filled_rows, uncertain_rows
 from ipub.training.reading.sources import is_dask, is_kept, long_table_of, of_each_piece, whole_to_predict
 from ipub.training.reading.sparse import filled_sparse_rows, uncertain_sparse_rows
@@ -48,11 +50,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "fit_intercept": ["boolean"],
     "certificate": [StrOptions(set(CERTIFICATES)), None],
     "effort": [Interval(Real, 0, None, closed="left")],
-    "intervals": [str, Mapping, "array-like"],
+    "intervals": [str, Mapping, "array-like", Intervals],
     "interval_level": [Interval(Real, 0, 1, closed="right")],
     "scale": [StrOptions({"standard", "minmax"}), None],
-    "precision": [Interval(Real, 0, None, closed="left"), Mapping, None],
-    "handle_unknown": [StrOptions({"error", "any"})],
     "uncertainty": [StrOptions({"worst"}), Budget, Draws],
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -60,6 +60,23 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "verbose": ["verbose"],
 }
 """What the parameters may be, in the terms of scikit-learn's validation."""
+
+FORMER_PARAMETERS = ("precision", "handle_unknown")
+"""Parameters that are part of `Intervals` now, and are still taken by themselves; None is not given."""
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def takes_former_parameters(init: F) -> F:
+    """Let `__init__` of an estimator store former parameters too; they are no part of its signature."""
+
+    @wraps(init)
+    def wrapped(self: Any, *args: Any, **parameters: Any) -> None:
+        former = {name: parameters.pop(name) for name in FORMER_PARAMETERS if name in parameters}
+        init(self, *args, **parameters)
+        vars(self).update(former)
+
+    return cast(F, wrapped)
 
 
 def loss_constraints(task: Task) -> dict[str, list[Any]]:
@@ -75,18 +92,33 @@ class BoundedLinearModel(FrameOutput):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     loss: str
-    handle_unknown: str
+    intervals: Any
+    interval_level: float
     uncertainty: Any
     verbose: int
+    precision: Any = None
+    handle_unknown: str | None = None
 
     certificate_: Certificate | tuple[Certificate, ...] | None
     conditional_intervals_: ConditionalIntervals | None
     coef_: Array
     intercept_: Any
 
-    @property
-    def _loss(self) -> Loss:
-        return make_loss(self.loss, self.get_params(deep=False))
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; if `deep`, those of `Intervals` too, as ``intervals__level``."""
+        given = {name: getattr(self, name) for name in FORMER_PARAMETERS if getattr(self, name) is not None}
+        return {**super().get_params(deep), **given}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; ``intervals__level`` and its like are those of `Intervals`, made if there is none."""
+        start = "intervals__"
+        inside = {name.removeprefix(start): params.pop(name) for name in list(params) if name.startswith(start)}
+        former = {name: params.pop(name) for name in FORMER_PARAMETERS if name in params}
+        super().set_params(**params)
+        self.__dict__.update(former)
+        if inside:
+            self.intervals = _given_intervals(self).with_params(**inside)
+        return self
 
     def _fit(self, X: Any, y: Any, *arguments: Any) -> Self:
         """Read, train and certify; the estimator changes only at the end, and not at all if anything fails."""
@@ -106,8 +138,7 @@ class BoundedLinearModel(FrameOutput):
         NotFittedError
             If the estimator is not fitted, or if a parameter has been changed since.
         """
-        check_unchanged(self)
-        return training_from(self, self._loss)
+        return training_of(self)
 
     @property
     def interval_report_(self) -> IntervalReport | None:
@@ -119,39 +150,43 @@ class BoundedLinearModel(FrameOutput):
         found = self.conditional_intervals_
         return None if found is None else found.report
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, training: Training, X: Any) -> Array:
         """Return the scores of rows under each model trained at the center, shape (m, K)."""
-        training, table = self.training_, long_table_of(X)
 
         def scores(frame: Any) -> Array:
-            result: Array = self._filled_rows(frame) @ training.coef.T + training.intercept
+            result: Array = self._filled_rows(training.table, frame) @ training.coef.T + training.intercept
             return result
 
+        table = None if type(X) is np.ndarray else long_table_of(X)
         if table is None:
             return scores(X)
         return np.concatenate(list(of_each_piece(scores, table, training.table.columns)))
 
-    def _filled_rows(self, X: Any) -> Array:
+    def _filled_rows(self, table: LearntTable, X: Any) -> Array:
         """Read rows to predict that are in one place, in memory or on a device."""
-        table = self.training_.table
-        if is_foreign(X) and table.is_plain:
-            on_device: Any = filled_rows(table, X)
-            return on_device  # type: ignore[no-any-return]
-        if is_sparse(X) and table.is_plain:
-            return filled_sparse_rows(table, X)  # type: ignore[return-value]
-        return table.filled_rows(X, self.handle_unknown == "any")
+        if type(X) is not np.ndarray and table.is_plain:
+            if is_foreign(X):
+                on_device: Any = filled_rows(table, X)
+                return on_device  # type: ignore[no-any-return]
+            if is_sparse(X):
+                return filled_sparse_rows(table, X)  # type: ignore[return-value]
+        return table.filled_rows(X, takes_any_level(self))
 
-    def _score_bounds(self, X: Any) -> Array:
+    def _score_bounds(self, training: Training, X: Any) -> Array:
         """Bound the scores of rows, which may have holes of their own."""
-        training, any_level = self.training_, self.handle_unknown == "any"
-        if is_foreign(X) and training.certificates and training.bounds_on_device:
-            return training.score_bounds(uncertain_rows(training.table, X))
-        table = long_table_of(X)
-        if table is None or is_kept(table):
-            return training.score_bounds(self._uncertain_rows(X), effort=self.effort, verbose=self.verbose)
+        if type(X) is not np.ndarray:
+            if is_foreign(X) and training.certificates and training.bounds_on_device:
+                return training.score_bounds(uncertain_rows(training.table, X))
+            table = long_table_of(X)
+            if table is not None and not is_kept(table):
+                return self._bounds_of_pieces(training, table)
+        return training.score_bounds(self._uncertain_rows(training, X), effort=self.effort, verbose=self.verbose)
+
+    def _bounds_of_pieces(self, training: Training, table: LongTable) -> Array:
+        """Bound the scores of the rows of a long table, piece by piece."""
 
         def bounds(frame: Any) -> Array:
-            rows = training.table.uncertain_rows(frame, any_level)
+            rows = training.table.uncertain_rows(frame, takes_any_level(self))
             return training.score_bounds(rows, effort=self.effort, n_in_all=table.n_rows)
 
         parts = []
@@ -161,17 +196,18 @@ class BoundedLinearModel(FrameOutput):
                 report(sum(map(len, parts)))
         return np.concatenate(parts)
 
-    def _uncertain_rows(self, X: Any) -> IntervalMatrix:
+    def _uncertain_rows(self, training: Training, X: Any) -> IntervalMatrix:
         """Read rows to bound; those of a file into memory."""
-        if is_sparse(X) and self.training_.bounds_sparse_rows:
-            return uncertain_sparse_rows(self.training_.table, X)  # type: ignore[return-value]
-        if is_dask(X):
-            raise IpubError(
-                "This needs the rows in memory, and X is a Dask collection: choose some rows, and give X.compute()."
-            )
-        training, table = self.training_, long_table_of(X)
-        frame = X if table is None else whole_to_predict(table, training.table.columns)
-        return training.table.uncertain_rows(frame, self.handle_unknown == "any")
+        if type(X) is not np.ndarray:
+            if is_sparse(X) and training.bounds_sparse_rows:
+                return uncertain_sparse_rows(training.table, X)  # type: ignore[return-value]
+            if is_dask(X):
+                raise IpubError(
+                    "This needs the rows in memory, and X is a Dask collection: choose some rows, and give X.compute()."
+                )
+            table = long_table_of(X)
+            X = X if table is None else whole_to_predict(table, training.table.columns)
+        return training.table.uncertain_rows(X, takes_any_level(self))
 
     def attained_bounds(self, X: Any, *, return_completions: bool = False) -> Any:
         """Return (m, 2): a low and a high score that models trained on fillings of the training table really have.
@@ -224,8 +260,9 @@ class BoundedLinearModel(FrameOutput):
         """
         from ipub.answers.attained import search_fillings
 
-        rows = self._uncertain_rows(X)
-        found = search_fillings(self.training_, rows, keep_completions=return_completions, verbose=self.verbose)
+        training = self.training_
+        rows = self._uncertain_rows(training, X)
+        found = search_fillings(training, rows, keep_completions=return_completions, verbose=self.verbose)
         if self.verbose:
             count, total = int(found.inside.sum()), found.inside.size
             print(f"Values inside intervals improved {count} of {total} ends.")
@@ -243,18 +280,18 @@ class BoundedLinearModel(FrameOutput):
     def __getstate__(self) -> dict[str, Any]:
         """Leave training rows out of pickles, as out of model files: bounds are then in the form without them."""
         state: dict[str, Any] = super().__getstate__()
-        if MODELS not in state:
+        if FITTED_WITH not in state:
             return state
         # A filling or an imputer may hold training rows too.
         fitted_with = {name: stored_parameter(value) for name, value in state[FITTED_WITH].items()}
-        state = {**state, **WITHOUT_ROWS, FITTED_WITH: fitted_with, "uncertainty": stored_parameter(self.uncertainty)}
+        state = {**state, TRAINING: None, FITTED_WITH: fitted_with, "uncertainty": stored_parameter(self.uncertainty)}
         return without_rows(state, fitted_parameter(self, "fit_intercept"))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy with the same bounds; the training table, which is not copied, is not part of it."""
         other = type(self).__new__(type(self))
-        shared = {**self.__dict__, **WITHOUT_ROWS} if MODELS in self.__dict__ else self.__dict__
-        other.__dict__ = copy.deepcopy(shared, memo)
+        state = {name: value for name, value in vars(self).items() if name != TRAINING}
+        other.__dict__ = copy.deepcopy(state, memo)
         return other
 
     def __sklearn_tags__(self) -> Tags:
@@ -266,9 +303,43 @@ class BoundedLinearModel(FrameOutput):
 
 def parameters_of(estimator: BoundedLinearModel) -> Parameters:
     """Return the parameters of an estimator, as reading and training take them."""
-    given = estimator.get_params(deep=False)
+    given, cells = estimator.get_params(deep=False), _intervals_of(estimator)
+    given |= {
+        "intervals": cells.kind,
+        "interval_level": cells.level,
+        "precision": cells.precision,
+        "handle_unknown": cells.handle_unknown,
+    }
     names = {field.name for field in fields(Parameters)} - {"kind", "loss"}
-    return Parameters(type(estimator), estimator._loss, **{name: given[name] for name in names & given.keys()})
+    return Parameters(type(estimator), loss_of(estimator), **{name: given[name] for name in names & given.keys()})
+
+
+def takes_any_level(estimator: BoundedLinearModel) -> bool:
+    """Whether an unknown category of a row to predict may be any of the known ones."""
+    return (estimator.handle_unknown or _given_intervals(estimator).handle_unknown) == "any"
+
+
+def _given_intervals(estimator: BoundedLinearModel) -> Intervals:
+    """Return `intervals` and `interval_level` as one object."""
+    given = estimator.intervals
+    return given if isinstance(given, Intervals) else Intervals(given, estimator.interval_level)
+
+
+def _intervals_of(estimator: BoundedLinearModel) -> Intervals:
+    """Return how an estimator reads cells, checked; warn of former parameters."""
+    cells = _given_intervals(estimator)
+    if estimator.interval_level not in (LEVEL, cells.level):
+        raise IpubError(
+            f"interval_level is {estimator.interval_level!r}, and intervals has a level of its own: leave it out, and "
+            "give intervals=Intervals(level=...)."
+        )
+    for name in FORMER_PARAMETERS:
+        value = getattr(estimator, name)
+        if value is not None:
+            cells = cells.with_params(**{name: value})
+            warn_user(f"{name}={value!r} is part of intervals now: use intervals=Intervals({name}=...).", FutureWarning)
+    cells.check()
+    return cells
 
 
 def check_parameters(estimator: BoundedLinearModel) -> None:

@@ -28,7 +28,14 @@ from ipub.certificates import (
     TrainedModel,
 )
 from ipub.errors import IpubError, IpubTypeError
-from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, keep_training, parameters_of
+from ipub.estimators import (
+    BoundedClassifier,
+    BoundedRegressor,
+    check_parameters,
+    keep_training,
+    parameters_of,
+    takes_any_level,
+)
 from ipub.numeric.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
 from ipub.progress_bars import progress
 from ipub.rows import Block, Rows
@@ -309,7 +316,7 @@ class _Point:
     @classmethod
     def of(cls, estimator: Any, X_test: Any, truth: NDArray[Any] | None) -> _Point:
         training = estimator.training_
-        rows = training.table.uncertain_rows(X_test, estimator.handle_unknown == "any")
+        rows = training.table.uncertain_rows(X_test, takes_any_level(estimator))
         bounds = training.score_bounds(rows, effort=estimator.effort)
         if isinstance(estimator, BoundedRegressor):
             if truth is None:

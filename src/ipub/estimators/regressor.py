@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 
 from ipub.estimators.lazy import lazy_on_dask
-from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints
+from ipub.estimators.linear_model import CONSTRAINTS, BoundedLinearModel, loss_constraints, takes_former_parameters
 from ipub.estimators.outputs import like_input
 from ipub.numeric.rounding import Array
 from ipub.training.reading.sources import labels_to_score
@@ -34,8 +34,8 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         Strength of the penalty. A stronger penalty gives narrower bounds and a less accurate model. The same model as
         ``Ridge(alpha=a)`` on n rows has ``alpha = 2 a / n``, the same as ``ElasticNet(alpha=a)`` has ``alpha = 2 a``
         and its `l1_ratio`. ``HuberRegressor`` also estimates a scale of the noise, so it is another model.
-    l1_ratio, fit_intercept, certificate, effort, intervals, interval_level, scale, precision, handle_unknown,
-    uncertainty, tol, max_iter, random_state, verbose
+    l1_ratio, fit_intercept, certificate, effort, intervals, interval_level, scale, uncertainty, tol, max_iter,
+    random_state, verbose
         As in `BoundedClassifier`.
     huber_delta : float, default=1.0
         Residual at which ``loss="huber"`` turns from quadratic to linear, in units of y. Other losses do not use it.
@@ -78,6 +78,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         **loss_constraints("regression"),
     }
 
+    @takes_former_parameters
     def __init__(
         self,
         loss: str = "squared_error",
@@ -90,8 +91,6 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         intervals: Any = "quantile",
         interval_level: float = 0.9,
         scale: str | None = None,
-        precision: Any = None,
-        handle_unknown: str = "error",
         uncertainty: Any = "worst",
         tol: float = 1e-8,
         max_iter: int = 1000,
@@ -108,8 +107,6 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         self.intervals = intervals
         self.interval_level = interval_level
         self.scale = scale
-        self.precision = precision
-        self.handle_unknown = handle_unknown
         self.uncertainty = uncertainty
         self.tol = tol
         self.max_iter = max_iter
@@ -164,7 +161,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     @lazy_on_dask
     def predict(self, X: Any) -> Array:
         """Return the prediction of each row by the model trained at the center; holes take `fill_values_`."""
-        return like_input(self._scores(X)[:, 0], X)  # type: ignore[no-any-return]
+        return like_input(self._scores(self.training_, X)[:, 0], X)  # type: ignore[no-any-return]
 
     @lazy_on_dask
     def predict_bounds(self, X: Any) -> Any:
@@ -176,4 +173,4 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         intervals of their columns, or in those of an `IntervalMatrix`. Nothing is said about values outside the
         intervals, nor about errors in y beyond `y_lower` and `y_upper` of `fit`.
         """
-        return self._output(self._score_bounds(X), X)
+        return self._output(self._score_bounds(self.training_, X), X)

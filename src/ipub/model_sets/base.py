@@ -36,8 +36,12 @@ class ModelSet(ABC):
     @classmethod
     def ends_of_all(cls, sets: Sequence[Self], X: Array) -> tuple[Array, Array]:
         """Return the ends of several sets of this kind, each of shape (len(X), len(sets))."""
-        low, high = zip(*(each.ends(X) for each in sets), strict=True)
-        return np.column_stack(low), np.column_stack(high)
+        if len(sets) == 1:
+            low, high = sets[0].ends(X)
+            return low[:, None], high[:, None]
+        both = zip(*(each.ends(X) for each in sets), strict=True)
+        lows, highs = (np.column_stack(each) for each in both)
+        return lows, highs
 
     @property
     def keeps_training_rows(self) -> bool:

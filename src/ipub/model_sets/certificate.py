@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import compress, groupby
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -115,7 +115,7 @@ class Certificate:
 
     def in_fit(self) -> Certificate:
         """Return the certificate for what a fit itself asks."""
-        return replace(self, parts=tuple(part for part in self.parts if part.most_rows is None))
+        return self if self._used is self.parts else replace(self, parts=self._used)
 
     def faster(self) -> Certificate:
         """Return the certificate for many rows: up to about a tenth wider, and up to twice as fast."""
@@ -139,18 +139,32 @@ class Certificate:
     def win_rate(self, X: Array) -> dict[str, float]:
         """Return for each theorem the fraction of ends (lower and upper) for which it gave the bound."""
         *_, lower_from, upper_from = self._intersect(X)
-        names = np.array([part.name for part in self._used_for(len(X))])
+        names = np.array([part.name for parts in self._groups_for(len(X)) for part in parts])
         winners = names[np.concatenate([lower_from, upper_from])]
         return {str(name): float(np.mean(winners == name)) for name in dict.fromkeys(names)}
 
-    def _used_for(self, n_rows: int) -> tuple[ModelSet, ...]:
-        """Return the parts that are worth their time for so many rows."""
-        return tuple(part for part in self.parts if part.most_rows is None or n_rows <= part.most_rows)
+    @cached_property
+    def _used(self) -> tuple[ModelSet, ...]:
+        """The parts that are worth their time for any number of rows."""
+        is_limited = [part.most_rows is not None for part in self.parts]
+        return tuple(compress(self.parts, np.logical_not(is_limited))) if any(is_limited) else self.parts
+
+    @cached_property
+    def _groups(self) -> list[list[ModelSet]]:
+        """These parts, those of one kind together."""
+        return [list(parts) for _, parts in groupby(self._used, type)]
+
+    def _groups_for(self, n_rows: int) -> list[list[ModelSet]]:
+        """Return the parts that are worth their time for so many rows, those of one kind together."""
+        if self._used is self.parts:
+            return self._groups
+        others = (part for part in self.parts if part.most_rows is not None and n_rows <= part.most_rows)
+        return [*self._groups, *([part] for part in others)]
 
     def _intersect(self, X: Array) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
         """Take the best lower and upper end that any part gives, and say which one it was."""
         X = floats(X)  # integers would wrap around in a norm
-        groups = [list(parts) for _, parts in groupby(self._used_for(len(X)), type)]
+        groups = self._groups_for(len(X))
         slices = list(row_slices(len(X), row_width(X) + len(self.parts))) or [slice(0, 0)]
         ends = [_ends(groups, X[rows]) for rows in slices]
         low, high = (np.concatenate(part) for part in zip(*ends, strict=True))

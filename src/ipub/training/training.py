@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +82,18 @@ class ExtendedRows(NamedTuple):
     cells: tuple[Indices, Indices, Array]
     """Row, column and radius of each uncertain cell."""
     missing_categories: MissingCategories
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether a row has an uncertain cell, or a missing category."""
+        return bool(len(self.cells[0]) or len(self.missing_categories.rows))
+
+    @property
+    def n_combinations(self) -> float:
+        """The number of rows, each with every combination of the levels of its missing categories."""
+        is_plain = not len(self.missing_categories.rows)
+        n_rows = len(self.center)
+        return float(n_rows if is_plain else count_combinations(self.missing_categories, n_rows).sum())
 
 
 class Around(NamedTuple):
@@ -240,32 +251,34 @@ class Training:
         self.check_certified()
         if isinstance(rows, DeviceIntervals):
             return self._score_bounds_on_device(rows)
-        center, cells, missing_categories = self.extended(rows)
+        extended = self.extended(rows)
         if not self.models and any(each.refinement is not None for each in self.certificates):
             warn_user(
                 "Pointwise bounds need the training table; a model that was loaded from a file, unpickled or copied "
                 "has none, so these are the bounds of 'tight'. Call fit again for pointwise bounds.",
                 UserWarning,
             )
-        with single_threaded_blas(center.shape[1]):
-            here = self._with_effort(effort)
-            count = count_combinations(missing_categories, len(center)).sum()
+        with single_threaded_blas(extended.center.shape[1]):
+            count = extended.n_combinations
             if n_in_all is not None:
-                count = count * (n_in_all / max(1, len(center)))
+                count *= n_in_all / max(1, len(extended.center))
             parts = []
             for k, certificate in enumerate(self.certificates):
-                is_many = not self._is_retrained(k) and count * certificate.terms_per_row > MOST_ROW_TERMS
+                can_retrain = bool(self.models) and self.certificates[k].refinement is not None
+                is_many = not can_retrain and count * certificate.terms_per_row > MOST_ROW_TERMS
                 if is_many and verbose:
                     print(FASTER)
-                extended = ExtendedRows(center, cells, missing_categories)
-                is_retrained = retrains and self._is_retrained(k)
-                bounds = here._bounds_of_rows(k, extended, verbose, is_many, retrains=is_retrained)
-                if is_retrained and (len(cells[0]) or len(missing_categories)):
+                if is_many:
+                    certificate = certificate.faster()
+                plain = _Bounding(self, k, certificate, verbose, combines_levels=not is_many)
+                if not (retrains and can_retrain):
+                    parts.append(plain.of_rows(extended))
+                    continue
+                bounds = replace(plain, certificate=with_effort(certificate, effort), retrains=True).of_rows(extended)
+                if extended.is_uncertain:
                     # A row with holes is retrained for fewer of the ways to fill them.
-                    plain = here._bounds_of_rows(k, extended, verbose, is_many, retrains=False)
-                    bounds = np.column_stack(
-                        [np.maximum(bounds[:, 0], plain[:, 0]), np.minimum(bounds[:, 1], plain[:, 1])]
-                    )
+                    at_least, at_most = plain.of_rows(extended).T
+                    bounds = np.column_stack([np.maximum(bounds[:, 0], at_least), np.minimum(bounds[:, 1], at_most)])
                 parts.append(bounds)
         return by_model(parts)
 
@@ -293,53 +306,6 @@ class Training:
             ):
                 parts.append(bounds_of_uncertain_rows(certificate.score_bounds, center, cells, coef_bounds))
         return by_model(parts)
-
-    def _with_effort(self, effort: float) -> Training:
-        """Return the training whose pointwise bounds may spend so much work on a row."""
-        return replace(self, certificates=tuple(with_effort(each, effort) for each in self.certificates))
-
-    def _is_retrained(self, k: int) -> bool:
-        """Whether model k is retrained for each row to bound."""
-        return bool(self.models) and self.certificates[k].refinement is not None
-
-    def _bounds_of_rows(self, k: int, rows: ExtendedRows, verbose: int, is_many: bool, *, retrains: bool) -> Array:
-        """Bound the scores of rows, whose own cells may be uncertain, under model k; with retraining, or without."""
-        return bounds_of_uncertain_rows(
-            partial(self._bounds_of_certain_rows, k, verbose, is_many, retrains=retrains),
-            rows.center,
-            rows.cells,
-            self.coef_bounds[k],
-            rows.missing_categories,
-            0 if retrains else MOST_TRIED,
-            self._rough_bounds(k, retrains),
-            combines_levels=not is_many,
-        )
-
-    def _rough_bounds(self, k: int, retrains: bool) -> Callable[[Array], Array] | None:
-        """Return a faster way to bound the scores of rows without holes under model k, if there is one."""
-        certificate = self.certificates[k]
-        if retrains:
-            return certificate.score_bounds
-        if not certificate.keeps_training_rows:
-            return None
-        return certificate.in_columns().score_bounds
-
-    def _bounds_of_certain_rows(self, k: int, verbose: int, is_many: bool, table: Array, *, retrains: bool) -> Array:
-        """Bound the scores of rows without holes under model k; faster, if they are many."""
-        certificate = self.certificates[k].faster() if is_many else self.certificates[k]
-        if not retrains:
-            slices = list(row_slices(len(table), 1, ROWS_AT_ONCE)) if verbose else []
-            if len(slices) <= 1:
-                return certificate.score_bounds(table)
-            with progress("Bounding rows", len(table), is_shown=True) as report:
-                parts = []
-                for rows in slices:
-                    parts.append(certificate.score_bounds(table[rows]))
-                    report(rows.stop)
-            return np.concatenate(parts)
-        model = self.unchanged_models()[k]
-        with progress("Retraining for each row", len(table), bool(verbose)) as report:
-            return certificate.score_bounds(table, model, lambda done, _: report(done))
 
     def extended(self, rows: IntervalMatrix | DeviceIntervals | SparseIntervals) -> ExtendedRows:
         """Return the center of rows, with the column of the intercept, their uncertain cells and categories."""
@@ -377,6 +343,57 @@ class Training:
         if not np.isclose(now, solution.primal, rtol=1e-9, atol=0.0, equal_nan=True):
             raise IpubError("The training table has been changed since fit, which keeps no copy of it: call fit again.")
         return self.models
+
+
+@dataclass(frozen=True)
+class _Bounding:
+    """How the scores of rows under one model are bounded: with retraining for each row, or without."""
+
+    training: Training
+    model: int
+    certificate: Certificate
+    verbose: int
+    combines_levels: bool
+    """Whether a row is bounded for every combination of the levels of its missing categories."""
+    retrains: bool = False
+
+    def of_rows(self, rows: ExtendedRows) -> Array:
+        """Bound the scores of rows, whose own cells may be uncertain."""
+        if not rows.is_uncertain:
+            return self._of_certain_rows(rows.center)
+        return bounds_of_uncertain_rows(
+            self._of_certain_rows,
+            rows.center,
+            rows.cells,
+            self.training.coef_bounds[self.model],
+            rows.missing_categories,
+            0 if self.retrains else MOST_TRIED,
+            self._rough_bounds(),
+            combines_levels=self.combines_levels,
+        )
+
+    def _rough_bounds(self) -> Callable[[Array], Array] | None:
+        """Return a faster way to bound the scores of rows without holes, if there is one."""
+        certificate = self.training.certificates[self.model]
+        if self.retrains:
+            return certificate.score_bounds
+        return certificate.in_columns().score_bounds if certificate.keeps_training_rows else None
+
+    def _of_certain_rows(self, table: Array) -> Array:
+        """Bound the scores of rows without holes."""
+        if self.retrains:
+            trained = self.training.unchanged_models()[self.model]
+            with progress("Retraining for each row", len(table), bool(self.verbose)) as report:
+                return self.certificate.score_bounds(table, trained, lambda done, _: report(done))
+        slices = list(row_slices(len(table), 1, ROWS_AT_ONCE)) if self.verbose else []
+        if len(slices) <= 1:
+            return self.certificate.score_bounds(table)
+        with progress("Bounding rows", len(table), is_shown=True) as report:
+            parts = []
+            for rows in slices:
+                parts.append(self.certificate.score_bounds(table[rows]))
+                report(rows.stop)
+        return np.concatenate(parts)
 
 
 def by_model(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -26,6 +26,7 @@ from ipub.certificates import Certificate, keeps_training_rows
 from ipub.certificates.stored import PARTS
 from ipub.errors import IpubError
 from ipub.estimators import (
+    FORMER_PARAMETERS,
     BoundedClassifier,
     BoundedRegressor,
     certificates_of,
@@ -39,6 +40,7 @@ from ipub.promises import Budget, Draws
 from ipub.tables.categories import TableEncoder
 from ipub.tables.conditional_intervals import ConditionalColumn, ConditionalIntervals, IntervalReport
 from ipub.tables.scaling import Scaling
+from ipub.training.reading.intervals import Intervals
 
 FORMAT = "ipub model"
 VERSION = 5
@@ -52,7 +54,7 @@ RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(*PARTS, Scaling, TableEncoder, ConditionalIntervals, ConditionalColumn, IntervalReport),
-        *(Budget, Draws, *map(type, LOSSES.values())),
+        *(Budget, Draws, Intervals, *map(type, LOSSES.values())),
     )
 }
 """Dataclasses that a model file may hold."""
@@ -214,7 +216,11 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
         raise ModelFileError(f"{path} holds a {header['class']!r}, which ipub {ipub.__version__} does not know.")
     kind = ESTIMATORS[header["class"]]
     parameters = _decode_items(header["parameters"], archive)
-    unknown = set(parameters) - set(kind().get_params(deep=False))
+    for name in FORMER_PARAMETERS:
+        # In files of earlier versions; None is not given.
+        if parameters.get(name) in (None, "error"):
+            parameters.pop(name, None)
+    unknown = set(parameters) - {*kind().get_params(deep=False), *FORMER_PARAMETERS}
     if unknown:
         raise ValueError(f"unknown parameter {min(unknown)!r}")
     estimator = kind(**parameters)

@@ -70,7 +70,8 @@ class RowSumBounds(ModelSet):
     def ends(self, X: Array) -> tuple[Array, Array]:
         X = np.asarray(X, dtype=float)
         try:
-            return -largest_scores(self._asked, -X), largest_scores(self._asked, X)
+            highest = largest_scores(self._asked, np.concatenate([X, -X]))
+            return -highest[len(X) :], highest[: len(X)]
         except np.linalg.LinAlgError:
             return np.full(len(X), -np.inf), np.full(len(X), np.inf)
 

@@ -28,7 +28,9 @@ SCAN_CELLS = 1 << 27
 
 def in_memory(values: Any) -> Any:
     """Return an array of another library as NumPy's; anything else as it is."""
-    return library_of(values).numpy(values) if is_foreign(values) else values
+    if values is None or type(values) is np.ndarray or not is_foreign(values):
+        return values
+    return library_of(values).numpy(values)
 
 
 def stays_on_device(parameters: Parameters, X: Any, *bounds: Any) -> bool:

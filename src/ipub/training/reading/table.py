@@ -131,12 +131,13 @@ def _values(
         validate_data(stand_in, X, reset=reset, skip_check_array=True)
         table: Table = encoder.encode(X, any_level)
         check_array(table, ensure_all_finite=False)
-    elif is_frame(X):
+    elif type(X) is not np.ndarray and is_frame(X):
         table = frame_to_table(X, text)
         validate_data(stand_in, X, reset=reset, skip_check_array=True)
         check_array(table, ensure_all_finite=False)
     else:
-        X = array_to_table(library_of(X).numpy(X) if is_foreign(X) else as_dense(X))
+        if type(X) is not np.ndarray or X.dtype.kind not in "biuf":
+            X = array_to_table(library_of(X).numpy(X) if is_foreign(X) else as_dense(X))
         table = validate_data(stand_in, X, reset=reset, dtype="numeric", ensure_all_finite=False)
         if isinstance(X, np.memmap) and table is not X:
             table = table.view(np.memmap)

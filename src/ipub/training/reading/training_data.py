@@ -96,7 +96,7 @@ def read_training_data(
             check_columns(parameters, data.rows[0])
             return data
     X, y, sample_weight = in_memory(X), in_memory(y), in_memory(sample_weight)
-    X_lower, X_upper, y_lower, y_upper = (in_memory(bound) for bound in bounds)
+    X_lower, X_upper, y_lower, y_upper = map(in_memory, bounds)
     y, radius = target_intervals(y, y_lower, y_upper)
     read = read_training_table(parameters, X, X_lower, X_upper, None if expected is None else expected.columns)
     labels = read_labels(parameters, y, read.data.shape[0], sample_weight, radius)
