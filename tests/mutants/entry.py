@@ -97,7 +97,7 @@ def _definitions(text: str) -> list[tuple[str, int, int]]:
     lines = [0]
     for line in text.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
-    found = []
+    found: list[tuple[str, int, int]] = []
 
     def visit(body: list[ast.stmt], prefix: str) -> None:
         for node in body:
