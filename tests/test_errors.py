@@ -8,6 +8,7 @@ import pkgutil
 import re
 import shlex
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -230,18 +231,20 @@ def test_every_error_and_warning_of_the_package_is_of_one_family():
         assert issubclass(kind, ValueError if not issubclass(kind, Warning) else UserWarning)
 
 
-CALLS = {
-    str(path.relative_to(PACKAGE)): [node for node in ast.walk(tree) if isinstance(node, ast.Call | ast.Raise)]
-    for path in sorted(PACKAGE.rglob("*.py"))
-    for tree in [ast.parse(path.read_text())]
-}
-"""What each file of the package calls or raises."""
+@cache
+def calls() -> dict[str, list[ast.Call | ast.Raise]]:
+    """Return what each file of the package calls or raises."""
+    return {
+        str(path.relative_to(PACKAGE)): [node for node in ast.walk(tree) if isinstance(node, ast.Call | ast.Raise)]
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for tree in [ast.parse(path.read_text())]
+    }
 
 
 def test_a_message_with_fields_is_no_formatted_string():
     """Else a name that was put in could be taken for a field."""
     template = {**{kind.__name__: 0 for kind in FAMILY}, "Message": 0, "refuse": 1}
-    for file, node in ((file, node) for file, nodes in CALLS.items() for node in nodes):
+    for file, node in ((file, node) for file, nodes in calls().items() for node in nodes):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in template and node.args:
             parts = list(ast.walk(node.args[template[node.func.id]]))
             if node.keywords:
@@ -264,7 +267,7 @@ def test_every_error_that_is_raised_joins_the_family():
     """Else a user who catches IpubError misses it, and the command line cannot word it."""
     plain = {"ValueError", "TypeError", "Exception", "RuntimeError", "KeyError", "IndexError"}
     files = set()
-    for file, nodes in CALLS.items():
+    for file, nodes in calls().items():
         made = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         raised = {node.exc.id for node in nodes if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name)}
         if plain & (made | raised):
