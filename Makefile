@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo lint test coverage test-long mutants bench bench-page reproduce clean
+.PHONY: install demo lint types types-of-tests test coverage test-long mutants bench bench-page reproduce clean
 
 install: .venv/installed
 
@@ -20,7 +20,12 @@ demo: install
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(MAKE) --no-print-directory -j 2 types types-of-tests
+
+types: install
 	$(BIN)/mypy
+
+types-of-tests: install
 	$(BIN)/mypy --config-file tests/mypy.ini
 
 test: lint

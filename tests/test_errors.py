@@ -8,6 +8,7 @@ import pkgutil
 import re
 import shlex
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,7 @@ def command(*arguments):
     return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
 
 
+@pytest.mark.half
 @each_name
 @each_fault
 def test_the_command_line_names_them_too_and_counts_rows_from_one(name, fault, tmp_path):
@@ -229,18 +231,27 @@ def test_every_error_and_warning_of_the_package_is_of_one_family():
         assert issubclass(kind, ValueError if not issubclass(kind, Warning) else UserWarning)
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_message_with_fields_is_no_formatted_string(path):
+@cache
+def calls() -> dict[str, list[ast.Call | ast.Raise]]:
+    """Return what each file of the package calls or raises."""
+    return {
+        str(path.relative_to(PACKAGE)): [node for node in ast.walk(tree) if isinstance(node, ast.Call | ast.Raise)]
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for tree in [ast.parse(path.read_text())]
+    }
+
+
+def test_a_message_with_fields_is_no_formatted_string():
     """Else a name that was put in could be taken for a field."""
     template = {**{kind.__name__: 0 for kind in FAMILY}, "Message": 0, "refuse": 1}
-    for node in ast.walk(ast.parse(path.read_text())):
+    for file, node in ((file, node) for file, nodes in calls().items() for node in nodes):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in template and node.args:
             parts = list(ast.walk(node.args[template[node.func.id]]))
             if node.keywords:
-                assert not any(isinstance(part, ast.JoinedStr) for part in parts), f"line {node.lineno}"
+                assert not any(isinstance(part, ast.JoinedStr) for part in parts), f"{file}, line {node.lineno}"
             elif not any(isinstance(part, ast.JoinedStr) for part in parts):
                 texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-                assert not any("{{" in text for text in texts), f"line {node.lineno}"
+                assert not any("{{" in text for text in texts), f"{file}, line {node.lineno}"
 
 
 PLAIN_ERRORS = {
@@ -252,21 +263,16 @@ PLAIN_ERRORS = {
 """Where a plain ValueError or TypeError may be raised, and why it does not reach a user as it is."""
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_every_error_that_is_raised_joins_the_family(path):
+def test_every_error_that_is_raised_joins_the_family():
     """Else a user who catches IpubError misses it, and the command line cannot word it."""
-    made = [
-        node.func.id
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    ]
-    raised = [
-        node.exc.id
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name)
-    ]
-    plain = {"ValueError", "TypeError", "Exception", "RuntimeError", "KeyError", "IndexError"} & {*made, *raised}
-    assert bool(plain) == (str(path.relative_to(PACKAGE)) in PLAIN_ERRORS), plain
+    plain = {"ValueError", "TypeError", "Exception", "RuntimeError", "KeyError", "IndexError"}
+    files = set()
+    for file, nodes in calls().items():
+        made = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        raised = {node.exc.id for node in nodes if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name)}
+        if plain & (made | raised):
+            files.add(file)
+    assert files == set(PLAIN_ERRORS)
 
 
 def test_fields_are_there_for_arrays_and_bounds_too():

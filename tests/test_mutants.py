@@ -18,15 +18,33 @@ def test_there_are_many_and_no_two_have_the_same_name_in_one_function():
     assert len({(mutant.where, mutant.name) for mutant in MUTANTS}) == len(MUTANTS)
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.where}: {mutant.name}")
-def test_the_source_that_a_mutant_changes_is_there_once_and_its_tests_exist(mutant):
-    path, changed = mutant.changed(PACKAGE)
-    assert changed != path.read_text()
-    if path.suffix == ".py":
-        compile(changed, path.name, "exec")
-    for test in mutant.tests:
+def test_the_source_that_a_mutant_changes_is_there_once():
+    stale = []
+    for mutant in MUTANTS:
+        try:
+            mutant.find(PACKAGE)
+        except StaleMutantError as error:
+            stale.append(str(error))
+        assert mutant.old != mutant.new, mutant
+    assert not stale, "\n".join(stale)
+
+
+def test_the_source_that_a_mutant_makes_is_python():
+    for mutant in MUTANTS:
+        path, changed = mutant.changed(PACKAGE)
+        if path.suffix == ".py":
+            try:
+                compile(changed, path.name, "exec")
+            except SyntaxError as error:
+                raise AssertionError(mutant) from error
+
+
+def test_the_tests_of_a_mutant_exist():
+    named = {test.partition("[")[0] for mutant in MUTANTS for test in mutant.tests}
+    sources = {file: (TESTS / file).read_text() for file in {test.partition("::")[0] for test in named}}
+    for test in named:
         file, _, name = test.partition("::")
-        assert f"def {name.partition('[')[0]}" in (TESTS / file).read_text()
+        assert f"def {name}" in sources[file], test
 
 
 @pytest.mark.parametrize("old", ["no such source", "value"])

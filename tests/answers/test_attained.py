@@ -97,7 +97,7 @@ def test_with_up_to_twelve_cells_the_range_is_that_of_all_vertices(loss, kappa, 
     assert (found >= 0.99 * widths_of_all_vertices(problem, X) - 1e-7).all()
 
 
-@pytest.mark.no_cover
+@pytest.mark.half
 @pytest.mark.parametrize("kappa", [0.0, 0.02])
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_moving_all_and_single_cells_finds_most_of_what_comparing_all_vertices_finds(loss, kappa, monkeypatch):

@@ -493,7 +493,7 @@ def test_the_bracket_is_narrow_where_the_penalty_is_strong():
         assert (fewer.attained_bounds(rows[certified == count])[:, 0] > 0.0).all()
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.2])
+@pytest.mark.parametrize("alpha", [pytest.param(0.05, marks=pytest.mark.long), 0.2])
 def test_which_budgets_were_certified_before_does_not_matter(alpha):
     X, y = table(holes=0.15)
     model = BoundedClassifier(alpha=alpha, uncertainty=Budget(cells=1)).fit(X, y)

@@ -26,7 +26,7 @@ LOSS_NAMES = tuple(LOSSES)
 def test_published_bounds_hold_at_every_corner_exactly(loss_name, l1_ratio, certificate, fit_intercept, report_proofs):
     rng = np.random.default_rng([LOSS_NAMES.index(loss_name), int(10 * l1_ratio), len(certificate)])
     count = 0
-    for _ in range(8):
+    for _ in range(5):
         table, lower, upper = draw_table(rng)
         is_regression = LOSSES[loss_name].task == "regression"
         estimator = BoundedRegressor if is_regression else BoundedClassifier

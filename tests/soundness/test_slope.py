@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -498,10 +499,16 @@ PLANTED = {
 }
 
 
+@functools.cache
+def is_right_unplanted(check: Callable[[Key], tuple[int, list[str]]], key: Key) -> bool:
+    """Whether there is nothing wrong before an error is planted; many are planted under the same key."""
+    return check(key)[1] == []
+
+
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_error_is_caught(monkeypatch, name):
     plant, check, keys = PLANTED[name]
-    assert [wrong for key in keys for wrong in check(key)[1]] == []
+    assert all(is_right_unplanted(check, key) for key in keys)
     plant(monkeypatch)
     assert any(check(key)[1] for key in keys)
 

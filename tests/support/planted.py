@@ -10,10 +10,13 @@ from types import ModuleType
 
 import pytest
 
+PACKAGES = ("ipub", "experiments")
+"""Where errors are planted: certificates that others have published are among the experiments."""
+
 
 def plant(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
-    """Replace a name in every module of the package that has it."""
-    modules = [module for key, module in sys.modules.items() if key.split(".")[0] == "ipub" and name in vars(module)]
+    """Replace a name in every module of the packages that has it."""
+    modules = [module for key, module in sys.modules.items() if key.split(".")[0] in PACKAGES and name in vars(module)]
     assert modules
     for module in modules:
         monkeypatch.setattr(module, name, value)
@@ -38,12 +41,12 @@ def half(value):
 
 
 def plant_function(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, value: object) -> None:
-    """Replace an attribute; that of a module in every module of the package that imported it."""
+    """Replace an attribute; that of a module in every module of the packages that imported it."""
     honest = getattr(owner, name)
     monkeypatch.setattr(owner, name, value)
     if isinstance(owner, ModuleType):
         for key, module in list(sys.modules.items()):
-            if key.split(".")[0] == "ipub" and vars(module).get(name) is honest:
+            if key.split(".")[0] in PACKAGES and vars(module).get(name) is honest:
                 monkeypatch.setattr(module, name, value)
 
 

@@ -6,6 +6,7 @@ are then solved and verified exactly; where the guess is wrong, every other patt
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ from ipub.problem.objective import Problem
 from ipub.problem.solvers import solve
 from ipub.rows import MemoryRows
 from support.oracles.curved import MeanLoss, newton
+from support.oracles.guesses import newton_guess
 from support.oracles.losses import CurvedOracle, LineOracle, oracle_of
 from support.oracles.rationals import Enclosure, as_float, ball_ends, exact_dot, rational, rational_rows, rationals
 from support.oracles.shared import computed_once
@@ -82,6 +84,9 @@ def exact_scores(X, y, weight, loss: Loss | str, lam: float, kappa: float, X_tes
 def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
     table = np.array([[as_float(entry) for entry in row] for row in rows])
     y, weight = np.array([as_float(v) for v in labels]), np.array([as_float(v) for v in shares])
+    quick = newton_guess(table, y, weight, loss, as_float(lam), as_float(kappa))
+    if quick is not None:
+        return quick
     penalty = ElasticNet(as_float(lam), as_float(kappa))
     problem = Problem(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight), loss, penalty)
     with warnings.catch_warnings():
@@ -188,8 +193,7 @@ def _hinge(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
     margins = [[label * entry for entry in row] for row, label in zip(rows, labels, strict=True)]
     guessed = [as_float(exact_dot(row, rationals(guess))) for row in margins]
     order = [_states_by_likelihood(margin) for margin in guessed]
-    states = sorted(itertools.product(range(3), repeat=len(rows)), key=sum)
-    for ranks in states:
+    for ranks in ranks_of_states(len(rows)):
         state = [options[rank] for options, rank in zip(order, ranks, strict=True)]
         if state.count("free") > len(guess):
             continue
@@ -198,6 +202,12 @@ def _hinge(rows, labels, shares, lam, kappa, guess, oracle) -> ExactModel:
             if w is not None:
                 return ExactModel(w, fmpq(0))
     raise AssertionError("no pattern of rows and signs satisfies the optimality conditions")
+
+
+@functools.cache
+def ranks_of_states(n: int) -> list[tuple[int, ...]]:
+    """Return a rank of 0, 1 or 2 for each of n rows, in all ways: the likeliest for most rows first."""
+    return sorted(itertools.product(range(3), repeat=n), key=sum)
 
 
 def _states_by_likelihood(margin: float) -> tuple[str, str, str]:

@@ -7,7 +7,6 @@ than the scores do.
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -32,7 +31,9 @@ from support.oracles.exact import (
     _solve,
     least_subgradient,
     proven_zeros,
+    ranks_of_states,
 )
+from support.oracles.guesses import newton_guess
 from support.oracles.losses import CurvedOracle, oracle_of
 from support.oracles.rationals import as_float, ball_ends, exact_dot, rational, rational_rows, rationals
 from support.oracles.shared import computed_once
@@ -114,6 +115,10 @@ def exact_intercept_model(X, y, weight, loss: Loss | str, lam: float, kappa: flo
 def _float_minimiser(rows, labels, shares, lam, kappa, loss) -> np.ndarray:
     table = np.array([[as_float(entry) for entry in row] for row in rows])
     y, weight = np.array([as_float(v) for v in labels]), np.array([as_float(v) for v in shares])
+    ones = np.ones((len(table), 1))
+    quick = newton_guess(np.hstack([table, ones]), y, weight, loss, as_float(lam), as_float(kappa), n_free=1)
+    if quick is not None:
+        return quick
     data = with_intercept_column(MemoryRows(IntervalMatrix.from_bounds(table, table), y, weight))
     penalty = ElasticNet(as_float(lam), as_float(kappa), n_free=1)
     with warnings.catch_warnings():
@@ -146,7 +151,7 @@ def _states(margins, guess) -> Iterator[list[str]]:
         margin = as_float(exact_dot(row, rationals(guess)))
         side = ("one", "zero") if margin < 1.0 else ("zero", "one")
         order.append(("free", *side) if abs(margin - 1.0) < 1e-3 else (side[0], "free", side[1]))
-    for ranks in sorted(itertools.product(range(3), repeat=len(margins)), key=sum):
+    for ranks in ranks_of_states(len(margins)):
         state = [options[rank] for options, rank in zip(order, ranks, strict=True)]
         if 1 <= state.count("free") <= len(guess):
             yield state
