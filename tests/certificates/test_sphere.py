@@ -101,7 +101,7 @@ def test_a_model_that_overflowed_has_infinite_bounds_and_never_nan(loss, size):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_sum_that_training_has_made_changes_no_bit(loss):
     problem, alone = (make_problem(loss, 0.5, holes=0.1) for _ in range(2))
-    solution, other = solve(problem, beside=CERTIFICATES["sphere"].beside_training(problem)), solve(alone)
+    solution, other = solve(problem, beside=CERTIFICATES["sphere"].sum_for_last_pass(problem)), solve(alone)
     np.testing.assert_array_equal(solution.w, other.w)
     assert solution.gap == other.gap
     assert gap_upper(problem, solution) == gap_upper(alone, other)
@@ -109,14 +109,14 @@ def test_a_sum_that_training_has_made_changes_no_bit(loss):
 
 def test_a_sum_that_training_has_made_saves_the_pass(monkeypatch):
     problem = make_problem("log_loss", 0.0, holes=0.1)
-    solution = solve(problem, beside=CERTIFICATES["sphere"].beside_training(problem))
+    solution = solve(problem, beside=CERTIFICATES["sphere"].sum_for_last_pass(problem))
     monkeypatch.setattr(type(problem.rows), "results", None)
     assert np.isfinite(gap_upper(problem, solution))
 
 
 def test_a_sum_that_training_has_made_serves_no_other_model_and_no_other_problem():
     problem, fresh = (make_problem("log_loss", 0.0, holes=0.1) for _ in range(2))
-    solution = solve(problem, beside=CERTIFICATES["sphere"].beside_training(problem))
+    solution = solve(problem, beside=CERTIFICATES["sphere"].sum_for_last_pass(problem))
     others = [
         dataclasses.replace(solution, w=2.0 * solution.w),
         dataclasses.replace(solution, dual_w=0.5 * solution.w),
@@ -133,5 +133,5 @@ def test_a_sum_that_training_has_made_serves_no_other_model_and_no_other_problem
 def test_uncertain_labels_have_no_sum_to_be_made_in_training():
     problem = make_problem("log_loss", 0.0, holes=0.1)
     labels_open = dataclasses.replace(problem, rows=with_wrong_labels(problem.rows, 1))
-    assert CERTIFICATES["sphere"].beside_training(labels_open) is None
-    assert CERTIFICATES["tight"].beside_training(problem) is None
+    assert CERTIFICATES["sphere"].sum_for_last_pass(labels_open) is None
+    assert CERTIFICATES["tight"].sum_for_last_pass(problem) is None

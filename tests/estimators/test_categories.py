@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 from benchmarks.real_data import DATA
 from ipub import BoundedClassifier, BoundedRegressor, CategoryWarning, Intervals, IntervalWarning
 from ipub.app.files.modelfile import load, save
-from ipub.certificates import without_training_rows
+from ipub.estimators.fitted_state import without_training_rows
 
 NAMES = ["age", "site_east", "site_north", "site_west", "smoker", "grade_1", "grade_2"]
 

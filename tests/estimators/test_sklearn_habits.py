@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.certificates import without_training_rows
+from ipub.estimators.fitted_state import without_training_rows
 
 NAMES = list("abcd")
 

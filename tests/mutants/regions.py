@@ -265,7 +265,7 @@ MUTANTS = (
     ),
     Mutant(
         "a trial that is above by being level",
-        "narrow",
+        "narrow_bracket",
         "upper = min([upper, *above[lowest > 0.0]])",
         "upper = min([upper, *above[lowest >= -0.1]])",
         EXACT_INTERCEPT,
@@ -279,7 +279,7 @@ MUTANTS = (
     ),
     Mutant(
         "a sum of slopes without its rounding",
-        "narrow",
+        "narrow_bracket",
         "up(sums.highest + sum_error(sums.highest_size, problem.rows.depth + 5))",
         "sums.highest",
         ("soundness/test_intercept.py::test_the_rounding_of_slopes_that_lose_small_terms_is_counted",),
@@ -293,7 +293,7 @@ MUTANTS = (
     ),
     Mutant(
         "flipped rows do not move the slopes",
-        "narrow",
+        "narrow_bracket",
         "up(highest + rise)",
         "highest",
         WRONG_LABELS,

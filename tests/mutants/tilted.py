@@ -238,14 +238,14 @@ MUTANTS = (
     ),
     mutant(
         "missing categories are not refused",
-        "unsupported_reason",
+        "why_no_tilts",
         "    if problem.rows.categories:\n",
         "    if False:\n",
         REFUSED,
     ),
     mutant(
         "uncertain labels are not refused",
-        "unsupported_reason",
+        "why_no_tilts",
         "    if problem.rows.uncertain_labels:\n",
         "    if False:\n",
         REFUSED,

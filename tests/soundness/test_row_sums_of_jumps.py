@@ -369,7 +369,7 @@ def test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores(monkeypatch
     plant_function(monkeypatch, bounds_module, "can_be_narrowed", lambda _: False)
     certificate = CERTIFICATES["pointwise"](case.problem, solution)
     found = certificate.part(RowSumBounds)
-    assert found in certificate.beside
+    assert found in certificate.only_searched
     assert certificate.parts_of(RowSumBounds) == ()
     before = certificate.score_bounds(case.X_test)
     bounds = with_effort(certificate, 0.2).score_bounds(case.X_test, TrainedModel(case.problem, solution))

@@ -19,8 +19,8 @@ from ipub.certificates.slopes import hessian as hessian_module
 from ipub.certificates.slopes import mean_value as mean_value_module
 from ipub.certificates.slopes.cells import CellTerms
 from ipub.certificates.slopes.l1_signs import L1Signs
+from ipub.certificates.slopes.moves import InverseError, LinearizedMoves
 from ipub.losses import LOSSES, Logistic
-from ipub.model_sets.move_sets import InverseError, LinearizedMoves
 from support.exact_proofs import assert_proven, each_intercept, each_penalty
 from support.moves import (
     KINDS,

@@ -23,12 +23,13 @@ from ipub.certificates import (
 from ipub.certificates import ball as ball_module
 from ipub.certificates import intercept as intercept_module
 from ipub.certificates import origin as origin_module
-from ipub.certificates.label_noise import WrongLabelTerms
 from ipub.certificates.slopes import bounds as bounds_module
 from ipub.certificates.slopes import mean_value as mean_value_module
+from ipub.certificates.slopes.moves import FlippedRows
+from ipub.certificates.wrong_labels import WrongLabelTerms
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
-from ipub.model_sets.move_sets import FlippedRows, NoMove
+from ipub.model_sets.move_sets import NoMove
 from ipub.rows import MemoryRows, with_wrong_labels
 from ipub.tables.label_uncertainty import LabelUncertainty
 from support.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept

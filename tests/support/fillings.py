@@ -12,7 +12,6 @@ from flint import fmpq
 from ipub import IntervalMatrix
 from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Ranges
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.upper import kernel_of
 from ipub.losses import LOSSES, Loss
 from ipub.losses.penalties import ElasticNet
 from ipub.problem.objective import Problem
@@ -216,7 +215,7 @@ def wrong_sums(
     The choices are tried, and for each direction those that gain most, unit by unit. P_tau is between the filled-in
     table, tilted so that its gradient at w' is 0, and the other one.
     """
-    bound, multipliers = kernel_of(some.ranges).upper_with_multipliers(np.ascontiguousarray(Y, dtype=float))[:2]
+    bound, multipliers = some.ranges.kernel.upper_with_multipliers(np.ascontiguousarray(Y, dtype=float))[:2]
     base = _gradients(case, case.in_floats([]), some.W)
     tilted = base - base[0]
     count, wrong = 0, []

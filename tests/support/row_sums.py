@@ -15,9 +15,8 @@ from flint import arb, fmpq
 
 from ipub.certificates import Certificate, ModelSet
 from ipub.certificates.row_sums.bounds import RowSumBounds, prove_row_sums, ranges_at_w
-from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Accuracy, Ranges
+from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Accuracy, Ranges, kernel_type
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.upper import kernel_type
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
 from ipub.numeric.rounding import dot_bounds

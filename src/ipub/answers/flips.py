@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ipub.answers.attained import BudgetSearch, attained_bounds
 from ipub.answers.certainty import is_certain
-from ipub.certificates import EFFORT, Certificate, TrainedModel, certify_tight
+from ipub.certificates import EFFORT, Certificate, DrawBounds, TrainedModel, certify_tight
 from ipub.certificates.row_sums.around_filling import bounds_around_filling
 from ipub.errors import IpubError
 from ipub.numeric.rounding import Array
@@ -215,7 +215,7 @@ def _filled(training: Training, model: TrainedModel, group: int) -> _Filled:
     engine = engine_of(problem.rows)
     if not isinstance(engine, MemoryRows):
         raise IpubError("flip_distance needs the training table in memory: fit numpy.array(X).")
-    if problem.rows.uncertain_labels or any(part.name == "draws" for part in training.certificates[0].parts):
+    if problem.rows.uncertain_labels or training.certificates[0].part(DrawBounds) is not None:
         raise IpubError(
             "flip_distance starts from labels that are certain, and from a filled-in table: fit without unknown_labels "
             "and max_label_errors, with uncertainty='worst' or a Budget."

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.answers.certainty import is_certain
-from ipub.certificates import DrawBounds, RowSumBounds, is_on_one_side
+from ipub.certificates import DrawBounds, is_on_one_side
+from ipub.certificates.row_sums.bounds import ranges_to_search
 from ipub.errors import IpubError
 from ipub.progress_bars import progress
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
@@ -69,8 +70,7 @@ def _is_on_one_side(
 ) -> NDArray[np.bool_]:
     """Return which rows without holes of their own are on one side of 0 for all models, as ruling it out shows."""
     found = np.zeros(len(left), dtype=bool)
-    row_sums = training.certificates[0].part(RowSumBounds)
-    searched = None if row_sums is None else row_sums.searched
+    searched = ranges_to_search(training.certificates[0])
     if searched is None or not len(left) or not effort > 0.0:
         return found
     with progress("Certainty of single rows", len(left), bool(verbose)) as report:

@@ -141,8 +141,8 @@ def fit(
     from ipub.app.files.tables import check_not_overwritten
     from ipub.app.fit_report import say_what_is_kept, show_holes, show_training
     from ipub.app.training_tables import open_training_table
-    from ipub.certificates import keeps_training_rows
     from ipub.estimators import BoundedClassifier, BoundedRegressor
+    from ipub.estimators.fitted_state import keeps_training_rows
     from ipub.losses import LOSSES, loss_parameters
     from ipub.tables.holes import Rule
 

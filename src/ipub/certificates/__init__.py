@@ -11,8 +11,7 @@ from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slopes.attempt import certify_slopes
 from ipub.certificates.slopes.bounds import SlopeBounds
 from ipub.certificates.slopes.suggestions import NO_HINT, AnotherDraw, Hint, Neighbour
-from ipub.certificates.sphere import certify_sphere, sphere_sum
-from ipub.certificates.sphere import unsupported_reason as no_sphere
+from ipub.certificates.sphere import certify_sphere, sphere_sum, why_no_sphere
 from ipub.certificates.tight import certify_tight
 from ipub.certificates.uncertain_rows import MOST_TRIED, bounds_of_uncertain_rows
 from ipub.model_sets.base import ModelSet, Outcome, Reason
@@ -20,8 +19,6 @@ from ipub.model_sets.certificate import (
     ANY_FILLING,
     Certificate,
     TrainedModel,
-    keeps_training_rows,
-    without_training_rows,
 )
 from ipub.model_sets.draws import DrawBounds
 from ipub.model_sets.region import Region
@@ -29,11 +26,11 @@ from ipub.model_sets.region import Region
 CERTIFICATES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("sphere", certify_sphere, unsupported_reason=no_sphere, needed_sum=sphere_sum),
+        Recipe("sphere", certify_sphere, unsupported_reason=why_no_sphere, needed_sum=sphere_sum),
         Recipe("ball", certify_ball),
-        Recipe("slope", certify_slopes, needs_matrices=True),
-        Recipe("tight", certify_tight, needs_matrices=True, takes_hints=True),
-        Recipe("pointwise", certify_pointwise, needs_matrices=True, retrains=True),
+        Recipe("slope", certify_slopes, uses_matrices=True, needs_matrices=True),
+        Recipe("tight", certify_tight, uses_matrices=True, takes_hints=True),
+        Recipe("pointwise", certify_pointwise, uses_matrices=True, needs_matrices=True, retrains=True),
     )
 }
 
@@ -65,7 +62,5 @@ __all__ = [
     "certify_sphere",
     "certify_tight",
     "is_on_one_side",
-    "keeps_training_rows",
     "with_effort",
-    "without_training_rows",
 ]

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.intercept import FINE, ONE_PASS, all_with_bracket, bracket_of, distance_from, narrow
-from ipub.certificates.label_noise import GradientMoves, gradient_moves
+from ipub.certificates.intercept import FINE, ONE_PASS, all_with_bracket, bracket_of, distance_from, narrow_bracket
 from ipub.certificates.origin import certify_origin
 from ipub.certificates.scores import score_ranges
+from ipub.certificates.wrong_labels import GradientMoves, gradient_moves
 from ipub.losses import Loss
 from ipub.model_sets.certificate import Certificate
 from ipub.model_sets.region import Region
@@ -62,7 +62,7 @@ def certify_ball(
         if precision is not None:
             # One of all these is enough to bound the scores of the training rows.
             smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
-            bracket = narrow(problem, solution, [smallest, *start.parts_of(Region)], bracket, precision)
+            bracket = narrow_bracket(problem, solution, [smallest, *start.parts_of(Region)], bracket, precision)
     return Certificate("ball", all_with_bracket(regions, bracket), solution.gap)
 
 

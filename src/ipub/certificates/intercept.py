@@ -41,7 +41,7 @@ trials of one pass do."""
 
 
 def bracket_of(certificate: Certificate) -> Bracket:
-    """Return the bounds of the intercept that the regions of a certificate have in common."""
+    """Return the bracket of the intercept of a certificate whose regions all have the same."""
     region = certificate.parts_of(Region)[0]
     return float(down(region.center[-1] - region.box[-1])), float(up(region.center[-1] + region.box[-1]))
 
@@ -70,7 +70,7 @@ def distance_from(solution: Solution, bracket: Bracket) -> float:
 
 
 @overflow_means_unbounded()
-def narrow(
+def narrow_bracket(
     problem: Problem, solution: Solution, regions: Sequence[Region], start: Bracket, precision: float = FINE
 ) -> Bracket:
     """Narrow the bracket `start` of the intercept by regions that contain the other weights.
@@ -98,7 +98,7 @@ def narrow(
         upper = min([upper, *above[lowest > 0.0]])
         open_below = lower, min([upper, *below[below > lower]])
         open_above = max([lower, *above[above < upper]]), upper
-        widest = max(end - start for start, end in (open_below, open_above))
+        widest = max(last - first for first, last in (open_below, open_above))
         if not widest > precision * (upper - lower) or not np.isfinite([lower, upper]).all():
             break
         below, above = next_trials(open_below, below, highest), next_trials(open_above, above, lowest)

@@ -12,7 +12,7 @@ from ipub.problem.objective import Point, Problem, Sum
 from ipub.problem.solvers import Solution
 
 
-def _anything(_: Problem) -> str:
+def _supports_everything(_: Problem) -> str:
     return ""
 
 
@@ -25,8 +25,10 @@ class Recipe:
     name : str
     make : callable
         Takes a problem and its solution; if `takes_hints`, also the keywords of `__call__`.
+    uses_matrices : bool
+        Whether it makes matrices of all pairs of columns, where a table allows them.
     needs_matrices : bool
-        Whether it makes matrices of all pairs of columns.
+        Whether it is not available without.
     retrains : bool
         Whether its bounds retrain for each row.
     unsupported_reason : callable
@@ -39,9 +41,10 @@ class Recipe:
 
     name: str
     make: Callable[..., Certificate]
+    uses_matrices: bool = False
     needs_matrices: bool = False
     retrains: bool = False
-    unsupported_reason: Callable[[Problem], str] = _anything
+    unsupported_reason: Callable[[Problem], str] = _supports_everything
     takes_hints: bool = False
     needed_sum: Callable[[Problem, Point], Sum] | None = None
 
@@ -68,10 +71,8 @@ class Recipe:
         certificate = self.make(problem, solution, **options)
         return certificate.in_columns() if in_columns else certificate
 
-    def supports(self, problem: Problem) -> str:
-        """Return why a problem is not supported, and what is used instead; "" if it is supported."""
-        return self.unsupported_reason(problem)
-
-    def beside_training(self, problem: Problem) -> Callable[[Point], Sum] | None:
+    def sum_for_last_pass(self, problem: Problem) -> Callable[[Point], Sum] | None:
         """Return `needed_sum` of a problem; None if there is none, or the problem is not supported."""
-        return None if self.needed_sum is None or self.supports(problem) else partial(self.needed_sum, problem)
+        return (
+            None if self.needed_sum is None or self.unsupported_reason(problem) else partial(self.needed_sum, problem)
+        )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.ball import certify_ball
-from ipub.certificates.intercept import bracket_of, distance_from, narrow, with_bracket
+from ipub.certificates.intercept import bracket_of, distance_from, narrow_bracket, with_bracket
 from ipub.certificates.origin import certify_origin
 from ipub.certificates.scores import score_ranges
 from ipub.losses import Loss
@@ -31,7 +31,7 @@ def certify_sphere(problem: Problem, solution: Solution, start: Certificate | No
     intercept, it must be bounded first: by `origin`, and then once more inside the sphere, or by the certificate
     `start`, whose bracket is taken as it is.
     """
-    if reason := unsupported_reason(problem):
+    if reason := why_no_sphere(problem):
         return replace(certify_ball(problem, solution, start), name="sphere", note=reason)
     if problem.penalty.n_free == 0:
         return Certificate("sphere", (_region(problem, solution, gap_upper(problem, solution)),), solution.gap)
@@ -39,11 +39,11 @@ def certify_sphere(problem: Problem, solution: Solution, start: Certificate | No
     bracket = bracket_of(around)
     region = _region(problem, solution, gap_upper(problem, solution, distance_from(solution, bracket)))
     if start is None:
-        bracket = narrow(problem, solution, [region, *around.parts_of(Region)], bracket)
+        bracket = narrow_bracket(problem, solution, [region, *around.parts_of(Region)], bracket)
     return Certificate("sphere", (with_bracket(region, bracket),), solution.gap)
 
 
-def unsupported_reason(problem: Problem) -> str:
+def why_no_sphere(problem: Problem) -> str:
     """Return why a problem has no sphere, and what is used instead; "" if it has one."""
     certain = not problem.rows.uncertain_labels
     return "" if certain else "The sphere needs certain labels: the half-ball is used instead."

@@ -25,8 +25,7 @@ from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.slopes.attempt import attempt_slope_bounds, slope_bounds_within
 from ipub.certificates.slopes.bounds import SlopeBounds
 from ipub.certificates.slopes.suggestions import NO_HINT, Hint
-from ipub.certificates.sphere import certify_sphere
-from ipub.certificates.sphere import unsupported_reason as no_sphere
+from ipub.certificates.sphere import certify_sphere, why_no_sphere
 from ipub.model_sets.base import ModelSet, Outcome, Reason
 from ipub.model_sets.certificate import Certificate, intersection
 from ipub.model_sets.move_sets import KnownRows
@@ -73,7 +72,7 @@ class _Known:
         Those of them that are half-balls, before all had the same bracket.
     more : tuple of ModelSet
         Row sums over ranges that the others give.
-    beside : tuple of ModelSet
+    only_searched : tuple of ModelSet
         Row sums in which scores are ruled out, and which narrow nothing by themselves.
     is_enough : bool
         Whether another theorem would cost more than it could gain.
@@ -89,7 +88,7 @@ class _Known:
     regions: tuple[Region, ...] = ()
     half_ball: Certificate | None = None
     more: tuple[ModelSet, ...] = ()
-    beside: tuple[ModelSet, ...] = ()
+    only_searched: tuple[ModelSet, ...] = ()
     is_enough: bool = False
 
     @property
@@ -105,7 +104,7 @@ class _Known:
         notes += [self.row_sums.note] if not self.is_enough else []
         note = " ".join(filter(None, notes))
         parts = (*self.regions, *found, *self.more)
-        return Certificate("tight", parts, self.solution.gap, note, beside=self.beside)
+        return Certificate("tight", parts, self.solution.gap, note, only_searched=self.only_searched)
 
 
 def certify_tight(
@@ -223,7 +222,7 @@ def _row_sums_in_all(known: _Known) -> _Known:
     if within is None:
         return replace(known, more=_of_asked_rows(known))
     found = (within.bounds,)
-    return replace(known, more=found) if within.is_narrower else replace(known, beside=found)
+    return replace(known, more=found) if within.is_narrower else replace(known, only_searched=found)
 
 
 def _of_asked_rows(known: _Known) -> tuple[ModelSet, ...]:
@@ -260,7 +259,7 @@ def _has_sphere(problem: Problem) -> bool:
     An l1 penalty makes weights of a hinge nearly zero in training, and not always zero: their subgradient is then far
     from those at zero. The half-ball pays for that; the sphere pays the penalty's own gap.
     """
-    return problem.penalty.kappa > 0.0 and not problem.loss.is_smooth and not no_sphere(problem)
+    return problem.penalty.kappa > 0.0 and not problem.loss.is_smooth and not why_no_sphere(problem)
 
 
 def _around_zero(problem: Problem, solution: Solution, bounds: SlopeBounds, is_fast: bool) -> Region | None:

@@ -56,9 +56,9 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         Whether to fit an intercept b. It is not penalised.
     certificate : {"tight", "sphere", "ball", "slope", "pointwise"} or None, default="tight"
         How bounds are proved. ``"sphere"`` is the sphere around the trained weights of the original paper, ``"ball"``
-        a half-ball inside it, ``"slope"`` a bound of how fast the weights move with the cells. ``"tight"`` takes slopes
-        where they are nearly exact, and else their intersection with the half-ball and row sums. ``"pointwise"`` is
-        nearly exact, and spends time on every row that is bounded.
+        a half-ball inside it, ``"slope"`` a bound of how fast the weights move with the cells. ``"tight"`` takes row
+        sums where a table is short enough, else slopes where they are nearly exact, else their intersection with the
+        half-ball. ``"pointwise"`` is nearly exact, and spends time on every row that is bounded.
         None trains only, which is fast (for `GridSearchCV`): predictions are the same, and methods for bounds raise an
         error.
     effort : float, default=1.0

@@ -13,13 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ipub.certificates import Certificate, without_training_rows
+from ipub.certificates import Certificate
 from ipub.losses import Loss, make_loss
 from ipub.rows.sparse_array import unit_rows
 from ipub.training import Training
 from ipub.training.reading import Columns, LearntTable
 
-FREE = frozenset({"effort", "handle_unknown", "max_iter", "random_state", "tol", "verbose"})
+MAY_CHANGE_AFTER_FIT = frozenset({"effort", "handle_unknown", "max_iter", "random_state", "tol", "verbose"})
 """Parameters that may change after `fit`: how rows are read, how exact training is and what is shown. All others
 determine what the model and its bounds mean."""
 
@@ -37,6 +37,20 @@ class KeptTraining(NamedTuple):
     training: Training
     results: Mapping[str, Any]
     """The results of `fit` that it has: one that was set by hand since is another object, and counts."""
+
+
+def without_training_rows(certificate: Certificate | tuple[Certificate, ...]) -> Any:
+    """Return a certificate, or those of several classes, in the form that keeps no training rows."""
+    if isinstance(certificate, tuple):
+        return tuple(each.without_training_rows() for each in certificate)
+    return certificate.without_training_rows()
+
+
+def keeps_training_rows(certificate: Certificate | tuple[Certificate, ...] | None) -> bool:
+    """Whether a certificate, or one of several, keeps training rows; None keeps nothing."""
+    if certificate is None:
+        return False
+    return any(each.keeps_training_rows for each in (certificate if isinstance(certificate, tuple) else (certificate,)))
 
 
 def keep_training(estimator: Any, training: Training) -> None:
@@ -79,7 +93,7 @@ def _assign(estimator: Any, attributes: Mapping[str, Any], training: KeptTrainin
     others = {name: value for name, value in vars(estimator).items() if name not in not_always}
     parameters = {"precision": None, **estimator.get_params(deep=False)}
     # Copies, so that a mapping or an array that is changed in place is noticed.
-    meaning = {name: copy.deepcopy(value) for name, value in parameters.items() if name not in FREE}
+    meaning = {name: copy.deepcopy(value) for name, value in parameters.items() if name not in MAY_CHANGE_AFTER_FIT}
     # One assignment: an interrupt comes before it or after it.
     estimator.__dict__ = {**others, **attributes, TRAINING: training, FITTED_WITH: meaning}
 

@@ -72,11 +72,12 @@ class Reason(Enum):
     PROVED = auto()
     """There is a set."""
     NOT_TRIED = auto()
-    """What is known of a similar problem says that it would not pay."""
+    """It was not asked for, or what is known of a similar problem says that it would not pay."""
     TOO_LARGE = auto()
     """The table has too many rows, columns or uncertain cells for the theorem."""
     NOT_APPLICABLE = auto()
-    """The theorem says nothing here: a derivative that jumps, nothing uncertain, or weights that are not finite."""
+    """The theorem says nothing here, or is not tried: a derivative that jumps, a long table, nothing uncertain, or
+    weights that are not finite."""
     UNBOUNDED = auto()
     """The relaxation of a guess is unbounded, or cannot be enclosed."""
     HOPELESS = auto()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress, groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,7 @@ class Certificate:
         One sentence: for which tables the bounds hold, and whether always or with which probability.
     refinement : Refinement or None
         What narrows bounds row by row, where the training problem is at hand.
-    beside : tuple of ModelSet
+    only_searched : tuple of ModelSet
         Sets that hold all models as well and narrow no bound by themselves: scores are ruled out in them.
     """
 
@@ -72,7 +72,7 @@ class Certificate:
     note: str = ""
     promise: str = ANY_FILLING
     refinement: Refinement | None = None
-    beside: tuple[ModelSet, ...] = ()
+    only_searched: tuple[ModelSet, ...] = ()
 
     def score_bounds(self, X: Array, training: TrainedModel | None = None, progress: Progress | None = None) -> Array:
         """Return (m, 2): the lowest and highest score that any completion's model may give each row.
@@ -98,7 +98,7 @@ class Certificate:
     @cached_property
     def keeps_training_rows(self) -> bool:
         """Whether training rows are part of it."""
-        return any(part.keeps_training_rows for part in (*self.parts, *self.beside))
+        return any(part.keeps_training_rows for part in (*self.parts, *self.only_searched))
 
     @cached_property
     def terms_per_row(self) -> int:
@@ -107,7 +107,7 @@ class Certificate:
 
     def part(self, kind: type[P]) -> P | None:
         """Return the first set of a kind, if there is one."""
-        return next((part for part in (*self.parts, *self.beside) if isinstance(part, kind)), None)
+        return next((part for part in (*self.parts, *self.only_searched) if isinstance(part, kind)), None)
 
     def parts_of(self, kind: type[P]) -> tuple[P, ...]:
         """Return all parts of a kind."""
@@ -134,7 +134,7 @@ class Certificate:
         Uncertain cells are bounded as in `in_columns`, and what columns with few of them do is hidden in other sums.
         """
         parts = (part.without_training_rows() for part in self.parts)
-        return replace(self, parts=tuple(part for part in parts if part is not None), beside=())
+        return replace(self, parts=tuple(part for part in parts if part is not None), only_searched=())
 
     def win_rate(self, X: Array) -> dict[str, float]:
         """Return for each theorem the fraction of ends (lower and upper) for which it gave the bound."""
@@ -184,20 +184,6 @@ def _ends(groups: list[list[ModelSet]], X: Array) -> tuple[Array, Array]:
         np.nan_to_num(np.concatenate(low, axis=1), nan=-np.inf, posinf=-np.inf, neginf=-np.inf),
         np.nan_to_num(np.concatenate(high, axis=1), nan=np.inf, posinf=np.inf, neginf=np.inf),
     )
-
-
-def without_training_rows(certificate: Certificate | tuple[Certificate, ...]) -> Any:
-    """Return a certificate, or those of several classes, in the form that keeps no training rows."""
-    if isinstance(certificate, tuple):
-        return tuple(each.without_training_rows() for each in certificate)
-    return certificate.without_training_rows()
-
-
-def keeps_training_rows(certificate: Certificate | tuple[Certificate, ...] | None) -> bool:
-    """Whether a certificate, or one of several, keeps training rows; None keeps nothing."""
-    if certificate is None:
-        return False
-    return any(each.keeps_training_rows for each in (certificate if isinstance(certificate, tuple) else (certificate,)))
 
 
 def intersection(name: str, certificates: Sequence[Certificate]) -> Certificate:

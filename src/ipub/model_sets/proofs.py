@@ -1,4 +1,7 @@
-"""How sets are proved and made smaller: the only two loops, whatever the theorem (docs/theory.md, No-exit lemma)."""
+"""How sets are proved and made smaller: two loops, whatever the theorem (docs/theory.md, No-exit lemma).
+
+Brackets of an intercept, and searches for single rows, have loops of their own: none of them proves a set.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def narrow(relax: Callable[[S, int], tuple[S, bool]], known: S, most_rounds: int
     ----------
     relax : callable
         One theorem, for the models of completions that lie in a known set. It takes that set and the number of the
-        round, and returns a smaller set, and whether to go on.
+        round, and returns what that set and the one of the theorem have in common, and whether to go on.
     known : object
     most_rounds : int
     """

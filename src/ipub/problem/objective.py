@@ -108,17 +108,17 @@ class Problem:
 
     @property
     def uncertainty(self) -> Uncertainty:
-        """Everything that may vary: cells, missing categories, labels."""
+        """What may vary in each row: cells, missing categories, the target's radius; `wrong_labels` are apart."""
         members: list[Uncertainty] = [self.cells]
         if self.rows.categories:
             members.append(AnyLevel())
-        if self.rows.uncertain_labels:
-            members.append(self.wrong_labels if self.rows.max_wrong_labels else UncertainLabels())
+        if self.rows.uncertain_labels and not self.rows.max_wrong_labels:
+            members.append(UncertainLabels())
         return members[0] if len(members) == 1 else Together(tuple(members))
 
     @property
     def wrong_labels(self) -> WrongLabels:
-        """How many labels, in any rows, may be wrong."""
+        """How many labels, in any rows, may be wrong: what they add is no part of `uncertainty`."""
         return WrongLabels(self.rows.max_wrong_labels)
 
     @cached_property

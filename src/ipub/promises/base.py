@@ -173,8 +173,11 @@ def largest_sum(values: Array, count: int, total: float = 1.0) -> Array:
 
 
 @dataclass(frozen=True)
-class WrongLabels(Uncertainty):
-    """At most `count` of all rows have the other label: a sum over them is that of the `count` largest values."""
+class WrongLabels:
+    """At most `count` of all rows have the other label: a sum over them is that of the `count` largest values.
+
+    A budget over the rows, and no `Uncertainty`, whose support functions are of one block: each certificate adds it.
+    """
 
     count: int
 

@@ -50,7 +50,7 @@ def train(
             start=start,
             verbose=parameters.verbose,
             hessian=hessian,
-            beside=None if recipe is None else recipe.beside_training(problem),
+            beside=None if recipe is None else recipe.sum_for_last_pass(problem),
         )
         trained.append(TrainedModel(problem, solution))
     return tuple(trained)

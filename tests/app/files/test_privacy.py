@@ -13,7 +13,8 @@ import pytest
 from ipub import BoundedClassifier, BoundedRegressor, penalty_path
 from ipub.app import cli
 from ipub.app.files.modelfile import load, load_with_metadata, save
-from ipub.certificates import Certificate, keeps_training_rows
+from ipub.certificates import Certificate
+from ipub.estimators.fitted_state import keeps_training_rows
 
 N, D = 120, 5
 PROPORTIONAL = 1e-9

@@ -22,7 +22,7 @@ import numpy as np
 
 import ipub
 from ipub.app.files.atomic import FileError, whole_file
-from ipub.certificates import Certificate, keeps_training_rows
+from ipub.certificates import Certificate
 from ipub.certificates.stored import PARTS
 from ipub.errors import IpubError
 from ipub.estimators import (
@@ -35,6 +35,7 @@ from ipub.estimators import (
     restore_fitted,
     stored_parameter,
 )
+from ipub.estimators.fitted_state import keeps_training_rows
 from ipub.losses import LOSSES
 from ipub.promises import Budget, Draws
 from ipub.tables.categories import TableEncoder

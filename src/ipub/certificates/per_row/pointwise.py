@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.per_row.ruled_out_scores import narrow_by_ruling_out
-from ipub.certificates.row_sums.bounds import RowSumBounds
+from ipub.certificates.row_sums.bounds import ranges_to_search
 from ipub.certificates.slopes.attempt import attempt_slope_bounds
 from ipub.certificates.slopes.bounds import SlopeBounds
 from ipub.certificates.slopes.incomplete_rows import IncompleteRows
@@ -58,7 +58,7 @@ LEAST_FIXED = 0.02
 """A round that fixes less than this fraction of the remaining cells is the last: width against retrainings."""
 
 
-def no_trends(problem: Problem) -> str:
+def why_no_trends(problem: Problem) -> str:
     """Return why the trends of Theorem 7 do not apply to a problem; "" if they do."""
     if problem.rows.uncertain_labels:
         return (
@@ -81,9 +81,9 @@ def has_tilts(problem: Problem) -> bool:
     """Whether tilted half-balls stand in for row sums: where the derivative jumps, and some cell is uncertain."""
     if problem.loss.is_smooth or not problem.rows.count_uncertain():
         return False
-    from ipub.certificates.per_row.tilted_search import unsupported_reason as no_tilts
+    from ipub.certificates.per_row.tilted_search import why_no_tilts
 
-    return not no_tilts(problem)
+    return not why_no_tilts(problem)
 
 
 def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:
@@ -211,8 +211,7 @@ class PointwiseBounds(Refinement):
         self, X: Array, bounds: Array, certificate: Certificate, training: TrainedModel, progress: Progress | None
     ) -> Array:
         bounds = bounds.copy()
-        first, row_sums = None, certificate.part(RowSumBounds)
-        searched, effort = None if row_sums is None else row_sums.searched, self.effort
+        first, searched, effort = None, ranges_to_search(certificate), self.effort
         tilted = None
         for_tilts = effort if searched is None else FOR_TILTS * effort
         if effort > 0.0 and has_tilts(training.problem):
@@ -222,7 +221,7 @@ class PointwiseBounds(Refinement):
             effort -= for_tilts
             if tilted is not None:
                 tilted.narrow_intercepts(for_tilts)
-        if not no_trends(training.problem):
+        if not why_no_trends(training.problem):
             first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
         for k, x in enumerate(X):
             if first is not None and bounds[k, 0] < bounds[k, 1]:
@@ -244,10 +243,9 @@ class PointwiseBounds(Refinement):
 def certify_pointwise(problem: Problem, solution: Solution) -> Certificate:
     """Certify as `tight` does, and let bounds be narrowed for each row. Where that does not apply, a note says so."""
     start = certify_tight(problem, solution)
-    row_sums = start.part(RowSumBounds)
-    can_rule_out = row_sums is not None and row_sums.searched is not None
+    can_rule_out = ranges_to_search(start) is not None
     can_tilt = not can_rule_out and has_tilts(problem)
-    reason = "" if can_rule_out else TILTED if can_tilt else no_trends(problem)
+    reason = "" if can_rule_out else TILTED if can_tilt else why_no_trends(problem)
     has_trends = not reason and (can_rule_out or start.part(SlopeBounds) is not None)
     refinement = PointwiseBounds() if can_rule_out or can_tilt or has_trends else None
     note = " ".join(filter(None, [start.note, reason]))

@@ -109,11 +109,8 @@ def narrow_by_ruling_out(ranges: Ranges, t: Array, bounds: tuple[float, float], 
 
 def _to_be_narrowed(ranges: Ranges) -> Ranges:
     """Return ranges of the models of completions alone; the same object for all rows."""
-    found = ranges.__dict__.get("_to_be_narrowed")
-    if found is None:
-        accuracy = (ACCURACIES_OF_JUMPS if _jumps(ranges) else ACCURACIES)[0]
-        found = ranges.__dict__["_to_be_narrowed"] = replace(ranges, on_path=False, accuracy=accuracy)
-    return found
+    accuracy = (ACCURACIES_OF_JUMPS if _jumps(ranges) else ACCURACIES)[0]
+    return ranges.of_models(accuracy)
 
 
 def _jumps(ranges: Ranges) -> bool:

@@ -48,7 +48,7 @@ HALF_BALL = 5.0
 """What a half-ball costs, over a step of training a tilted model."""
 
 
-def unsupported_reason(problem: Problem) -> str:
+def why_no_tilts(problem: Problem) -> str:
     """Return why there are no tilted half-balls for a problem; "" if there are."""
     if problem.rows.uncertain_labels:
         return "labels are uncertain"

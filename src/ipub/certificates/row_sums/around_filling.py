@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ipub.certificates.row_sums.bounds import RowSumBounds, prove_row_sums
-from ipub.certificates.row_sums.ranges import Ranges
+from ipub.certificates.row_sums.ranges import Ranges, kernel_type
 from ipub.certificates.row_sums.table import MOST_ROWS, MOST_WORK_OF_BUDGETS, RowTable, is_small
-from ipub.certificates.row_sums.upper import kernel_type
 from ipub.model_sets.base import ModelSet, Outcome, Reason
 from ipub.model_sets.region import Region
 from ipub.numeric.rounding import Array, dot_bounds, midpoint_and_radius, overflow_means_unbounded
@@ -53,8 +52,9 @@ def bounds_around_filling(
             f"all; take at most {MOST_ROWS:,} rows, and fewer with many columns"
         )
         return Outcome(None, Reason.TOO_LARGE, note)
-    is_finite = bool(np.isfinite(solution.w).all())
-    table = RowTable.around(problem, solution, movable, moves) if is_finite else None
+    if not np.isfinite(solution.w).all():
+        return Outcome(None, Reason.NOT_APPLICABLE, "training ended in weights that are not finite; scale the columns")
+    table = RowTable.around(problem, solution, movable, moves)
     at_w = None if table is None else Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=True)
     proved = prove_row_sums(at_w, widths)
     return proved if proved.found is not None else proved._replace(note=NOT_CLOSED)

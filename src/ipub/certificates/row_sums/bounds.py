@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.row_sums.prove import MOST_NARROWED_OF_JUMPS, can_be_narrowed, narrowed, prove_ranges
-from ipub.certificates.row_sums.ranges import COARSE, FINEST, Accuracy, Ranges
+from ipub.certificates.row_sums.ranges import COARSE, FINEST, Accuracy, Ranges, kernel_type
 from ipub.certificates.row_sums.table import RowTable, is_small
-from ipub.certificates.row_sums.upper import kernel_type, largest_scores
+from ipub.certificates.row_sums.upper import largest_scores
 from ipub.model_sets.base import ModelSet, Outcome, Reason
 from ipub.model_sets.certificate import Certificate
 from ipub.numeric.rounding import Array, dot_bounds, overflow_means_unbounded
@@ -106,6 +106,12 @@ def prove_row_sums(at_w: Ranges | None, widths: Array | None = None) -> Outcome[
         return Outcome(RowSumBounds(ranges, found.widths, path), Reason.PROVED)
     # There may be hundreds of similar tables: what was computed on the way is not kept.
     return Outcome(RowSumBounds(replace(ranges, table=replace(ranges.table)), found.widths), Reason.PROVED)
+
+
+def ranges_to_search(certificate: Certificate) -> Ranges | None:
+    """Return the ranges in which scores are ruled out (Theorem 14), if a certificate has any."""
+    row_sums = certificate.part(RowSumBounds)
+    return None if row_sums is None else row_sums.searched
 
 
 class WithinKnown(NamedTuple):

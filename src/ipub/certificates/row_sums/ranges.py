@@ -12,7 +12,18 @@ from ipub.certificates.row_sums.graphs import Graph, GraphPoints, LossGraph, gra
 from ipub.certificates.row_sums.lines import N_SLOPES, Lines
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.variants import ANY_LEVEL, BASE_LEVEL, Variants, make_variants
-from ipub.numeric.rounding import TINY, Array, down, midpoint_and_radius, norm_upper, sum_error, sum_upper, up
+from ipub.numeric.compiled import loops
+from ipub.numeric.rounding import (
+    TINY,
+    Array,
+    down,
+    midpoint_and_radius,
+    norm_upper,
+    overflow_means_unbounded,
+    sum_error,
+    sum_upper,
+    up,
+)
 from ipub.tables.interval_matrix import Indices
 
 MANY_SETTLED = 0.1
@@ -50,6 +61,12 @@ COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0, 0.0), Accuracy(12, 7, 2, 2, 0.0), Ac
 """For ranges that are to prove themselves, to narrow them, and for the rows that are asked for."""
 
 
+def kernel_type() -> Any | None:
+    """Return the class of the compiled sums; None where the package was installed without them."""
+    found = loops("row_sum_loops")
+    return None if found is None else found.RowSumKernel
+
+
 @dataclass(frozen=True, eq=False)
 class Ranges:
     """Ranges of ``y.w''`` for all directions y of a table, and what follows from them for its rows.
@@ -80,6 +97,14 @@ class Ranges:
     def __getstate__(self) -> dict[str, Any]:
         """Return what the ranges are; what follows from them is computed again in a copy."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled sums over these ranges, for any direction."""
+        kernel = kernel_type()
+        assert kernel is not None, "row sums are tried only with the compiled loops"
+        with overflow_means_unbounded():
+            return kernel(**self.kernel_fields)
 
     @cached_property
     def variant_graph(self) -> LossGraph:
@@ -317,6 +342,16 @@ class Ranges:
             return self
         smaller, used = table.without(complete, incomplete, (low, least))
         return Ranges.of(smaller, self.lower[used], self.upper[used], on_path=False)
+
+    @cached_property
+    def _of_models(self) -> dict[Accuracy, Ranges]:
+        return {}
+
+    def of_models(self, accuracy: Accuracy) -> Ranges:
+        """Return these ranges for the models of completions alone, with an accuracy: the same object at every call."""
+        if accuracy not in self._of_models:
+            self._of_models[accuracy] = replace(self, on_path=False, accuracy=accuracy)
+        return self._of_models[accuracy]
 
     def of_completions(self, lower: Array, upper: Array) -> Ranges:
         """Return ranges of the models of completions alone, which need no center of a missing category."""

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.certificates.row_sums.constant_derivatives import ConstantDerivativeRows, unsettled_rows
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
 from ipub.certificates.row_sums.labels import LabelPair, label_pair
-from ipub.certificates.row_sums.settled import ConstantDerivativeRows, unsettled_rows
 from ipub.certificates.row_sums.tilt import gradient_upper
 from ipub.certificates.row_sums.units import CERTAIN, FREE, Units
 from ipub.model_sets.certificate import Certificate

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.numeric.parallel import in_threads, n_threads
-from ipub.numeric.rounding import Array, overflow_means_unbounded
+from ipub.numeric.rounding import Array
 
 OF_THREAD = 2e6
 """Multiplications below which another thread is not worth its while."""
@@ -20,26 +18,6 @@ OF_POINT = 12
 
 OF_KERNEL, OF_COMPLETE = 2e6, 2e3
 """Multiplications to prepare the sums over ranges, about: in any case, and for each complete row."""
-
-
-@cache
-def kernel_type() -> Any | None:
-    """Return the class of the compiled sums; None where the package was installed without them."""
-    try:
-        return import_module("ipub.numeric.compiled.row_sum_loops").RowSumKernel
-    except ImportError:
-        return None
-
-
-@overflow_means_unbounded()
-def kernel_of(ranges: Ranges) -> Any:
-    """Return the sums over these ranges, for any direction."""
-    found = ranges.__dict__.get("_kernel")
-    if found is None:
-        kernel = kernel_type()
-        assert kernel is not None, "row sums are tried only with the compiled loops"
-        found = ranges.__dict__["_kernel"] = kernel(**ranges.kernel_fields)
-    return found
 
 
 def price_of_kernel(ranges: Ranges) -> float:
@@ -57,12 +35,12 @@ def price_of_sum(ranges: Ranges) -> float:
 
 def largest_scores(ranges: Ranges, Y: Array) -> Array:
     """Bound ``y.w''`` from above, for each direction in Y and the models w'' of all completions in the ranges."""
-    return _of_directions(kernel_of(ranges).upper, Y, price_of_sum(ranges))
+    return _of_directions(ranges.kernel.upper, Y, price_of_sum(ranges))
 
 
 def first_order_rise(ranges: Ranges, Y: Array) -> Array:
     """Return how far the worst completion raises ``y.w''`` for each direction in Y, to first order."""
-    return _of_directions(kernel_of(ranges).first_order, Y, float(ranges.table.incomplete.size))
+    return _of_directions(ranges.kernel.first_order, Y, float(ranges.table.incomplete.size))
 
 
 def _of_directions(compute: Any, Y: Array, price: float) -> Array:

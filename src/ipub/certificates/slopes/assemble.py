@@ -14,8 +14,9 @@ from ipub.certificates.slopes.column_bounds import sorted_cells, with_column_for
 from ipub.certificates.slopes.l1_signs import L1Line, L1Signs
 from ipub.certificates.slopes.linearization import Linearization
 from ipub.certificates.slopes.mean_value import mean_value_bounds
+from ipub.certificates.slopes.moves import FlippedRows
 from ipub.certificates.slopes.sums_of_cells import SummedCells
-from ipub.model_sets.move_sets import Ellipsoid, FlippedRows
+from ipub.model_sets.move_sets import Ellipsoid
 from ipub.numeric.linalg import greatest_ratio_upper, rounded_up
 from ipub.numeric.rounding import EPS, LARGEST, Array, sum_upper, up
 from ipub.tables.interval_matrix import Indices

@@ -16,8 +16,8 @@ from ipub.certificates.slopes.categories import ChoiceTerms
 from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups
 from ipub.certificates.slopes.few_rows import has_few_rows, row_free_forms
 from ipub.certificates.slopes.mean_value import MeanValueBounds
+from ipub.certificates.slopes.moves import FlippedRows, InverseError, LinearizedMoves, ProvedMoves
 from ipub.model_sets.base import ModelSet
-from ipub.model_sets.move_sets import FlippedRows, InverseError, LinearizedMoves, ProvedMoves
 from ipub.numeric.linalg import Inverse, forms_upper, joint_form, root_form_upper, roots_upper
 from ipub.numeric.parallel import in_threads, row_slices
 from ipub.numeric.rounding import (

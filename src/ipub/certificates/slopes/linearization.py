@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.label_noise import WrongLabelRows, WrongLabelSums, WrongLabelTerms, wrong_label_parts
 from ipub.certificates.scores import ScoreRanges, score_ranges
 from ipub.certificates.slopes.cells import CellTerms, cell_terms
 from ipub.certificates.slopes.hessian import CenterCurvature, hessian_gain, hessian_lower, hessian_upper
 from ipub.certificates.slopes.incomplete_rows import IncompleteRowArrays, IncompleteRows
 from ipub.certificates.slopes.prices import choose_prices
 from ipub.certificates.slopes.sums_of_cells import CellSums, SummedCells, TuningChoices, summed_cells, sums_of_cells
+from ipub.certificates.wrong_labels import WrongLabelRows, WrongLabelSums, WrongLabelTerms, wrong_label_parts
 from ipub.losses import Loss
 from ipub.model_sets.move_sets import MoveSet
 from ipub.numeric.linalg import rounded_up

@@ -45,11 +45,11 @@ def stays_sparse(parameters: Parameters, X: Any) -> bool:
     n_rows, d = X.shape
     if n_rows * d <= KEPT_CELLS:
         return False
-    name = parameters.certificate
-    needs_matrices = name is not None and CERTIFICATES[name].needs_matrices
-    most_columns = SLOPE_COLUMNS if name == "tight" else MOST_MATRIX_COLUMNS
-    if needs_matrices and d <= most_columns and n_rows * d <= MOST_CELLS:
-        return False
+    recipe = None if parameters.certificate is None else CERTIFICATES[parameters.certificate]
+    if recipe is not None and recipe.uses_matrices and n_rows * d <= MOST_CELLS:
+        most_columns = MOST_MATRIX_COLUMNS if recipe.needs_matrices else SLOPE_COLUMNS
+        if d <= most_columns:
+            return False
     needed = {
         "precision": parameters.precision is not None,
         "max_label_errors": bool(parameters.max_label_errors),
@@ -69,7 +69,7 @@ def stays_sparse(parameters: Parameters, X: Any) -> bool:
 
 
 def check_columns(parameters: Parameters, rows: Rows) -> None:
-    """Raise an error if a certificate, or a promise, needs matrices that are too large; "tight" does without them.
+    """Raise an error if a certificate, or a promise, needs matrices that are too large.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def check_columns(parameters: Parameters, rows: Rows) -> None:
         raise IpubError(
             f"uncertainty={type(parameters.uncertainty).__name__} needs {matrices}: leave it out, or leave out columns."
         )
-    if name != "tight" and CERTIFICATES[name].needs_matrices:
+    if CERTIFICATES[name].needs_matrices:
         raise IpubError(
             f"certificate={name!r} needs {matrices}: set certificate='ball' or 'sphere', or leave out columns."
         )

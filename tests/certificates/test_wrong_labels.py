@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ipub.certificates.label_noise import WrongLabelTerms, cell_changes
+from ipub.certificates.wrong_labels import WrongLabelTerms, cell_changes
 from ipub.promises import largest_sum
 from ipub.rows import Block
 from ipub.tables.missing_category import Levels, MissingCategories
