@@ -165,7 +165,7 @@ def test_the_rounding_of_slopes_that_lose_small_terms_is_counted():
     case = with_intercept(case)
     solution = replace(train(case.problem), w=np.zeros(2))
     region = origin_module.around_zero(case.problem, solution)
-    lower, upper = intercept.narrow(case.problem, solution, [region], intercept.EVERYTHING)
+    lower, upper = intercept.narrow_bracket(case.problem, solution, [region], intercept.EVERYTHING)
     exact = sum(map(Fraction, y.tolist())) / len(y)
     assert exact < 0
     assert Fraction(lower) <= exact <= Fraction(upper)
