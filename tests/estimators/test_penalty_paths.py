@@ -35,7 +35,7 @@ def fresh(template, alpha, X, y, **arguments):
 
 def assert_as_fresh(path, template, X, y, X_test, y_test=None, **arguments):
     """Each alpha of a path must give what an estimator fitted anew with it gives."""
-    for k, alpha in enumerate(path.alphas):
+    for k, alpha in enumerate(path.alphas.tolist()):
         alone = fresh(template, alpha, X, y, **arguments)
         bounds = score_bounds(alone, X_test)
         np.testing.assert_allclose(path.bounds[k], bounds, rtol=1e-4, atol=1e-4 * np.ptp(bounds, axis=-1).max())
