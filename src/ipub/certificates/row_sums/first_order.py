@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.units import CERTAIN, FREE
+from ipub.certificates.row_sums.units import Group
 from ipub.numeric.rounding import Array
 
 
@@ -38,7 +38,9 @@ class FirstOrderEffects:
         for number, effects in zip(_categories(table), self.levels, strict=True):
             gains[:, units.category == number] = effects.max(axis=2)
         of_labels = np.maximum(*self.labels)
-        total = gains[:, units.group == FREE].sum(axis=1) + of_labels[:, table.label_group == FREE].sum(axis=1)
+        total = gains[:, units.group == Group.FREE].sum(axis=1) + of_labels[:, table.label_group == Group.FREE].sum(
+            axis=1
+        )
         for number, most in enumerate(table.budget):
             of_group = [gains[:, units.group == number], of_labels[:, table.label_group == number]]
             of_group = np.maximum(np.concatenate(of_group, axis=1), 0.0)
@@ -80,6 +82,6 @@ def first_order_effects(table: RowTable, U: Array) -> FirstOrderEffects:
             effects.mean(axis=2),
         )
         levels.append(effects - base[..., None])
-    is_certain = table.label_group == CERTAIN
+    is_certain = table.label_group == Group.CERTAIN
     first, second = (np.where(is_certain, 0.0, -weight * (each.value(score) - value)) * along for each in table.labels)
     return FirstOrderEffects(table, numbers, tuple(levels), (first, second))

@@ -7,18 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.row_sums.graphs import Graph, GraphPoints, graph_points
-from ipub.numeric.parallel import row_slices
+from ipub.numeric.parallel import CACHED_NUMBERS, row_slices
 from ipub.numeric.rounding import Array, down, up
 from ipub.tables.interval_matrix import Indices
 
-N_PIECES = 12
-"""Pieces of a row's range of scores: accuracy of the lines against time."""
-
 N_SLOPES = 9
 """Slopes of lines on either side of the derivative that a row chooses from."""
-
-NUMBERS = 1 << 15
-"""Numbers of several lines that are looked at in one go; at least those of one line."""
 
 
 SHORT = 1e-250
@@ -52,7 +46,7 @@ class Lines(NamedTuple):
     """Upper bounds of ``p - k s``."""
 
     @classmethod
-    def of(cls, graph: Graph, lower: Array, upper: Array, n_pieces: int = N_PIECES) -> Lines:
+    def of(cls, graph: Graph, lower: Array, upper: Array, n_pieces: int) -> Lines:
         """Lay lines under and over the derivative of each row, whose scores are in [lower, upper]."""
         points = graph_points(graph, lower, upper, 1 if graph.is_step else n_pieces)
         slope = _slopes(graph, lower, upper, *envelopes(graph, points.score, points.middle))
@@ -76,7 +70,7 @@ def _heights(slope: Array, points: GraphPoints) -> tuple[Array, Array]:
     """Bound ``k s - p`` and ``p - k s`` from above, for each slope k."""
     above, below = np.empty_like(slope), np.empty_like(slope)
     least, most = down(points.middle - points.radius), up(points.middle + points.radius)
-    for some in row_slices(len(slope), points.score.size, NUMBERS):
+    for some in row_slices(len(slope), points.score.size, CACHED_NUMBERS):
         rise = slope[some, None] * points.score
         above[some] = _largest(up(up(rise) - least), points.below_chord)
         below[some] = _largest(up(most - down(rise)), points.above_chord)

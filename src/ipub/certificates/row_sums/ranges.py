@@ -11,7 +11,7 @@ import numpy as np
 from ipub.certificates.row_sums.graphs import Graph, GraphPoints, LossGraph, graph_points
 from ipub.certificates.row_sums.lines import N_SLOPES, Lines
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.variants import ANY_LEVEL, BASE_LEVEL, Variants, make_variants
+from ipub.certificates.row_sums.variants import Level, Variants, make_variants
 from ipub.numeric.rounding import TINY, Array, down, midpoint_and_radius, norm_upper, sum_error, sum_upper, up
 from ipub.tables.interval_matrix import Indices
 
@@ -146,7 +146,7 @@ class Ranges:
                 here = np.flatnonzero((units.category[unit] == number) & (units.base[unit] == base))
                 least, most = self._level_changes(levels, int(base))
                 level = variants.level[here]
-                is_any, is_base, own = level == ANY_LEVEL, level == BASE_LEVEL, np.maximum(level, 0)
+                is_any, is_base, own = level == Level.ANY, level == Level.BASE, np.maximum(level, 0)
                 low[here] = np.where(is_any, least.min(), np.where(is_base, 0.0, least[own]))
                 high[here] = np.where(is_any, most.max(), np.where(is_base, 0.0, most[own]))
         size = np.maximum(np.abs(low), np.abs(high))

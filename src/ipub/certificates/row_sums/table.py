@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
 from ipub.certificates.row_sums.labels import LabelPair, label_pair
 from ipub.certificates.row_sums.settled import ConstantDerivativeRows, unsettled_rows
-from ipub.certificates.row_sums.tilt import gradient_upper
-from ipub.certificates.row_sums.units import CERTAIN, FREE, Units
+from ipub.certificates.row_sums.units import Group, Units
 from ipub.model_sets.certificate import Certificate
-from ipub.numeric.rounding import Array, sum_error, sum_upper
+from ipub.numeric.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.rows import Rows
@@ -69,7 +68,7 @@ class RowTable:
     labels : LabelPair
         Their derivatives with either of two labels; the same where labels are certain.
     label_group : array of shape (n_incomplete,)
-        `CERTAIN`, `FREE`, or the group of budget in which a row's second label counts.
+        `Group.CERTAIN`, `Group.FREE`, or the group of budget in which a row's second label counts.
     budget : tuple of int
         How many units of each group may differ.
     directions : array of shape (k, d)
@@ -167,16 +166,16 @@ class RowTable:
         """
         rows, d, n = problem.rows, problem.rows.n_features, len(table.y)
         weight, center = table.weight / rows.total_weight, LossGraph(problem.loss, table.y)
-        pair, group, budget = LabelPair(center, center), np.full(n, CERTAIN), moves.counts
+        pair, group, budget = LabelPair(center, center), np.full(n, Group.CERTAIN), moves.counts
         if rows.uncertain_labels:
             found = label_pair(problem.loss, table, rows.max_wrong_labels)
             if found is None:
                 return None
             pair = found
-            group = np.where((table.label_radius > 0.0) | (table.weight_radius > 0.0), FREE, CERTAIN)
+            group = np.where((table.label_radius > 0.0) | (table.weight_radius > 0.0), Group.FREE, Group.CERTAIN)
             if rows.max_wrong_labels:
                 group, budget = np.full(n, len(budget)), (*budget, rows.max_wrong_labels)
-        varies = (table.cell_counts > 0) | (table.missing_counts > 0) | (group != CERTAIN)
+        varies = (table.cell_counts > 0) | (table.missing_counts > 0) | (group != Group.CERTAIN)
         if movable is not None:
             varies[movable.rows] = True
         keep = table.weight > 0.0
@@ -313,6 +312,21 @@ def _gradient(problem: Problem, solution: Solution, table: WholeTable) -> Array:
     keep = table.weight > 0.0
     weight = table.weight[keep] / problem.rows.total_weight
     return gradient_upper(problem, solution, table.center[keep], table.y[keep], weight)
+
+
+def gradient_upper(problem: Problem, solution: Solution, X: Array, y: Array, weight: Array) -> Array:
+    """Bound the size of the center's gradient at w.
+
+    Where a weight is 0 the subgradient of an l1 penalty is the one that leaves the smallest sum.
+    """
+    w, penalty, n = solution.w, problem.penalty, len(X)
+    low, high = problem.loss.derivative_range(y, *dot_bounds(X, w))
+    middle, radius = midpoint_and_radius(low, high)
+    size = np.abs(X).T @ (weight * (np.abs(middle) + radius))
+    around = sum_upper(np.abs(X).T @ (weight * radius) + (n + 8) * EPS * size, n + 8)
+    sums = X.T @ (weight * middle)
+    lowest, highest = penalty.subgradient_range(w, down(sums - around), up(sums + around))
+    return np.maximum(np.abs(lowest), np.abs(highest))
 
 
 def _merged(table: WholeTable, numbers: Indices, total: float) -> tuple[Indices, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,14 @@ from ipub.tables.interval_matrix import Indices
 from ipub.tables.missing_category import Levels
 from ipub.tables.movable_units import BudgetMoves, MovableRows
 
-FREE = -1
-"""The group of what varies whatever the rest of the table does."""
 
-CERTAIN = -2
-"""The group of labels that do not vary."""
+class Group(IntEnum):
+    """Groups without a budget; the compiled loops have the same numbers."""
+
+    FREE = -1
+    """Of what varies whatever the rest of the table does."""
+    CERTAIN = -2
+    """Of labels that do not vary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +29,7 @@ class Units:
     """Single numbers and categories that may vary, row by row.
 
     A unit of a *group* differs from what the table has in at most as many places as the budget of the group allows; a
-    unit that is `FREE` is anywhere inside its interval, or at any level.
+    unit that is `Group.FREE` is anywhere inside its interval, or at any level.
 
     Attributes
     ----------
@@ -77,7 +81,7 @@ class Units:
             np.concatenate([table.cell_columns[kept], np.zeros(m, dtype=np.intp)]),
             np.concatenate([np.full(n, -1), kinds]).astype(np.intp),
             np.full(n + m, -1),
-            np.full(n + m, FREE),
+            np.full(n + m, Group.FREE),
             np.concatenate([-radii, np.zeros(m)]),
             np.concatenate([radii, np.zeros(m)]),
             tuple(np.asarray(each.columns, dtype=np.intp) for each in categories),
@@ -106,7 +110,7 @@ class Units:
             np.where(is_number, options[0][first, 0], 0),
             category,
             base,
-            np.where(is_free, FREE, movable.unit_group),
+            np.where(is_free, Group.FREE, movable.unit_group),
             np.where(is_number, lower, 0.0),
             np.where(is_number, upper, 0.0),
             tuple(np.array(each, dtype=np.intp) for each in levels),

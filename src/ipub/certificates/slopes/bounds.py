@@ -19,7 +19,7 @@ from ipub.certificates.slopes.mean_value import MeanValueBounds
 from ipub.model_sets.base import ModelSet
 from ipub.model_sets.move_sets import FlippedRows, InverseError, LinearizedMoves, ProvedMoves
 from ipub.numeric.linalg import Inverse, forms_upper, joint_form, root_form_upper, roots_upper
-from ipub.numeric.parallel import in_threads, row_slices
+from ipub.numeric.parallel import CACHED_NUMBERS, in_threads, row_slices
 from ipub.numeric.rounding import (
     UNDERFLOW,
     Array,
@@ -35,12 +35,6 @@ from ipub.tables.interval_matrix import Indices
 
 NEGLIGIBLE = 1e-9
 """A coordinate below this share of the largest is no divisor."""
-
-CHUNK_ROWS = 512
-"""Test rows that are looked at in one go, so that what is computed for the cells of a group stays in the cache."""
-
-GROUPED_ROWS = 4096
-"""The same where cells are not looked at one by one: there is less to keep."""
 
 MOST_FLIP_ROWS = 4_000
 """Up to so many rows whose label may be wrong, each of them is looked at for each training row."""
@@ -175,8 +169,9 @@ class SlopeBounds(ModelSet):
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
         X = floats(X)
-        most = GROUPED_ROWS if self.cells is None else CHUNK_ROWS
-        chunks = [X[rows] for rows in row_slices(len(X), 1, most)] or [X]
+        # The largest product is of rows with the cells of one group, or with the rows themselves.
+        n_cells = 0 if self.cells is None else len(self.cells.rows) // max(1, len(self.groups.columns))
+        chunks = [X[rows] for rows in row_slices(len(X), max(n_cells, len(self.w)), CACHED_NUMBERS)] or [X]
         parts = in_threads(self._ends, chunks)
         low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
         return low, high
