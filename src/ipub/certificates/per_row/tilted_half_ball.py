@@ -7,12 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.certificates.per_row.tilted_sums import MOST_FREE_NUMBERS, Reference, tilted_sums
-from ipub.numeric.linalg import greatest_ratio_upper, rounded_up
+from ipub.certificates.slopes.force import zonotope_norm_upper
 from ipub.numeric.rounding import EPS, Array, dot_bounds, norm_upper, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
-
-WEIGHT_STEPS = 4
-"""How often the weights of vectors are improved in a bound of their sums."""
 
 
 @dataclass(frozen=True)
@@ -167,35 +164,11 @@ def _capacity(followed: Array, box: Array, vectors: Array, shifts: Array) -> Arr
 
 
 def _sum_norm_upper(vectors: Array) -> float:
-    """Bound ``abs(sum_i xi_i z_i)`` over all ``abs(xi_i) <= 1``.
-
-    By Cauchy and Schwarz its square is at most ``sum_i o_i`` times the greatest eigenvalue of
-    ``sum_i z_i z_i^T / o_i``, for any positive weights o; several are tried, and the norm of the vector of all absolute
-    sums.
-    """
-    sizes = np.linalg.norm(vectors, axis=1)
-    best = float(norm_upper(sum_upper(np.abs(vectors).sum(axis=0), len(vectors) + 1)))
+    """Bound ``abs(sum_i xi_i z_i)`` over all ``abs(xi_i) <= 1``: as a zonotope, and by the vector of absolute sums."""
+    n, d = vectors.shape
+    best = float(norm_upper(sum_upper(np.abs(vectors).sum(axis=0), n + 1)))
     if not np.isfinite(best) or best == 0.0:
         return best
-    n, d = vectors.shape
-    for power in (1.0, 2.0):
-        weights = np.maximum(sizes**power, 1e-12 * (sizes**power).max())
-        for _ in range(WEIGHT_STEPS):
-            form = rounded_up((vectors / weights[:, None]).T @ vectors, n + 8)
-            value = greatest_ratio_upper(form, np.eye(d))
-            bound = up(np.sqrt(up(sum_upper(weights.sum(), n + 1) * value)))
-            best = float(np.fmin(best, bound))
-            if not np.isfinite(value):
-                break
-            weights = _better_weights(vectors, weights, form)
-    return best
-
-
-def _better_weights(vectors: Array, weights: Array, form: Array) -> Array:
-    """Give more weight to vectors along the form's greatest axes: advice."""
-    values, axes = np.linalg.eigh(form)
-    shape = (np.maximum(values, 0.0) / values[-1]) ** 6
-    along = np.sqrt(np.einsum("ij,j->i", (vectors @ axes) ** 2, shape))
-    mixed = 0.5 * weights / weights.sum() + 0.5 * along / along.sum()
-    better: Array = np.maximum(mixed, 1e-12 * mixed.max())
-    return better
+    sizes = np.linalg.norm(vectors, axis=1)
+    found = [zonotope_norm_upper(vectors, weights, np.eye(d), n + 8) for weights in (sizes, sizes * sizes)]
+    return float(np.fmin.reduce([best, *found]))
