@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
-from ipub.certificates.row_sums.labels import LabelPair
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.settled import ConstantDerivativeRows
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.units import Group, Units
+from ipub.certificates.row_sums.units import Group, LabelPair, Units
 from ipub.losses import Loss, make_loss
 from support.cases import Generator
 

@@ -46,12 +46,7 @@ class Recipe:
     needed_sum: Callable[[Problem, Point], Sum] | None = None
 
     def __call__(
-        self,
-        problem: Problem,
-        solution: Solution,
-        *,
-        hint: Hint = NO_HINT,
-        in_columns: bool = False,
+        self, problem: Problem, solution: Solution, *, hint: Hint = NO_HINT, in_columns: bool = False
     ) -> Certificate:
         """Certify; where the problem is not supported another certificate is used, and the note says so.
 

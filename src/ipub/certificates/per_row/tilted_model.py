@@ -59,11 +59,11 @@ class Curvature(NamedTuple):
         """Measure it at a model, with the least width that has enough rows."""
         rows, width = problem.rows, 1.0
         here = there = rows.reduce(_curvature_sums, problem.loss.smoothed(width), w)
-        while there.count >= LEAST_ROWS * len(w) and width > EPS:
+        while there.n_near >= LEAST_ROWS * len(w) and width > EPS:
             here, width = there, width / WIDTH_RATIO
             there = rows.reduce(_curvature_sums, problem.loss.smoothed(width), w)
         width = min(1.0, width * WIDTH_RATIO)
-        density = float(here.count) / (rows.n_rows * width)
+        density = float(here.n_near) / (rows.n_rows * width)
         return cls(width, max(density, 1e-12), here.hessian / rows.total_weight)
 
 
@@ -173,7 +173,7 @@ class _TiltedGradient(NamedTuple):
 class _CurvatureSums(NamedTuple):
     """Of a smoothed loss: how many rows have curvature, and the Hessian of all, not divided by the total weight."""
 
-    count: int
+    n_near: int
     hessian: Array
 
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.per_row.tilted_half_ball import TiltedHalfBall
+from ipub.certificates.per_row.tilted_half_ball import Reference, TiltedHalfBall
 from ipub.certificates.per_row.tilted_model import Curvature, TiltedModel, TiltedTraining
-from ipub.certificates.per_row.tilted_sums import Reference
 from ipub.certificates.per_row.work import Work
 from ipub.model_sets.certificate import Certificate
 from ipub.numeric.linalg import rough_inverse

@@ -8,15 +8,11 @@ import numpy as np
 
 from ipub.certificates.row_sums.graphs import Graph, GraphPoints, graph_points
 from ipub.numeric.parallel import CACHED_NUMBERS, row_slices
-from ipub.numeric.rounding import Array, down, up
+from ipub.numeric.rounding import UNDERFLOW, Array, down, up
 from ipub.tables.interval_matrix import Indices
 
 N_SLOPES = 9
 """Slopes of lines on either side of the derivative that a row chooses from."""
-
-
-SHORT = 1e-250
-"""Scores that are nearer to each other count as one."""
 
 
 class Envelope(NamedTuple):
@@ -101,6 +97,6 @@ def envelopes(graph: Graph, score: Array, value: Array) -> tuple[Envelope, Envel
 def _steepness(rise: Array, length: Array) -> Array:
     """Divide; nothing is steep where there is no length, or where numbers have overflowed."""
     is_long = np.isfinite(length)
-    is_long &= length > SHORT
+    is_long &= length > UNDERFLOW
     is_long &= np.isfinite(rise)
     return np.divide(rise, length, out=np.zeros_like(rise), where=is_long)

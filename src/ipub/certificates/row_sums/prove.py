@@ -22,39 +22,26 @@ FIRST_WIDTH = 1.25
 HOPELESS = 1.7
 """If the median row sum of a sample of directions is wider than so many times its first range, nothing will close."""
 
-STALLED = 1.15
-"""The same of all directions, once ranges have been widened to what was found: their shape is then about right."""
-
 N_SAMPLED = 32
 """Directions in that sample."""
 
-GROWTH = (0.04, 0.12)
-"""A range that does not close is widened to (1 + clip(r - 1, *GROWTH)) times the bound, r the bound over the range."""
+WIDENING = (0.04, 0.12)
+"""A range that does not close is widened to (1 + clip(r - 1, *WIDENING)) times the bound, r the bound over the range:
+width of what is proved against rounds."""
 
 COARSE_INFLATION, FINE_INFLATION = 0.15, 0.05
 """How much wider than own ranges those of representatives may be, squared: while ranges close, and afterwards."""
 
-NEARLY_CLOSED, MAY_CLOSE = 1.4, 1.06
-"""Where coarse row sums of the median direction came as near to their ranges as the first, and fine ones of a sample as
-near as the second, all are tried with fine ones."""
-
-MOST_ROUNDS = 16
-"""How often they are made wider, at most."""
+MAY_CLOSE = 1.06
+"""Where coarse row sums do not close, and fine ones of a sample of directions come as near to their ranges as this, all
+are tried with fine ones: tables that close against time for those that do not."""
 
 PATIENCE = 2
 """Ranges are given up if neither the worst nor the median of their row sums has come closer in so many rounds."""
 
-MOST_NARROWED = 4
-"""How often ranges are narrowed by their own row sums, at most."""
-
-MOST_NARROWED_OF_JUMPS = 16
-"""The same where derivatives jump: nothing else narrows their ranges, and each round settles more rows."""
-
 WORTHWHILE = 0.98
-"""Each time must narrow them to less than this."""
-
-MANY, OF_MANY = 512, 0.96
-"""More row sums than the first number must narrow a sample of ranges to less than the second: they take longer."""
+"""Ranges are narrowed by their own row sums again if the last time narrowed them to less than this: width against time.
+"""
 
 
 class ProvedRanges(NamedTuple):
@@ -82,7 +69,7 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> Outcome[ProvedRan
     closing = _Closing(coarse, change, Representatives.choose(table, change, COARSE_INFLATION))
     closed = closing.from_widths(start)
     fine, nearest = replace(at_w, accuracy=FINE), closing.nearest
-    is_near = closed.found is None and widths is None and nearest.ratio < NEARLY_CLOSED
+    is_near = closed.found is None and widths is None and np.isfinite(nearest.ratio)
     if is_near and _sampled_ratio(fine, both, nearest.widths * change) < MAY_CLOSE:
         closed = _Closing(fine, change, Representatives.all_of(table)).from_widths(nearest.widths)
     if closed.found is None:
@@ -119,7 +106,6 @@ class _Guess(NamedTuple):
     least: Array
     """The least excess of row sums over ranges so far: the worst of all directions, and the median."""
     patience: int
-    is_first: bool
 
 
 class _Closing:
@@ -134,8 +120,8 @@ class _Closing:
 
     def from_widths(self, widths: Array) -> Outcome[ProvedRanges]:
         """Start with ranges so many first-order changes wide."""
-        start = _Guess(widths[self._some] * self._first, np.full(2, np.inf), PATIENCE, is_first=True)
-        return prove(self._relax, start, MOST_ROUNDS)
+        start = _Guess(widths[self._some] * self._first, np.full(2, np.inf), PATIENCE)
+        return prove(self._relax, start)
 
     def _relax(self, guess: _Guess) -> Relaxed[_Guess, ProvedRanges]:
         few, n_few, change = self._few, len(self._few.index), guess.change
@@ -159,10 +145,10 @@ class _Closing:
         if excess[1] < self.nearest.ratio:
             self.nearest = _Nearest(float(excess[1]), widths)
         patience = PATIENCE if (excess < guess.least).any() else guess.patience - 1
-        if not patience or (not guess.is_first and excess[1] > STALLED):
+        if not patience:
             return None
-        change = np.maximum(guess.change, (1.0 + np.clip(ratios - 1.0, *GROWTH)) * found)
-        return _Guess(change, np.fmin(guess.least, excess), patience, is_first=False)
+        change = np.maximum(guess.change, (1.0 + np.clip(ratios - 1.0, *WIDENING)) * found)
+        return _Guess(change, np.fmin(guess.least, excess), patience)
 
 
 def _sampled_ratio(at_w: Ranges, both: Array, change: Array) -> float:
@@ -174,16 +160,16 @@ def _sampled_ratio(at_w: Ranges, both: Array, change: Array) -> float:
     return float(np.median(found / change[sampled]))
 
 
-def can_be_narrowed(ranges: Ranges, which: Indices | None = None, worthwhile: float = WORTHWHILE) -> bool:
+def can_be_narrowed(ranges: Ranges, which: Indices | None = None) -> bool:
     """Whether row sums of a sample of directions, or of some of them, are worthwhile: so much narrower than ranges."""
     which = np.arange(len(ranges.lower)) if which is None else which
     sampled = which[np.random.default_rng(0).permutation(len(which))[: N_SAMPLED // 2]]
     Y, width = ranges.table.directions[sampled], ranges.upper[sampled] - ranges.lower[sampled]
     found = largest_scores(ranges, np.concatenate([Y, -Y])).reshape(2, -1).sum(axis=0)
-    return bool(np.median(found / width) < worthwhile)
+    return bool(np.median(found / width) < WORTHWHILE)
 
 
-def narrowed(ranges: Ranges, most: int = MOST_NARROWED, *, settle: bool = False) -> Ranges:
+def narrowed(ranges: Ranges, *, settle: bool = False) -> Ranges:
     """Return ranges narrowed by their own row sums, while that is worthwhile.
 
     With `settle` rows whose derivative is settled on the way are left out: for the models of completions alone.
@@ -199,9 +185,7 @@ def narrowed(ranges: Ranges, most: int = MOST_NARROWED, *, settle: bool = False)
             change = first_order_changes(ranges, np.concatenate([Y, -Y]))
             chosen.append(Representatives.choose(ranges.table, change, FINE_INFLATION))
         few = chosen[0]
-        is_many = 2 * len(few.index) > MANY
-        is_sampled = not settle and (number > 0 or is_many)
-        if is_sampled and not can_be_narrowed(ranges, few.index, OF_MANY if is_many else WORTHWHILE):
+        if number > 0 and not settle and not can_be_narrowed(ranges, few.index):
             return ranges, False
         Y, n = ranges.table.directions[few.index], len(few.index)
         bounds = largest_scores(ranges, np.concatenate([Y, -Y]))
@@ -210,7 +194,7 @@ def narrowed(ranges: Ranges, most: int = MOST_NARROWED, *, settle: bool = False)
         before, after = (each.upper - each.lower for each in (ranges, following))
         return following, bool(after.sum() < WORTHWHILE * before.sum())
 
-    return narrow(relax, ranges, most)
+    return narrow(relax, ranges)
 
 
 def first_order_changes(at_w: Ranges, both: Array) -> Array:

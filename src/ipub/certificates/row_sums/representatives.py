@@ -19,8 +19,8 @@ MOST_INFLATED = 1.6
 OF_INCOMPLETE = 4.0
 """How much more the range of an incomplete row counts than that of a complete one, which enters by its square alone."""
 
-WORTHWHILE = 0.7
-"""Representatives are used if they are at most this share of all directions."""
+MOST_REPRESENTATIVES = 0.7
+"""Representatives are used if they are at most this fraction of all directions: else they cost more than they save."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Representatives:
             too_wide = least > MOST_INFLATED
             if loss.sum() <= enough and not too_wide.any():
                 break
-            if len(chosen) > WORTHWHILE * n:
+            if len(chosen) > MOST_REPRESENTATIVES * n:
                 return cls.all_of(table)
             chosen.append(int((loss if loss.sum() > enough else least).argmax()))
         return cls._of(table, np.array(chosen), of)

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
-from ipub.certificates.row_sums.labels import LabelPair, label_pair
 from ipub.certificates.row_sums.settled import ConstantDerivativeRows, unsettled_rows
-from ipub.certificates.row_sums.units import Group, Units
+from ipub.certificates.row_sums.units import Group, LabelPair, Units, label_pair
 from ipub.model_sets.certificate import Certificate
 from ipub.numeric.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
@@ -30,15 +29,11 @@ MOST_WORK = 1 << 32
 MOST_WORK_OF_BUDGETS = 1 << 34
 """The same for a budget, where nothing else bounds as closely: 3,500 rows x 27 columns take about ten seconds."""
 
-MOST_NUMBERS = 1 << 22
-"""Numbers in a longer table whose rows are looked at for the scores that are asked for, at most: 32 MiB."""
+MOST_ASKED_NUMBERS = 1 << 22
+"""Numbers in a longer table whose rows are added up for the scores that are asked for, at most: memory, 32 MiB."""
 
 MOST_LEVELS = 64
 """Categories with more levels are not looked at: each level of a missing one is tried."""
-
-MERGED_WEIGHT = 2.0**20
-"""Equal complete rows are merged if their weights are whole numbers below this, whose sums are exact."""
-
 
 NO_BUDGET = BudgetMoves(())
 """That of a table in which all that is uncertain is free."""
@@ -78,7 +73,7 @@ class RowTable:
     gradient_upper : array of shape (d,)
         Bounds of the size of the center's gradient at w (with the best subgradient of an l1 penalty).
     w : array of shape (d,)
-    settled : Settled
+    settled : ConstantDerivativeRows
         Of the rows that are left out.
     """
 
@@ -143,7 +138,7 @@ class RowTable:
         None if it is very long, or labels are uncertain in a way that is not looked at.
         """
         rows, d = problem.rows, problem.rows.n_features
-        if _has_many_levels(rows) or rows.n_rows * d > MOST_NUMBERS:
+        if _has_many_levels(rows) or rows.n_rows * d > MOST_ASKED_NUMBERS:
             return None
         return cls._of(problem, solution, whole_table(rows), ConstantDerivativeRows.nothing(d), None, is_long=True)
 
@@ -332,7 +327,8 @@ def gradient_upper(problem: Problem, solution: Solution, X: Array, y: Array, wei
 def _merged(table: WholeTable, numbers: Indices, total: float) -> tuple[Indices, Array]:
     """Return rows among which equal ones, label included, are one, and their weights."""
     weight = table.weight[numbers]
-    if not len(numbers) or not ((weight == np.floor(weight)) & (weight < MERGED_WEIGHT)).all():
+    # Sums of whole numbers are exact up to 1 / EPS.
+    if not len(numbers) or not (weight == np.floor(weight)).all() or weight.sum() > 1.0 / EPS:
         return numbers, weight / total
     keys = np.column_stack([table.center[numbers], table.y[numbers]]) + 0.0  # a zero has one sign
     _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.numeric.rounding import Array
+from ipub.certificates.row_sums.graphs import LossGraph
+from ipub.losses import Loss
+from ipub.numeric.rounding import Array, down, up
 from ipub.rows.completions import WholeTable
 from ipub.tables.interval_matrix import Indices
 from ipub.tables.missing_category import Levels
@@ -150,3 +153,32 @@ class Units:
     def starts(self, n_rows: int) -> Indices:
         """Return the first unit of each row, and the number of all."""
         return np.searchsorted(self.row, np.arange(n_rows + 1)).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPair:
+    """The derivatives of rows with the first, and with the second of their two labels."""
+
+    first: LossGraph
+    second: LossGraph
+
+    def __iter__(self) -> Iterator[LossGraph]:
+        return iter((self.first, self.second))
+
+    def of_rows(self, which: NDArray[np.bool_] | Indices) -> LabelPair:
+        """Return those of some of the rows."""
+        return LabelPair(self.first.of_rows(which), self.second.of_rows(which))
+
+
+def label_pair(loss: Loss, table: WholeTable, max_wrong_labels: int) -> LabelPair | None:
+    """Return the two labels of all rows of a table; None if labels are uncertain in another way.
+
+    A row whose label is certain has it twice.
+    """
+    y, radius, of_weight = table.y, table.label_radius, table.weight_radius
+    if max_wrong_labels:
+        return LabelPair(LossGraph(loss, y), LossGraph(loss, -y))
+    if ((of_weight != 0.0) & ((of_weight != 1.0) | (radius > 0.0))).any():
+        return None
+    upper, lower = np.where(radius > 0.0, up(y + radius), y), np.where(radius > 0.0, down(y - radius), y)
+    return LabelPair(LossGraph(loss, upper, 1.0 + of_weight), LossGraph(loss, lower, 1.0 - of_weight))

@@ -26,16 +26,13 @@ from ipub.tables.interval_matrix import Indices
 MOST_PIECES = (3, 2)
 """Pieces of the intervals of a row's two main cells, at most: width against time."""
 
-PIECE = 0.3
-"""What a piece moves the row's score, about: a cell that moves it less is not cut.
+PIECE_OF_SCORE = 0.3
+"""What a piece moves the row's score, about; a cell that moves it less is not cut: width against time.
 
 For regression, in units of the rows' mean derivative: of the mean residual, or, if that is clipped, of its limit."""
 
 MOST_VARIANTS = 64
 """Variants of one row, at most."""
-
-MOST_COUNTED = 16
-"""Where more units of one row differ than this, all of them may."""
 
 
 class Level(IntEnum):
@@ -154,7 +151,7 @@ def _uses(group: Indices, budget: tuple[int, ...], most_uses: int) -> list[tuple
     counts = []
     for number, allowed in enumerate(budget):
         most = min(int(np.count_nonzero(group == number)), allowed)
-        powers = [2**k for k in range(5) if 2**k < min(most, MOST_COUNTED)]
+        powers = [2**k for k in range(most.bit_length()) if 2**k < most]
         counts.append([0, *powers, most] if most else [0])
     while (longest := max(counts, key=len, default=[])) and len(longest) > 2 and prod(map(len, counts)) > most_uses:
         del longest[-2]
@@ -175,7 +172,7 @@ def _parts(table: RowTable, own: slice, size: Array, most: int) -> Iterator[Part
             count *= len(columns[k])
     main = sorted(free[is_number[free]], key=lambda k: -size[own][k])
     for k, most_pieces in zip(main, MOST_PIECES, strict=False):
-        n_pieces = int(min(most_pieces, np.ceil(2.0 * size[own][k] / PIECE)))
+        n_pieces = int(min(most_pieces, np.ceil(2.0 * size[own][k] / PIECE_OF_SCORE)))
         if n_pieces > 1 and count * n_pieces <= most:
             edges = np.linspace(units.lower[own][k], units.upper[own][k], n_pieces + 1).tolist()
             choices.append([(int(k), piece) for piece in pairwise(edges)])

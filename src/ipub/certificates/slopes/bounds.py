@@ -33,8 +33,9 @@ from ipub.numeric.rounding import (
 )
 from ipub.tables.interval_matrix import Indices
 
-NEGLIGIBLE = 1e-9
-"""A coordinate below this share of the largest is no divisor."""
+LEAST_COORDINATE = 1e-9
+"""A coordinate of u that is a smaller fraction of the largest divides no other: it protects from ratios whose rounding
+is large; cells of that column are then looked at one by one."""
 
 MOST_FLIP_ROWS = 4_000
 """Up to so many rows whose label may be wrong, each of them is looked at for each training row."""
@@ -148,13 +149,7 @@ class SlopeBounds(ModelSet):
         if has_few_rows(np.array([self.n_slopes]))[0]:
             return None
         free = row_free_forms(
-            self.gradient,
-            self.forms,
-            self.form_rows,
-            self.groups,
-            self.n_incomplete,
-            self.curvature,
-            self.inverse,
+            self.gradient, self.forms, self.form_rows, self.groups, self.n_incomplete, self.curvature, self.inverse
         )
         alone = replace(self.in_columns(), **free._asdict())
         if not has_few_rows(np.array([self.n_incomplete]))[0]:
@@ -328,7 +323,7 @@ class SlopeBounds(ModelSet):
         ranges = zip(self.groups.columns, cells.starts, cells.starts[1:], strict=False)
         for g, (column, start, stop) in enumerate(ranges):
             along = U[:, column]
-            screened = signs[:, g] * np.copysign(1.0, cells.generator_cell[start]) * along > NEGLIGIBLE * largest
+            screened = signs[:, g] * np.copysign(1.0, cells.generator_cell[start]) * along > LEAST_COORDINATE * largest
             factor = np.where(screened, along, 1.0)
             ratios = (U / factor[:, None]) @ cells.rows[start:stop].T
             is_certain = ratios <= highest[start:stop]

@@ -11,21 +11,12 @@ from ipub.certificates.label_noise import WrongLabelRows, WrongLabelSums, WrongL
 from ipub.certificates.scores import ScoreRanges, score_ranges
 from ipub.certificates.slopes.cells import CellTerms, cell_terms
 from ipub.certificates.slopes.hessian import CenterCurvature, hessian_gain, hessian_lower, hessian_upper
-from ipub.certificates.slopes.incomplete_rows import IncompleteRowArrays, IncompleteRows
-from ipub.certificates.slopes.prices import choose_prices
+from ipub.certificates.slopes.incomplete_rows import IncompleteRowArrays, IncompleteRows, choose_prices
 from ipub.certificates.slopes.sums_of_cells import CellSums, SummedCells, TuningChoices, summed_cells, sums_of_cells
 from ipub.losses import Loss
 from ipub.model_sets.move_sets import MoveSet
 from ipub.numeric.linalg import rounded_up
-from ipub.numeric.rounding import (
-    Array,
-    down,
-    midpoint_and_radius,
-    overflow_means_unbounded,
-    sum_error,
-    sum_upper,
-    up,
-)
+from ipub.numeric.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.promises import CellMoves, Uncertainty, WrongLabels
