@@ -23,15 +23,15 @@ EVERYTHING: Bracket = (-np.inf, np.inf)
 
 OUTWARD = 1024.0 * 8.0 ** -np.arange(8.0)
 """Distances of the trials of the first pass from the trained intercept where nothing is known of it, as multiples of
-the largest score or target: they span seven orders of magnitude. More cost time and save later passes."""
+the largest score or target: time of a pass against later passes."""
 
 INWARD = np.array([0.88, 0.75, 0.62, 0.5, 0.38, 0.27, 0.18, 0.1, 0.04, 0.01, 0.001])
-"""Distances of the first pass inside a known bracket, as multiples of the largest: most narrow it by a factor, not by
-orders of magnitude. More cost time and save later passes."""
+"""The same inside a known bracket, as multiples of the largest distance: most brackets narrow by a factor, not by
+orders of magnitude."""
 
 AROUND = np.array([-0.3, -0.05, -0.006, 0.006, 0.05, 0.3])
-"""Offsets of the trials of a later pass from the estimated root, relative to the open interval; where its ends have no
-slopes, as many trials are spread evenly. More cost time and save later passes."""
+"""Offsets of the trials of a later pass from the estimated root, relative to the open interval, against later passes;
+where its ends have no slopes, as many trials are spread evenly."""
 
 MOST_PASSES = 6
 """Passes over the rows that narrow one bracket, at most: they protect from slopes so flat that trials say little."""

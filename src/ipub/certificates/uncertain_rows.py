@@ -21,10 +21,11 @@ RowCells = tuple[Indices, Indices, Array]
 """Row, column and radius of each uncertain cell."""
 
 MOST_TRIED = 3
-"""Cells of a row of which both ends are tried, at most: each doubles the cost."""
+"""Cells of a row of which both ends are tried, at most: width against time, which each doubles."""
 
 MOST_COMBINATIONS = 256
-"""Of the levels of several missing categories in one row; beyond them, the columns of a category are a box."""
+"""Combinations of levels of several missing categories in one row, at most: width against time. Beyond them, the
+columns of a category are a box."""
 
 
 def bounds_of_uncertain_rows(
@@ -189,7 +190,8 @@ def _largest_of_each_row(in_row: Indices, size: Array, allowed: Array, count: in
 
 
 AT_ONCE = 4
-"""Combinations of levels of one row and side that are bounded next, those that may be the end first."""
+"""Combinations of levels of one row and side that are bounded at once, those that may be the end first: calls against
+bounds that turn out not to be needed."""
 
 
 def count_combinations(missing: MissingCategories, n_rows: int) -> Array:

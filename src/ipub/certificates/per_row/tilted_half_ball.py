@@ -27,10 +27,10 @@ from ipub.rows import Block, Reads, reads
 from ipub.tables.interval_matrix import Indices
 
 LESS_THAN_ONE = 1.0 - 1e-12
-"""Shares of a row are scaled by this, so that they add up to no more than 1 in spite of rounding."""
+"""Factor of the fractions of a row: part of the proof, as they add up to no more than 1 in spite of rounding."""
 
 MOST_FREE_NUMBERS = 1 << 22
-"""Numbers in the incomplete rows near a jump, at most: a table with more has no tilted half-ball."""
+"""Numbers in the incomplete rows near a jump, at most: memory, 32 MiB. A table with more has no tilted half-ball."""
 
 
 class Reference(NamedTuple):

@@ -33,8 +33,8 @@ MOST_STEPS = 6
 the same tables, 20 gave bounds from 0.6 % narrower to 1.5 % wider."""
 
 OF_PASS = 5e5
-"""Multiplications that take about as long as a pass over no rows: it keeps the time of small tables to the `effort`.
-At 0, rows of 150 x 4 took 1.6 times as long for bounds up to 4 % narrower."""
+"""Multiplications that take about as long as a pass over no rows: it protects from small tables that take longer than
+their `effort`. At 0, rows of 150 x 4 took 1.6 times as long for bounds up to 4 % narrower."""
 
 
 class Curvature(NamedTuple):

@@ -28,11 +28,11 @@ TOO_MUCH_DIFFERS = "too much may differ at this penalty; a smaller budget or a l
 
 MOST_ASKED = 1 << 35
 """Asked rows times training rows times columns squared, up to which those of a longer table are bounded by row sums:
-some seconds."""
+width against time, some seconds."""
 
 FEW_DIRECTIONS = 1_000
 """Where derivatives jump and ranges are no more than this, scores are ruled out in them even if row sums alone do not
-narrow them."""
+narrow them: width of pointwise bounds against time."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ipub.numeric.rounding import UNDERFLOW, Array, down, up
 from ipub.tables.interval_matrix import Indices
 
 N_SLOPES = 9
-"""Slopes of lines on either side of the derivative that a row chooses from."""
+"""Slopes of lines on either side of the derivative that a row chooses from: width against time and memory."""
 
 
 class Envelope(NamedTuple):

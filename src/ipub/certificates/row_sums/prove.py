@@ -17,27 +17,30 @@ from ipub.numeric.rounding import TINY, Array, down, up
 from ipub.tables.interval_matrix import Indices
 
 FIRST_WIDTH = 1.25
-"""Width of the first ranges, in first-order changes."""
+"""Width of the first ranges, in first-order changes: width of what is proved against rounds."""
 
 HOPELESS = 1.7
-"""If the median row sum of a sample of directions is wider than so many times its first range, nothing will close."""
+"""If the median row sum of a sample of directions is wider than so many times its first range, ranges are given up: it
+protects from rounds of tables that do not close."""
 
 N_SAMPLED = 32
-"""Directions in that sample."""
+"""Directions in a sample: time against wrong decisions."""
 
 WIDENING = (0.04, 0.12)
 """A range that does not close is widened to (1 + clip(r - 1, *WIDENING)) times the bound, r the bound over the range:
 width of what is proved against rounds."""
 
 COARSE_INFLATION, FINE_INFLATION = 0.15, 0.05
-"""How much wider than own ranges those of representatives may be, squared: while ranges close, and afterwards."""
+"""How much larger than those of own ranges the squares of ranges of representatives may be, while ranges close and
+afterwards: width against time. On tables of 150 x 4, 0.05 for both changed bounds by 4 % narrower to 1 % wider."""
 
 MAY_CLOSE = 1.06
 """Where coarse row sums do not close, and fine ones of a sample of directions come as near to their ranges as this, all
 are tried with fine ones: tables that close against time for those that do not."""
 
 PATIENCE = 2
-"""Ranges are given up if neither the worst nor the median of their row sums has come closer in so many rounds."""
+"""Ranges are given up if neither the worst nor the median of their row sums has come closer in so many rounds: tables
+that close against time for those that do not."""
 
 WORTHWHILE = 0.98
 """Ranges are narrowed by their own row sums again if the last time narrowed them to less than this: width against time.

@@ -16,10 +16,12 @@ from ipub.numeric.rounding import TINY, Array, down, midpoint_and_radius, norm_u
 from ipub.tables.interval_matrix import Indices
 
 MANY_SETTLED = 0.1
-"""Rows whose derivative is settled are left out once they are this share of all directions."""
+"""Rows of constant derivative are left out once they are this fraction of all directions: time to gather the others
+against time of sums. At 0, the settings of 150 x 4 took 1.05 times as long."""
 
 N_GRID = 17
-"""Points at which an uncertain row's derivative is known to the advice."""
+"""Points at which the derivative of an uncertain row is tabulated for the choice of multipliers: width against
+memory."""
 
 
 TOGETHER = 256
@@ -27,7 +29,8 @@ TOGETHER = 256
 """
 
 MANY_COLUMNS = 32
-"""Columns from which there are half as many Newton steps: each factors a matrix."""
+"""Columns from which there are half as many Newton steps, as each factors a matrix: width against time. Without it,
+tables of 200 x 40 and 150 x 60 took 1.07 and 1.26 times as long for the same bounds."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Accuracy:
 
 
 COARSE, FINE, FINEST = Accuracy(6, 3, 2, 0, 0.0), Accuracy(12, 7, 2, 2, 0.0), Accuracy(12, 7, 2, 2, 1.0)
-"""For ranges that are to prove themselves, to narrow them, and for the rows that are asked for."""
+"""For ranges that are to prove themselves, to narrow them, and for the rows that are asked for: width against time."""
 
 
 @dataclass(frozen=True, eq=False)

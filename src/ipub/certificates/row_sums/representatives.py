@@ -14,13 +14,16 @@ from ipub.numeric.rounding import EPS, UNDERFLOW, Array, down, up
 from ipub.tables.interval_matrix import Indices
 
 MOST_INFLATED = 1.6
-"""How much wider than its own range that of any row may be."""
+"""How much wider than its own range that of any row may be: width against time. On tables of 150 x 4, no limit changed
+bounds by less than 0.5 %."""
 
 OF_INCOMPLETE = 4.0
-"""How much more the range of an incomplete row counts than that of a complete one, which enters by its square alone."""
+"""How much more the range of an incomplete row counts than that of a complete one, which enters by its square alone:
+width against time. On the same tables, 1 gave bounds 1 % narrower to 1 % wider."""
 
 MOST_REPRESENTATIVES = 0.7
-"""Representatives are used if they are at most this fraction of all directions: else they cost more than they save."""
+"""Representatives are used if they are at most this fraction of all directions: it protects from choosing for longer
+than they save."""
 
 
 @dataclass(frozen=True, eq=False)

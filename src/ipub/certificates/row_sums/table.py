@@ -21,19 +21,21 @@ from ipub.tables.interval_matrix import Indices
 from ipub.tables.movable_units import BudgetMoves, MovableRows
 
 MOST_ROWS = 5_000
-"""Longer tables are not looked at: each row's score is bounded by a sum over all rows."""
+"""Rows of a table whose scores are all bounded by sums over all rows, at most: width against time and memory."""
 
 MOST_WORK = 1 << 32
-"""Rows times directions times columns squared, at most: about what one round of all ranges costs."""
+"""Rows times directions times columns squared, at most, about what one round of all ranges costs: width against
+time."""
 
 MOST_WORK_OF_BUDGETS = 1 << 34
-"""The same for a budget, where nothing else bounds as closely: 3,500 rows x 27 columns take about ten seconds."""
+"""The same for a budget, where nothing else bounds as closely: 3,500 rows x 27 columns take about ten seconds, against
+no bounds at all."""
 
 MOST_ASKED_NUMBERS = 1 << 22
 """Numbers in a longer table whose rows are added up for the scores that are asked for, at most: memory, 32 MiB."""
 
 MOST_LEVELS = 64
-"""Categories with more levels are not looked at: each level of a missing one is tried."""
+"""Levels of a category, at most, as each level of a missing one is tried: width against time."""
 
 NO_BUDGET = BudgetMoves(())
 """That of a table in which all that is uncertain is free."""

@@ -14,7 +14,7 @@ from ipub.numeric.parallel import in_threads, n_threads
 from ipub.numeric.rounding import Array, overflow_means_unbounded
 
 OF_THREAD = 2e6
-"""Multiplications below which another thread is not worth its while."""
+"""Multiplications below which another thread is not started: it protects from threads that cost more than they save."""
 
 
 @cache

@@ -32,7 +32,7 @@ PIECE_OF_SCORE = 0.3
 For regression, in units of the rows' mean derivative: of the mean residual, or, if that is clipped, of its limit."""
 
 MOST_VARIANTS = 64
-"""Variants of one row, at most."""
+"""Variants of one row, at most: width against time. The compiled loops take no more."""
 
 
 class Level(IntEnum):

@@ -38,7 +38,7 @@ LEAST_COORDINATE = 1e-9
 is large; cells of that column are then looked at one by one."""
 
 MOST_FLIP_ROWS = 4_000
-"""Up to so many rows whose label may be wrong, each of them is looked at for each training row."""
+"""Up to so many rows whose label may be wrong, each is multiplied with each training row: width against time."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ LARGEST_WEIGHT = 1e100
 """Of the weights of all cells of a column together: they multiply last, and would enlarge what underflowed (F9)."""
 
 MOST_SIGNED = 1 << 21
-"""Numbers of the forms of all columns together up to which there is Lemma 8 (b) for each (16 MiB)."""
+"""Numbers of the forms of all columns together up to which there is Lemma 8 (b) for each: width against memory, 16
+MiB."""
 
 
 class FormSums(NamedTuple):

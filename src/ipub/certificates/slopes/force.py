@@ -9,13 +9,13 @@ from ipub.numeric.linalg import greatest_ratio_upper, positive_weights, rounded_
 from ipub.numeric.rounding import TINY, Array, up
 
 WEIGHT_ROUNDS = 3
-"""How often the weights of the generators are improved."""
+"""How often the weights of the generators are improved: width against time."""
 
 LEADING = 0.6
-"""Directions count as bad from this share of the worst."""
+"""Directions are improved from this fraction of the worst eigenvalue: width only, any weights are valid."""
 
 WEIGHT_STEP = 0.3
-"""How far, each time."""
+"""How far weights move each time: width only, any weights are valid."""
 
 
 def zonotope_norm_upper(generators: Array, weights: Array, matrix: Array, roundings: int) -> float:

@@ -24,8 +24,8 @@ from ipub.rows import Block, Reads, reads
 from ipub.rows.ops import take_rows, weighted_grams
 
 MOST_JUMP_ROWS = 10_000
-"""Rows at a jump of the derivative, or with an uncertain label, that are kept one by one: each bound looks at each of
-them, and 100 columns of them are 8 MB. If there are more, one form bounds them all (Cauchy and Schwarz)."""
+"""Rows at a jump of the derivative, or with an uncertain label, that are kept one by one: width against time and
+memory, 8 MB for 100 columns. If there are more, one form bounds them all (Cauchy and Schwarz)."""
 
 
 class JumpRows(NamedTuple):
