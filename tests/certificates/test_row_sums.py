@@ -13,8 +13,7 @@ from ipub.certificates import certify_slopes, certify_tight
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums import variants as variants_module
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph, graph_points
-from ipub.certificates.row_sums.lines import Lines
+from ipub.certificates.row_sums.graphs import JoinedGraphs, Lines, LossGraph, SignGraph, graph_points
 from ipub.certificates.row_sums.prove import around, first_order_changes
 from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Accuracy, Ranges
 from ipub.certificates.row_sums.table import RowTable

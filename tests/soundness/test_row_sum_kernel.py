@@ -12,8 +12,8 @@ import pytest
 from ipub.certificates.row_sums import ranges as ranges_module
 from ipub.certificates.row_sums import variants as variants_module
 from ipub.certificates.row_sums.graphs import GraphPoints, LossGraph
+from ipub.certificates.row_sums.prove import Representatives
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.representatives import Representatives
 from ipub.certificates.row_sums.settled import ConstantDerivativeRows
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.units import Group, LabelPair, Units

@@ -113,7 +113,6 @@ class WrongLabelTerms:
 
     Attributes
     ----------
-    count : int
     rows : array of shape (n, n_features)
         ``z_i = m_i delta_i y_i x_i``: a wrong label of row i adds ``theta z_i`` to the gradient, theta in [0, 1], and
         the effect of its uncertain cells.

@@ -22,7 +22,6 @@ class Recipe:
 
     Attributes
     ----------
-    name : str
     make : callable
         Takes a problem and its solution; if `takes_hints`, also the keywords of `__call__`.
     needs_matrices : bool

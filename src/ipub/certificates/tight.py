@@ -63,11 +63,8 @@ class _Known:
     ----------
     problem, solution, hint
         What `certify_tight` was given.
-    in_columns : bool
     at_w : Ranges or None
         Ranges of row sums that hold w alone; None if the table is too long for them.
-    row_sums, slopes : Outcome
-    regions : tuple of Region
     half_ball : Certificate or None
         Those of them that are half-balls, before all had the same bracket.
     more : tuple of ModelSet

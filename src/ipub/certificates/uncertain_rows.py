@@ -28,6 +28,11 @@ MOST_COMBINATIONS = 256
 columns of a category are a box."""
 
 
+AT_ONCE = 4
+"""Combinations of levels of one row and side that are bounded at once, those that may be the end first: calls against
+bounds that turn out not to be needed."""
+
+
 def bounds_of_uncertain_rows(
     bounds_of: Callable[[Array], Array],
     center: Array,
@@ -187,11 +192,6 @@ def _largest_of_each_row(in_row: Indices, size: Array, allowed: Array, count: in
     order = cells[np.lexsort((-np.nan_to_num(size[cells], nan=np.inf), in_row[cells]))]
     place = np.arange(len(order)) - np.searchsorted(in_row[order], in_row[order])
     return order[place < count], place[place < count]
-
-
-AT_ONCE = 4
-"""Combinations of levels of one row and side that are bounded at once, those that may be the end first: calls against
-bounds that turn out not to be needed."""
 
 
 def count_combinations(missing: MissingCategories, n_rows: int) -> Array:

@@ -261,7 +261,6 @@ class FirstOrderEffects:
 
     Attributes
     ----------
-    table : RowTable
     numbers : array of shape (k, n_units)
         What a change by 1 of each number does; 0 for categories.
     levels : tuple of arrays of shape (k, n, n_levels)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.scores import ScoreRanges, score_ranges
-from ipub.certificates.slopes.force import zonotope_norm_upper
 from ipub.losses import Loss
+from ipub.numeric.linalg import zonotope_norm_upper
 from ipub.numeric.rounding import (
     EPS,
     Array,
@@ -40,7 +40,6 @@ class Reference(NamedTuple):
     ----------
     c : array of shape (d,)
         The reference.
-    dual_w : array of shape (d,)
     signs : array of shape (d,)
         Numbers in [-1, 1]: the dual point of the l1 penalty.
     dual_loss : Loss
@@ -167,8 +166,6 @@ class TiltedHalfBall:
 
     Attributes
     ----------
-    c : array of shape (d,)
-    lam : float
     n_free : int
         Coordinates without penalty, the last ones.
     eps : float
@@ -177,8 +174,6 @@ class TiltedHalfBall:
         How they change with ``f_k.e / capacity_k``.
     gradient, box, rounding : arrays of shape (d,)
         `rounding` bounds r.
-    vectors : array of shape (u, d)
-    followed, shifts : arrays of shape (k, d)
     capacity : array of shape (k,)
         Bounds of ``abs(f_k.e)``.
     spread : float

@@ -81,7 +81,6 @@ class TiltedTraining:
 
     Attributes
     ----------
-    problem : Problem
     density : float
         See `Curvature`.
     widths : tuple of float

@@ -94,7 +94,6 @@ class TiltedSearch:
 
     Attributes
     ----------
-    problem : Problem
     w : array of shape (d,)
         The trained model.
     intercepts : tuple of float
@@ -103,7 +102,6 @@ class TiltedSearch:
         About that of the curvature near the jumps, with the penalty.
     curvatures, axes : arrays of shape (k,) and (k, d)
         The greatest curvatures, and their directions.
-    training : TiltedTraining
     following : _Following
         What the dual point followed in the last good half-ball.
     spread : float

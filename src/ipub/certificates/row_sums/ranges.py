@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ipub.certificates.row_sums.graphs import Graph, GraphPoints, LossGraph, graph_points
-from ipub.certificates.row_sums.lines import N_SLOPES, Lines
+from ipub.certificates.row_sums.graphs import N_SLOPES, Graph, GraphPoints, Lines, LossGraph, graph_points
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.variants import Level, Variants, make_variants
 from ipub.numeric.rounding import TINY, Array, down, midpoint_and_radius, norm_upper, sum_error, sum_upper, up
@@ -59,13 +58,9 @@ class Ranges:
 
     Attributes
     ----------
-    table : RowTable
-    variants : Variants
-    lower, upper : arrays of shape (n_directions,)
     on_path : bool
         Whether they are also about the minimisers on the way from w to the models of completions (Theorem 12), and not
         only about these.
-    accuracy : Accuracy
     """
 
     table: RowTable

@@ -52,12 +52,10 @@ class RowTable:
     complete : array of shape (n_complete, d)
         Rows in which nothing varies, equal ones merged; with an l1 penalty also the unit vectors of its coordinates,
         whose derivative is that of the penalty.
-    complete_weight : array of shape (n_complete,)
     complete_graph : LossGraph or JoinedGraphs
         The derivatives of these rows.
     incomplete : array of shape (n_incomplete, d)
         Centers of the other rows, or what is filled in there.
-    incomplete_weight : array of shape (n_incomplete,)
     incomplete_graph : LossGraph
         Their derivatives, with the labels of the center.
     units : Units
@@ -74,7 +72,6 @@ class RowTable:
         Which direction each row, and each weight, is.
     gradient_upper : array of shape (d,)
         Bounds of the size of the center's gradient at w (with the best subgradient of an l1 penalty).
-    w : array of shape (d,)
     settled : ConstantDerivativeRows
         Of the rows that are left out.
     """

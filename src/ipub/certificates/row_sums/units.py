@@ -44,7 +44,6 @@ class Units:
         The index of a category in `levels`, -1 for a number.
     base : array of shape (n_units,)
         The level that the table has in place of a category; -1 if it has the mean of all levels.
-    group : array of shape (n_units,)
     lower, upper : arrays of shape (n_units,)
         By how much a number may be changed, 0 between both.
     levels : tuple of arrays

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ipub.certificates.row_sums.lines import N_SLOPES
+from ipub.certificates.row_sums.graphs import N_SLOPES
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.numeric.parallel import in_threads, n_threads
 from ipub.numeric.rounding import Array, overflow_means_unbounded

@@ -73,7 +73,6 @@ class SlopeBounds(ModelSet):
         f_j: bounds of ``|v_j|``.
     ellipsoid, radius : Inverse or None, and float
         ``v.L v <= radius^2``, if L is known, with its inverse.
-    groups : ColumnGroups
     jump_rows : array of shape (n, n_features)
         Rows z with a term of any size up to ``|z.u|``: those at the jump of a derivative.
     mean_value : MeanValueBounds or None

@@ -38,15 +38,12 @@ class ChoiceTerms:
 
     Attributes
     ----------
-    levels : Levels
-    rows : array of shape (n, n_features)
     generator_row, generator_level : arrays of shape (n, n_levels)
         rise_k and level_k of Lemma 11.
     weighted_slope : array of shape (n,)
         ``m_i h_i``.
     product_row, product_level : arrays of shape (n,)
         nr and nc of Lemma 11 (c).
-    error_row, error_level : arrays of shape (n,)
     crossing_level : array of shape (n,)
         What the levels do together with the row's other parts (Lemma 11 (a)).
     middle : array of shape (n_features,)

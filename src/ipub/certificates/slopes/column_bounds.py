@@ -10,10 +10,10 @@ import numpy as np
 
 from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups, SignedColumns
 from ipub.certificates.slopes.cells import CellTerms
-from ipub.certificates.slopes.cells_by_column import ByColumn, by_column
 from ipub.certificates.slopes.incomplete_rows import LEAST_DIVISOR, Leverages
 from ipub.numeric.linalg import rounded_up
 from ipub.numeric.rounding import Array, down, sum_upper, up
+from ipub.rows.by_column import ByColumn, by_column
 from ipub.tables.interval_matrix import Indices
 
 LARGEST_WEIGHT = 1e100

@@ -1,4 +1,7 @@
-"""The training rows with uncertain cells or missing categories, with what is known of their scores."""
+"""The training rows with uncertain cells or missing categories: their scores, and prices of Lemma 4.
+
+A price is what a product of a row and a cell costs the one or the other. Any are valid, good ones tight.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,10 @@ from ipub.rows import Block
 from ipub.rows.ops import sum_by_index, sum_height, weighted_gram
 from ipub.tables.interval_matrix import Indices
 from ipub.tables.missing_category import Levels, MissingCategories
+
+LEAST_DIVISOR = 1e-140
+"""Prices are between this and its inverse, and what Lemma 8 (b) divides by is no less: products stay above what
+underflows (F7, F9)."""
 
 
 class IncompleteRowArrays(NamedTuple):
@@ -162,11 +169,6 @@ class IncompleteRows:
     def form(self, values: Array) -> Array:
         """Return ``sum_i values_i x_i x_i^T``."""
         return weighted_gram(self.center, values)
-
-
-LEAST_DIVISOR = 1e-140
-"""Prices are between this and its inverse, and what Lemma 8 (b) divides by is no less: products stay above what
-underflows (F7, F9)."""
 
 
 class PriceSums(NamedTuple):

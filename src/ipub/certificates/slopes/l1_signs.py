@@ -32,7 +32,6 @@ class L1Signs:
 
     Attributes
     ----------
-    lower, upper : arrays of shape (n_features,)
     largest : array of shape (n_features,)
         Bounds of ``|w''_j|``.
     zero : array of shape (n_features,)

@@ -83,7 +83,6 @@ class Neighbour(Hint):
 
     Attributes
     ----------
-    bounds : SlopeBounds
     lam : float
         Its L2 penalty.
     growth : array of shape (n_features,)

@@ -114,12 +114,8 @@ class _Pieces(ByColumn):
 
     def _added(self, parts: Array) -> Array:
         """Add up the pieces of each column."""
-        if (self.pieces == 1).all():
-            return parts
         total = np.zeros((len(self.pieces), *parts.shape[1:]), like=parts)
         filled = np.flatnonzero(self.pieces)
-        if self.pieces.max(initial=0) <= 1:
-            total[filled] = parts
-        else:
+        if len(filled):
             total[filled] = np.add.reduceat(parts, (np.cumsum(self.pieces) - self.pieces)[filled])
         return total
