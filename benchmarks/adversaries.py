@@ -18,7 +18,7 @@ from benchmarks.lines import Lines
 from benchmarks.real_tables import LEVEL, MOST_TEST_ROWS, SOURCES
 from ipub import IntervalMatrix
 from ipub.answers.certainty import is_certain
-from ipub.certificates.row_sums.around_filling import bounds_around_filling
+from ipub.certificates.row_sums.bounds import bounds_around_filling
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
 from ipub.numeric.rounding import Array

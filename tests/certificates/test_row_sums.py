@@ -13,12 +13,11 @@ from ipub.certificates import certify_slopes, certify_tight
 from ipub.certificates.row_sums import table as table_module
 from ipub.certificates.row_sums import variants as variants_module
 from ipub.certificates.row_sums.bounds import RowSumBounds
-from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph, graph_points
-from ipub.certificates.row_sums.lines import Lines
+from ipub.certificates.row_sums.graphs import JoinedGraphs, Lines, LossGraph, SignGraph, graph_points
 from ipub.certificates.row_sums.prove import around, first_order_changes
 from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Accuracy, Ranges
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.units import CERTAIN, FREE
+from ipub.certificates.row_sums.units import Group
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.datasets import load_mammographic_masses
 from ipub.losses import LOSSES, make_loss
@@ -148,7 +147,7 @@ def test_lines_are_above_and_below_the_derivative_everywhere(loss_name):
     rng = np.random.default_rng(1)
     graph = graph_of(loss_name, rng, N_ROWS)
     lower, upper = score_ranges(graph, rng)
-    lines = Lines.of(graph, lower, upper)
+    lines = Lines.of(graph, lower, upper, FINE.pieces_of_lines)
     slack = np.full(lines.slope.shape, np.inf)
     for share in np.linspace(0.0, 1.0, 201):
         score = np.clip(lower + share * (upper - lower), lower, upper)
@@ -292,8 +291,8 @@ def test_units_are_laid_out_row_by_row():
     np.testing.assert_array_equal(units.column, [2, 0, 1, 2, 0, 1])
     np.testing.assert_allclose(units.upper, [0.1, 0.2, 0.3, 0.4, 0.5, 0.5], rtol=1e-12)
     np.testing.assert_array_equal(units.lower, -units.upper)
-    assert (units.group == FREE).all()
-    assert (table.label_group == CERTAIN).all()
+    assert (units.group == Group.FREE).all()
+    assert (table.label_group == Group.CERTAIN).all()
     np.testing.assert_array_equal(units.starts(3), [0, 1, 4, 6])
     for at, rows in ((table.complete_at, table.complete), (table.incomplete_at, table.incomplete)):
         np.testing.assert_array_equal(table.directions[at], rows)
@@ -344,7 +343,7 @@ def test_variants_hold_every_option_of_a_row():
                     edges = {0.0, *np.round(upper, 12)}
                     assert set(np.round(lower, 12)) - {-round(radius, 12)} <= edges
                 else:
-                    center = {variants_module.BASE_LEVEL} if with_centers else set()
+                    center = {variants_module.Level.BASE} if with_centers else set()
                     assert set(levels.tolist()) == set(range(units.sizes[unit])) | center
 
 

@@ -95,15 +95,15 @@ MUTANTS = (
     Mutant(
         "a budget of one unit less",
         "RowTable._of",
-        "np.full(n, CERTAIN), moves.counts",
-        "np.full(n, CERTAIN), tuple(max(count - 1, 0) for count in moves.counts)",
+        "np.full(n, Group.CERTAIN), moves.counts",
+        "np.full(n, Group.CERTAIN), tuple(max(count - 1, 0) for count in moves.counts)",
         (*USED, *SUMS),
     ),
     Mutant(
         "budgets of groups exchanged",
         "RowTable._of",
-        "np.full(n, CERTAIN), moves.counts",
-        "np.full(n, CERTAIN), moves.counts[::-1]",
+        "np.full(n, Group.CERTAIN), moves.counts",
+        "np.full(n, Group.CERTAIN), moves.counts[::-1]",
         SUMS,
     ),
     Mutant(

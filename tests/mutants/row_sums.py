@@ -385,7 +385,7 @@ MUTANTS = (
     mutant(
         "centers with one of two labels",
         "make_variants",
-        "for label in labels if label_group == FREE else (0,):",
+        "for label in labels if label_group == Group.FREE else (0,):",
         "for label in (0,):",
         TABLES,
     ),

@@ -82,7 +82,7 @@ MUTANTS = (
     mutant(
         "a label variant skipped",
         "make_variants",
-        "labels = (0,) if label_group == CERTAIN else (0, 1)",
+        "labels = (0,) if label_group == Group.CERTAIN else (0, 1)",
         "labels = (0,)",
         SUMS,
         KERNEL,
@@ -118,7 +118,7 @@ MUTANTS = (
     mutant(
         "rows with uncertain labels are complete",
         "RowTable._of",
-        "(table.missing_counts > 0) | (group != CERTAIN)",
+        "(table.missing_counts > 0) | (group != Group.CERTAIN)",
         "(table.missing_counts > 0)",
         SUMS,
     ),
@@ -140,8 +140,8 @@ MUTANTS = (
     mutant(
         "labels in doubt are certain",
         "RowTable._of",
-        "np.where((table.label_radius > 0.0) | (table.weight_radius > 0.0), FREE, CERTAIN)",
-        "np.where(table.label_radius > 0.0, FREE, CERTAIN)",
+        "np.where((table.label_radius > 0.0) | (table.weight_radius > 0.0), Group.FREE, Group.CERTAIN)",
+        "np.where(table.label_radius > 0.0, Group.FREE, Group.CERTAIN)",
         SUMS,
     ),
     # --- which rows ---------------------------------------------------------------------------------------------------

@@ -217,8 +217,8 @@ MUTANTS = (
     mutant(
         "the norm of a sum by its largest vector",
         "_sum_norm_upper",
-        "sum_upper(weights.sum(), n + 1)",
-        "weights.max()",
+        "return float(np.fmin.reduce([best, *found]))",
+        "return float(sizes.max())",
         NORM,
     ),
     mutant(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.certificates.slopes.prices import PriceSums
+from ipub.certificates.slopes.incomplete_rows import PriceSums
 from ipub.rows import slices
 from ipub.rows.rows import common_depth
 

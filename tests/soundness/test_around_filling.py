@@ -12,7 +12,7 @@ from flint import fmpq
 from ipub.answers.attained import BudgetSearch
 from ipub.certificates import Certificate
 from ipub.certificates.row_sums import table as table_module
-from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
+from ipub.certificates.row_sums.bounds import bounds_around_filling, with_box
 from ipub.certificates.row_sums.variants import make_variants
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet

@@ -13,11 +13,10 @@ from ipub.certificates.row_sums import ranges as ranges_module
 from ipub.certificates.row_sums import variants as variants_module
 from ipub.certificates.row_sums.constant_derivatives import ConstantDerivativeRows
 from ipub.certificates.row_sums.graphs import GraphPoints, LossGraph
-from ipub.certificates.row_sums.labels import LabelPair
+from ipub.certificates.row_sums.prove import Representatives
 from ipub.certificates.row_sums.ranges import Ranges
-from ipub.certificates.row_sums.representatives import Representatives
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.units import CERTAIN, Units
+from ipub.certificates.row_sums.units import Group, LabelPair, Units
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.losses import LOSSES, make_loss
 from support.cases import Generator
@@ -158,7 +157,7 @@ def table_of_units(rows: np.ndarray, y: np.ndarray, units: Units, budget: tuple[
         graph,
         units,
         LabelPair(graph, graph),
-        np.full(n, CERTAIN),
+        np.full(n, Group.CERTAIN),
         budget,
         directions,
         complete_at=at[:0],

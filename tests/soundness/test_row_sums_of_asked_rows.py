@@ -142,7 +142,7 @@ def test_categories_and_uncertain_labels_hold():
 
 def test_very_long_tables_and_jumps_have_none(monkeypatch):
     problem, _ = draw("plain", "log_loss", 0.003, intercept=True)
-    monkeypatch.setattr(table_module, "MOST_NUMBERS", problem.rows.n_rows)
+    monkeypatch.setattr(table_module, "MOST_ASKED_NUMBERS", problem.rows.n_rows)
     assert certify_tight(problem, train(problem)).part(RowSumBounds) is None
     problem, _ = draw("plain", "hinge", 0.003, intercept=True)
     known = Certificate("slope", certify_tight(problem, train(problem)).parts[:1], 0.0)

@@ -18,7 +18,7 @@ from ipub.certificates.row_sums.graphs import LossGraph, graph_points
 from ipub.certificates.row_sums.prove import prove_ranges
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.units import CERTAIN
+from ipub.certificates.row_sums.units import Group
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
@@ -76,7 +76,7 @@ def labelled(rng: np.random.Generator, case: Case, kind: str, count: int | None 
 def row_table(problem: Problem, solution) -> RowTable:
     table = RowTable.of(problem, solution)
     assert table is not None
-    assert (table.label_group != CERTAIN).any()
+    assert (table.label_group != Group.CERTAIN).any()
     return table
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.certificates.row_sums.around_filling import bounds_around_filling
+from ipub.certificates.row_sums.bounds import bounds_around_filling
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.variants import MOST_VARIANTS, make_variants
 from ipub.losses import LOSSES

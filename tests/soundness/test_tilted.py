@@ -10,9 +10,8 @@ from flint import fmpq
 
 from ipub.certificates import CERTIFICATES, RowSumBounds, with_effort
 from ipub.certificates.per_row import tilted_half_ball as module
-from ipub.certificates.per_row.tilted_half_ball import TiltedHalfBall
+from ipub.certificates.per_row.tilted_half_ball import Reference, TiltedHalfBall
 from ipub.certificates.per_row.tilted_search import TiltedSearch, why_no_tilts
-from ipub.certificates.per_row.tilted_sums import Reference
 from ipub.certificates.row_sums import bounds as row_sum_bounds
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet

@@ -14,10 +14,9 @@ import numpy as np
 
 from ipub.certificates.row_sums.constant_derivatives import ConstantDerivativeRows
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
-from ipub.certificates.row_sums.labels import LabelPair
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.units import CERTAIN, FREE, Units
+from ipub.certificates.row_sums.units import Group, LabelPair, Units
 from ipub.losses import Loss, make_loss
 from support.cases import Generator
 
@@ -104,15 +103,15 @@ def _draw_units(
     for i, row in enumerate(rows):
         share = rng.choice([0.0, 0.4, 1.0])
         for j in np.flatnonzero(rng.random(n_numbers) < share):
-            group = int(rng.integers(FREE, n_groups))
+            group = int(rng.integers(Group.FREE, n_groups))
             lower, upper = -rng.uniform(0.0, 1.0) * scale, rng.uniform(0.0, 1.5) * scale
             if rng.random() < 0.2:
                 lower, upper = (0.0, upper) if rng.random() < 0.5 else (lower, 0.0)
             add(i, int(j), -1, -1, group, lower, upper)
         for c, columns in enumerate(levels):
             if rng.random() < 0.5:
-                group = int(rng.integers(FREE, n_groups))
-                is_mean = group == FREE and rng.random() < 0.8
+                group = int(rng.integers(Group.FREE, n_groups))
+                is_mean = group == Group.FREE and rng.random() < 0.8
                 base = -1 if is_mean else int(row[columns].argmax())
                 add(i, 0, c, base, group, 0.0, 0.0)
                 if is_mean:
@@ -138,12 +137,12 @@ def _draw_labels(
     """Draw which labels are uncertain: all others are certain."""
     center, m = LossGraph(loss, y), len(y)
     if kind == "certain":
-        return LabelPair(center, center), np.full(m, CERTAIN), budget
+        return LabelPair(center, center), np.full(m, Group.CERTAIN), budget
     is_uncertain = rng.random(m) < 0.6
     if kind == "wrong":
         pair = LabelPair(center, LossGraph(loss, np.where(is_uncertain, -y, y)))
-        return pair, np.where(is_uncertain, len(budget), CERTAIN), (*budget, int(rng.integers(1, 4)))
-    group = np.where(is_uncertain, FREE, CERTAIN)
+        return pair, np.where(is_uncertain, len(budget), Group.CERTAIN), (*budget, int(rng.integers(1, 4)))
+    group = np.where(is_uncertain, Group.FREE, Group.CERTAIN)
     if loss.task == "regression":
         radius = np.where(is_uncertain, 0.5, 0.0)
         return LabelPair(LossGraph(loss, y + radius), LossGraph(loss, y - radius)), group, budget
@@ -205,7 +204,7 @@ def completions(rng: Generator, table: RowTable, count: int, *, with_centers: bo
         if with_centers and k % 2:
             is_center = rng.random(len(table.incomplete)) < 0.5
             completion.rows[is_center] = table.incomplete[is_center]
-            free = is_center & (table.label_group == FREE)
+            free = is_center & (table.label_group == Group.FREE)
             completion.second[is_center] = np.where(free, rng.random(len(free)), 0.0)[is_center]
         yield completion
 
@@ -234,8 +233,8 @@ def worst_completion(table: RowTable, u: np.ndarray, w: np.ndarray) -> Completio
         values: list[float] = [0.0, 1.0] if is_label else list(_values(table.units, place))
         return max((trial(place, value, is_label=is_label) for value in values), key=lambda found: found[0])
 
-    free = [(int(k), False) for k in np.flatnonzero(table.units.group == FREE)]
-    free += [(int(k), True) for k in np.flatnonzero(table.label_group == FREE)]
+    free = [(int(k), False) for k in np.flatnonzero(table.units.group == Group.FREE)]
+    free += [(int(k), True) for k in np.flatnonzero(table.label_group == Group.FREE)]
     for _ in range(2):
         for place, is_label in free:
             gain, tried = best(place, is_label=is_label)
@@ -271,8 +270,11 @@ def _pulls(table: RowTable, options: _Options, u: np.ndarray, w: np.ndarray) -> 
 
 def _random_options(rng: Generator, table: RowTable, at_ends: float) -> _Options:
     units, m = table.units, len(table.incomplete)
-    differs, second = units.group == FREE, np.where(table.label_group == FREE, rng.choice([0.0, 1.0], size=m), 0.0)
-    second = np.where((table.label_group == FREE) & (rng.random(m) < 0.3), rng.random(m), second)
+    differs, second = (
+        units.group == Group.FREE,
+        np.where(table.label_group == Group.FREE, rng.choice([0.0, 1.0], size=m), 0.0),
+    )
+    second = np.where((table.label_group == Group.FREE) & (rng.random(m) < 0.3), rng.random(m), second)
     for group, most in enumerate(table.budget):
         places = np.concatenate([np.flatnonzero(units.group == group), -1 - np.flatnonzero(table.label_group == group)])
         for place in rng.permutation(places)[: rng.integers(0, most + 1) if rng.random() < 0.3 else most]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ipub.answers.attained import BudgetSearch, attained_bounds
 from ipub.answers.certainty import is_certain
 from ipub.certificates import EFFORT, Certificate, DrawBounds, TrainedModel, certify_tight
-from ipub.certificates.row_sums.around_filling import bounds_around_filling
+from ipub.certificates.row_sums.bounds import bounds_around_filling
 from ipub.errors import IpubError
 from ipub.numeric.rounding import Array
 from ipub.problem.solvers import solve

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.intercept import FINE, ONE_PASS, all_with_bracket, bracket_of, distance_from, narrow_bracket
+from ipub.certificates.intercept import all_with_bracket, bracket_of, distance_from, narrow_bracket
 from ipub.certificates.origin import certify_origin
 from ipub.certificates.scores import score_ranges
 from ipub.certificates.wrong_labels import GradientMoves, gradient_moves
@@ -32,11 +32,9 @@ PRICES = (*(3.0**-k for k in range(-1, 8)), np.inf)
 """Prices tried for ADAPT against KEEP, as multiples of abs(w'); at an infinite price every row keeps. Each
 costs a column in the sums of one pass."""
 
-ROUNDS = (ONE_PASS, FINE)
-"""Ball and bracket of the intercept narrow each other twice, to these precisions of the bracket."""
-
 NEGLIGIBLE_CHANGE = 1e-8
-"""A row whose derivative differs from its dual coordinate relatively by no more adapts: KEEP pays under a root."""
+"""A row whose derivative differs from its dual coordinate by no larger a fraction adapts: it protects from rounding,
+which a row that keeps its coordinate pays under a root. 0 changed bounds by less than 1e-9."""
 
 
 @overflow_means_unbounded()
@@ -57,12 +55,15 @@ def certify_ball(
     start = certify_origin(problem, solution) if start is None else start
     bracket = bracket_of(start)
     regions: list[Region] = []
-    for precision in ROUNDS if narrows else (None,):
+    # Ball and bracket narrow each other twice: the second time to the bracket's final precision.
+    for in_one_pass in (True, False) if narrows else (None,):
         regions = _finite_regions(_regions(problem, solution, distance_from(solution, bracket)))
-        if precision is not None:
+        if in_one_pass is not None:
             # One of all these is enough to bound the scores of the training rows.
             smallest = min(regions, key=lambda region: region.radius + float(np.linalg.norm(region.box[:-1])))
-            bracket = narrow_bracket(problem, solution, [smallest, *start.parts_of(Region)], bracket, precision)
+            bracket = narrow_bracket(
+                problem, solution, [smallest, *start.parts_of(Region)], bracket, in_one_pass=in_one_pass
+            )
     return Certificate("ball", all_with_bracket(regions, bracket), solution.gap)
 
 

@@ -21,23 +21,23 @@ from ipub.rows.sparse_array import unit_rows
 Bracket = tuple[float, float]
 EVERYTHING: Bracket = (-np.inf, np.inf)
 
-DISTANCES = 8
-"""Trial intercepts of the first pass, for each side of the bracket: more cost time and save later passes."""
-RATIO = 8.0
-"""Ratio of successive distances in the first pass: eight of them span seven orders of magnitude."""
+OUTWARD = 1024.0 * 8.0 ** -np.arange(8.0)
+"""Distances of the trials of the first pass from the trained intercept where nothing is known of it, as multiples of
+the largest score or target: time of a pass against later passes."""
+
 INWARD = np.array([0.88, 0.75, 0.62, 0.5, 0.38, 0.27, 0.18, 0.1, 0.04, 0.01, 0.001])
-"""Distances of the first pass inside a known bracket: most narrow it by a factor, not by orders of magnitude."""
-TRIALS = 6
-"""Trials of a later pass, for each side."""
-LARGEST_DISTANCE = 1024.0
-"""Largest distance of a trial, as a multiple of the largest score or target."""
+"""The same inside a known bracket, as multiples of the largest distance: most brackets narrow by a factor, not by
+orders of magnitude."""
+
 AROUND = np.array([-0.3, -0.05, -0.006, 0.006, 0.05, 0.3])
-"""Offsets of these trials from the estimated root, relative to the open interval, if its ends have slopes."""
+"""Offsets of the trials of a later pass from the estimated root, relative to the open interval, against later passes;
+where its ends have no slopes, as many trials are spread evenly."""
+
 MOST_PASSES = 6
-"""Passes over the rows that narrow one bracket, at most."""
-FINE, ONE_PASS = 0.01, 1.0
-"""Precision of an end of a bracket, relative to its width: of the final bracket, and of others, for which the
-trials of one pass do."""
+"""Passes over the rows that narrow one bracket, at most: they protect from slopes so flat that trials say little."""
+
+PRECISION = 0.01
+"""Precision of an end of the final bracket, relative to its width: width against passes."""
 
 
 def bracket_of(certificate: Certificate) -> Bracket:
@@ -71,14 +71,14 @@ def distance_from(solution: Solution, bracket: Bracket) -> float:
 
 @overflow_means_unbounded()
 def narrow_bracket(
-    problem: Problem, solution: Solution, regions: Sequence[Region], start: Bracket, precision: float = FINE
+    problem: Problem, solution: Solution, regions: Sequence[Region], start: Bracket, *, in_one_pass: bool = False
 ) -> Bracket:
     """Narrow the bracket `start` of the intercept by regions that contain the other weights.
 
     A trial b is below every completion's intercept if the slopes of the losses at ``highest score + b`` sum to
     less than 0, and above if those at ``lowest score + b`` sum to more (``docs/theory.md``, Theorem 5). Trials at
     growing distances from the trained intercept come first; then trials around the place where the
-    slopes seem to change their sign.
+    slopes seem to change their sign, unless it is to be done `in_one_pass`: for a bracket that is narrowed again.
     """
     inside = Certificate("inside", all_with_bracket(regions, (0.0, 0.0)), solution.gap)
     n = len(solution.w)
@@ -86,7 +86,7 @@ def narrow_bracket(
     scores = inside, largest_w, problem.uncertainty
     below, above = _first_trials(problem, solution, scores, start)
     lower, upper = start
-    for _ in range(MOST_PASSES):
+    for _ in range(1 if in_one_pass else MOST_PASSES):
         sums = problem.rows.reduce(_slope_sums, problem.loss, scores, below, above, problem.wrong_labels)
         # Only the sign matters: no division by the total weight.
         highest = up(sums.highest + sum_error(sums.highest_size, problem.rows.depth + 5))
@@ -99,7 +99,7 @@ def narrow_bracket(
         open_below = lower, min([upper, *below[below > lower]])
         open_above = max([lower, *above[above < upper]]), upper
         widest = max(last - first for first, last in (open_below, open_above))
-        if not widest > precision * (upper - lower) or not np.isfinite([lower, upper]).all():
+        if not widest > PRECISION * (upper - lower) or not np.isfinite([lower, upper]).all():
             break
         below, above = next_trials(open_below, below, highest), next_trials(open_above, above, lowest)
     return float(lower), float(upper)
@@ -116,7 +116,7 @@ def next_trials(gap: Bracket, trials: Array, slopes: Array) -> Array:
         around = around[(around > start) & (around < end)]
         if len(around):
             return np.asarray(around)
-    return np.linspace(start, end, TRIALS + 2)[1:-1]
+    return np.linspace(start, end, len(AROUND) + 2)[1:-1]
 
 
 def wrong_label_slopes(sums: _SlopeSums) -> tuple[Array, Array]:
@@ -128,11 +128,10 @@ def _first_trials(problem: Problem, solution: Solution, scores: _Scores, start: 
     here = solution.w[-1]
     largest_distance = distance_from(solution, start)
     if not np.isfinite(largest_distance):
-        largest_distance = LARGEST_DISTANCE * max(problem.rows.map(_largest_score, scores).parts)
+        largest_score = max(problem.rows.map(_largest_score, scores).parts)
         # A trained intercept far too large, or NaN, is not used as a start.
-        here = here if abs(here) <= largest_distance else 0.0
-        largest_distance += abs(here)
-        distances = largest_distance * RATIO ** -np.arange(float(DISTANCES))
+        here = here if abs(here) <= OUTWARD[0] * largest_score else 0.0
+        distances = OUTWARD * (largest_score + abs(here) / OUTWARD[0])
     else:
         distances = largest_distance * INWARD
     trials = np.concatenate([here - distances, [here], here + distances])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.intercept import EVERYTHING, ONE_PASS, narrow_bracket, with_bracket
+from ipub.certificates.intercept import EVERYTHING, narrow_bracket, with_bracket
 from ipub.losses import Loss
 from ipub.model_sets.certificate import Certificate
 from ipub.model_sets.region import Region
@@ -24,7 +24,7 @@ def certify_origin(problem: Problem, solution: Solution) -> Certificate:
     """
     region = around_zero(problem, solution)
     if problem.penalty.n_free:
-        region = with_bracket(region, narrow_bracket(problem, solution, [region], EVERYTHING, ONE_PASS))
+        region = with_bracket(region, narrow_bracket(problem, solution, [region], EVERYTHING, in_one_pass=True))
     return Certificate("origin", (region,), solution.gap)
 
 

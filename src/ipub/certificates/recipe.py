@@ -22,7 +22,6 @@ class Recipe:
 
     Attributes
     ----------
-    name : str
     make : callable
         Takes a problem and its solution; if `takes_hints`, also the keywords of `__call__`.
     uses_matrices : bool
@@ -49,12 +48,7 @@ class Recipe:
     needed_sum: Callable[[Problem, Point], Sum] | None = None
 
     def __call__(
-        self,
-        problem: Problem,
-        solution: Solution,
-        *,
-        hint: Hint = NO_HINT,
-        in_columns: bool = False,
+        self, problem: Problem, solution: Solution, *, hint: Hint = NO_HINT, in_columns: bool = False
     ) -> Certificate:
         """Certify; where the problem is not supported another certificate is used, and the note says so.
 

@@ -35,21 +35,20 @@ from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 
 NEARLY_EXACT = 1.5
-"""Slope bounds up to this many times as wide as the first-order change are used alone, which saves the other passes."""
+"""Slope bounds up to this many times as wide as the first-order change are used alone: width against the other
+passes."""
 
 CAN_BE_NARROWED = 1.1
 """Slope bounds this many times as wide are narrowed by row sums for the rows that are asked for, where a table is too
-long for row sums of all its rows."""
+long for row sums of all its rows: width against time of each bound."""
 
 BOUNDS_INTERCEPT = 5.0
-"""Slope bounds up to this many times as wide bound the intercept more narrowly than the half-ball does, which saves its
-passes for it: of 3,000 rows x 8 columns with 1 % to 20 % of the cells missing, to less than 0.6 of its bracket."""
+"""Slope bounds up to this many times as wide bound the intercept, against passes of the half-ball for it: on 3,000 x 8
+with 1 % to 20 % of the cells missing, to less than 0.6 of its bracket."""
 
 MOST_SLOPE_WORK = 2.0e8
-"""Numbers in the matrices of slopes, one for each column with uncertain cells and some more, that are not too many.
-
-At 1,000 columns, 260 of them with uncertain cells, they are three times as many, and took two minutes.
-"""
+"""Numbers in the matrices of slopes, at most, one matrix for each column with uncertain cells and some more: width
+against time. At 1,000 columns, 260 of them with uncertain cells, they are three times as many, and took two minutes."""
 
 
 NOT_TRIED: Outcome[Any] = Outcome(None, Reason.NOT_TRIED)
@@ -63,11 +62,8 @@ class _Known:
     ----------
     problem, solution, hint
         What `certify_tight` was given.
-    in_columns : bool
     at_w : Ranges or None
         Ranges of row sums that hold w alone; None if the table is too long for them.
-    row_sums, slopes : Outcome
-    regions : tuple of Region
     half_ball : Certificate or None
         Those of them that are half-balls, before all had the same bracket.
     more : tuple of ModelSet

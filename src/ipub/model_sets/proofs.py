@@ -10,6 +10,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ipub.model_sets.base import Outcome, Reason
 
+MOST_ROUNDS = 16
+"""How often a guess is widened, or a set narrowed, at most: it protects from rounds without end. Both mostly end by
+themselves after a few."""
+
 G = TypeVar("G")
 S = TypeVar("S")
 
@@ -25,7 +29,7 @@ class Relaxed(NamedTuple, Generic[G, S]):
     """The next guess, if it is not; None if no guess will do."""
 
 
-def prove(relax: Callable[[G], Relaxed[G, S] | None], guess: G, most_rounds: int) -> Outcome[S]:
+def prove(relax: Callable[[G], Relaxed[G, S] | None], guess: G) -> Outcome[S]:
     """Widen a guess until what follows from it lies strictly inside it (No-exit lemma).
 
     Parameters
@@ -34,9 +38,8 @@ def prove(relax: Callable[[G], Relaxed[G, S] | None], guess: G, most_rounds: int
         One theorem, for the minimisers of all objectives on the way from the trained model to the completions; None
         where it says nothing. A guess holds the trained model in its interior.
     guess : object
-    most_rounds : int
     """
-    for _ in range(most_rounds):
+    for _ in range(MOST_ROUNDS):
         step = relax(guess)
         if step is None:
             return Outcome(None, Reason.UNBOUNDED)
@@ -48,7 +51,7 @@ def prove(relax: Callable[[G], Relaxed[G, S] | None], guess: G, most_rounds: int
     return Outcome(None, Reason.NOT_CLOSED)
 
 
-def narrow(relax: Callable[[S, int], tuple[S, bool]], known: S, most_rounds: int) -> S:
+def narrow(relax: Callable[[S, int], tuple[S, bool]], known: S, most_rounds: int = MOST_ROUNDS) -> S:
     """Narrow a set that is proved, again and again.
 
     Parameters

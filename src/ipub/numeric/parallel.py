@@ -23,6 +23,10 @@ S = TypeVar("S")
 SCAN_CELLS = 1 << 20
 """Cells read at a time in a scan of a table: bounds the memory of temporaries, however long the table."""
 
+CACHED_NUMBERS = 1 << 15
+"""Numbers of the largest product in one chunk of rows: 256 KiB, which stay in a core's cache. Measured on bounds by
+slopes of 16,384 rows, cell by cell: 1 << 13 to 1 << 17 take 1.0 to 1.2 times as long, 1 << 19 1.3 to 2 times."""
+
 
 class _Slices(local):
     """How many times as long as usual slices are in this thread."""

@@ -22,8 +22,7 @@ from ipub.certificates import (
     Recipe,
     TrainedModel,
 )
-from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
-from ipub.certificates.row_sums.bounds import RowSumBounds
+from ipub.certificates.row_sums.bounds import RowSumBounds, bounds_around_filling, with_box
 from ipub.errors import IpubError
 from ipub.numeric.parallel import single_threaded_blas
 from ipub.numeric.rounding import Array, check_arithmetic

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, TrainedModel
-from ipub.certificates.row_sums.around_filling import bounds_around_filling, with_box
+from ipub.certificates.row_sums.bounds import bounds_around_filling, with_box
 from ipub.errors import IpubError
 from ipub.numeric.parallel import single_threaded_blas
 from ipub.numeric.rounding import Array, check_arithmetic, down, up

@@ -24,7 +24,7 @@ from ipub.certificates import (
     bounds_of_uncertain_rows,
     with_effort,
 )
-from ipub.certificates.row_levels import count_combinations
+from ipub.certificates.uncertain_rows import count_combinations
 from ipub.errors import IpubError, warn_user
 from ipub.losses import Loss
 from ipub.numeric.parallel import longer_slices, row_slices, single_threaded_blas

@@ -15,7 +15,7 @@ from flint import fmpq
 
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.row_sums.units import Units
-from ipub.certificates.row_sums.variants import ANY_LEVEL, BASE_LEVEL
+from ipub.certificates.row_sums.variants import Level
 from support.oracles.rationals import exact_dot, rational, rationals
 from support.row_sums import Sums
 
@@ -212,10 +212,10 @@ class ExactSums:
         else:
             n, base, level = len(columns), int(units.base[unit]), int(variants.level[entry])
             center = [fmpq(each == base) if base >= 0 else rational(1.0 / n) for each in range(n)]
-            if level == BASE_LEVEL:
+            if level == Level.BASE:
                 changes = [[fmpq(0)] * n]
             else:
-                chosen = range(n) if level == ANY_LEVEL else (level,)
+                chosen = range(n) if level == Level.ANY else (level,)
                 changes = [[fmpq(each == c) - center[each] for each in range(n)] for c in chosen]
         lines, pulls = [], []
         for change in changes:

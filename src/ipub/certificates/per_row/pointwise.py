@@ -33,14 +33,8 @@ from ipub.problem.solvers import Solution, solve
 from ipub.rows import Block, Rows, View
 from ipub.rows.completions import PositionLayout
 
-MOST_ROUNDS = 20
-"""How often cells are fixed and the model retrained, at most: width against retrainings."""
-
-TOLERANCE = 1e-10
-"""Relative duality gap to which models are retrained."""
-
 EFFORT = 1.0
-"""Work that ruling out scores may take for a row (see `Work`), if nothing else is said."""
+"""Work that ruling out scores may take for a row (see `Work`), if nothing else is said: width against time."""
 
 TILTED = (
     "Too many rows are near the kink of the loss for row sums: pointwise bounds are from tilted half-balls, which are "
@@ -49,13 +43,12 @@ TILTED = (
 """The note where row sums are missing, and tilted half-balls stand in for them."""
 
 FOR_TILTS = 0.2
-"""The share of a row's work that tilted half-balls take where scores can be ruled out as well."""
-
-TILTS_LEAVE = 0.9
-"""Where ruling out scores leaves less than this of what tilted half-balls leave of a row, the next do without them."""
+"""The part of a row's work that tilted half-balls take where scores can be ruled out as well: width against time. On
+hinge tables of 150 x 4 to 400 x 6, 0.5 gave bounds from 4 % narrower to 1 % wider in 1.3 to 2 times the time."""
 
 LEAST_FIXED = 0.02
-"""A round that fixes less than this fraction of the remaining cells is the last: width against retrainings."""
+"""A round that fixes a smaller fraction of the remaining cells is the last: width against retrainings. It protects from
+rounds that fix a cell each; on 6,000 x 4 with 0.1 % of the cells missing, 0 gave the same bounds."""
 
 
 def why_no_trends(problem: Problem) -> str:
@@ -230,11 +223,8 @@ class PointwiseBounds(Refinement):
             if tilted is not None and bounds[k, 0] < bounds[k, 1]:
                 bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)
                 bounds[k, 1] = tilted.score_upper(x, bounds[k, 1], 0.5 * for_tilts)
-            left = bounds[k, 1] - bounds[k, 0]
             if searched is not None and effort > 0.0:
                 bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), effort)
-            if tilted is not None and bounds[k, 1] - bounds[k, 0] < TILTS_LEAVE * left:
-                tilted, effort = None, effort + for_tilts
             if progress is not None:
                 progress(k + 1, len(X))
         return bounds
@@ -262,7 +252,7 @@ def with_effort(certificate: Certificate, effort: float) -> Certificate:
 def _highest(stage: Stage, x: Array, side: float) -> float:
     """Bound ``side * x.w''`` from above."""
     rounding, best, last = 0.0, np.inf, stage
-    for _ in range(MOST_ROUNDS):
+    while True:
         narrowed = last.narrowed(x, side)
         if narrowed is None:
             break
@@ -270,7 +260,7 @@ def _highest(stage: Stage, x: Array, side: float) -> float:
         rounding = float(up(rounding + narrowed.rounding))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            solution = solve(problem, tol=TOLERANCE, start=last.solution.w)
+            solution = solve(problem, start=last.solution.w)
         bounds = attempt_slope_bounds(problem, solution).found
         if bounds is None:
             break

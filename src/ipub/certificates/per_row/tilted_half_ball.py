@@ -3,16 +3,158 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.per_row.tilted_sums import MOST_FREE_NUMBERS, Reference, tilted_sums
-from ipub.numeric.linalg import greatest_ratio_upper, rounded_up
-from ipub.numeric.rounding import EPS, Array, dot_bounds, norm_upper, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.certificates.scores import ScoreRanges, score_ranges
+from ipub.losses import Loss
+from ipub.numeric.linalg import zonotope_norm_upper
+from ipub.numeric.rounding import (
+    EPS,
+    Array,
+    dot_bounds,
+    midpoint_and_radius,
+    norm_upper,
+    overflow_means_unbounded,
+    sum_error,
+    sum_upper,
+    up,
+)
 from ipub.problem.objective import Problem
+from ipub.promises import Uncertainty
+from ipub.rows import Block, Reads, reads
+from ipub.tables.interval_matrix import Indices
 
-WEIGHT_STEPS = 4
-"""How often the weights of vectors are improved in a bound of their sums."""
+LESS_THAN_ONE = 1.0 - 1e-12
+"""Factor of the fractions of a row: part of the proof, as they add up to no more than 1 in spite of rounding."""
+
+MOST_FREE_NUMBERS = 1 << 22
+"""Numbers in the incomplete rows near a jump, at most: memory, 32 MiB. A table with more has no tilted half-ball."""
+
+
+class Reference(NamedTuple):
+    """Where a half-ball is laid, and the dual point: any values are valid, good ones are narrow.
+
+    Attributes
+    ----------
+    c : array of shape (d,)
+        The reference.
+    signs : array of shape (d,)
+        Numbers in [-1, 1]: the dual point of the l1 penalty.
+    dual_loss : Loss
+        The dual coordinate of a row is ``-dual_loss.derivative(y, x.dual_w)``.
+    followed : array of shape (k, d)
+        Directions in which the dual point follows the completion.
+    lengths : array of shape (k,)
+        How far from its jump a complete row follows, for each direction and each unit of ``abs(x.f)``.
+    price : float
+        An incomplete row is free if keeping its dual coordinate costs more than this times its norm.
+    """
+
+    c: Array
+    dual_w: Array
+    signs: Array
+    dual_loss: Loss
+    followed: Array
+    lengths: Array
+    price: float
+
+
+class TiltedSums(NamedTuple):
+    """Sums over the rows, times weights that are not divided by their total."""
+
+    eps: Array
+    """Residuals of the rows that keep their dual coordinate, or follow, in the middle of their range."""
+    eps_slopes: Array
+    """How the residuals of the rows that follow change with each direction, shape (k,)."""
+    eps_slopes_size: Array
+    """Absolute values of the terms of `eps_slopes`."""
+    gradient: Array
+    gradient_size: Array
+    """Bounds of the absolute values of its terms, to which rounding is relative."""
+    cell_box: Array
+    """How far uncertain cells can move the gradient, by column."""
+    shifts: Array
+    """How the rows that follow move the gradient with each direction, shape (k, d)."""
+    shifts_size: Array
+    """Bounds of the absolute values of their terms, all directions together."""
+
+
+@reads(Reads.NORMS)
+def tilted_sums(
+    block: Block, loss: Loss, at: Reference, n_free: int, cells: Uncertainty
+) -> tuple[TiltedSums, tuple[Array]]:
+    """Return what a block adds to the sums, and the vectors ``weight * radius * x`` of its free rows."""
+    y, weight, X = block.y, block.weight, block.center
+    scores = score_ranges(block, at.c, cells)
+    dual_score = X @ at.dual_w
+    a = -at.dual_loss.derivative(y, dual_score)
+    paid = loss.residual_upper_between(y, scores.lower, scores.upper, a)
+    low, high = loss.derivative_range(y, scores.lower, scores.upper)
+    norms = np.linalg.norm(X[:, : X.shape[1] - n_free], axis=1)
+    adapts = scores.incomplete & ((low == high) | (paid > at.price * norms))
+    middle, radius = midpoint_and_radius(low, high)
+    slope, radius = np.where(adapts, middle, -a), np.where(adapts, radius, 0.0)
+    paid = np.where(adapts, 0.0, paid)
+    following = _following_rows(block, loss, at, scores, dual_score)
+    near = following.rows
+    slope[near], paid[near] = following.slope, following.paid
+    weighted_radius = weight[near] * following.radius
+    weighted_change = weight[near] * following.paid_change
+    all_near = np.zeros_like(weight)
+    all_near[near] = weighted_radius
+    free = np.flatnonzero(radius)
+    sums = TiltedSums(
+        weight @ paid,
+        weighted_change @ following.shares,
+        np.abs(weighted_change) @ np.abs(following.shares),
+        (weight * slope) @ X,
+        block.column_sizes(weight * slope),
+        cells.column_change(block, weight * (np.abs(slope) + radius)),
+        (weighted_radius[:, None] * following.shares).T @ X[near],
+        block.column_sizes(all_near),
+    )
+    return sums, ((weight[free] * radius[free])[:, None] * X[free],)
+
+
+class _FollowingRows(NamedTuple):
+    """Complete rows whose dual coordinate follows: their derivative is ``slope + radius * sum_k shares_k eta_k``."""
+
+    rows: Indices
+    slope: Array
+    radius: Array
+    shares: Array
+    """Shape (n, k); absolute values of a row add up to at most 1."""
+    paid: Array
+    """Bound of the residual where all eta are 0."""
+    paid_change: Array
+    """The residual is at most ``paid + paid_change * sum_k shares_k eta_k``."""
+
+
+def _following_rows(block: Block, loss: Loss, at: Reference, scores: ScoreRanges, dual_score: Array) -> _FollowingRows:
+    """Choose the complete rows near their jump: the residual is convex in the dual coordinate, so below its chord."""
+    jump = loss.jump_at(block.y)
+    k = len(at.followed)
+    if jump is None or k == 0:
+        nothing = np.zeros(0)
+        return _FollowingRows(np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros((0, k)), nothing, nothing)
+    products = (block.center @ at.followed.T) * at.lengths
+    distance = np.abs(products).sum(axis=1)
+    rows = np.flatnonzero(~scores.incomplete & (np.abs(dual_score - jump) < distance))
+    y, lower, upper = block.y[rows], scores.lower[rows], scores.upper[rows]
+    shares = -LESS_THAN_ONE * products[rows] / distance[rows, None]
+    low, high = loss.derivative_range(y, jump[rows], jump[rows])
+    paid_low = loss.residual_upper_between(y, lower, upper, -low)
+    paid_high = loss.residual_upper_between(y, lower, upper, -high)
+    return _FollowingRows(
+        rows,
+        0.5 * low + 0.5 * high,
+        0.5 * high - 0.5 * low,
+        shares,
+        up(0.5 * paid_low + 0.5 * paid_high),
+        0.5 * paid_high - 0.5 * paid_low,
+    )
 
 
 @dataclass(frozen=True)
@@ -24,8 +166,6 @@ class TiltedHalfBall:
 
     Attributes
     ----------
-    c : array of shape (d,)
-    lam : float
     n_free : int
         Coordinates without penalty, the last ones.
     eps : float
@@ -34,8 +174,6 @@ class TiltedHalfBall:
         How they change with ``f_k.e / capacity_k``.
     gradient, box, rounding : arrays of shape (d,)
         `rounding` bounds r.
-    vectors : array of shape (u, d)
-    followed, shifts : arrays of shape (k, d)
     capacity : array of shape (k,)
         Bounds of ``abs(f_k.e)``.
     spread : float
@@ -167,35 +305,11 @@ def _capacity(followed: Array, box: Array, vectors: Array, shifts: Array) -> Arr
 
 
 def _sum_norm_upper(vectors: Array) -> float:
-    """Bound ``abs(sum_i xi_i z_i)`` over all ``abs(xi_i) <= 1``.
-
-    By Cauchy and Schwarz its square is at most ``sum_i o_i`` times the greatest eigenvalue of
-    ``sum_i z_i z_i^T / o_i``, for any positive weights o; several are tried, and the norm of the vector of all absolute
-    sums.
-    """
-    sizes = np.linalg.norm(vectors, axis=1)
-    best = float(norm_upper(sum_upper(np.abs(vectors).sum(axis=0), len(vectors) + 1)))
+    """Bound ``abs(sum_i xi_i z_i)`` over all ``abs(xi_i) <= 1``: as a zonotope, and by the vector of absolute sums."""
+    n, d = vectors.shape
+    best = float(norm_upper(sum_upper(np.abs(vectors).sum(axis=0), n + 1)))
     if not np.isfinite(best) or best == 0.0:
         return best
-    n, d = vectors.shape
-    for power in (1.0, 2.0):
-        weights = np.maximum(sizes**power, 1e-12 * (sizes**power).max())
-        for _ in range(WEIGHT_STEPS):
-            form = rounded_up((vectors / weights[:, None]).T @ vectors, n + 8)
-            value = greatest_ratio_upper(form, np.eye(d))
-            bound = up(np.sqrt(up(sum_upper(weights.sum(), n + 1) * value)))
-            best = float(np.fmin(best, bound))
-            if not np.isfinite(value):
-                break
-            weights = _better_weights(vectors, weights, form)
-    return best
-
-
-def _better_weights(vectors: Array, weights: Array, form: Array) -> Array:
-    """Give more weight to vectors along the form's greatest axes: advice."""
-    values, axes = np.linalg.eigh(form)
-    shape = (np.maximum(values, 0.0) / values[-1]) ** 6
-    along = np.sqrt(np.einsum("ij,j->i", (vectors @ axes) ** 2, shape))
-    mixed = 0.5 * weights / weights.sum() + 0.5 * along / along.sum()
-    better: Array = np.maximum(mixed, 1e-12 * mixed.max())
-    return better
+    sizes = np.linalg.norm(vectors, axis=1)
+    found = [zonotope_norm_upper(vectors, weights, np.eye(d), n + 8) for weights in (sizes, sizes * sizes)]
+    return float(np.fmin.reduce([best, *found]))

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.per_row.tilted_half_ball import TiltedHalfBall
+from ipub.certificates.per_row.tilted_half_ball import Reference, TiltedHalfBall
 from ipub.certificates.per_row.tilted_model import Curvature, TiltedModel, TiltedTraining
-from ipub.certificates.per_row.tilted_sums import Reference
 from ipub.certificates.per_row.work import Work
 from ipub.model_sets.certificate import Certificate
 from ipub.numeric.linalg import rough_inverse
@@ -23,29 +22,40 @@ from ipub.problem.solvers import Solution
 from ipub.rows import Block
 
 SMOOTHING = 0.005
-"""What smoothing may add to the residuals of a tilted model, about, over what a half-ball has anyway. A narrower loss
-is harder to train."""
-MOST_COLUMNS = 200
-"""Columns, at most: eigenvalues of matrices of this size are computed some dozen times for a half-ball."""
-MOST_FOLLOWED = 4
-"""Directions that the dual point may follow, at most: each costs the rows near their jump."""
-COMPENSATED_FRACTIONS = (0.6, 1.0)
-"""How much of a change of the gradient along a followed direction is answered by the dual point."""
-FIRST_RATIO, LEAST_RATIO = 1.8, 1.04
-"""Ratio of the tilts that are tried first, and the least one."""
-STEPS_BACK = (0.6, 0.85, 1.1)
-"""How far the reference is taken back from the tilted model, in units of the way there."""
-USUAL_STEP_BACK = 0.85
-"""The step back that a tilted model is trained for."""
-PRICE = 0.25
-"""What freeing an incomplete row costs, over its norm times the spread of gradients over lambda."""
-ROUNDS_OF_INTERCEPTS = 2
-"""How often bounds of the intercepts are narrowed by half-balls that use them."""
-TILTS = np.array([0.7, 0.85, 1.0, 1.2, 1.4])
-"""Multiples of the tilt at which a half-ball is evaluated: they cost nothing."""
+"""What smoothing may add to the residuals of a tilted model, about, relative to those of a half-ball at the trained
+model: width against steps of training. On hinge tables of 150 x 4 to 2,000 x 8, 0.01 gave bounds up to 2.5 % wider in
+0.97 of the time."""
 
-HALF_BALL = 5.0
-"""What a half-ball costs, over a step of training a tilted model."""
+MOST_TILTED_COLUMNS = 200
+"""Columns, at most: it protects from eigenvalues of large matrices, a dozen for each half-ball."""
+
+MOST_FOLLOWED = 4
+"""Directions that the dual point may follow, at most: width against half-balls. On the same tables, no limit gave
+bounds from 2 % narrower to 2 % wider in up to 1.5 times the time."""
+
+COMPENSATED_FRACTIONS = (0.6, 1.0)
+"""How much of a change of the gradient along a followed direction the dual point compensates: width against half-balls.
+The second alone gave bounds 1 % narrower to 9 % wider in 0.7 to 1 of the time."""
+
+FIRST_RATIO, LEAST_RATIO = 1.8, 1.04
+"""Ratio of the tilts that are tried first, and the least one, where the search ends: width against half-balls. A first
+ratio of 2 gave bounds from 1 % narrower to 1 % wider."""
+
+STEPS_BACK = (0.6, 0.85, 1.1)
+"""How far the reference is taken back from the tilted model, in units of the way there: width against half-balls. The
+model is trained for the middle one; that one alone gave bounds 1 % narrower to 2 % wider in 0.9 to 1 of the time."""
+
+PRICE = 0.25
+"""An incomplete row may choose its dual coordinate if keeping it costs more than this times the row's norm times the
+spread of gradients over lambda: width only. On the same tables, 0.5 gave bounds 5 % narrower to 5 % wider."""
+
+ROUNDS_OF_INTERCEPTS = 2
+"""How often bounds of the intercepts are narrowed by half-balls that use them: width against time. Once gave bounds 2 %
+to 9 % wider in 0.8 to 1 of the time."""
+
+TILTS = np.array([0.7, 0.85, 1.0, 1.2, 1.4])
+"""Multiples of the tilt at which a half-ball is evaluated, without another sum over the rows: width against time. The
+tilt alone gave bounds up to 3 % wider in 0.9 of the time."""
 
 
 def why_no_tilts(problem: Problem) -> str:
@@ -54,7 +64,7 @@ def why_no_tilts(problem: Problem) -> str:
         return "labels are uncertain"
     if problem.rows.categories:
         return "categories are missing"
-    if problem.rows.n_features > MOST_COLUMNS or not all(problem.rows.map(_is_in_memory).parts):
+    if problem.rows.n_features > MOST_TILTED_COLUMNS or not all(problem.rows.map(_is_in_memory).parts):
         return "the table is sparse, wide or on a device"
     return ""
 
@@ -84,7 +94,6 @@ class TiltedSearch:
 
     Attributes
     ----------
-    problem : Problem
     w : array of shape (d,)
         The trained model.
     intercepts : tuple of float
@@ -93,7 +102,6 @@ class TiltedSearch:
         About that of the curvature near the jumps, with the penalty.
     curvatures, axes : arrays of shape (k,) and (k, d)
         The greatest curvatures, and their directions.
-    training : TiltedTraining
     following : _Following
         What the dual point followed in the last good half-ball.
     spread : float
@@ -170,11 +178,11 @@ class TiltedSearch:
     def _at_tilt(self, x: Array, direction: Array, tilt: float, work: Work) -> float:
         """Train a tilted model, and return the least bound of half-balls near it."""
         way = tilt * direction
-        trained = self.training.model(tilt * x, self.w + way, self.w + (1.0 - USUAL_STEP_BACK) * way, work)
+        trained = self.training.model(tilt * x, self.w + way, self.w + (1.0 - STEPS_BACK[1]) * way, work)
         best: _Found | None = None
-        for share in STEPS_BACK:
+        for step in STEPS_BACK:
             work.spend(self.price)
-            found = self._evaluated(trained.w - share * way, trained, self.following, x, tilt)
+            found = self._evaluated(trained.w - step * way, trained, self.following, x, tilt)
             if found is None or (best is not None and not found.bound < best.bound):
                 break
             best = found
@@ -192,8 +200,8 @@ class TiltedSearch:
 
     @property
     def price(self) -> float:
-        """About how many multiplications a half-ball takes, which sums over all rows."""
-        return HALF_BALL * self.training.price
+        """About how many multiplications a half-ball takes: as a step of training, it sums over all rows."""
+        return self.training.price
 
     def _evaluated(self, c: Array, trained: TiltedModel, following: _Following, x: Array, tilt: float) -> _Found | None:
         """Return the least bound of a half-ball; None if there is none."""
@@ -215,9 +223,9 @@ class TiltedSearch:
         changes = np.abs(self.axes) @ ball.box + np.abs(ball.vectors @ self.axes.T).sum(axis=0)
         lengths = changes / (self.problem.penalty.lam + np.maximum(self.curvatures, 0.0))
         return [
-            _Following(self.axes[:k], answer * lengths[:k])
+            _Following(self.axes[:k], fraction * lengths[:k])
             for k in range(1, len(lengths) + 1)
-            for answer in COMPENSATED_FRACTIONS
+            for fraction in COMPENSATED_FRACTIONS
         ]
 
     def _best_at_the_trained_model(self) -> float:

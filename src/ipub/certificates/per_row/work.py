@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 UNIT = 1e9
-"""Multiplications, about, that an effort of 1.0 allows: they take 0.5 to 1 s on one core of 2021."""
+"""Multiplications, about, that an effort of 1.0 allows: width against time, 0.5 to 1 s on one core of 2021."""
 
 
 class Work:

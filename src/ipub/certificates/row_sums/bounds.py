@@ -1,4 +1,4 @@
-"""Bounds of a score from row sums over proved ranges."""
+"""Bounds of a score from row sums over proved ranges, or around a filled-in table: a budget of units (Lemma 28)."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.row_sums.prove import MOST_NARROWED_OF_JUMPS, can_be_narrowed, narrowed, prove_ranges
+from ipub.certificates.row_sums.prove import can_be_narrowed, narrowed, prove_ranges
 from ipub.certificates.row_sums.ranges import COARSE, FINEST, Accuracy, Ranges, kernel_type
-from ipub.certificates.row_sums.table import RowTable, is_small
+from ipub.certificates.row_sums.table import MOST_ROWS, MOST_WORK_OF_BUDGETS, RowTable, is_small
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.model_sets.base import ModelSet, Outcome, Reason
 from ipub.model_sets.certificate import Certificate
-from ipub.numeric.rounding import Array, dot_bounds, overflow_means_unbounded
+from ipub.model_sets.region import Region
+from ipub.numeric.rounding import Array, dot_bounds, midpoint_and_radius, overflow_means_unbounded
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
+from ipub.tables.movable_units import BudgetMoves, MovableRows
 
 NOT_CLOSED = "These bounds may be wider than necessary: a larger alpha gives narrower ones."
 """The note where ranges were tried, and none proved itself."""
 
+TOO_MUCH_DIFFERS = "too much may differ at this penalty; a smaller budget or a larger alpha may help"
+"""The end of a sentence where no ranges around a filled-in table prove themselves."""
+
 MOST_ASKED = 1 << 35
 """Asked rows times training rows times columns squared, up to which those of a longer table are bounded by row sums:
-some seconds."""
+width against time, some seconds."""
 
 FEW_DIRECTIONS = 1_000
 """Where derivatives jump and ranges are no more than this, scores are ruled out in them even if row sums alone do not
-narrow them."""
+narrow them: width of pointwise bounds against time."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,7 @@ def row_sum_bounds_within(
             return None
         if problem.loss.is_smooth:
             return WithinKnown(RowSumBounds(narrowed(ranges)), is_narrower)
-        return WithinKnown(RowSumBounds(narrowed(ranges, MOST_NARROWED_OF_JUMPS, settle=True)), is_narrower)
+        return WithinKnown(RowSumBounds(narrowed(ranges, settle=True)), is_narrower)
     except np.linalg.LinAlgError:
         return None
 
@@ -182,3 +187,52 @@ def ranges_at_w(problem: Problem, solution: Solution, most_work: int | None = No
     if table is None or not table.is_uncertain:
         return None
     return Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=True)
+
+
+@overflow_means_unbounded()
+def bounds_around_filling(
+    problem: Problem, solution: Solution, movable: MovableRows, moves: BudgetMoves, widths: Array | None = None
+) -> Outcome[RowSumBounds]:
+    """Bound the scores of the models of all tables that differ from a filled-in one as a budget allows.
+
+    The note says why there are none, and what to do, as part of a sentence.
+
+    Parameters
+    ----------
+    problem : Problem
+        The filled-in table, without uncertain cells, categories or labels.
+    solution : Solution
+        Any vector of weights: the model of the filled-in table makes the bounds narrow.
+    movable : MovableRows
+        What may differ from the table.
+    moves : BudgetMoves
+        How much of it, together.
+    widths : array, optional
+        `RowSumBounds.widths` of another budget of the same table: where to start.
+    """
+    rows = problem.rows
+    if kernel_type() is None:
+        note = "the package was installed without its compiled loops; install it where there is a C compiler"
+        return Outcome(None, Reason.NOT_APPLICABLE, note)
+    if not problem.loss.is_smooth:
+        note = f"the derivative of the loss {problem.loss.name!r} jumps; take one without a jump"
+        return Outcome(None, Reason.NOT_APPLICABLE, note)
+    if not is_small(rows.n_rows, rows.n_features, MOST_WORK_OF_BUDGETS):
+        note = (
+            f"{rows.n_rows:,} rows and {rows.n_features:,} columns are too many, as every row is bounded by a sum over "
+            f"all; take at most {MOST_ROWS:,} rows, and fewer with many columns"
+        )
+        return Outcome(None, Reason.TOO_LARGE, note)
+    if not np.isfinite(solution.w).all():
+        return Outcome(None, Reason.NOT_APPLICABLE, "training ended in weights that are not finite; scale the columns")
+    table = RowTable.around(problem, solution, movable, moves)
+    at_w = None if table is None else Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=True)
+    proved = prove_row_sums(at_w, widths)
+    return proved if proved.found is not None else proved._replace(note=TOO_MUCH_DIFFERS)
+
+
+def with_box(bounds: RowSumBounds) -> tuple[ModelSet, ...]:
+    """Return bounds with the box of the weights that they prove, which can be kept without training rows."""
+    ranges = bounds.ranges
+    center, box = midpoint_and_radius(ranges.weight_lower, ranges.weight_upper)
+    return Region("box", center, box, 0.0), bounds

@@ -21,7 +21,6 @@ class ConstantDerivativeRows:
 
     Attributes
     ----------
-    middle : array of shape (d,)
     radius : array of shape (d,)
         How far the cells of the rows, and rounding, may move that.
     """

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from ipub.certificates.row_sums.constant_derivatives import ConstantDerivativeRows, unsettled_rows
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
-from ipub.certificates.row_sums.labels import LabelPair, label_pair
-from ipub.certificates.row_sums.tilt import gradient_upper
-from ipub.certificates.row_sums.units import CERTAIN, FREE, Units
+from ipub.certificates.row_sums.units import Group, LabelPair, Units, label_pair
 from ipub.model_sets.certificate import Certificate
-from ipub.numeric.rounding import Array, sum_error, sum_upper
+from ipub.numeric.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.rows import Rows
@@ -23,23 +21,21 @@ from ipub.tables.interval_matrix import Indices
 from ipub.tables.movable_units import BudgetMoves, MovableRows
 
 MOST_ROWS = 5_000
-"""Longer tables are not looked at: each row's score is bounded by a sum over all rows."""
+"""Rows of a table whose scores are all bounded by sums over all rows, at most: width against time and memory."""
 
 MOST_WORK = 1 << 32
-"""Rows times directions times columns squared, at most: about what one round of all ranges costs."""
+"""Rows times directions times columns squared, at most, about what one round of all ranges costs: width against
+time."""
 
 MOST_WORK_OF_BUDGETS = 1 << 34
-"""The same for a budget, where nothing else bounds as closely: 3,500 rows x 27 columns take about ten seconds."""
+"""The same for a budget, where nothing else bounds as closely: 3,500 rows x 27 columns take about ten seconds, against
+no bounds at all."""
 
-MOST_NUMBERS = 1 << 22
-"""Numbers in a longer table whose rows are looked at for the scores that are asked for, at most: 32 MiB."""
+MOST_ASKED_NUMBERS = 1 << 22
+"""Numbers in a longer table whose rows are added up for the scores that are asked for, at most: memory, 32 MiB."""
 
 MOST_LEVELS = 64
-"""Categories with more levels are not looked at: each level of a missing one is tried."""
-
-MERGED_WEIGHT = 2.0**20
-"""Equal complete rows are merged if their weights are whole numbers below this, whose sums are exact."""
-
+"""Levels of a category, at most, as each level of a missing one is tried: width against time."""
 
 NO_BUDGET = BudgetMoves(())
 """That of a table in which all that is uncertain is free."""
@@ -56,12 +52,10 @@ class RowTable:
     complete : array of shape (n_complete, d)
         Rows in which nothing varies, equal ones merged; with an l1 penalty also the unit vectors of its coordinates,
         whose derivative is that of the penalty.
-    complete_weight : array of shape (n_complete,)
     complete_graph : LossGraph or JoinedGraphs
         The derivatives of these rows.
     incomplete : array of shape (n_incomplete, d)
         Centers of the other rows, or what is filled in there.
-    incomplete_weight : array of shape (n_incomplete,)
     incomplete_graph : LossGraph
         Their derivatives, with the labels of the center.
     units : Units
@@ -69,7 +63,7 @@ class RowTable:
     labels : LabelPair
         Their derivatives with either of two labels; the same where labels are certain.
     label_group : array of shape (n_incomplete,)
-        `CERTAIN`, `FREE`, or the group of budget in which a row's second label counts.
+        `Group.CERTAIN`, `Group.FREE`, or the group of budget in which a row's second label counts.
     budget : tuple of int
         How many units of each group may differ.
     directions : array of shape (k, d)
@@ -78,8 +72,7 @@ class RowTable:
         Which direction each row, and each weight, is.
     gradient_upper : array of shape (d,)
         Bounds of the size of the center's gradient at w (with the best subgradient of an l1 penalty).
-    w : array of shape (d,)
-    settled : Settled
+    settled : ConstantDerivativeRows
         Of the rows that are left out.
     """
 
@@ -144,7 +137,7 @@ class RowTable:
         None if it is very long, or labels are uncertain in a way that is not looked at.
         """
         rows, d = problem.rows, problem.rows.n_features
-        if _has_many_levels(rows) or rows.n_rows * d > MOST_NUMBERS:
+        if _has_many_levels(rows) or rows.n_rows * d > MOST_ASKED_NUMBERS:
             return None
         return cls._of(problem, solution, whole_table(rows), ConstantDerivativeRows.nothing(d), None, is_long=True)
 
@@ -167,16 +160,16 @@ class RowTable:
         """
         rows, d, n = problem.rows, problem.rows.n_features, len(table.y)
         weight, center = table.weight / rows.total_weight, LossGraph(problem.loss, table.y)
-        pair, group, budget = LabelPair(center, center), np.full(n, CERTAIN), moves.counts
+        pair, group, budget = LabelPair(center, center), np.full(n, Group.CERTAIN), moves.counts
         if rows.uncertain_labels:
             found = label_pair(problem.loss, table, rows.max_wrong_labels)
             if found is None:
                 return None
             pair = found
-            group = np.where((table.label_radius > 0.0) | (table.weight_radius > 0.0), FREE, CERTAIN)
+            group = np.where((table.label_radius > 0.0) | (table.weight_radius > 0.0), Group.FREE, Group.CERTAIN)
             if rows.max_wrong_labels:
                 group, budget = np.full(n, len(budget)), (*budget, rows.max_wrong_labels)
-        varies = (table.cell_counts > 0) | (table.missing_counts > 0) | (group != CERTAIN)
+        varies = (table.cell_counts > 0) | (table.missing_counts > 0) | (group != Group.CERTAIN)
         if movable is not None:
             varies[movable.rows] = True
         keep = table.weight > 0.0
@@ -323,10 +316,26 @@ def _gradient(problem: Problem, solution: Solution, table: WholeTable) -> Array:
     return gradient_upper(problem, solution, table.center[keep], table.y[keep], weight)
 
 
+def gradient_upper(problem: Problem, solution: Solution, X: Array, y: Array, weight: Array) -> Array:
+    """Bound the size of the center's gradient at w.
+
+    Where a weight is 0 the subgradient of an l1 penalty is the one that leaves the smallest sum.
+    """
+    w, penalty, n = solution.w, problem.penalty, len(X)
+    low, high = problem.loss.derivative_range(y, *dot_bounds(X, w))
+    middle, radius = midpoint_and_radius(low, high)
+    size = np.abs(X).T @ (weight * (np.abs(middle) + radius))
+    around = sum_upper(np.abs(X).T @ (weight * radius) + (n + 8) * EPS * size, n + 8)
+    sums = X.T @ (weight * middle)
+    lowest, highest = penalty.subgradient_range(w, down(sums - around), up(sums + around))
+    return np.maximum(np.abs(lowest), np.abs(highest))
+
+
 def _merged(table: WholeTable, numbers: Indices, total: float) -> tuple[Indices, Array]:
     """Return rows among which equal ones, label included, are one, and their weights."""
     weight = table.weight[numbers]
-    if not len(numbers) or not ((weight == np.floor(weight)) & (weight < MERGED_WEIGHT)).all():
+    # Sums of whole numbers are exact up to 1 / EPS.
+    if not len(numbers) or not (weight == np.floor(weight)).all() or weight.sum() > 1.0 / EPS:
         return numbers, weight / total
     keys = np.column_stack([table.center[numbers], table.y[numbers]]) + 0.0  # a zero has one sign
     _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)

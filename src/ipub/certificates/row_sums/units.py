@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.numeric.rounding import Array
+from ipub.certificates.row_sums.graphs import LossGraph
+from ipub.losses import Loss
+from ipub.numeric.rounding import Array, down, up
 from ipub.rows.completions import WholeTable
 from ipub.tables.interval_matrix import Indices
 from ipub.tables.missing_category import Levels
 from ipub.tables.movable_units import BudgetMoves, MovableRows
 
-FREE = -1
-"""The group of what varies whatever the rest of the table does."""
 
-CERTAIN = -2
-"""The group of labels that do not vary."""
+class Group(IntEnum):
+    """Groups without a budget; the compiled loops have the same numbers."""
+
+    FREE = -1
+    """Of what varies whatever the rest of the table does."""
+    CERTAIN = -2
+    """Of labels that do not vary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +33,7 @@ class Units:
     """Single numbers and categories that may vary, row by row.
 
     A unit of a *group* differs from what the table has in at most as many places as the budget of the group allows; a
-    unit that is `FREE` is anywhere inside its interval, or at any level.
+    unit that is `Group.FREE` is anywhere inside its interval, or at any level.
 
     Attributes
     ----------
@@ -38,7 +45,6 @@ class Units:
         The index of a category in `levels`, -1 for a number.
     base : array of shape (n_units,)
         The level that the table has in place of a category; -1 if it has the mean of all levels.
-    group : array of shape (n_units,)
     lower, upper : arrays of shape (n_units,)
         By how much a number may be changed, 0 between both.
     levels : tuple of arrays
@@ -78,7 +84,7 @@ class Units:
             np.concatenate([table.cell_columns[kept], np.zeros(m, dtype=np.intp)]),
             np.concatenate([np.full(n, -1), kinds]).astype(np.intp),
             np.full(n + m, -1),
-            np.full(n + m, FREE),
+            np.full(n + m, Group.FREE),
             np.concatenate([-radii, np.zeros(m)]),
             np.concatenate([radii, np.zeros(m)]),
             tuple(np.asarray(each.columns, dtype=np.intp) for each in categories),
@@ -107,7 +113,7 @@ class Units:
             np.where(is_number, options[0][first, 0], 0),
             category,
             base,
-            np.where(is_free, FREE, movable.unit_group),
+            np.where(is_free, Group.FREE, movable.unit_group),
             np.where(is_number, lower, 0.0),
             np.where(is_number, upper, 0.0),
             tuple(np.array(each, dtype=np.intp) for each in levels),
@@ -147,3 +153,32 @@ class Units:
     def starts(self, n_rows: int) -> Indices:
         """Return the first unit of each row, and the number of all."""
         return np.searchsorted(self.row, np.arange(n_rows + 1)).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPair:
+    """The derivatives of rows with the first, and with the second of their two labels."""
+
+    first: LossGraph
+    second: LossGraph
+
+    def __iter__(self) -> Iterator[LossGraph]:
+        return iter((self.first, self.second))
+
+    def of_rows(self, which: NDArray[np.bool_] | Indices) -> LabelPair:
+        """Return those of some of the rows."""
+        return LabelPair(self.first.of_rows(which), self.second.of_rows(which))
+
+
+def label_pair(loss: Loss, table: WholeTable, max_wrong_labels: int) -> LabelPair | None:
+    """Return the two labels of all rows of a table; None if labels are uncertain in another way.
+
+    A row whose label is certain has it twice.
+    """
+    y, radius, of_weight = table.y, table.label_radius, table.weight_radius
+    if max_wrong_labels:
+        return LabelPair(LossGraph(loss, y), LossGraph(loss, -y))
+    if ((of_weight != 0.0) & ((of_weight != 1.0) | (radius > 0.0))).any():
+        return None
+    upper, lower = np.where(radius > 0.0, up(y + radius), y), np.where(radius > 0.0, down(y - radius), y)
+    return LabelPair(LossGraph(loss, upper, 1.0 + of_weight), LossGraph(loss, lower, 1.0 - of_weight))

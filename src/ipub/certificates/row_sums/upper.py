@@ -6,23 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from ipub.certificates.row_sums.graphs import N_SLOPES
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.numeric.parallel import in_threads, n_threads
 from ipub.numeric.rounding import Array
 
 OF_THREAD = 2e6
-"""Multiplications below which another thread is not worth its while."""
-
-OF_POINT = 12
-"""Multiplications for each point of a variant's graph, about."""
-
-OF_KERNEL, OF_COMPLETE = 2e6, 2e3
-"""Multiplications to prepare the sums over ranges, about: in any case, and for each complete row."""
+"""Multiplications below which another thread is not started: it protects from threads that cost more than they save."""
 
 
 def price_of_kernel(ranges: Ranges) -> float:
-    """Return about how many multiplications prepare the sums over ranges."""
-    return OF_KERNEL + OF_COMPLETE * len(ranges.table.complete)
+    """Return about how many multiplications prepare the sums over ranges: those of lines with points of derivatives."""
+    return 2.0 * N_SLOPES * (ranges.accuracy.pieces_of_lines + 1) * len(ranges.table.complete)
 
 
 def price_of_sum(ranges: Ranges) -> float:
@@ -30,7 +25,7 @@ def price_of_sum(ranges: Ranges) -> float:
     table, accuracy, d = ranges.table, ranges.accuracy, len(ranges.table.w)
     n_points = (accuracy.pieces_of_variants + 1) * accuracy.finer
     of_curvature = (1 + accuracy.n_steps) * (len(table.complete) + len(table.incomplete)) * d * (d + 1) / 2
-    return of_curvature + 4.0 * len(table.complete) * d + OF_POINT * n_points * len(ranges.variants.row)
+    return of_curvature + 4.0 * len(table.complete) * d + n_points * d * len(ranges.variants.row)
 
 
 def largest_scores(ranges: Ranges, Y: Array) -> Array:

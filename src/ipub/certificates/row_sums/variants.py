@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import pairwise, product
 from math import prod
 from typing import NamedTuple
@@ -18,26 +19,29 @@ import numpy as np
 
 from ipub.certificates.row_sums.graphs import LossGraph
 from ipub.certificates.row_sums.table import RowTable
-from ipub.certificates.row_sums.units import CERTAIN, FREE
+from ipub.certificates.row_sums.units import Group
 from ipub.numeric.rounding import Array
 from ipub.tables.interval_matrix import Indices
 
 MOST_PIECES = (3, 2)
 """Pieces of the intervals of a row's two main cells, at most: width against time."""
 
-PIECE = 0.3
-"""What a piece moves the row's score, about: a cell that moves it less is not cut.
+PIECE_OF_SCORE = 0.3
+"""What a piece moves the row's score, about; a cell that moves it less is not cut: width against time.
 
 For regression, in units of the rows' mean derivative: of the mean residual, or, if that is clipped, of its limit."""
 
 MOST_VARIANTS = 64
-"""Variants of one row, at most."""
+"""Variants of one row, at most: width against time. The compiled loops take no more."""
 
-MOST_COUNTED = 16
-"""Where more units of one row differ than this, all of them may."""
 
-ANY_LEVEL, BASE_LEVEL = -1, -2
-"""In place of a level: any of them; what the table has, a level or the mean of all."""
+class Level(IntEnum):
+    """In place of a level of a category; the compiled loops have the same numbers."""
+
+    ANY = -1
+    """Any of them."""
+    BASE = -2
+    """What the table has: a level, or the mean of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,7 @@ class Variants:
     lower, upper : arrays of shape (n_entries,)
         By how much a number is changed.
     level : array of shape (n_entries,)
-        Of a category: a level, `ANY_LEVEL` or `BASE_LEVEL`.
+        Of a category: a level, `Level.ANY` or `Level.BASE`.
     """
 
     row: Indices
@@ -91,19 +95,19 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
     for row, (first, end) in enumerate(pairwise(starts.tolist())):
         own = slice(first, end)
         group, label_group = units.group[own], int(table.label_group[row])
-        labels = (0,) if label_group == CERTAIN else (0, 1)
+        labels = (0,) if label_group == Group.CERTAIN else (0, 1)
         most = (MOST_VARIANTS - len(labels)) // len(labels)  # but for the center
         uses = _uses(group, table.budget, most)
         most = min(most // len(uses), MOST_VARIANTS // 2)
-        parts = list(_parts(table, own, size, most)) if (group == FREE).any() else [{}]
+        parts = list(_parts(table, own, size, most)) if (group == Group.FREE).any() else [{}]
         for used, label, part in product(uses, labels, parts):
             with_label = [label if number == label_group else used[number] for number in range(n_groups)]
             variants.append(_Variant(row, with_label, label, *_entries(table, own, part)))
         is_center = (units.base[own] < 0) & ~units.is_number[own]
         if with_centers and is_center.any():
-            zeros, levels = np.zeros(end - first), np.full(end - first, BASE_LEVEL)
+            zeros, levels = np.zeros(end - first), np.full(end - first, Level.BASE)
             # A label that may be wrong is the given one at the center.
-            for label in labels if label_group == FREE else (0,):
+            for label in labels if label_group == Group.FREE else (0,):
                 variants.append(_Variant(row, [0] * n_groups, label, zeros, zeros, levels))
     nothing = np.zeros(0)
     return Variants(
@@ -133,7 +137,7 @@ Part = dict[int, tuple[float, float] | int]
 def _entries(table: RowTable, own: slice, part: Part) -> tuple[Array, Array, Indices]:
     """Return the changes of numbers and the levels of categories of all units of a row."""
     low, high = table.units.lower[own].copy(), table.units.upper[own].copy()
-    levels = np.full(len(low), ANY_LEVEL, dtype=np.intp)
+    levels = np.full(len(low), Level.ANY, dtype=np.intp)
     for k, chosen in part.items():
         if isinstance(chosen, tuple):
             low[k], high[k] = chosen
@@ -147,7 +151,7 @@ def _uses(group: Indices, budget: tuple[int, ...], most_uses: int) -> list[tuple
     counts = []
     for number, allowed in enumerate(budget):
         most = min(int(np.count_nonzero(group == number)), allowed)
-        powers = [2**k for k in range(5) if 2**k < min(most, MOST_COUNTED)]
+        powers = [2**k for k in range(most.bit_length()) if 2**k < most]
         counts.append([0, *powers, most] if most else [0])
     while (longest := max(counts, key=len, default=[])) and len(longest) > 2 and prod(map(len, counts)) > most_uses:
         del longest[-2]
@@ -159,7 +163,7 @@ def _parts(table: RowTable, own: slice, size: Array, most: int) -> Iterator[Part
     units, w = table.units, table.w
     count = 1
     choices: list[list[tuple[int, tuple[float, float] | int]]] = []
-    free = np.flatnonzero(units.group[own] == FREE)
+    free = np.flatnonzero(units.group[own] == Group.FREE)
     is_number = units.is_number[own]
     columns = {k: units.levels[units.category[own][k]] for k in free if not is_number[k]}
     for k in sorted(columns, key=lambda k: -float(np.ptp(w[columns[k]]))):
@@ -168,7 +172,7 @@ def _parts(table: RowTable, own: slice, size: Array, most: int) -> Iterator[Part
             count *= len(columns[k])
     main = sorted(free[is_number[free]], key=lambda k: -size[own][k])
     for k, most_pieces in zip(main, MOST_PIECES, strict=False):
-        n_pieces = int(min(most_pieces, np.ceil(2.0 * size[own][k] / PIECE)))
+        n_pieces = int(min(most_pieces, np.ceil(2.0 * size[own][k] / PIECE_OF_SCORE)))
         if n_pieces > 1 and count * n_pieces <= most:
             edges = np.linspace(units.lower[own][k], units.upper[own][k], n_pieces + 1).tolist()
             choices.append([(int(k), piece) for piece in pairwise(edges)])

@@ -24,25 +24,23 @@ from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 
 MOST_CELLS = 100_000
-"""With more uncertain cells than this none is kept: each bound would look at every cell."""
+"""With more uncertain cells than this none is kept, as each bound would look at every cell: width against time."""
 
 MOST_NUMBERS = 1 << 25
-"""Nor may the rows with uncertain cells, which are kept, hold more numbers than this (256 MiB)."""
+"""Nor may the rows with uncertain cells, which are kept, hold more numbers than this: memory, 256 MiB."""
 
 MOST_COLUMNS = 128
-"""Up to so many columns, cells that are not kept are added up, column by column: a matrix for each."""
+"""Up to so many columns, cells that are not kept are added up, column by column: memory, a matrix for each (16 MiB)."""
 
-ROUNDS, SUMMED_ROUNDS = 4, 2
-"""How often bounds are made from the bounds of the round before, at most, and where cells are summed."""
+ROUNDS = 4
+"""How often bounds are made from the bounds of the round before, at most: width against time."""
 
 MEAN_VALUE_GAIN = 0.98
-"""The mean value must make the bounds of the weights narrower than this, or it is left out."""
+"""The mean value must make the bounds of the weights narrower than this, or it is left out: width against the time of
+each bound, which it doubles."""
 
-WORTHWHILE = 0.95
-"""Another round must shrink the limits of the moves to less than this."""
-
-LEAST_GAIN, LEAST_SUMMED_GAIN = 0.01, 0.1
-"""Least relative gain for another round: where cells are kept, and where they are summed, which takes longer."""
+LEAST_GAIN = 0.01
+"""Least relative gain for another round: width against time."""
 
 
 class _Start(NamedTuple):
@@ -148,7 +146,7 @@ def _rounds(
     """Make bounds from what is known of the moves, and again from these bounds, while that narrows them."""
     w, unit = solution.w, np.eye(len(solution.w))
 
-    def relax(known: _Known, number: int) -> tuple[_Known, bool]:
+    def relax(known: _Known, _: int) -> tuple[_Known, bool]:
         best, signs, ellipsoid = known
         linear = start.linear
         if best is not None:
@@ -160,7 +158,7 @@ def _rounds(
         bounds = slope_bounds(linear, signs, ellipsoid, with_mean_value=hint.wants_mean_value)
         if bounds is None:
             return known, False
-        last = hint.last_round(number + 1)
+        last = hint.last_round()
         if last is not None and problem.penalty.kappa == 0.0:
             return _Known(replace(bounds, excess=last[0], first=last[1]), signs, ellipsoid), False
         signs, limits = decide_signs(signs, bounds, problem.penalty)
@@ -176,12 +174,12 @@ def _rounds(
         excess = float((high - low).sum() / np.maximum(first_order, TINY))
         # What is not of first order shrinks at least with the limits of the moves.
         gain = (excess - 1.0) * (1.0 - limits.sum() / np.maximum(linear.move_limits.sum(), TINY))
-        is_settled = gain <= (LEAST_GAIN if tuning is None else LEAST_SUMMED_GAIN)
-        is_settled |= best is not None and not (limits.sum() < WORTHWHILE * best.move_limits.sum())
+        is_settled = gain <= LEAST_GAIN
+        is_settled |= best is not None and not (limits.sum() < best.move_limits.sum())
         is_settled |= hint.is_narrow_enough(excess)
         first = FirstRound(limits, bounds.radius, excess) if best is None else best.first
         best = replace(bounds, move_limits=limits, excess=excess, first=first)
         return _Known(best, signs, ellipsoid), not is_settled and bool(limits.any())
 
     known = _Known(None, L1Signs.undecided(w), start.ellipsoid)
-    return narrow(relax, known, ROUNDS if tuning is None else SUMMED_ROUNDS).bounds
+    return narrow(relax, known, ROUNDS).bounds

@@ -19,7 +19,7 @@ from ipub.certificates.slopes.mean_value import MeanValueBounds
 from ipub.certificates.slopes.moves import FlippedRows, InverseError, LinearizedMoves, ProvedMoves
 from ipub.model_sets.base import ModelSet
 from ipub.numeric.linalg import Inverse, forms_upper, joint_form, root_form_upper, roots_upper
-from ipub.numeric.parallel import in_threads, row_slices
+from ipub.numeric.parallel import CACHED_NUMBERS, in_threads, row_slices
 from ipub.numeric.rounding import (
     UNDERFLOW,
     Array,
@@ -33,17 +33,12 @@ from ipub.numeric.rounding import (
 )
 from ipub.tables.interval_matrix import Indices
 
-NEGLIGIBLE = 1e-9
-"""A coordinate below this share of the largest is no divisor."""
-
-CHUNK_ROWS = 512
-"""Test rows that are looked at in one go, so that what is computed for the cells of a group stays in the cache."""
-
-GROUPED_ROWS = 4096
-"""The same where cells are not looked at one by one: there is less to keep."""
+LEAST_COORDINATE = 1e-9
+"""A coordinate of u that is a smaller fraction of the largest divides no other: it protects from ratios whose rounding
+is large; cells of that column are then looked at one by one."""
 
 MOST_FLIP_ROWS = 4_000
-"""Up to so many rows whose label may be wrong, each of them is looked at for each training row."""
+"""Up to so many rows whose label may be wrong, each is multiplied with each training row: width against time."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,6 @@ class SlopeBounds(ModelSet):
         f_j: bounds of ``|v_j|``.
     ellipsoid, radius : Inverse or None, and float
         ``v.L v <= radius^2``, if L is known, with its inverse.
-    groups : ColumnGroups
     jump_rows : array of shape (n, n_features)
         Rows z with a term of any size up to ``|z.u|``: those at the jump of a derivative.
     mean_value : MeanValueBounds or None
@@ -154,13 +148,7 @@ class SlopeBounds(ModelSet):
         if has_few_rows(np.array([self.n_slopes]))[0]:
             return None
         free = row_free_forms(
-            self.gradient,
-            self.forms,
-            self.form_rows,
-            self.groups,
-            self.n_incomplete,
-            self.curvature,
-            self.inverse,
+            self.gradient, self.forms, self.form_rows, self.groups, self.n_incomplete, self.curvature, self.inverse
         )
         alone = replace(self.in_columns(), **free._asdict())
         if not has_few_rows(np.array([self.n_incomplete]))[0]:
@@ -175,8 +163,9 @@ class SlopeBounds(ModelSet):
     def ends(self, X: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds of the score of each row of X."""
         X = floats(X)
-        most = GROUPED_ROWS if self.cells is None else CHUNK_ROWS
-        chunks = [X[rows] for rows in row_slices(len(X), 1, most)] or [X]
+        # The largest product is of rows with the cells of one group, or with the rows themselves.
+        n_cells = 0 if self.cells is None else len(self.cells.rows) // max(1, len(self.groups.columns))
+        chunks = [X[rows] for rows in row_slices(len(X), max(n_cells, len(self.w)), CACHED_NUMBERS)] or [X]
         parts = in_threads(self._ends, chunks)
         low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
         return low, high
@@ -333,7 +322,7 @@ class SlopeBounds(ModelSet):
         ranges = zip(self.groups.columns, cells.starts, cells.starts[1:], strict=False)
         for g, (column, start, stop) in enumerate(ranges):
             along = U[:, column]
-            screened = signs[:, g] * np.copysign(1.0, cells.generator_cell[start]) * along > NEGLIGIBLE * largest
+            screened = signs[:, g] * np.copysign(1.0, cells.generator_cell[start]) * along > LEAST_COORDINATE * largest
             factor = np.where(screened, along, 1.0)
             ratios = (U / factor[:, None]) @ cells.rows[start:stop].T
             is_certain = ratios <= highest[start:stop]

@@ -11,13 +11,10 @@ import numpy as np
 from ipub.certificates.slopes.incomplete_rows import IncompleteRows
 from ipub.losses import Loss
 from ipub.numeric.linalg import greatest_ratio_upper, positive_weights, rounded_up
-from ipub.numeric.parallel import row_slices
+from ipub.numeric.parallel import CACHED_NUMBERS, row_slices
 from ipub.numeric.rounding import EPS, Array, down, midpoint_and_radius, sum_error, sum_upper, up
 from ipub.tables.interval_matrix import Indices
 from ipub.tables.missing_category import Levels
-
-CHUNK_NUMBERS = 1 << 15
-"""Numbers of one chunk of products of test rows with training rows: they stay in the cache."""
 
 
 class _BestLevels(NamedTuple):
@@ -41,15 +38,12 @@ class ChoiceTerms:
 
     Attributes
     ----------
-    levels : Levels
-    rows : array of shape (n, n_features)
     generator_row, generator_level : arrays of shape (n, n_levels)
         rise_k and level_k of Lemma 11.
     weighted_slope : array of shape (n,)
         ``m_i h_i``.
     product_row, product_level : arrays of shape (n,)
         nr and nc of Lemma 11 (c).
-    error_row, error_level : arrays of shape (n,)
     crossing_level : array of shape (n,)
         What the levels do together with the row's other parts (Lemma 11 (a)).
     middle : array of shape (n_features,)
@@ -85,7 +79,7 @@ class ChoiceTerms:
         along = self.levels.changes(U).T
         moves = bool(self.weighted_slope.any() or self.product_row.any() or self.product_level.any())
         sums, products = np.zeros((2, len(U))), np.zeros((2, *U.shape))
-        for chunk in row_slices(len(self.rows), len(U), CHUNK_NUMBERS):
+        for chunk in row_slices(len(self.rows), len(U), CACHED_NUMBERS):
             across = self.rows[chunk] @ U.T
             # The mean of all levels, which the gradient's middle has already.
             mean = self.generator_level[chunk] @ along * self.levels.center_value

@@ -17,7 +17,6 @@ class SignedColumns:
 
     Attributes
     ----------
-    columns : array of shape (n_columns,)
     generators : array of shape (n_columns, n_features)
         L of Lemma 8 (b): the sum of the generators, each with the sign of its `generator_cell`.
     product_vectors : array of shape (n_columns, n_features)
@@ -51,7 +50,6 @@ class ColumnGroups:
 
     Attributes
     ----------
-    columns : array of shape (n_groups,)
     generators : array of shape (n_groups, n_features)
         Sum of the generators of the cells of each group.
     product_vectors : array of shape (n_groups, n_features)

@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.slopes.categories import ChoiceTerms, choice_terms
-from ipub.certificates.slopes.force import form_norm_upper, zonotope_norm_upper
 from ipub.certificates.slopes.hessian import HessianChange, hessian_loss
-from ipub.certificates.slopes.incomplete_rows import IncompleteRows, Leverages
-from ipub.certificates.slopes.prices import choose_prices
+from ipub.certificates.slopes.incomplete_rows import IncompleteRows, Leverages, choose_prices
 from ipub.losses import Loss
-from ipub.numeric.linalg import positive_weights, rough_inverse, rounded_up
+from ipub.numeric.linalg import form_norm_upper, positive_weights, rough_inverse, rounded_up, zonotope_norm_upper
 from ipub.numeric.rounding import EPS, Array, down, sum_error, sum_upper, up
 from ipub.tables.interval_matrix import Indices
 

@@ -10,20 +10,18 @@ import numpy as np
 
 from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups, SignedColumns
 from ipub.certificates.slopes.cells import CellTerms
-from ipub.certificates.slopes.cells_by_column import ByColumn, by_column
-from ipub.certificates.slopes.incomplete_rows import Leverages
+from ipub.certificates.slopes.incomplete_rows import LEAST_DIVISOR, Leverages
 from ipub.numeric.linalg import rounded_up
 from ipub.numeric.rounding import Array, down, sum_upper, up
+from ipub.rows.by_column import ByColumn, by_column
 from ipub.tables.interval_matrix import Indices
 
 LARGEST_WEIGHT = 1e100
 """Of the weights of all cells of a column together: they multiply last, and would enlarge what underflowed (F9)."""
 
 MOST_SIGNED = 1 << 21
-"""Numbers of the forms of all columns together up to which there is Lemma 8 (b) for each (16 MiB)."""
-
-LEAST_BETA = 1e-140
-"""Of the numbers that Lemma 8 (b) divides by."""
+"""Numbers of the forms of all columns together up to which there is Lemma 8 (b) for each: width against memory, 16
+MiB."""
 
 
 class FormSums(NamedTuple):
@@ -135,7 +133,7 @@ def signed_sums(terms: CellTerms, cells: _ColumnCells, inverse: Array, leverages
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.sqrt(leverages.squares[i] / np.diag(inverse)[j])
     beta = np.maximum(near, np.nan_to_num(0.5 * steepness * ratio, nan=0.0, posinf=0.0))
-    beta = np.maximum(beta, LEAST_BETA)
+    beta = np.maximum(beta, LEAST_DIVISOR)
     signs = np.copysign(1.0, cell)
     slopes = signs * terms.weighted_slope[i] * incomplete.cell_radii[which]
     (curvature_forms,) = cells.by_column.forms(steepness / np.sqrt(beta))

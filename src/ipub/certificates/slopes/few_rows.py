@@ -18,8 +18,8 @@ from ipub.numeric.linalg import greatest_ratio_upper, joint_form, rounded_up
 from ipub.numeric.rounding import Array
 from ipub.tables.interval_matrix import Indices
 
-NEGLIGIBLE = 1e-6
-"""A direction of a form that has so small a share of the largest does not stand out."""
+STANDS_OUT = 1e-6
+"""A direction of a form stands out if its eigenvalue is more than this fraction of the largest: privacy, not width."""
 
 
 class RowFreeForms(NamedTuple):
@@ -43,7 +43,7 @@ def shows_rows(forms: Array, form_rows: Indices) -> np.ndarray[tuple[int], np.dt
     """
     with np.errstate(invalid="ignore"):
         values = np.abs(np.linalg.eigvalsh(np.nan_to_num(forms, posinf=0.0, neginf=0.0)))
-    stands_out = values > NEGLIGIBLE * values.max(axis=1, keepdims=True, initial=0.0)
+    stands_out = values > STANDS_OUT * values.max(axis=1, keepdims=True, initial=0.0)
     is_flat = stands_out.sum(axis=1) < min(FEWEST_ROWS, forms.shape[1])
     return np.asarray(has_few_rows(form_rows) | ((form_rows > 0) & is_flat))
 

@@ -10,22 +10,13 @@ import numpy as np
 from ipub.certificates.scores import ScoreRanges, score_ranges
 from ipub.certificates.slopes.cells import CellTerms, cell_terms
 from ipub.certificates.slopes.hessian import CenterCurvature, hessian_gain, hessian_lower, hessian_upper
-from ipub.certificates.slopes.incomplete_rows import IncompleteRowArrays, IncompleteRows
-from ipub.certificates.slopes.prices import choose_prices
+from ipub.certificates.slopes.incomplete_rows import IncompleteRowArrays, IncompleteRows, choose_prices
 from ipub.certificates.slopes.sums_of_cells import CellSums, SummedCells, TuningChoices, summed_cells, sums_of_cells
 from ipub.certificates.wrong_labels import WrongLabelRows, WrongLabelSums, WrongLabelTerms, wrong_label_parts
 from ipub.losses import Loss
 from ipub.model_sets.move_sets import MoveSet
 from ipub.numeric.linalg import rounded_up
-from ipub.numeric.rounding import (
-    Array,
-    down,
-    midpoint_and_radius,
-    overflow_means_unbounded,
-    sum_error,
-    sum_upper,
-    up,
-)
+from ipub.numeric.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.promises import CellMoves, Uncertainty, WrongLabels
@@ -33,8 +24,8 @@ from ipub.rows import Block, Reads, reads
 from ipub.rows.ops import take_rows, weighted_grams
 
 MOST_JUMP_ROWS = 10_000
-"""Rows at a jump of the derivative, or with an uncertain label, that are kept one by one: each bound looks at each of
-them, and 100 columns of them are 8 MB. If there are more, one form bounds them all (Cauchy and Schwarz)."""
+"""Rows at a jump of the derivative, or with an uncertain label, that are kept one by one: width against time and
+memory, 8 MB for 100 columns. If there are more, one form bounds them all (Cauchy and Schwarz)."""
 
 
 class JumpRows(NamedTuple):

@@ -8,11 +8,8 @@ import numpy as np
 
 from ipub.model_sets.move_sets import MoveSet
 from ipub.numeric.linalg import Inverse, roots_upper
-from ipub.numeric.parallel import row_slices
+from ipub.numeric.parallel import CACHED_NUMBERS, row_slices
 from ipub.numeric.rounding import Array, dot_bounds, down, floats, overflow_means_unbounded, sum_upper, up
-
-FLIP_NUMBERS = 1 << 20
-"""Products of rows with rows whose label may be wrong that are computed in one go."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class FlippedRows:
     def ends(self, U: Array) -> tuple[Array, Array]:
         """Bound what wrong labels take from and add to u.g: the most that so many rows can (Lemma 14 (a))."""
         n, count, ends = len(self.rows), min(self.count, len(self.rows)), np.zeros((2, len(U)))
-        for chunk in row_slices(len(U), n, FLIP_NUMBERS):
+        for chunk in row_slices(len(U), n, CACHED_NUMBERS):
             products = U[chunk] @ self.rows.T
             if 0 < count < n:
                 products.partition((count - 1, n - count), axis=1)

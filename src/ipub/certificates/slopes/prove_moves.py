@@ -20,11 +20,8 @@ from ipub.numeric.rounding import EPS, UNDERFLOW, Array, overflow_means_unbounde
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 
-INFLATIONS = 12
-"""How often a set that was too small to close is made larger."""
-
 GROWTH = 1.1
-"""By which factor, beyond what was just found."""
+"""By which factor a set that was too small to close is made larger than what was just found: width against rounds."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +103,7 @@ class _Guess(NamedTuple):
 
 @overflow_means_unbounded()
 def prove_move_set(
-    problem: Problem,
-    solution: Solution,
-    suggested: Suggestion | None = None,
-    tuning: TuningChoices | None = None,
+    problem: Problem, solution: Solution, suggested: Suggestion | None = None, tuning: TuningChoices | None = None
 ) -> Outcome[ProvedSet]:
     """Prove a set that holds the move of every completion's model (Theorem 4 (b)).
 
@@ -144,7 +138,7 @@ def prove_move_set(
             limits = GROWTH * np.fmax(box, limits)
         return Relaxed(ProvedSet(linear, within), is_inside, _Guess(_larger(within), limits))
 
-    return prove(relax, _Guess(_larger(inside), limits), INFLATIONS)
+    return prove(relax, _Guess(_larger(inside), limits))
 
 
 def _larger(ellipsoid: Ellipsoid) -> Ellipsoid:

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slopes.bounds import FirstRound, SlopeBounds
 from ipub.certificates.slopes.cells import CellTerms
-from ipub.certificates.slopes.prices import PriceSums, block_price_sums, price_sums
+from ipub.certificates.slopes.incomplete_rows import PriceSums, block_price_sums, price_sums
 from ipub.certificates.slopes.prove_moves import GROWTH, Suggestion, box_of_moves, prove_move_set
 from ipub.certificates.slopes.sums_of_cells import TuningChoices
 from ipub.model_sets.certificate import Certificate
@@ -22,28 +22,25 @@ from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution, solve
 
 MOVING_SHARE = 0.1
-"""How much of a column's form goes to what depends on the move (eps of Lemma 8), if nothing better is known."""
+"""How much of a column's form goes to what depends on the move (eps of Lemma 8) where no sample says more: width only,
+any value is valid."""
 
 NEAR_MARGIN = 0.15
-"""Enlargement of a neighbouring problem's set beyond its predicted growth, times its excess."""
+"""Enlargement of a neighbouring problem's set beyond its predicted growth, times its excess: it protects from a pass
+over the table that proves nothing."""
 
 DRAW_MARGIN = 1.15
-"""By which factor the ellipsoid of another draw of the same table is made larger: most close at once."""
+"""By which factor the ellipsoid of another draw of the same table is made larger, so that most close at once: width
+against passes over the table."""
 
 HARDLY_WIDER = 1.05
-"""Bounds of a draw that are at most so many times as wide without some parts are made without them in other draws."""
-
-ABOUT_AS_NARROW = 1.15
-"""Bounds of a draw that are at most so many times as wide as those of another are not narrowed further."""
-
-MOST_ROUNDS_OF_DRAWS = 3
-"""Most rounds with the warm start of another draw; the last is not measured."""
-
-SAMPLE_TOL = 1e-6
-"""Relative duality gap of the sample's model."""
+"""Bounds of a draw that are at most so many times as wide without some parts are made without them in other draws, and
+bounds at most so many times as wide as those of another draw are not narrowed further: width against time. On 6,000 x 6
+with 10 % of the cells missing, 1.15 for the latter gave bounds 7 % wider in 0.9 of the time."""
 
 SAMPLE_GROWTH = 1.35
-"""By which factor the set that a sample of the rows suggests is made larger."""
+"""By which factor the set that a sample of the rows suggests is made larger: it protects from a pass over the table
+that proves nothing."""
 
 
 class Hint:
@@ -68,8 +65,8 @@ class Hint:
         """Return a set of moves to begin with."""
         return None
 
-    def last_round(self, number: int) -> tuple[float, FirstRound | None] | None:  # noqa: ARG002 (nothing is known)
-        """Return what stands for excess and first round, if this round is the last and need not be measured."""
+    def last_round(self) -> tuple[float, FirstRound | None] | None:
+        """Return what stands for excess and first round, if the first round is the last and need not be measured."""
         return None
 
     def is_narrow_enough(self, excess: float) -> bool:  # noqa: ARG002 (nothing is known)
@@ -86,7 +83,6 @@ class Neighbour(Hint):
 
     Attributes
     ----------
-    bounds : SlopeBounds
     lam : float
         Its L2 penalty.
     growth : array of shape (n_features,)
@@ -175,14 +171,14 @@ class AnotherDraw(Hint):
     def wants_mean_value(self) -> bool:  # type: ignore[override]
         return self.bounds.mean_value is not None
 
-    def last_round(self, number: int) -> tuple[float, FirstRound | None] | None:
-        """Return excess and first round, once further rounds would hardly narrow the bounds, as they did not there."""
+    def last_round(self) -> tuple[float, FirstRound | None] | None:
+        """Return excess and first round if further rounds hardly narrowed the bounds of the other draw."""
         first, excess = self.bounds.first, self.bounds.excess
         needs_one_round = first is not None and first.excess <= HARDLY_WIDER * excess
-        return (excess, first) if number >= MOST_ROUNDS_OF_DRAWS or needs_one_round else None
+        return (excess, first) if needs_one_round else None
 
     def is_narrow_enough(self, excess: float) -> bool:
-        return excess <= ABOUT_AS_NARROW * self.bounds.excess
+        return excess <= HARDLY_WIDER * self.bounds.excess
 
     @overflow_means_unbounded()
     def suggestion(self, problem: Problem) -> Suggestion | None:
@@ -210,7 +206,7 @@ def suggest_from_sample(problem: Problem, solution: Solution, is_summed: bool) -
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        trained = solve(sample, SAMPLE_TOL, start=solution.w)
+        trained = solve(sample, start=solution.w)
     proved = prove_move_set(sample, trained).found
     if proved is None:
         return None

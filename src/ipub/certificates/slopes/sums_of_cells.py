@@ -19,10 +19,9 @@ from ipub.certificates.slopes.column_bounds import (
     column_sums,
     signed_columns,
 )
-from ipub.certificates.slopes.force import form_norm_upper
 from ipub.certificates.slopes.hessian import HessianChange, hessian_loss
-from ipub.certificates.slopes.prices import PriceSums, price_sums
-from ipub.numeric.linalg import positive_weights, rounded_up
+from ipub.certificates.slopes.incomplete_rows import PriceSums, price_sums
+from ipub.numeric.linalg import form_norm_upper, positive_weights, rounded_up
 from ipub.numeric.rounding import Array, sum_error, sum_upper, up
 
 

@@ -14,11 +14,9 @@ from ipub.tables.interval_matrix import Indices
 
 T = TypeVar("T", bound=np.generic)
 
-PIECE = 128
-"""Cells of one product in sums by column, where columns have very different numbers of cells."""
-
-FILLED_UP = 1.5
-"""Columns are filled up to the longest if that makes no more than so many times as many cells."""
+PIECE_CELLS = 128
+"""Cells of one product in sums by column without compiled loops: number of products against cells that fill up the last
+piece of a column."""
 
 
 class ByColumn(Protocol):
@@ -78,9 +76,7 @@ class _Pieces(ByColumn):
 
     @classmethod
     def of(cls, order: Indices, counts: Indices, center: Array, cell_rows: Indices) -> _Pieces:
-        n = len(order)
-        most = max(1, int(counts.max(initial=0)))
-        length = most if np.count_nonzero(counts) * most <= FILLED_UP * n else PIECE
+        n, length = len(order), PIECE_CELLS
         pieces = -(-counts // length)
         shift = length * (np.cumsum(pieces) - pieces) - (np.cumsum(counts) - counts)
         places = np.arange(n, like=order) + np.repeat(shift, counts)
@@ -118,12 +114,8 @@ class _Pieces(ByColumn):
 
     def _added(self, parts: Array) -> Array:
         """Add up the pieces of each column."""
-        if (self.pieces == 1).all():
-            return parts
         total = np.zeros((len(self.pieces), *parts.shape[1:]), like=parts)
         filled = np.flatnonzero(self.pieces)
-        if self.pieces.max(initial=0) <= 1:
-            total[filled] = parts
-        else:
+        if len(filled):
             total[filled] = np.add.reduceat(parts, (np.cumsum(self.pieces) - self.pieces)[filled])
         return total
