@@ -61,7 +61,7 @@ class ModelSet(ABC):
 
     @property
     def most_rows(self) -> int | None:
-        """For how many rows at a time it is worth its time: a call with more, and a fit, do without it. None: any."""
+        """Rows of one call up to which it is used; not in a call with more, nor in a fit. None: any."""
         return None
 
 

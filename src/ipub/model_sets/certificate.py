@@ -144,7 +144,7 @@ class Certificate:
         return {str(name): float(np.mean(winners == name)) for name in dict.fromkeys(names)}
 
     def _used_for(self, n_rows: int) -> tuple[ModelSet, ...]:
-        """Return the parts that are worth their time for so many rows."""
+        """Return the parts that are used for a call of `n_rows` rows."""
         return tuple(part for part in self.parts if part.most_rows is None or n_rows <= part.most_rows)
 
     def _intersect(self, X: Array) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:

@@ -223,7 +223,7 @@ def _inverse(ranges: Ranges) -> Array:
     try:
         return ranges.inverse
     except np.linalg.LinAlgError:
-        return np.eye(len(ranges.table.w))  # any advice will do
+        return np.eye(len(ranges.table.w))  # any inverse is valid, a good one is narrow
 
 
 class _Advice(NamedTuple):
@@ -257,7 +257,7 @@ def _factors(supposed: SupposedScore, advice: _Advice) -> Array:
 
 @dataclass(frozen=True)
 class FirstOrderEffects:
-    """What each unit of a table's rows, and each label, can do to ``y.w''`` for each of k directions, about.
+    """What each unit of a table's rows, and each label, can do to ``y.w''`` for each of k directions, to first order.
 
     Attributes
     ----------

@@ -46,8 +46,7 @@ PATIENCE = 2
 that close against time for those that do not."""
 
 WORTHWHILE = 0.98
-"""Ranges are narrowed by their own row sums again if the last time narrowed them to less than this: width against time.
-"""
+"""Ranges are narrowed by their own row sums while a round narrows them to less than this: width against time."""
 
 
 MOST_INFLATED = 1.6
@@ -74,7 +73,7 @@ class ProvedRanges(NamedTuple):
 def prove_ranges(at_w: Ranges, widths: Array | None = None) -> Outcome[ProvedRanges]:
     """Prove ranges for the models of all completions, given those that hold w alone (Theorem 12).
 
-    With the `widths` that closed for a similar table, these are tried first, and not often.
+    With the `widths` that closed for a similar table, these are tried first, with coarse row sums alone.
     """
     table = at_w.table
     both = np.concatenate([table.directions, -table.directions])
@@ -138,7 +137,7 @@ class _Closing:
         self.nearest = _Nearest(np.inf, change)
 
     def from_widths(self, widths: Array) -> Outcome[ProvedRanges]:
-        """Start with ranges so many first-order changes wide."""
+        """Start with ranges of these widths, in first-order changes."""
         start = _Guess(widths[self._some] * self._first, np.full(2, np.inf), PATIENCE)
         return prove(self._relax, start)
 
@@ -180,7 +179,7 @@ def _sampled_ratio(at_w: Ranges, both: Array, change: Array) -> float:
 
 
 def can_be_narrowed(ranges: Ranges, which: Indices | None = None) -> bool:
-    """Whether row sums of a sample of directions, or of some of them, are worthwhile: so much narrower than ranges."""
+    """Whether row sums of a sample of directions, or of some of them, narrow ranges to less than `WORTHWHILE`."""
     which = np.arange(len(ranges.lower)) if which is None else which
     sampled = which[np.random.default_rng(0).permutation(len(which))[: N_SAMPLED // 2]]
     Y, width = ranges.table.directions[sampled], ranges.upper[sampled] - ranges.lower[sampled]
