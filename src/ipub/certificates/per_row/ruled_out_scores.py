@@ -8,6 +8,7 @@ then b bounds ``t.w''`` without it (Theorem 14).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,10 @@ from ipub.certificates.row_sums.units import Group
 from ipub.certificates.row_sums.upper import largest_scores, price_of_kernel, price_of_sum
 from ipub.numeric.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up
 from ipub.tables.interval_matrix import Indices
+
+ACCURACIES = FINE, replace(FINE, n_steps=1)
+"""Accuracies of the sums of rounds in turn, the last one first: odd and even numbers of Newton steps suit different
+directions. On three tables with squared errors, `FINE` alone gave bounds 0.3 % to 1.6 % wider in the same time."""
 
 ACCURACY_OF_JUMPS = replace(FINE, n_steps=4)
 """Accuracy of the sums where derivatives jump: width against time. On hinge tables of 150 x 4 and 300 x 5, `FINE` gave
@@ -99,7 +104,7 @@ def _to_be_narrowed(ranges: Ranges) -> Ranges:
     """Return ranges of the models of completions alone; the same object for all rows."""
     found = ranges.__dict__.get("_to_be_narrowed")
     if found is None:
-        accuracy = ACCURACY_OF_JUMPS if _jumps(ranges) else FINE
+        accuracy = ACCURACY_OF_JUMPS if _jumps(ranges) else ACCURACIES[-1]
         found = ranges.__dict__["_to_be_narrowed"] = replace(ranges, on_path=False, accuracy=accuracy)
     return found
 
@@ -191,7 +196,7 @@ def _narrowed_under(
 ) -> _Narrowed:
     """Narrow ranges of the models that have a supposed score or more, until there are none, or little changes."""
     highest = np.inf
-    while True:
+    for accuracy in cycle((ACCURACY_OF_JUMPS,) if _jumps(ranges) else ACCURACIES):
         smaller = ranges.without_settled_rows()
         if smaller is not ranges:
             ranges = replace(smaller, accuracy=ranges.accuracy)
@@ -212,7 +217,7 @@ def _narrowed_under(
             highest = -np.inf
             break
         before, after = ranges.upper[which] - ranges.lower[which], upper[which] - lower[which]
-        ranges = replace(ranges, lower=lower, upper=upper)
+        ranges = replace(ranges, lower=lower, upper=upper, accuracy=accuracy)
         if not after.sum() < (1.0 - least_gain) * before.sum():
             break
     return _Narrowed(ranges, directions, highest, is_cut_short=False)

@@ -23,8 +23,7 @@ FIRST_WIDTH = 1.25
 """Width of the first ranges, in first-order changes: width of what is proved against rounds."""
 
 HOPELESS = 1.7
-"""If the median row sum of a sample of directions is wider than so many times its first range, ranges are given up: it
-protects from rounds of tables that do not close."""
+"""Ranges are given up if the median row sum of a sample is so many times as wide: it protects from rounds in vain."""
 
 N_SAMPLED = 32
 """Directions in a sample: time against wrong decisions."""
@@ -42,24 +41,20 @@ MAY_CLOSE = 1.06
 are tried with fine ones: tables that close against time. Without, huber on 150 x 4 was 25 times as wide."""
 
 PATIENCE = 2
-"""Ranges are given up if neither the worst nor the median of their row sums has come closer in so many rounds: tables
-that close against time for those that do not."""
+"""Rounds in which neither worst nor median row sum came closer, until ranges are given up: closing against time."""
 
 WORTHWHILE = 0.98
 """Ranges are narrowed by their own row sums while a round narrows them to less than this: width against time."""
 
-
 MOST_INFLATED = 1.6
-"""How much wider than its own range that of any row may be: width against time. On tables of 150 x 4, no limit changed
-bounds by less than 0.5 %."""
+"""How much wider than its own range that of any row may be: width against time. No limit: by 0.5 % on 150 x 4."""
 
 OF_INCOMPLETE = 4.0
 """How much more the range of an incomplete row counts than that of a complete one, which enters by its square alone:
 width against time. On the same tables, 1 gave bounds 1 % narrower to 1 % wider."""
 
 MOST_REPRESENTATIVES = 0.7
-"""Representatives are used if they are at most this fraction of all directions: it protects from choosing for longer
-than they save."""
+"""Representatives are used if they are at most this fraction of all directions: else they cost more time than all."""
 
 
 class ProvedRanges(NamedTuple):
