@@ -98,7 +98,7 @@ MUTANTS = (
     ),
     Mutant(
         "a gradient without its rounding",
-        "_linearization",
+        "linearize",
         "gradient_error=up(error + sum_upper(sums.derivative_error / total, roundings))",
         "gradient_error=0.0 * error",
         planted("no rounding of the gradient"),

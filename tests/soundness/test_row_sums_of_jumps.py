@@ -64,7 +64,7 @@ def test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out(
         models = exact_models(case, inner=int(case.matrix.n_uncertain == 1))
         with np.errstate(all="ignore"):
             start = known_ranges(case, solution, ("ball", "slope")[number % 2])
-            ranges = narrowed(start, 4, settle=True)
+            ranges = narrowed(start, settle=True)
             n_settled += bool(ranges.table.settled.middle.any())
             count += assert_hold(start, models, case.X_test) + assert_hold(ranges, models, case.X_test)
             for t in case.X_test[:2]:

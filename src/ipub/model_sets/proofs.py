@@ -26,7 +26,7 @@ class Relaxed(NamedTuple, Generic[G, S]):
     is_inside: bool
     """Whether it is strictly inside the guess: then no minimiser leaves the guess, and the set holds all of them."""
     wider: G | None
-    """The next guess, if it is not; None if no guess will do."""
+    """The next guess, if it is not; None if no guess is left to try."""
 
 
 def prove(relax: Callable[[G], Relaxed[G, S] | None], guess: G) -> Outcome[S]:

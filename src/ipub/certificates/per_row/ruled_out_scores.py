@@ -8,6 +8,7 @@ then b bounds ``t.w''`` without it (Theorem 14).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,10 @@ from ipub.certificates.row_sums.units import Group
 from ipub.certificates.row_sums.upper import largest_scores, price_of_kernel, price_of_sum
 from ipub.numeric.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up
 from ipub.tables.interval_matrix import Indices
+
+ACCURACIES = FINE, replace(FINE, n_steps=1)
+"""Accuracies of the sums of rounds in turn, the last one first: odd and even numbers of Newton steps suit different
+directions. On three tables with squared errors, `FINE` alone gave bounds 0.3 % to 1.6 % wider in the same time."""
 
 ACCURACY_OF_JUMPS = replace(FINE, n_steps=4)
 """Accuracy of the sums where derivatives jump: width against time. On hinge tables of 150 x 4 and 300 x 5, `FINE` gave
@@ -97,7 +102,7 @@ def narrow_by_ruling_out(ranges: Ranges, t: Array, bounds: tuple[float, float], 
 
 def _to_be_narrowed(ranges: Ranges) -> Ranges:
     """Return ranges of the models of completions alone; the same object for all rows."""
-    return ranges.of_models(ACCURACY_OF_JUMPS if _jumps(ranges) else FINE)
+    return ranges.of_models(ACCURACY_OF_JUMPS if _jumps(ranges) else ACCURACIES[-1])
 
 
 def _jumps(ranges: Ranges) -> bool:
@@ -187,7 +192,7 @@ def _narrowed_under(
 ) -> _Narrowed:
     """Narrow ranges of the models that have a supposed score or more, until there are none, or little changes."""
     highest = np.inf
-    while True:
+    for accuracy in cycle((ACCURACY_OF_JUMPS,) if _jumps(ranges) else ACCURACIES):
         smaller = ranges.without_settled_rows()
         if smaller is not ranges:
             ranges = replace(smaller, accuracy=ranges.accuracy)
@@ -208,7 +213,7 @@ def _narrowed_under(
             highest = -np.inf
             break
         before, after = ranges.upper[which] - ranges.lower[which], upper[which] - lower[which]
-        ranges = replace(ranges, lower=lower, upper=upper)
+        ranges = replace(ranges, lower=lower, upper=upper, accuracy=accuracy)
         if not after.sum() < (1.0 - least_gain) * before.sum():
             break
     return _Narrowed(ranges, directions, highest, is_cut_short=False)
@@ -219,7 +224,7 @@ def _inverse(ranges: Ranges) -> Array:
     try:
         return ranges.inverse
     except np.linalg.LinAlgError:
-        return np.eye(len(ranges.table.w))  # any advice will do
+        return np.eye(len(ranges.table.w))  # any inverse is valid, a good one is narrow
 
 
 class _Advice(NamedTuple):
@@ -253,7 +258,7 @@ def _factors(supposed: SupposedScore, advice: _Advice) -> Array:
 
 @dataclass(frozen=True)
 class FirstOrderEffects:
-    """What each unit of a table's rows, and each label, can do to ``y.w''`` for each of k directions, about.
+    """What each unit of a table's rows, and each label, can do to ``y.w''`` for each of k directions, to first order.
 
     Attributes
     ----------

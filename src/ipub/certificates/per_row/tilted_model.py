@@ -93,14 +93,14 @@ class TiltedTraining:
 
     @classmethod
     def down_to(cls, problem: Problem, curvature: Curvature, residual: float) -> TiltedTraining:
-        """Return a training whose last smoothed loss adds so much to the residuals, about."""
+        """Return a training whose last smoothed loss adds about `residual` to the residuals."""
         last = np.sqrt(6.0 * residual / curvature.density)
         last = float(np.clip(np.nan_to_num(last, nan=curvature.width), EPS * curvature.width, curvature.width))
         count = 1 + int(np.ceil(np.log(curvature.width / last) / np.log(WIDTH_RATIO)))
         return cls(problem, curvature.density, tuple(np.geomspace(curvature.width, last, count).tolist()))
 
     def model(self, linear: Array, start: Array, middles_at: Array, work: Work) -> TiltedModel:
-        """Minimise the objective of the center minus ``linear.w``, about; the best of all widths counts.
+        """Approximately minimise the objective of the center minus ``linear.w``; return the best model of all widths.
 
         Incomplete rows have the middle of the derivatives that they may have at `middles_at`. No step begins that is
         more work than is allowed.

@@ -14,14 +14,14 @@ class Work:
     effort : float
         In units of `UNIT` multiplications.
     whole : Work, optional
-        What this is a part of: it notices all that is spent here.
+        The limit that this is a part of: what is spent here is spent there too.
     """
 
     def __init__(self, effort: float, whole: Work | None = None) -> None:
         self._left, self._whole = UNIT * effort, whole
 
     def allows(self, price: float) -> bool:
-        """Whether so many multiplications may be spent."""
+        """Whether the multiplications may be spent."""
         return price <= self._left
 
     def spend(self, price: float) -> None:

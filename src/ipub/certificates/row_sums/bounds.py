@@ -48,7 +48,7 @@ class RowSumBounds(ModelSet):
     path : Ranges or None
         Ranges that proved themselves: they also hold on the way from w to the completions; None if ranges were known.
     most_rows : int or None
-        Rows at a time for which it is worth the time; None: any.
+        Rows of one call, up to which these bounds are used; None: any.
     accuracy : Accuracy
         Of the sums for the rows that are asked for.
     """

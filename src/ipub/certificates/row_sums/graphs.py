@@ -31,11 +31,11 @@ class Graph(ABC):
 
     @abstractmethod
     def value(self, score: Array) -> Array:
-        """Return a derivative, about."""
+        """Return the derivative, not rounded outward."""
 
     @abstractmethod
     def slope(self, score: Array) -> Array:
-        """Return the derivative's slope, about."""
+        """Return the derivative's slope, not rounded outward."""
 
     @abstractmethod
     def range(self, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -198,7 +198,7 @@ class JoinedGraphs(Graph):
 
 
 class Between(NamedTuple):
-    """Derivatives at the points between every so many, as means of those at the two points around them.
+    """Derivatives at points inside coarse pieces, as means of those at the two ends of the piece.
 
     All have shape (n_pieces, n_between, n_rows).
     """
@@ -225,7 +225,7 @@ class GraphPoints(NamedTuple):
     below_chord: Array
     """The same below it: where the derivative bends one way only, one of both is 0."""
     finer: int = 1
-    """Every so many points are those of coarse pieces."""
+    """Parts of a coarse piece: every `finer`-th point is the end of one."""
     between: Between | None = None
     """The others, if there are any."""
 
@@ -276,7 +276,7 @@ def _points_between(middles: Array, radii: Array, every: int) -> Between:
 
 
 class Envelope(NamedTuple):
-    """Where the derivative leaves its convex envelope (from below), or its concave one (from above), about.
+    """Where the derivative leaves its convex envelope (from below), or its concave one (from above), approximately.
 
     Below `knee` the convex envelope is the derivative itself, then a line; the concave one is a line up to its knee.
     """

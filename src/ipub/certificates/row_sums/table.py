@@ -301,7 +301,7 @@ class RowTable:
 
 
 def is_small(n: int, d: int, most_work: int | None = None) -> bool:
-    """Whether all ranges of so many rows can be looked at."""
+    """Whether row sums of all rows of a table of n rows and d columns are affordable."""
     return n <= MOST_ROWS and n * (n + d) * d * d <= (most_work or MOST_WORK)
 
 

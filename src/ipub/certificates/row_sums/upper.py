@@ -39,7 +39,7 @@ def first_order_rise(ranges: Ranges, Y: Array) -> Array:
 
 
 def _of_directions(compute: Any, Y: Array, price: float) -> Array:
-    """Call a loop over directions, each of about so many multiplications, in threads where these are many."""
+    """Call a loop over directions, in threads if the `price` of all, in multiplications, is large."""
     Y, result = np.ascontiguousarray(Y, dtype=float), np.empty(len(Y))
     parts = np.array_split(np.arange(len(Y)), min(n_threads(), max(1, int(len(Y) * price / OF_THREAD))))
     slices = [slice(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]

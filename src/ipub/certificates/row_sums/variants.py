@@ -27,7 +27,7 @@ MOST_PIECES = (3, 2)
 """Pieces of the intervals of a row's two main cells, at most: width against time."""
 
 PIECE_OF_SCORE = 0.3
-"""What a piece moves the row's score, about; a cell that moves it less is not cut: width against time.
+"""About what a piece moves the row's score; a cell that moves it less is not cut: width against time.
 
 For regression, in units of the rows' mean derivative: of the mean residual, or, if that is clipped, of its limit."""
 

@@ -27,7 +27,7 @@ MOST_CELLS = 100_000
 """With more uncertain cells than this none is kept, as each bound would look at every cell: width against time."""
 
 MOST_NUMBERS = 1 << 25
-"""Nor may the rows with uncertain cells, which are kept, hold more numbers than this: memory, 256 MiB."""
+"""Numbers in the rows with uncertain cells, up to which these rows are kept: memory, 256 MiB."""
 
 MOST_COLUMNS = 128
 """Up to so many columns, cells that are not kept are added up, column by column: memory, a matrix for each (16 MiB)."""
@@ -162,7 +162,7 @@ def _rounds(
         if last is not None and problem.penalty.kappa == 0.0:
             return _Known(replace(bounds, excess=last[0], first=last[1]), signs, ellipsoid), False
         signs, limits = decide_signs(signs, bounds, problem.penalty)
-        # The mean value doubles the work for each test row, and must be worth it.
+        # The mean value doubles the time of each bound: only where it narrows them.
         alone = replace(bounds, mean_value=None)
         low, high = low_alone, high_alone = alone.ends(unit)
         if bounds.mean_value is not None:

@@ -59,7 +59,7 @@ class SlopeBounds(ModelSet):
     w : array of shape (n_features,)
         The reference w'.
     curvature, inverse : arrays of shape (n_features, n_features)
-        A, and an approximate inverse; any will do. Zero for coordinates that are zero in every completion's model.
+        A, and an approximate inverse; any is valid. Zero for coordinates that are zero in every completion's model.
     gradient : array of shape (n_features,)
         The middle of g over all completions.
     slack : array of shape (n_features,)
@@ -282,7 +282,7 @@ class SlopeBounds(ModelSet):
         with np.errstate(divide="ignore"):
             excess = up(up(values[:, n_forms:] / (2.0 * size)) + up(2.0 * size * signed.sign_slack))
         by_signs = up(signs * (U @ signed.generators.T) + excess)
-        # A NaN is not taken: the form serves.
+        # Where a number is NaN, the form is the bound.
         n_signed = by_signs.shape[1]
         takes = by_signs < roots[:, :n_signed]
         signs = np.where(takes, signs, 0.0)

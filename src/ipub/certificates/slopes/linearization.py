@@ -180,29 +180,16 @@ def linearize(
     incomplete: IncompleteRows | None = None
     cells: CellTerms | SummedCells
     if tuning is None:
-        lines, kept = rows.reduce_and_gather(_kept_cells_pass, task)
+        sums, kept = rows.reduce_and_gather(_kept_cells_pass, task)
         incomplete = IncompleteRows.of(kept.incomplete, rows.categories, problem.cells)
         cells, wrong_labels = cell_terms(incomplete, loss, w, move_limits), kept.wrong_labels
         n_incomplete = len(incomplete.y)
     else:
         summed, wrong_labels = rows.reduce_and_gather(_summed_cells_pass, task, tuning)
-        lines, cells = summed.lines, summed_cells(tuning, summed.cells)
+        sums, cells = summed.lines, summed_cells(tuning, summed.cells)
         n_incomplete = cells.n_rows
-    return _linearization(problem, w, move_limits, lines, wrong_labels, incomplete, cells, n_incomplete)
-
-
-def _linearization(
-    problem: Problem,
-    w: Array,
-    move_limits: Array,
-    sums: LineSums,
-    wrong_labels: WrongLabelRows,
-    incomplete: IncompleteRows | None,
-    cells: CellTerms | SummedCells,
-    n_incomplete: int,
-) -> Linearization:
-    """Put the sums over all blocks together, rounded outward (F2, F7)."""
-    rows, d, total = problem.rows, len(w), problem.rows.total_weight
+    # The sums over all blocks together, rounded outward (F2, F7).
+    d, total = len(w), rows.total_weight
     roundings, lam = rows.depth + 2 * d + 20, problem.penalty.lam_vector(d)
     gram = sums.gram / total
     center = CenterCurvature(

@@ -59,7 +59,7 @@ class Hint:
     takes_move_limits = False
     """Whether limits of the intercept's moves do for the ball around zero."""
     wants_mean_value = True
-    """Whether bounds by the mean value are worth their time."""
+    """Whether bounds by the mean value are made."""
 
     def suggestion(self, problem: Problem) -> Suggestion | None:  # noqa: ARG002 (nothing is known)
         """Return a set of moves to begin with."""
@@ -86,7 +86,7 @@ class Neighbour(Hint):
     lam : float
         Its L2 penalty.
     growth : array of shape (n_features,)
-        How many times as far weights are thought to move here.
+        Predicted ratio of the moves of each weight, here over there.
     radius_growth : float
         The same for the radius of the ellipsoid.
     """
@@ -141,7 +141,7 @@ class AnotherDraw(Hint):
     @classmethod
     @overflow_means_unbounded()
     def of(cls, certificate: Certificate, rows: Array) -> AnotherDraw | None:
-        """Take the slopes of a certificate; some training `rows` show what they are worth. None if there are none."""
+        """Take the slopes of a certificate, if any, compared with its other parts on some training `rows`."""
         bounds = certificate.part(SlopeBounds)
         if bounds is None:
             return None
@@ -231,7 +231,7 @@ def choose_tuning(problem: Problem, solution: Solution, suggested: Suggestion | 
     hessian = problem.evaluate(solution.w, problem.loss).hessian + np.diag(problem.penalty.lam_vector(d))
     try:
         inverse = rough_inverse(hessian, pseudo=True)
-    except np.linalg.LinAlgError:  # a model that is no number: nothing will close, and another certificate serves
+    except np.linalg.LinAlgError:  # a model that is NaN: no set can be proved
         inverse = np.eye(d)
     prices: PriceSums = problem.rows.reduce(block_price_sums, inverse)
     return TuningChoices(inverse, np.full(d, MOVING_SHARE), prices.prices(inverse))
