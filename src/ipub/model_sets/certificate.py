@@ -124,7 +124,8 @@ class Certificate:
     def in_columns(self) -> Certificate:
         """Return the certificate that takes the uncertain cells of a column together: fast, wider by some per cent.
 
-        It keeps sums over the training rows alone, but these may be sums over a single one.
+        Its slopes keep sums over the training rows alone, but these may be sums over a single one; row sums stay as
+        they are.
         """
         return replace(self, parts=tuple(part.in_columns() for part in self.parts))
 
