@@ -95,6 +95,10 @@ class Certificate:
             bounds = self.refinement.narrowed(X, bounds, self, training, progress)
         return bounds
 
+    def prepare(self) -> None:
+        """Find out now what every later call asks of all parts."""
+        _ = self.keeps_training_rows, self.terms_per_row, self._groups
+
     @cached_property
     def keeps_training_rows(self) -> bool:
         """Whether training rows are part of it."""

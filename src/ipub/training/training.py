@@ -165,6 +165,7 @@ class Training:
         bounds = np.empty((len(certificates), n_columns, 2))
         for k, certificate in enumerate(certificates):
             bounds[k] = certificate.in_fit().score_bounds(unit_rows(n_columns))
+            certificate.prepare()
         has_intercept = parameters.fit_intercept
         return cls(
             data.table,
