@@ -258,6 +258,7 @@ PLAIN_ERRORS = {
     "rows/device/array.py": "Python asks for a TypeError of what is no index",
     "rows/sparse_array.py": "a kernel would make a dense table of a sparse one: no user can cause it",
     "rows/block.py": "names a kernel that was written without its declaration: no user can cause it",
+    "model_sets/region.py": "regions of two problems in one certificate: no user can cause it",
     "app/files/modelfile.py": "`load_with_metadata` and `save` say of each in which file it is, as a ModelFileError",
 }
 """Where a plain ValueError or TypeError may be raised, and why it does not reach a user as it is."""

@@ -1,4 +1,4 @@
-"""All theorems that need no retraining, in order of their cost: each narrows what those before it have left.
+"""All theorems that need no retraining, first those that may be enough alone: each narrows what the others left.
 
 Row sums first, where a table is short enough; else slopes, alone where they are nearly exact; else balls, slopes inside
 them, and row sums inside both.
@@ -55,17 +55,23 @@ NOT_TRIED: Outcome[Any] = Outcome(None, Reason.NOT_TRIED)
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Proved:
     """What is proved so far, and of what.
 
     Attributes
     ----------
     problem, solution, hint
         What `certify_tight` was given.
+    in_columns : bool
+        Whether uncertain cells are to be taken column by column.
     at_w : Ranges or None
         Ranges of row sums that hold w alone; None if the table is too long for them.
+    row_sums, slopes : Outcome
+        What each of the two theorems proved, or why it did not.
+    regions : tuple of Region
+        Balls around zero and around w, all with the same bracket of the intercept.
     half_ball : Certificate or None
-        Those of them that are half-balls, before all had the same bracket.
+        The half-balls among them, each with the bracket it was found with.
     more : tuple of ModelSet
         Row sums over ranges that the others give.
     only_searched : tuple of ModelSet
@@ -121,7 +127,7 @@ def certify_tight(
         Whether uncertain cells are to be taken column by column. Then slopes are enough, however wide they are: it
         saves time as well.
     """
-    known = _Known(problem, solution, hint, in_columns)
+    known = _Proved(problem, solution, hint, in_columns)
     for relax in (_row_sums, _slopes, _balls, _slopes_in_balls, _row_sums_in_all):
         known = relax(known)
         if known.is_enough:
@@ -129,7 +135,7 @@ def certify_tight(
     return known.certificate
 
 
-def _row_sums(known: _Known) -> _Known:
+def _row_sums(known: _Proved) -> _Proved:
     """Prove row sums, where a table is short enough, and complete them.
 
     With the ball around zero, for rows so far away that numbers overflow. Unless it is to be fast, also with the
@@ -161,7 +167,7 @@ def _row_sums(known: _Known) -> _Known:
     return replace(known, regions=regions, slopes=slopes, is_enough=True)
 
 
-def _slopes(known: _Known) -> _Known:
+def _slopes(known: _Proved) -> _Proved:
     """Prove slopes; with the ball around zero they are enough where they are nearly exact."""
     problem, solution, hint, in_columns = known.problem, known.solution, known.hint, known.in_columns
     note = _too_wide(problem)
@@ -182,7 +188,7 @@ def _slopes(known: _Known) -> _Known:
     return replace(known, regions=(region,), more=_of_asked_rows(known), is_enough=True)
 
 
-def _balls(known: _Known) -> _Known:
+def _balls(known: _Proved) -> _Proved:
     """Lay balls around zero and around w, and bracket the intercept."""
     problem, solution, slopes = known.problem, known.solution, known.slopes.found
     at_zero, is_bracketed = None, False
@@ -202,14 +208,14 @@ def _balls(known: _Known) -> _Known:
     return replace(known, regions=regions, half_ball=half_ball)
 
 
-def _slopes_in_balls(known: _Known) -> _Known:
+def _slopes_in_balls(known: _Proved) -> _Proved:
     """Make slopes for the moves that the half-ball leaves, where no set of moves proved itself."""
     if known.slopes.found is not None or known.slopes.reason is Reason.TOO_LARGE:
         return known
     return replace(known, slopes=attempt_slope_bounds(known.problem, known.solution, start=known.half_ball))
 
 
-def _row_sums_in_all(known: _Known) -> _Known:
+def _row_sums_in_all(known: _Proved) -> _Proved:
     """Narrow by row sums over the ranges that all others give; those of asked rows alone, where a table is long."""
     problem, slopes = known.problem, known.slopes.found
     if known.is_fast or not problem.rows.allows_matrices or (slopes is None and problem.loss.is_smooth):
@@ -221,7 +227,7 @@ def _row_sums_in_all(known: _Known) -> _Known:
     return replace(known, more=found) if within.is_narrower else replace(known, only_searched=found)
 
 
-def _of_asked_rows(known: _Known) -> tuple[ModelSet, ...]:
+def _of_asked_rows(known: _Proved) -> tuple[ModelSet, ...]:
     """Return row sums over the ranges that slopes give, for the rows that are asked for, if there is much to gain."""
     problem, slopes = known.problem, known.slopes.found
     is_worthwhile = slopes is not None and slopes.excess > CAN_BE_NARROWED

@@ -19,7 +19,10 @@ S = TypeVar("S")
 
 
 class ModelSet(ABC):
-    """A set that holds the model w'' of every completion, known by its support function."""
+    """A set that holds the model w'' of every completion, known by its support function.
+
+    (`DrawBounds` holds the models of draws with a probability: its certificate has no other part.)
+    """
 
     name: str
     """Which theorem it comes from."""

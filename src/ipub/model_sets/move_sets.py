@@ -16,7 +16,7 @@ from ipub.rows import Block
 
 
 class MoveSet(Protocol):
-    """A model set around w', known by how far it lets a score move: ``|x.v|`` with v = w'' - w'.
+    """A set that holds v = w'' - w' for every completion, known by how far it lets a score move: ``|x.v|``.
 
     Its size does not grow with the training rows.
     """

@@ -44,7 +44,7 @@ from ipub.tables.scaling import Scaling
 from ipub.training.reading.intervals import Intervals
 
 FORMAT = "ipub model"
-VERSION = 5
+VERSION = 6
 """Version of the format, increased whenever older code would misread a new file."""
 
 OLDEST = 4

@@ -17,7 +17,7 @@ from ipub.certificates.per_row.work import Work
 from ipub.certificates.row_sums.ranges import FINE, Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.units import Group
-from ipub.certificates.row_sums.upper import largest_scores, price_of_kernel, price_of_sum
+from ipub.certificates.row_sums.upper import cost_of_kernel, cost_of_sum, largest_scores
 from ipub.numeric.rounding import EPS, UNDERFLOW, Array, dot_bounds, overflow_means_unbounded, up
 from ipub.tables.interval_matrix import Indices
 
@@ -114,7 +114,7 @@ def _jumps(ranges: Ranges) -> bool:
 def _lowered(ranges: Ranges, t: Array, bound: float, work: Work) -> float:
     """Lower an upper bound of ``t.w''``."""
     at_w = float(dot_bounds(t[None], ranges.table.w)[1][0])
-    if not (np.isfinite(bound) and at_w < bound and work.allows(price_of_kernel(ranges))):
+    if not (np.isfinite(bound) and at_w < bound and work.allows(cost_of_kernel(ranges))):
         return bound
     directions = _Directions.of(ranges, t)
     reached, score, enough = at_w, 0.5 * at_w + 0.5 * bound, ENOUGH * (bound - at_w)
@@ -197,7 +197,7 @@ def _narrowed_under(
         if smaller is not ranges:
             ranges = replace(smaller, accuracy=ranges.accuracy)
             directions = _Directions.of(ranges, supposed.t)
-        price = price_of_kernel(ranges) + (1 + len(directions.both)) * price_of_sum(ranges)
+        price = cost_of_kernel(ranges) + (1 + len(directions.both)) * cost_of_sum(ranges)
         if not work.allows(price):
             return _Narrowed(ranges, directions, highest, is_cut_short=True)
         work.spend(price)

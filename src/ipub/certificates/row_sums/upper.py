@@ -15,12 +15,12 @@ OF_THREAD = 2e6
 """Multiplications below which another thread is not started: it protects from threads that cost more than they save."""
 
 
-def price_of_kernel(ranges: Ranges) -> float:
+def cost_of_kernel(ranges: Ranges) -> float:
     """Return about how many multiplications prepare the sums over ranges: those of lines with points of derivatives."""
     return 2.0 * N_SLOPES * (ranges.accuracy.pieces_of_lines + 1) * len(ranges.table.complete)
 
 
-def price_of_sum(ranges: Ranges) -> float:
+def cost_of_sum(ranges: Ranges) -> float:
     """Return about how many multiplications the sum of one direction takes."""
     table, accuracy, d = ranges.table, ranges.accuracy, len(ranges.table.w)
     n_points = (accuracy.pieces_of_variants + 1) * accuracy.finer
@@ -30,7 +30,7 @@ def price_of_sum(ranges: Ranges) -> float:
 
 def largest_scores(ranges: Ranges, Y: Array) -> Array:
     """Bound ``y.w''`` from above, for each direction in Y and the models w'' of all completions in the ranges."""
-    return _of_directions(ranges.kernel.upper, Y, price_of_sum(ranges))
+    return _of_directions(ranges.kernel.upper, Y, cost_of_sum(ranges))
 
 
 def first_order_rise(ranges: Ranges, Y: Array) -> Array:

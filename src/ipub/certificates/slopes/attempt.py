@@ -52,7 +52,7 @@ class _Start(NamedTuple):
     ellipsoid: Ellipsoid | None
 
 
-class _Known(NamedTuple):
+class _Round(NamedTuple):
     """What is known of the moves after a round."""
 
     bounds: SlopeBounds | None
@@ -147,7 +147,7 @@ def _rounds(
     """Make bounds from what is known of the moves, and again from these bounds, while that narrows them."""
     w, unit = solution.w, np.eye(len(solution.w))
 
-    def relax(known: _Known, _: int) -> tuple[_Known, bool]:
+    def relax(known: _Round, _: int) -> tuple[_Round, bool]:
         best, signs, ellipsoid = known
         linear = start.linear
         if best is not None:
@@ -161,7 +161,7 @@ def _rounds(
             return known, False
         last = hint.last_round()
         if last is not None and problem.penalty.kappa == 0.0:
-            return _Known(replace(bounds, excess=last[0], first=last[1]), signs, ellipsoid), False
+            return _Round(replace(bounds, excess=last[0], first=last[1]), signs, ellipsoid), False
         signs, limits = decide_signs(signs, bounds, problem.penalty)
         # The mean value doubles the time of each bound: only where it narrows them.
         alone = replace(bounds, mean_value=None)
@@ -180,7 +180,7 @@ def _rounds(
         is_settled |= hint.is_narrow_enough(excess)
         first = FirstRound(limits, bounds.radius, excess) if best is None else best.first
         best = replace(bounds, move_limits=limits, excess=excess, first=first)
-        return _Known(best, signs, ellipsoid), not is_settled and bool(limits.any())
+        return _Round(best, signs, ellipsoid), not is_settled and bool(limits.any())
 
-    known = _Known(None, L1Signs.undecided(w), start.ellipsoid)
+    known = _Round(None, L1Signs.undecided(w), start.ellipsoid)
     return narrow(relax, known, ROUNDS).bounds

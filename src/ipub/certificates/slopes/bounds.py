@@ -141,8 +141,8 @@ class SlopeBounds(ModelSet):
         """Return the form that keeps no training row, nor a sum over fewer than `FEWEST_ROWS` of them.
 
         As `in_columns`, and where a column has few cells a little wider. If the table has fewer incomplete rows than
-        that, all that they do is bounded by a
-        multiple of the curvature, which is a sum over all rows: wider by a factor of about the root of n_features.
+        that, all that they do is bounded by a multiple of the curvature, which is a sum over all rows: wider by a
+        factor of about the root of n_features.
         There is no such form (None) if the curvature itself is a sum over few rows, as that of the hinge can be.
         """
         if has_few_rows(np.array([self.n_slopes]))[0]:
