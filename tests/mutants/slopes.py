@@ -507,7 +507,7 @@ MUTANTS = (
     ),
     Mutant(
         "one wrong label fewer above",
-        "FlippedRows.ends",
+        "WrongLabelMoves.ends",
         "products[:, n - count :]",
         "products[:, n - count + 1 :]",
         ("soundness/test_wrong_labels.py",),

@@ -25,7 +25,7 @@ from ipub.certificates import intercept as intercept_module
 from ipub.certificates import origin as origin_module
 from ipub.certificates.slopes import bounds as bounds_module
 from ipub.certificates.slopes import mean_value as mean_value_module
-from ipub.certificates.slopes.moves import FlippedRows
+from ipub.certificates.slopes.moves import WrongLabelMoves
 from ipub.certificates.wrong_labels import WrongLabelTerms
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
@@ -113,7 +113,7 @@ def test_bounds_hold_whichever_labels_are_wrong(loss_name, penalty, intercept, r
 
 @pytest.mark.parametrize("loss_name", ["log_loss", "squared_hinge"])
 def test_bounds_hold_where_rows_are_too_many_to_be_looked_at_one_by_one(loss_name, monkeypatch, report_proofs):
-    monkeypatch.setattr(bounds_module, "MOST_FLIP_ROWS", 0)
+    monkeypatch.setattr(bounds_module, "MOST_WRONG_LABEL_ROWS", 0)
     rng = np.random.default_rng([37, len(loss_name)])
     total = 0
     for k in range(6):
@@ -199,8 +199,8 @@ def test_flips_and_other_doubts_do_not_mix():
 
 
 def _fewer(monkeypatch):
-    honest = FlippedRows.ends
-    monkeypatch.setattr(FlippedRows, "ends", lambda self, U: honest(replace(self, count=self.count - 1), U))
+    honest = WrongLabelMoves.ends
+    monkeypatch.setattr(WrongLabelMoves, "ends", lambda self, U: honest(replace(self, count=self.count - 1), U))
 
 
 def _half_of_the_change(monkeypatch):
@@ -211,14 +211,14 @@ def _half_of_the_change(monkeypatch):
 
 def _one_side(side):
     def plant(monkeypatch):
-        honest = FlippedRows.ends
+        honest = WrongLabelMoves.ends
 
         def flipped(*args):
             ends = list(honest(*args))
             ends[side] = np.zeros_like(ends[side])
             return tuple(ends)
 
-        monkeypatch.setattr(FlippedRows, "ends", flipped)
+        monkeypatch.setattr(WrongLabelMoves, "ends", flipped)
 
     return plant
 

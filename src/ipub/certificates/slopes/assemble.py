@@ -14,7 +14,7 @@ from ipub.certificates.slopes.column_bounds import sorted_cells, with_column_for
 from ipub.certificates.slopes.l1_signs import L1Line, L1Signs
 from ipub.certificates.slopes.linearization import Linearization
 from ipub.certificates.slopes.mean_value import mean_value_bounds
-from ipub.certificates.slopes.moves import FlippedRows
+from ipub.certificates.slopes.moves import WrongLabelMoves
 from ipub.certificates.slopes.sums_of_cells import SummedCells
 from ipub.model_sets.move_sets import Ellipsoid
 from ipub.numeric.linalg import greatest_ratio_upper, rounded_up
@@ -45,10 +45,10 @@ def slope_bounds(
     gradient, slack = _gradient(linear, line, curvature, move_limits)
     common = common_forms(linear, ellipsoid)
     groups, cells = _groups(linear, inverse, with_all_forms=not for_ends_alone)
-    flips, labels_certain = linear.flips, not linear.problem.rows.uncertain_labels
-    if flips.count:
-        slack, labels_certain = up(slack + flips.slack), flips.alike
-        groups = with_forms(groups, (flips.form(), len(flips.rows)))
+    wrong, labels_certain = linear.wrong_labels, not linear.problem.rows.uncertain_labels
+    if wrong.count:
+        slack, labels_certain = up(slack + wrong.slack), wrong.alike
+        groups = with_forms(groups, (wrong.form(), len(wrong.rows)))
     has_mean_value = ellipsoid is not None and penalty.kappa == 0.0 and linear.jumps.n_rows == 0 and labels_certain
     has_mean_value &= linear.incomplete is not None and not for_ends_alone and with_mean_value
     return SlopeBounds(
@@ -69,7 +69,7 @@ def slope_bounds(
         n_slopes=linear.n_slopes,
         n_incomplete=linear.cells.n_rows,
         choices=linear.cells.choices,
-        flipped=FlippedRows(flips.rows, flips.count) if flips.count else None,
+        flipped=WrongLabelMoves(wrong.rows, wrong.count) if wrong.count else None,
         moving_shares=linear.cells.moving_shares(inverse) if isinstance(linear.cells, SummedCells) else None,
         prices=linear.cells.next_prices() if isinstance(linear.cells, SummedCells) else None,
     )

@@ -16,7 +16,7 @@ from ipub.certificates.slopes.categories import ChoiceTerms
 from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups
 from ipub.certificates.slopes.few_rows import has_few_rows, row_free_forms
 from ipub.certificates.slopes.mean_value import MeanValueBounds
-from ipub.certificates.slopes.moves import FlippedRows, InverseError, LinearizedMoves, ProvedMoves
+from ipub.certificates.slopes.moves import InverseError, LinearizedMoves, ProvedMoves, WrongLabelMoves
 from ipub.model_sets.base import ModelSet
 from ipub.numeric.linalg import Inverse, forms_upper, joint_form, root_form_upper, roots_upper
 from ipub.numeric.parallel import CACHED_NUMBERS, in_threads, row_slices
@@ -37,7 +37,7 @@ LEAST_COORDINATE = 1e-9
 """A coordinate of u that is a smaller fraction of the largest divides no other: it protects from ratios whose rounding
 is large; cells of that column are then looked at one by one."""
 
-MOST_FLIP_ROWS = 4_000
+MOST_WRONG_LABEL_ROWS = 4_000
 """Up to so many rows whose label may be wrong, each is multiplied with each training row: width against time."""
 
 
@@ -85,7 +85,7 @@ class SlopeBounds(ModelSet):
         How many training rows have an uncertain cell or a missing category.
     choices : tuple of ChoiceTerms
         Missing categories, one by one; like `cells`.
-    flipped : FlippedRows or None
+    flipped : WrongLabelMoves or None
         The rows of wrong labels; like `cells`.
     excess : float
         About how many times as wide as to first order alone, which no bound can undercut; infinite if not known.
@@ -114,7 +114,7 @@ class SlopeBounds(ModelSet):
     n_slopes: int = 0
     n_incomplete: int = 0
     choices: tuple[ChoiceTerms, ...] = ()
-    flipped: FlippedRows | None = None
+    flipped: WrongLabelMoves | None = None
     excess: float = np.inf
     first: FirstRound | None = None
     moving_shares: Array | None = None
@@ -180,7 +180,7 @@ class SlopeBounds(ModelSet):
 
         Less tight than `ends`, and fast: all that is not of first order is one form.
         """
-        flipped = self.flipped if self.flipped is not None and len(self.flipped.rows) <= MOST_FLIP_ROWS else None
+        flipped = self.flipped if self.flipped is not None and len(self.flipped.rows) <= MOST_WRONG_LABEL_ROWS else None
         # The last form of all is that of wrong labels.
         groups = self.groups.forms if flipped is None else self.groups.forms[:-1]
         with overflow_means_unbounded():

@@ -69,7 +69,7 @@ class Linearization:
     incomplete: IncompleteRows | None
     """The rows with uncertain cells; None if there were too many to keep them."""
     cells: CellTerms | SummedCells
-    flips: WrongLabelTerms
+    wrong_labels: WrongLabelTerms
 
     @property
     def curvature(self) -> Array:
@@ -84,7 +84,7 @@ class Linearization:
     def hessian_lower(self) -> Array:
         """Bound the mean Hessian between w' and w'' from below, for all completions (Lemma 4)."""
         lost = self.cells.hessian_loss(self.curvature)
-        return hessian_lower(self.center, lost, self.flips.hessian_loss(self.curvature))
+        return hessian_lower(self.center, lost, self.wrong_labels.hessian_loss(self.curvature))
 
     def hessian_upper(self) -> Array:
         """Bound it from above; only where the rows with uncertain cells are kept."""
@@ -214,7 +214,7 @@ def linearize(
         jumps=_jumps(sums, total, roundings, d),
         incomplete=incomplete,
         cells=cells,
-        flips=WrongLabelTerms.of(sums.wrong_labels, wrong_labels, rows.max_wrong_labels, total),
+        wrong_labels=WrongLabelTerms.of(sums.wrong_labels, wrong_labels, rows.max_wrong_labels, total),
     )
 
 

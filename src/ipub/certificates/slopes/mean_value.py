@@ -38,7 +38,7 @@ class MeanValueBounds:
 
 def mean_value_bounds(linear: Linearization) -> MeanValueBounds | None:
     """Enclose the inverse of the mean Hessian, and what it is applied to (Theorem 4 (c)); None if that fails."""
-    cells, flips = linear.cells, linear.flips
+    cells, wrong = linear.cells, linear.wrong_labels
     assert isinstance(cells, CellTerms)
     enclosed = EnclosedInverse.between(linear.hessian_lower(), linear.hessian_upper())
     if enclosed is None:
@@ -52,13 +52,13 @@ def mean_value_bounds(linear: Linearization) -> MeanValueBounds | None:
     for terms in cells.choices:
         box = up(box + terms.sizes())
     spread, d = enclosed.spread, len(box)
-    if flips.count:
-        slack, box = up(slack + flips.slack), up(box + flips.slack)
+    if wrong.count:
+        slack, box = up(slack + wrong.slack), up(box + wrong.slack)
     form = sum_upper(sum_upper(np.abs(spread) @ box, d + 1) @ box, d + 1)
     center = linear.gradient + middle
     force = up(root_form_upper(spread, center[None])[0] + up(np.sqrt(form)))
     limits = up(np.abs(center) + box)
-    if flips.count:
-        force = up(force + largest_sum(root_form_upper(spread, flips.rows), flips.count))
-        limits = up(limits + largest_sum(np.abs(flips.rows), flips.count))
+    if wrong.count:
+        force = up(force + largest_sum(root_form_upper(spread, wrong.rows), wrong.count))
+        limits = up(limits + largest_sum(np.abs(wrong.rows), wrong.count))
     return MeanValueBounds(enclosed.center, spread, slack, limits, float(force))

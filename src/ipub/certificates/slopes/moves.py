@@ -13,7 +13,7 @@ from ipub.numeric.rounding import Array, dot_bounds, down, floats, overflow_mean
 
 
 @dataclass(frozen=True)
-class FlippedRows:
+class WrongLabelMoves:
     """Rows z of which at most `count`, whichever, add a term between 0 and ``z.u`` to u.g: those of wrong labels.
 
     Attributes
@@ -104,8 +104,8 @@ class LinearizedMoves(MoveSet):
         What is bounded by ``sqrt(u.Q u)``.
     proved : ProvedMoves
     inverse_error : InverseError
-    flipped : FlippedRows or None
-        Rows of wrong labels; as many as `MOST_FLIP_ROWS` of `slopes/bounds.py` at most.
+    flipped : WrongLabelMoves or None
+        Rows of wrong labels; as many as `MOST_WRONG_LABEL_ROWS` of `slopes/bounds.py` at most.
     """
 
     inverse: Array
@@ -114,7 +114,7 @@ class LinearizedMoves(MoveSet):
     form: Array
     proved: ProvedMoves
     inverse_error: InverseError
-    flipped: FlippedRows | None
+    flipped: WrongLabelMoves | None
 
     def max_score_move(self, X: Array) -> Array:
         X = floats(X)

@@ -45,7 +45,7 @@ def force_upper(linear: Linearization, matrix: Array) -> float:
     inverse = Inverse.of(matrix)
     if inverse is None:
         return np.inf
-    cells, jumps, flips = linear.cells, linear.jumps, linear.flips
+    cells, jumps, wrong = linear.cells, linear.jumps, linear.wrong_labels
     choice, middle = linear.l1_choice(), cells.middle
     center = linear.gradient + choice + middle
     sizes = np.abs(linear.gradient) + np.abs(choice) + np.abs(middle)
@@ -54,8 +54,8 @@ def force_upper(linear: Linearization, matrix: Array) -> float:
     norms = inverse.norm_upper(np.array([center, cells.force_shift]))
     box = up(box + jumps.slack) if len(jumps.rows) else box
     fixed = up(norms[0] + norms[1])
-    if flips.count:
-        box, fixed = up(box + flips.slack), up(fixed + flips.norm_upper(inverse))
+    if wrong.count:
+        box, fixed = up(box + wrong.slack), up(fixed + wrong.norm_upper(inverse))
     jump_form = None if jumps.are_kept else jumps.form
     return float(up(fixed + cells.zonotope_upper(matrix, box, jumps.rows, jump_form)))
 
