@@ -8,7 +8,7 @@ than the scores do.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -65,11 +65,12 @@ def intercept_ball(
             return low, low
         return low, sum((s * part[1] for s, part in zip(weight, parts, strict=True)), arb(0))
 
+    starts: Iterable[arb]
     if ends is hinge_ends:
         kinks = (label - score for label, score in zip(y, scores, strict=True))
         starts = [*sorted(kinks, key=lambda b: abs(float(b - guess))), guess]
     else:
-        starts = [_newton(total, guess), guess]
+        starts = (find(total, guess) for find in (_newton, _bisected))
     for start in starts:
         distance = arb(2) ** (-3 * ctx.prec // 4) * (abs(start) + arb(2) ** -20)
         for _ in range(3):
@@ -91,6 +92,24 @@ def _newton(total: Callable[[arb], Ends], b: arb) -> arb:
         if abs(move) <= arb(2) ** (-ctx.prec // 2) * (abs(b) + arb(2) ** -20):
             break
     return b
+
+
+def _bisected(total: Callable[[arb], Ends], b: arb) -> arb:
+    """Halve an interval between derivatives of different signs: Newton's method may not end where slopes jump."""
+    b, reach = b.mid(), arb(2) ** -40
+    while not (total(b - reach)[1] <= 0 and total(b + reach)[0] >= 0):
+        reach *= 2
+    low, high = (b - reach).mid(), (b + reach).mid()
+    for _ in range(2 * ctx.prec):
+        middle = ((low + high) / 2).mid()
+        least, greatest = total(middle)
+        if greatest <= 0:
+            low = middle
+        elif least >= 0:
+            high = middle
+        else:
+            return middle
+    return ((low + high) / 2).mid()
 
 
 @computed_once(ExactModel)

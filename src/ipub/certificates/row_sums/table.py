@@ -335,7 +335,7 @@ def _merged(table: WholeTable, numbers: Indices, total: float) -> tuple[Indices,
     """Return rows among which equal ones, label included, are one, and their weights."""
     weight = table.weight[numbers]
     # Sums of whole numbers are exact up to 1 / EPS.
-    if not len(numbers) or not (weight == np.floor(weight)).all() or weight.sum() > 1.0 / EPS:
+    if not len(numbers) or not (weight == np.floor(weight)).all() or weight.sum() * EPS > 1.0:
         return numbers, weight / total
     keys = np.column_stack([table.center[numbers], table.y[numbers]]) + 0.0  # a zero has one sign
     _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
