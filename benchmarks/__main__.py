@@ -45,8 +45,8 @@ ALL = (
     "walk",
 )
 PAGE = "page"
-NOT_ON_PAGE = ("device",)
-WITH_OPTIONS = ("pointwise", "useful", "small", "budgets", "parquet", "dask", "sparse", "device")
+NOT_ON_PAGE = ("device", "widths")
+WITH_OPTIONS = ("pointwise", "useful", "small", "widths", "budgets", "parquet", "dask", "sparse", "device")
 
 
 def main() -> None:
