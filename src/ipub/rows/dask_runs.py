@@ -52,10 +52,7 @@ class DaskRuns:
     def compute(self, graph: Graph, key: Any) -> Any:
         """Run a graph and return the value of one of its keys.
 
-        Raises
-        ------
-        IpubError
-            If the cluster has no workers for some time, or is lost; an error of a task is raised as it is.
+        Raises IpubError if the cluster has no workers for some time, or is lost; an error of a task is raised as it is.
         """
         self.count += 1
         value, client = Delayed(key, graph), current_client()

@@ -23,18 +23,12 @@ from ipub.tables.missing_category import MissingCategories
 
 @dataclass(frozen=True, eq=False)
 class DrawnValues:
-    """Rows drawn from a long table, as they were given.
-
-    Attributes
-    ----------
-    places : array of int
-        Numbers of the rows.
-    pieces : list of PieceValues
-        These rows, piece by piece.
-    """
+    """Rows drawn from a long table, as they were given."""
 
     places: Indices
+    """Numbers of the rows."""
     pieces: list[PieceValues]
+    """These rows, piece by piece."""
 
 
 class PieceRows(Rows):

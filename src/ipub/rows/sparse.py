@@ -26,15 +26,6 @@ KEPT_ENTRIES = 1 << 25
 class SparseIntervals:
     """A sparse table in which entries may be intervals: what `IntervalMatrix` says of other tables.
 
-    Attributes
-    ----------
-    center : csr_array of shape (n_rows, n_columns)
-        Uncertain cells are stored, at the middle of their intervals.
-    row_starts : array of shape (n_rows + 1,)
-        The uncertain cells of row i are numbers ``row_starts[i]`` to ``row_starts[i + 1] - 1``.
-    columns, radii : arrays of shape (n_uncertain,)
-        The column and radius of each uncertain cell.
-
     Examples
     --------
     >>> import numpy as np
@@ -46,9 +37,12 @@ class SparseIntervals:
     """
 
     center: csr_array
+    """Shape (n_rows, n_columns): uncertain cells are stored, at the middle of their intervals."""
     row_starts: Indices
+    """Shape (n_rows + 1,): the uncertain cells of row i are numbers ``row_starts[i]`` to ``row_starts[i + 1] - 1``."""
     columns: Indices
     radii: Array
+    """Shape (n_uncertain,): the column and radius of each uncertain cell."""
 
     @classmethod
     def from_table(cls, table: csr_array, ranges: Array) -> SparseIntervals:

@@ -20,24 +20,16 @@ ARROW_NUMBERS = {"double", "float", *(f"{sign}int{bits}" for sign in ("", "u") f
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """A column of text or categories.
-
-    Attributes
-    ----------
-    codes : array of shape (n_rows,)
-        Index of the value of each row in `values`; -1 where it is missing.
-    values : tuple
-        Values, each at most once; some may not occur.
-    declared : tuple
-        Those that the type of the column declares, whether or not they occur.
-    is_plain : bool
-        Whether its type is text or objects, and not a categorical one.
-    """
+    """A column of text or categories."""
 
     codes: Indices
+    """Shape (n_rows,): index of the value of each row in `values`; -1 where it is missing."""
     values: tuple[Any, ...]
+    """Values, each at most once; some may not occur."""
     declared: tuple[Any, ...] = ()
+    """Those that the type of the column declares, whether or not they occur."""
     is_plain: bool = True
+    """Whether its type is text or objects, and not a categorical one."""
 
     def take(self, rows: Indices) -> TextColumn:
         """Return some of its rows."""
@@ -75,10 +67,7 @@ def _taken(column: DecodedColumn, rows: Indices) -> DecodedColumn:
 def decode(frame: Any, names: Sequence[str]) -> DecodedRows:
     """Decode columns of a frame.
 
-    Raises
-    ------
-    IpubError
-        If a column holds neither numbers nor text; the message names it.
+    Raises IpubError if a column holds neither numbers nor text; the message names it.
     """
     fast = _numbers_of_arrow(frame, names)
     if len(fast) == len(names):

@@ -28,12 +28,6 @@ OPERATIONS = {
 class Scaling:
     """Operations on the cells of each column, in order.
 
-    Parameters
-    ----------
-    operations : tuple of pairs
-        The name of one of `OPERATIONS`, and its second operand: an array of shape (n_columns,). Factors and
-        divisors are positive.
-
     Examples
     --------
     >>> import numpy as np
@@ -42,6 +36,8 @@ class Scaling:
     """
 
     operations: tuple[tuple[str, Array], ...]
+    """The name of one of `OPERATIONS`, and its second operand: an array of shape (n_columns,). Factors and divisors are
+    positive."""
 
     def __post_init__(self) -> None:
         for name, operand in self.operations:

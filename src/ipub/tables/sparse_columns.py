@@ -32,10 +32,7 @@ def gibibytes(cells: int) -> str:
 def as_dense(X: Any) -> Any:
     """Return a sparse table as an array, checked as `sparse_floats` does; anything else as it is.
 
-    Raises
-    ------
-    IpubError
-        If that would be too large.
+    Raises IpubError if that would be too large.
     """
     if not is_sparse(X):
         return X

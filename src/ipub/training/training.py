@@ -185,13 +185,7 @@ class Training:
     # --- certified bounds --------------------------------------------------------------------------
 
     def check_certified(self) -> None:
-        """Raise an error if nothing was certified.
-
-        Raises
-        ------
-        IpubError
-            Says which parameter to set.
-        """
+        """Raise an error if nothing was certified."""
         if not self.certificates:
             raise IpubError(
                 "The model was fitted with certificate=None, which trains only and proves no bounds: set "
@@ -204,13 +198,7 @@ class Training:
         return bool(self.models) and self.models[0].problem.rows.allows_matrices
 
     def check_search(self) -> None:
-        """Raise an error if the training table is too wide, or sparse, to search for its fillings.
-
-        Raises
-        ------
-        IpubError
-            Says what to do.
-        """
+        """Raise an error if the training table is too wide, or sparse, to search for its fillings."""
         if self.models and not self.can_search:
             raise IpubError(
                 "attained_bounds and flip_distance need matrices of all pairs of columns, which are not made of so "
@@ -325,12 +313,8 @@ class Training:
     def unchanged_models(self) -> tuple[TrainedModel, ...]:
         """Return the training problems and their solutions, if the training table is unchanged.
 
-        Raises
-        ------
-        NotFittedError
-            If the model has no training rows.
-        ValueError
-            If the table has been changed since it was read.
+        Raises NotFittedError if the model has no training rows. Raises ValueError if the table has been changed since
+        it was read.
         """
         if not self.models:
             raise NotFittedError(

@@ -48,21 +48,14 @@ def is_foreign(values: Any) -> bool:
 
 @dataclass(frozen=True)
 class Library:
-    """An array library and one of its devices.
-
-    Attributes
-    ----------
-    name : str
-        Of its package.
-    xp : module
-        Its functions, by the names of the array API standard.
-    device : object
-        As the library calls it.
-    """
+    """An array library and one of its devices."""
 
     name: str
+    """Of its package."""
     xp: Any
+    """Its functions, by the names of the array API standard."""
     device: Any
+    """As the library calls it."""
 
     def array(self, values: Any, dtype: np.dtype[Any] | None = None) -> Any:
         """Return a copy of NumPy's array, or of a number, on the device."""
@@ -127,10 +120,7 @@ class Library:
 def library_of(values: Any) -> Library:
     """Return the library and the device of an array.
 
-    Raises
-    ------
-    IpubError
-        If array-api-compat is not installed.
+    Raises IpubError if array-api-compat is not installed.
     """
     try:
         from array_api_compat import array_namespace, device

@@ -21,21 +21,14 @@ SEEDS = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, eq=False)
 class FilledTableReader:
-    """How a table that the user, or an imputer, has filled in is read.
-
-    Attributes
-    ----------
-    holes : Holes
-    what : str
-        Who filled it in, for messages.
-    clip : bool or None
-        Whether values outside the intervals are moved to the nearer end; else they raise an error. None if a user
-        cannot choose.
-    """
+    """How a table that the user, or an imputer, has filled in is read."""
 
     holes: Holes
     what: str
+    """Who filled it in, for messages."""
     clip: bool | None = None
+    """Whether values outside the intervals are moved to the nearer end; else they raise an error. None if a user cannot
+    choose."""
 
     def table(self, filled: Any) -> Array:
         """Return what the imputer returned as a table of numbers with the columns of the model."""
@@ -66,10 +59,7 @@ class FilledTableReader:
     def filling(self, filled: Any) -> Filling:
         """Return the values of the holes.
 
-        Raises
-        ------
-        IpubError
-            If a filled table leaves holes, changes what was observed, or leaves the intervals.
+        Raises IpubError if a filled table leaves holes, changes what was observed, or leaves the intervals.
         """
         holes, table = self.holes, self.table(filled)
         is_hole = np.isnan(holes.table)
@@ -146,10 +136,8 @@ class UserImputer:
     def draw(self, rng: np.random.Generator) -> Filling:
         """Draw a filling, checked.
 
-        Raises
-        ------
-        IpubError
-            If the imputer leaves holes, changes what was observed, or leaves the intervals; the message names it.
+        Raises IpubError if the imputer leaves holes, changes what was observed, or leaves the intervals; the message
+        names it.
         """
         X = self._holes.X
         if self._seeds:
@@ -165,16 +153,13 @@ class UserImputer:
 def filling_of(given: Any, holes: Holes) -> Filling:
     """Return the values of the holes.
 
+    Raises IpubError if a filling leaves holes, changes observed cells or leaves the intervals.
+
     Parameters
     ----------
     given : "middle", "mean", "median", imputer, array, DataFrame or None
         As in `Budget`; None is the middle.
     holes : Holes
-
-    Raises
-    ------
-    IpubError
-        If a filling leaves holes, changes observed cells or leaves the intervals.
     """
     if given is None or isinstance(given, str):
         return named_filling("middle" if given is None else given, holes)

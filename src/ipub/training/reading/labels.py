@@ -227,10 +227,7 @@ def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | Non
 def labels_of(y: Any) -> NDArray[Any]:
     """Return labels as an array; elements of a list stay as they are: NumPy would turn NaN among text into text.
 
-    Raises
-    ------
-    ValueError
-        If text and numbers are mixed: all would become text.
+    Raises ValueError if text and numbers are mixed: all would become text.
     """
     if not isinstance(y, (list, tuple)):
         return np.asarray(y)

@@ -69,32 +69,22 @@ class WeightSummary:
 
 @dataclass(frozen=True, eq=False)
 class LabelSummary:
-    """Labels or targets, and weights, of a piece.
-
-    Attributes
-    ----------
-    name : str
-        Column of the labels.
-    classes : dict
-        Counts of each label; empty in a regression.
-    dtype : NumPy type or None
-        Of labels that are numbers; None for text, and for a piece without rows.
-    weights : WeightSummary
-    """
+    """Labels or targets, and weights, of a piece."""
 
     name: str
+    """Column of the labels."""
     classes: dict[Any, ClassCounts]
+    """Counts of each label; empty in a regression."""
     dtype: np.dtype[Any] | None
+    """Of labels that are numbers; None for text, and for a piece without rows."""
     weights: WeightSummary
 
     @classmethod
     def of(cls, name: str, labels: LabelColumn, weight: Array | None, is_classified: bool) -> LabelSummary:
         """Summarize a piece.
 
-        Raises
-        ------
-        IpubError
-            If a label is missing, or a label or weight cannot be used; the message names the row of the piece.
+        Raises IpubError if a label is missing, or a label or weight cannot be used; the message names the row of the
+        piece.
         """
         _refuse_missing(name, labels)
         if weight is not None:

@@ -34,23 +34,15 @@ SEEDS = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Which columns a table has, and how they become columns of numbers.
-
-    Attributes
-    ----------
-    kind : type
-        Class of the estimator that reads, named in error messages.
-    n_features_in : int
-    feature_names_in : array of shape (n_features_in,) or None
-        None if the table of `fit` had no names.
-    encoder : TableEncoder or None
-        How columns of categories become columns of 0 and 1; None if there are no categories.
-    """
+    """Which columns a table has, and how they become columns of numbers."""
 
     kind: type[Any]
+    """Class of the estimator that reads, named in error messages."""
     n_features_in: int
     feature_names_in: NDArray[Any] | None = None
+    """Shape (n_features_in,); None if the table of `fit` had no names."""
     encoder: TableEncoder | None = None
+    """How columns of categories become columns of 0 and 1; None if there are no categories."""
 
     @classmethod
     def learn(cls, kind: type[Any], X: Any, *, is_checked_later: bool = False) -> tuple[Columns, Table]:
@@ -311,29 +303,19 @@ def center_sums(block: Block) -> tuple[Array]:
 
 @dataclass(frozen=True, eq=False)
 class LearntTable:
-    """How later rows are read, learnt from a training table. Columns are those of numbers, after encoding.
-
-    Attributes
-    ----------
-    columns : Columns
-    hole_ranges : array of shape (n_columns, 2)
-        Where holes lie, in the units of X.
-    fill_values : array of shape (n_columns,)
-        What holes take in `predict`.
-    precision : array of shape (n_columns,)
-        By how much observed values may be off.
-    scaling : Scaling or None
-        How rows are scaled before the model sees them.
-    conditional : ConditionalIntervals or None
-        Intervals of holes that depend on the other values of their rows; columns without have those of `hole_ranges`.
-    """
+    """How later rows are read, learnt from a training table. Columns are those of numbers, after encoding."""
 
     columns: Columns
     hole_ranges: Array
+    """Shape (n_columns, 2): where holes lie, in the units of X."""
     fill_values: Array
+    """Shape (n_columns,): what holes take in `predict`."""
     precision: Array
+    """Shape (n_columns,): by how much observed values may be off."""
     scaling: Scaling | None = None
+    """How rows are scaled before the model sees them."""
     conditional: ConditionalIntervals | None = None
+    """Intervals of holes that depend on the other values of their rows; columns without have those of `hole_ranges`."""
 
     @classmethod
     def of(cls, columns: Columns, ranges: Array, precisions: Array, means: Array | None = None) -> LearntTable:

@@ -23,24 +23,17 @@ from ipub.training.reading.table import Columns, LearntTable, learn_table, read_
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Training rows, read and scaled.
-
-    Attributes
-    ----------
-    table : LearntTable
-        How later rows are read.
-    rows : tuple of Rows
-        The rows of each model: one, or, for more than two classes, one for each class against the others.
-    weight : array of shape (n_rows,)
-        Weights of the rows of X, with the factors of the classes in them; empty if the rows are read piece by piece.
-    classes : array or None
-        The labels, sorted; None in a regression.
-    """
+    """Training rows, read and scaled."""
 
     table: LearntTable
+    """How later rows are read."""
     rows: tuple[Rows, ...]
+    """The rows of each model: one, or, for more than two classes, one for each class against the others."""
     weight: Array
+    """Shape (n_rows,): weights of the rows of X, with the factors of the classes in them; empty if the rows are read
+    piece by piece."""
     classes: NDArray[Any] | None
+    """The labels, sorted; None in a regression."""
 
 
 @dataclass(frozen=True, eq=False)
