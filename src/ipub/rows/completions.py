@@ -149,11 +149,7 @@ class SharedBlock(Block):
 def side_by_side(rows: Rows, layout: PositionLayout, positions: Positions) -> Rows:
     """Return the rows with several completions, for kernels that evaluate all of them in one pass.
 
-    Parameters
-    ----------
-    rows : Rows
-    layout : PositionLayout
-    positions : array of shape (n_completions, n_uncertain + n_missing)
+    `positions` has a row for each completion, shape (n_completions, n_uncertain + n_missing).
     """
     return View(rows, _side_by_side, layout.per_block(positions))
 

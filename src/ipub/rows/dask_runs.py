@@ -31,20 +31,7 @@ LOOK_AGAIN = 1.0
 
 
 class DaskRuns:
-    """Runs graphs on the scheduler that Dask uses, and counts them.
-
-    Parameters
-    ----------
-    verbose : int
-        Whether the progress of each run is shown.
-
-    Attributes
-    ----------
-    count : int
-        Graphs that were run.
-    bytes_received : int
-        Size of all results that reached this process.
-    """
+    """Runs graphs on the scheduler that Dask uses; counts them, and the bytes of results that reached this process."""
 
     def __init__(self, verbose: int = 0) -> None:
         self.verbose, self.count, self.bytes_received = verbose, 0, 0

@@ -170,14 +170,7 @@ class RowReader:
         return self.holed if what >= Reads.CELLS else ()
 
     def count_uncertain(self, holes: Mapping[str, int], n_rows: int) -> int:
-        """Return the number of uncertain cells, with one for each level of a missing category.
-
-        Parameters
-        ----------
-        holes : mapping of str to int
-            Number of missing cells of each feature.
-        n_rows : int
-        """
+        """Count the uncertain cells, and the levels of missing categories, by the number of holes of each feature."""
         total = start = 0
         for name, levels in zip(self.features, self.levels, strict=True):
             width = 1 if levels is None else len(levels)

@@ -34,16 +34,8 @@ class DrawnValues:
 class PieceRows(Rows):
     """Rows of a `LongTable`. No more of it is in memory than the pieces that are being read.
 
-    Parameters
-    ----------
-    table : LongTable
-    reader : RowReader
-    total_weight : float
-        Sum of the weights as the reader scales them, correctly rounded.
-    holes : mapping of str to int, optional
-        Number of missing cells of each feature, if they have been counted.
-    drawn : DrawnValues, optional
-        A sample of the rows that is there already, so that no pass is needed for it.
+    `total_weight` is the sum of the weights as the reader scales them, correctly rounded. `holes` has the number of
+    missing cells of each feature, if they have been counted; `drawn` is a sample that needs no pass any more.
     """
 
     def __init__(

@@ -93,14 +93,7 @@ class SparseIntervals:
 
 
 class SparseRows(SlicedRows):
-    """Rows of a sparse table in memory: blocks hold CSR, and no matrix of all pairs of columns is made.
-
-    Parameters
-    ----------
-    matrix : SparseIntervals
-    y : array of shape (n_rows,)
-    weight : array of shape (n_rows,), optional
-    """
+    """Rows of a sparse table in memory: blocks hold CSR, and no matrix of all pairs of columns is made."""
 
     def __init__(self, matrix: SparseIntervals, y: Array, weight: Array | None = None) -> None:
         super().__init__(matrix.shape[1], y, weight)

@@ -136,11 +136,7 @@ class TableEncoder:
     def encode(self, X: Any, any_level: bool = False) -> Array:
         """Return the encoded table of a frame with the same columns; NaN where a value is missing.
 
-        Parameters
-        ----------
-        X : DataFrame
-        any_level : bool
-            Whether a level that is none of those of the training table is taken as missing; else it is an error.
+        A level that is none of those of the training table is an error or, with `any_level`, taken as missing.
         """
         frame = nw.from_native(X, eager_only=True)
         kinds = [

@@ -22,13 +22,8 @@ def is_frame(X: Any) -> bool:
 def frame_to_table(X: Any, text: str = "text") -> Array:
     """Return a frame's values as floats, nulls as NaN; a view where the frame allows it.
 
-    Raises ValueError if a column is not numeric, or two columns have the same name; the message names them.
-
-    Parameters
-    ----------
-    X : DataFrame
-    text : str
-        Which sentence of `REFUSED` an error for text has.
+    Raises ValueError if a column is not numeric, or two columns have the same name; the message names them. `text` is
+    which sentence of `REFUSED` an error for text has.
     """
     refuse_duplicate_names(X)
     frame = nw.from_native(X, eager_only=True)

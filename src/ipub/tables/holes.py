@@ -85,14 +85,8 @@ def ranges_of_columns(
 ) -> Array:
     """Return the ranges of `column_ranges`, wherever the columns are.
 
-    Parameters
-    ----------
-    summarize : callable
-        Takes the numbers of the columns that must be summarized, and the numbers of those whose quantiles are used;
-        returns the summaries of the former in order.
-    n_columns : int
-    intervals, level, names
-        As in `column_ranges`.
+    `summarize` takes the numbers of the columns that must be summarized, and the numbers of those whose quantiles are
+    used; it returns the summaries of the former in order.
     """
     rules, given = _rules(intervals, n_columns, names)
     ranges = np.array(given)

@@ -87,13 +87,7 @@ class MovableRows:
     ) -> MovableRows:
         """Make a unit of each category that may have another level than the filled-in one.
 
-        Parameters
-        ----------
-        rows : array of shape (n_units,)
-        filled_columns : array of shape (n_units,)
-            The column of the level that is filled in: 1 in this row.
-        level_columns : list of arrays
-            For each unit the columns of all its levels.
+        In its row the filled column is 1; `level_columns` has, for each unit, the columns of all its levels.
         """
         rows, filled = np.asarray(rows, dtype=np.intp), np.asarray(filled_columns, dtype=np.intp)
         others = [np.setdiff1d(levels, [base]) for levels, base in zip(level_columns, filled, strict=True)]

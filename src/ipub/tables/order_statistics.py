@@ -129,12 +129,7 @@ MOST_PASSES = 20
 class QuantileSearch:
     """The search for quantiles of several columns: `brackets` for the next pass, then `update` with its counts.
 
-    Parameters
-    ----------
-    columns : mapping of str to ObservedColumn
-    probabilities : sequence of float
-    most_kept : int
-        Values that a pass may keep.
+    A pass keeps at most `most_kept` values.
 
     Examples
     --------

@@ -72,20 +72,8 @@ def certify_filled(
 ) -> Training:
     """Train on a filled-in table, and certify all tables that differ from it as `uncertainty` allows.
 
-    With no certificate nothing is certified.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    data : TrainingData
-        The table as it was read.
-    uncertainty : Budget
-    source : Source
-        The table as it was given to `fit`.
-    table : array of shape (n_rows, n_columns), optional
-        The filled-in table as the models see it; else it is filled here.
-    reference : callable, optional
-        Returns the solution of a problem that is certified from; else models are trained.
+    With no certificate nothing is certified. `table` is the filled-in one as the models see it; else it is filled here.
+    `reference` returns the solution of a problem that is certified from; else models are trained.
     """
     uncertainty.check()
     check_arithmetic()

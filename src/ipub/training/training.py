@@ -107,48 +107,34 @@ class Around(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What was read, trained and certified. There are K models: one, or one for each of more than two classes.
-
-    Attributes
-    ----------
-    table : LearntTable
-        How rows are read, with d columns after encoding.
-    loss : Loss
-    fit_intercept : bool
-    classes : array or None
-        The labels, sorted; None in a regression.
-    certificates : tuple of K Certificate
-        Empty if nothing was certified, as ``certificate=None`` asks for; so are the bounds of the weights.
-    coef : array of shape (K, d)
-        Weights of the models trained at the center.
-    intercept : array of shape (K,)
-    coef_bounds : array of shape (K, d, 2)
-        Bounds of each weight over all completions.
-    intercept_bounds : array of shape (K, 2)
-    n_iter : int
-        Greatest number of Newton steps of a model.
-    dual_gap : float
-        The largest duality gap.
-    models : tuple of K TrainedModel
-        The training problems, with their rows, and their solutions. Empty in a model that was
-        loaded from a file, unpickled or copied: it has no training rows.
-    around : Around or None
-        What may differ from a filled-in table, on which the models were trained, if that is what the bounds are about.
-    """
+    """What was read, trained and certified. There are K models: one, or one for each of more than two classes."""
 
     table: LearntTable
+    """How rows are read, with d columns after encoding."""
     loss: Loss
     fit_intercept: bool
     classes: NDArray[Any] | None
+    """The labels, sorted; None in a regression."""
     certificates: tuple[Certificate, ...]
+    """Empty if nothing was certified, as ``certificate=None`` asks for; so are the bounds of the weights."""
     coef: Array
+    """Shape (K, d): weights of the models trained at the center."""
     intercept: Array
+    """Shape (K,)."""
     coef_bounds: Array
+    """Shape (K, d, 2): bounds of each weight over all completions."""
     intercept_bounds: Array
+    """Shape (K, 2)."""
     n_iter: int
+    """Greatest number of Newton steps of a model."""
     dual_gap: float
+    """The largest duality gap."""
     models: tuple[TrainedModel, ...] = ()
+    """The training problems, with their rows, and their solutions. Empty in a model that was loaded from a file,
+    unpickled or copied: it has no training rows."""
     around: Around | None = None
+    """What may differ from a filled-in table, on which the models were trained, if that is what the bounds are
+    about."""
 
     @classmethod
     def of(

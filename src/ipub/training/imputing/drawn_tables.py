@@ -50,15 +50,8 @@ class DrawnTables:
     def of(cls, holes: Holes, scaled: IntervalMatrix, source: Indices, radius: float) -> DrawnTables:
         """Prepare the tables of all draws.
 
-        Parameters
-        ----------
-        holes : Holes
-        scaled : IntervalMatrix
-            The training table as the model sees it.
-        source : array
-            For each of its rows the row of X that it is.
-        radius : float
-            In half-widths of each interval.
+        `scaled` is the training table as the model sees it, and `source` has for each of its rows the row of X that
+        it is. The radius is in half-widths of each interval.
         """
         matrix = holes.matrix
         number_of_cell = np.full(matrix.n_uncertain, -1, dtype=np.intp)

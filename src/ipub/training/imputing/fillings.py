@@ -109,16 +109,9 @@ class FilledTableReader:
 
 
 class UserImputer:
-    """Fillings by an imputer of the user, which sees X as it was given to `fit`.
+    """Fillings by an imputer of the user, which sees X as it was given to `fit`: with ``fit_transform``, or a callable.
 
-    Parameters
-    ----------
-    holes : Holes
-    imputer : object with ``fit_transform``, or callable
-    name : str
-        How messages name it.
-    clip : bool
-        Whether values outside the intervals are moved to the nearer end; else they raise an error.
+    Values outside the intervals are moved to the nearer end with `clip`; else they raise an error.
     """
 
     def __init__(self, holes: Holes, imputer: Any, name: str, clip: bool) -> None:
@@ -151,15 +144,9 @@ class UserImputer:
 
 
 def filling_of(given: Any, holes: Holes) -> Filling:
-    """Return the values of the holes.
+    """Return the values of the holes in what is `given` as the filling of a `Budget`; None is the middle.
 
     Raises IpubError if a filling leaves holes, changes observed cells or leaves the intervals.
-
-    Parameters
-    ----------
-    given : "middle", "mean", "median", imputer, array, DataFrame or None
-        As in `Budget`; None is the middle.
-    holes : Holes
     """
     if given is None or isinstance(given, str):
         return named_filling("middle" if given is None else given, holes)

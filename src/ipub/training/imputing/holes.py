@@ -54,17 +54,7 @@ class Holes:
 
     @classmethod
     def of(cls, learnt: LearntTable, X: Any, bounds: IntervalMatrix | None, counts: NDArray[np.bool_]) -> Holes:
-        """Find the holes of a training table.
-
-        Parameters
-        ----------
-        learnt : LearntTable
-        X : array, DataFrame or IntervalMatrix
-            As given to `fit`.
-        bounds : IntervalMatrix, optional
-            X with the bounds of its cells, if these were given.
-        counts : array of bool of shape (n_rows,)
-        """
+        """Find the holes of a training table X as given to `fit`; `bounds` are X with those of its cells, if given."""
         if isinstance(X, IntervalMatrix):
             table = X.center_rows(slice(0, X.shape[0])).copy()
             in_row, columns, _, radii = X.cells(slice(0, X.shape[0]))

@@ -160,19 +160,10 @@ def label_reader(
     n_rows: int,
     weights_of: Callable[[LabelReader], WeightSummary],
 ) -> tuple[LabelReader, float]:
-    """Return how labels and weights are read, and the sum of the weights, correctly rounded.
+    """Return how labels and weights of the whole table are read, and the sum of the weights, correctly rounded.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    summary : LabelSummary
-        Of the whole table.
-    weight : str or None
-        Column of the weights.
-    n_rows : int
-    weights_of : callable
-        Summarizes, in a pass over the labels, the weights that a reader reads: for those that are multiplied by factors
-        of classes.
+    `weight` is the column of the weights. Where they are multiplied by factors of classes, `weights_of` summarizes
+    those that a reader reads, in a pass over the labels.
     """
     weights = summary.weights
     if weights.greatest == 0.0:

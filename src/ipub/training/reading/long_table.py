@@ -42,21 +42,8 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
 
     One pass learns the kinds of the columns, levels, ranges, moments, classes and weights, and draws the sample that
     training starts from. Quantile intervals take one pass more, in rare cases several: they are exact. The labels are
-    read once more if there are both `sample_weight` and `class_weight`.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    table : LongTable
-    y : str
-        Column of the labels or targets.
-    sample_weight : str, optional
-        Column of the weights.
-
-    Returns
-    -------
-    TrainingData
-        Its `weight` is empty: weights are read with the rows.
+    read once more if there are both `sample_weight` and `class_weight`. Labels and weights are named columns; the
+    `weight` of what is returned is empty, since weights are read with the rows.
     """
     _ = parameters.penalty  # names an alpha that is too small or too large
     parameters.refuse_conditional("read piece by piece", "read it into a DataFrame, or use intervals='quantile'")

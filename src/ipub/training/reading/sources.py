@@ -81,13 +81,8 @@ def read_source(
 ) -> tuple[TrainingData, Any]:
     """Read the arguments of `fit`, from wherever the table is; nothing is changed.
 
-    With `on_device`, a long table of CuPy, PyTorch or the array API may stay where it is.
-
-    Returns
-    -------
-    TrainingData
-    X
-        The table as it was given, or as a frame if it was a small one in files.
+    With `on_device`, a long table of CuPy, PyTorch or the array API may stay where it is. X is returned too: as it was
+    given, or as a frame if it was a small table in files.
     """
     if is_dask(X):
         table, y, sample_weight = dask_table_of(X, y, sample_weight, parameters.verbose)

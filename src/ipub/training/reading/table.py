@@ -68,16 +68,9 @@ class Columns:
     ) -> Table:
         """Return the values of X as a numeric array, NaN where missing, checked and not copied if possible.
 
-        Parameters
-        ----------
-        X : array or DataFrame
-            With these columns.
-        any_level : bool
-            Whether an unknown category may be any of the known ones; else it raises an error.
-        text : str
-            Which message a column of text gets; see `ipub.tables.frames.frame_to_table`.
-        is_checked_later : bool
-            Whether values that are infinite or too large are found by who takes the array.
+        With `any_level` an unknown category may be any of the known ones; else it raises an error. `text` is the
+        message that a column of text gets, as in `frame_to_table`. With `is_checked_later`, values that are infinite or
+        too large are found by who takes the array.
         """
         table = _values(self.stand_in(), self.encoder, X, reset=False, any_level=any_level, text=text)
         if not is_checked_later:
@@ -153,13 +146,7 @@ def read_training_table(
 ) -> TrainingTable:
     """Check the table of `fit` and the bounds of its cells; nothing is learnt from its values yet.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    X : array, DataFrame or IntervalMatrix
-    X_lower, X_upper : arrays, optional
-    expected : Columns, optional
-        The columns that X must have; else they are learnt from X.
+    X must have the `expected` columns; else they are learnt from X.
     """
     _ = parameters.penalty  # names an alpha that is too small or too large
     _check_one_source_of_bounds(parameters, X, X_lower, X_upper)
@@ -220,16 +207,7 @@ def learn_table(
 ) -> tuple[LearntTable, Rows]:
     """Learn what later rows are read with, and return the training rows, scaled, on the engine that fits them.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    read : TrainingTable
-    y : array of shape (n_rows,)
-        Labels or targets.
-    weight : array of shape (n_rows,)
-        Rows of weight 0 do not count in what is learnt.
-    scaling : Scaling, optional
-        The scaling to use; else it is learnt as the parameter `scale` says.
+    Rows of weight 0 do not count in what is learnt. Without a scaling, one is learnt as the parameter `scale` says.
     """
     counted = None if (weight > 0.0).all() else weight > 0.0
     if isinstance(read.data, IntervalMatrix):

@@ -57,17 +57,10 @@ def read_training_data(
     expected: Expected | None = None,
     on_device: bool = False,
 ) -> TrainingData:
-    """Read the arguments of `fit`; nothing is changed.
+    """Read the arguments of `BoundedRegressor.fit` and `BoundedClassifier.fit`; nothing is changed.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    X, y, sample_weight, X_lower, X_upper, y_lower, y_upper
-        As in `BoundedRegressor.fit` and `BoundedClassifier.fit`.
-    expected : Expected, optional
-        Columns and scaling that are fixed; else they are learnt from X.
-    on_device : bool
-        Whether a long table of CuPy, PyTorch or the array API may stay where it is; else it is read into memory.
+    Columns and scaling are learnt from X unless `expected`. With `on_device`, a long table of CuPy, PyTorch or the
+    array API may stay where it is; else it is read into memory.
     """
     if isinstance(X, (str, os.PathLike, LongTable)) or hasattr(X, "__dask_graph__"):
         raise IpubError(
