@@ -31,8 +31,7 @@ class PieceValues(NamedTuple):
 
     def take(self, rows: Indices) -> PieceValues:
         """Return some of the rows."""
-        labels = self.labels.take(rows) if isinstance(self.labels, TextColumn) else self.labels[rows]
-        return PieceValues(self.rows.take(rows), labels, None if self.weight is None else self.weight[rows])
+        return PieceValues(self.rows.take(rows), self.labels[rows], None if self.weight is None else self.weight[rows])
 
 
 def piece_values(frame: Any, features: Sequence[str], label: str, weight: str | None) -> PieceValues:
@@ -72,8 +71,7 @@ class LabelReader:
 
     def read(self, labels: LabelColumn, weight: Array | None) -> tuple[Array, Array]:
         """Return labels (-1 and 1 for two classes, else numbers of classes) or targets, and weights."""
-        n = len(labels.codes) if isinstance(labels, TextColumn) else len(labels)
-        weight = np.ones(n) if weight is None else weight
+        weight = np.ones(len(labels)) if weight is None else weight
         if self.classes is None:
             y = _targets(labels, self.name)
         else:

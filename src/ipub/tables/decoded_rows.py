@@ -31,8 +31,10 @@ class TextColumn:
     is_plain: bool = True
     """Whether its type is text or objects, and not a categorical one."""
 
-    def take(self, rows: Indices) -> TextColumn:
-        """Return some of its rows."""
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Indices) -> TextColumn:
         return TextColumn(self.codes[rows], self.values, self.declared, self.is_plain)
 
     def codes_among(self, levels: Sequence[Any]) -> Indices:
@@ -55,13 +57,8 @@ class DecodedRows:
 
     def take(self, rows: Indices) -> DecodedRows:
         """Return some of the rows."""
-        return DecodedRows(len(rows), {name: _taken(column, rows) for name, column in self.columns.items()})
-
-
-def _taken(column: DecodedColumn, rows: Indices) -> DecodedColumn:
-    if column is None:
-        return None
-    return column.take(rows) if isinstance(column, TextColumn) else column[rows]
+        taken = {name: None if column is None else column[rows] for name, column in self.columns.items()}
+        return DecodedRows(len(rows), taken)
 
 
 def decode(frame: Any, names: Sequence[str]) -> DecodedRows:

@@ -89,8 +89,7 @@ class LabelSummary:
         _refuse_missing(name, labels)
         if weight is not None:
             check_weights(weight)
-        n = len(labels.codes) if isinstance(labels, TextColumn) else len(labels)
-        weights = np.ones(n) if weight is None else weight
+        weights = np.ones(len(labels)) if weight is None else weight
         counts, dtype = _counts(labels, weights) if is_classified else ({}, None)
         if not is_classified:
             check_targets(_targets(labels))
