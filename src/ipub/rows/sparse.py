@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -44,6 +45,8 @@ class SparseIntervals:
     radii: Array
     """Shape (n_uncertain,): the column and radius of each uncertain cell."""
 
+    missing_categories: ClassVar[MissingCategories] = NOTHING_MISSING
+
     @classmethod
     def from_table(cls, table: csr_array, ranges: Array) -> SparseIntervals:
         """Build from a table of float64 whose stored NaN lie in the range (lower, upper) of their column.
@@ -63,11 +66,6 @@ class SparseIntervals:
         """Number of rows and of columns."""
         return self.center.shape[0], self.center.shape[1]
 
-    @property
-    def missing_categories(self) -> MissingCategories:
-        """Sparse tables have no categories."""
-        return NOTHING_MISSING
-
     def cells(self, rows: slice) -> tuple[Indices, Indices, None, Array]:
         """Return row (counted from the slice's start), column and radius of the uncertain cells."""
         here = slice(self.row_starts[rows.start], self.row_starts[min(rows.stop, self.shape[0])])
@@ -83,13 +81,6 @@ class SparseIntervals:
         here, d = slice(starts[0], starts[-1]), self.shape[1]
         part = csr_array((self.center.data[here], self.center.indices[here], starts - starts[0]), (len(starts) - 1, d))
         return SparseArray(part)
-
-    def take(self, rows: Indices) -> SparseIntervals:
-        """Return the given rows, in this order; a row may occur several times."""
-        counts = np.diff(self.row_starts)[rows]
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
-        cells = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.row_starts[rows], counts)
-        return SparseIntervals(csr_array(self.center[rows]), starts, self.columns[cells], self.radii[cells])
 
 
 class SparseRows(SlicedRows):
