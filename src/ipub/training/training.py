@@ -205,23 +205,11 @@ class Training:
         If the rows are so many that the call would take long (`MOST_ROW_TERMS`), they are bounded faster, with the loss
         of width that `FASTER` states.
 
-        Parameters
-        ----------
-        rows : IntervalMatrix or DeviceIntervals of shape (m, d)
-            As `table` reads them, or `ipub.training.reading.on_device`.
-        effort : float
-            Work that pointwise bounds may spend on a row, beyond a few retrainings: about so many seconds of one core,
-            but counted (`ipub.certificates.per_row.work`): how fast or busy a machine is plays no part.
-        retrains : bool
-            Whether pointwise bounds are narrowed for each row; else they are those of the certificate they start from.
-        verbose : int
-            Whether progress is shown, where there are many rows or each takes a retraining.
-        n_in_all : int, optional
-            Number of rows of the whole call, if it is made in parts: it decides whether they are many.
-
-        Returns
-        -------
-        array of shape (m, 2), or (m, K, 2) if there is more than one model
+        With `retrains`, pointwise bounds are narrowed for each row; else they are those of the certificate they start
+        from. `effort` is the work that they may spend on a row, beyond a few retrainings: about so many seconds of one
+        core, but counted (`ipub.certificates.per_row.work`): how fast or busy a machine is plays no part. `n_in_all` is
+        the number of rows of a call that is made in parts: it decides whether they are many. The bounds have the shape
+        (m, 2), or (m, K, 2) if there is more than one model.
         """
         self.check_certified()
         if isinstance(rows, DeviceIntervals):

@@ -17,14 +17,7 @@ LIBRARIES = ("torch", "cupy", "array_api_strict")
 """Packages whose arrays are taken as they are."""
 
 KINDS: dict[str, np.dtype[Any]] = {
-    "bool": np.dtype(bool),
-    "float64": np.dtype(np.float64),
-    "float32": np.dtype(np.float32),
-    "int64": np.dtype(np.int64),
-    "int32": np.dtype(np.int32),
-    "int16": np.dtype(np.int16),
-    "int8": np.dtype(np.int8),
-    "uint8": np.dtype(np.uint8),
+    name: np.dtype(name) for name in ("bool", "float64", "float32", "int64", "int32", "int16", "int8", "uint8")
 }
 """Types of numbers, by their names in the array API."""
 
