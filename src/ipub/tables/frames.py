@@ -113,11 +113,7 @@ def refuse_columns(frame: nw.DataFrame[Any], kinds: Sequence[str]) -> None:
     """Raise an error that names all columns of a kind that cannot be used."""
     for kind, sentence in REFUSED.items():
         wrong = [
-            Message(
-                "{column} ({holds})",
-                column=column.name,
-                holds=_what_it_holds(column, kind),
-            )
+            Message("{column} ({holds})", column=column.name, holds=_what_it_holds(column, kind))
             for column, found in zip(frame.iter_columns(), kinds, strict=True)
             if found == kind
         ]

@@ -132,7 +132,6 @@ def _source(engine: MemoryRows, n_rows: int) -> np.ndarray[tuple[int], np.dtype[
     if engine.n_rows > n_rows:
         uncertainty = engine.label_uncertainty
         assert uncertainty is not None
-        assert uncertainty.pairs is not None
         source[uncertainty.pairs[:, 1]] = uncertainty.pairs[:, 0]
     return source
 

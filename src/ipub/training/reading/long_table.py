@@ -20,13 +20,7 @@ from ipub.tables.columns import SENTINELS, Column, is_no_sentinel, is_sentinel, 
 from ipub.tables.decoded_rows import TextColumn, decode
 from ipub.tables.holes import column_precision, quantile_probabilities, ranges_of_columns
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.order_statistics import (
-    Bracket,
-    BracketCounts,
-    ObservedColumn,
-    QuantileSearch,
-    count_in_brackets,
-)
+from ipub.tables.order_statistics import Bracket, BracketCounts, ObservedColumn, QuantileSearch, count_in_brackets
 from ipub.tables.scaling import Scaling
 from ipub.tables.table_summary import CATEGORY, ColumnSummary, Moments
 from ipub.tables.validation import check_values

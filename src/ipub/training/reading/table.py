@@ -98,13 +98,7 @@ class Columns:
 
 
 def _values(
-    stand_in: Any,
-    encoder: TableEncoder | None,
-    X: Any,
-    *,
-    reset: bool,
-    any_level: bool = False,
-    text: str = "text",
+    stand_in: Any, encoder: TableEncoder | None, X: Any, *, reset: bool, any_level: bool = False, text: str = "text"
 ) -> Table:
     if encoder is not None:
         if not is_frame(X):
@@ -304,11 +298,8 @@ class LearntTable:
         middle = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
         if columns.encoder is None or means is None:
             return cls(columns, ranges, middle, precisions)
-        hole_ranges, fill_values, all_precisions = (
-            np.tile([0.0, 1.0], (len(means), 1)),
-            means.copy(),
-            np.zeros(len(means)),
-        )
+        hole_ranges, fill_values = np.tile([0.0, 1.0], (len(means), 1)), means.copy()
+        all_precisions = np.zeros(len(means))
         numbers = columns.encoder.numbers
         hole_ranges[numbers], fill_values[numbers], all_precisions[numbers] = ranges, middle, precisions
         return cls(columns, hole_ranges, fill_values, all_precisions)
