@@ -25,13 +25,13 @@ MUTANTS = (
     Mutant(
         "weights of pieces forgotten",
         "LabelReader.read",
-        "weight = np.ones(n) if weight is None else weight",
-        "weight = np.ones(n)",
+        "weight = np.ones(len(labels)) if weight is None else weight",
+        "weight = np.ones(len(labels))",
         SOUND,
     ),
     Mutant(
         "a piece that is left out",
-        "apply_to_piece",
+        "_blocks",
         "    if not slices:\n",
         "    if not slices or slices[-1].stop == 1:\n",
         SOUND,

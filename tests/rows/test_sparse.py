@@ -13,7 +13,7 @@ from ipub.losses.penalties import ElasticNet
 from ipub.numeric.rounding import norm_upper
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import solve
-from ipub.rows import Block, MemoryRows, engine_of, with_intercept_column
+from ipub.rows import Block, MemoryRows, with_intercept_column
 from ipub.rows import sparse as engine
 from ipub.rows.block import with_norms
 from ipub.rows.sparse import SparseIntervals, SparseRows
@@ -143,11 +143,6 @@ def test_unit_rows_are_sparse_where_they_are_many():
     assert unit_rows(100_000).data.nnz == 100_000
 
 
-def test_rows_are_taken_with_their_cells():
-    table, ranges, _, _ = table_with_holes()
-    taken = SparseIntervals.from_table(table, ranges).take(np.array([5, 5, 2]))
-    expected = SparseIntervals.from_table(table[[5, 5, 2]], ranges)
-    np.testing.assert_array_equal(taken.center.toarray(), expected.center.toarray())
-    np.testing.assert_array_equal(taken.columns, expected.columns)
-    np.testing.assert_array_equal(taken.row_starts, expected.row_starts)
-    assert engine_of(SparseRows(taken, np.ones(3))).allows_matrices is False
+def test_sparse_rows_allow_no_matrices_of_all_pairs_of_columns():
+    table, ranges, y, _ = table_with_holes()
+    assert SparseRows(SparseIntervals.from_table(table, ranges), y).allows_matrices is False

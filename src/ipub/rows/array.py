@@ -42,23 +42,13 @@ LARGEST_OF = {"float64": LARGEST, "float32": float(np.finfo(np.float32).max)}
 
 
 class ArrayRows(SlicedRows):
-    """Rows of a table on a device whose NaN cells lie in the ranges of their columns.
+    """Rows of a table on a device, float64 or float32, whose NaN cells lie in the ranges of their columns.
 
     Blocks stay on the device and kernels run there. The arguments of kernels and what they return, of a size that does
     not grow with the rows, go there and come back. Which cells are missing is found in the first pass and kept. A table
     of float64 is kept with its holes filled, too, if the device has the memory; one of float32 is read as it is, and
-    its blocks become float64 in each pass.
-
-    Parameters
-    ----------
-    table : DeviceArray of shape (n_rows, n_features)
-        float64 or float32, NaN where a value is missing. It is never written to.
-    y : DeviceArray of shape (n_rows,)
-        Labels or targets.
-    ranges : array of shape (n_features, 2)
-        Lower and upper end of each column's missing values.
-    weight : array of shape (n_rows,), optional
-        Weights of the rows; all 1 if left out.
+    its blocks become float64 in each pass. `ranges`, of shape (n_features, 2), has the ends of each column's missing
+    values. The table is never written to.
     """
 
     def __init__(self, table: Any, y: Any, ranges: Array, weight: Array | None = None) -> None:

@@ -24,12 +24,8 @@ class BlockCache:
     """Values of one block that are computed once and reused in later passes.
 
     Only engines write here, and only what can be computed again from the block: an engine may drop a cache
-    at any time (`ipub.rows.rows.Rows.clear_cache`), and an engine whose blocks are in other processes has none.
-
-    Parameters
-    ----------
-    keeps_rows : bool
-        Whether values as long as the block are kept too: for small tables only.
+    at any time (`ipub.rows.rows.Rows.clear_cache`), and an engine whose blocks are in other processes has none. Values
+    as long as the block are kept only with `keeps_rows`: for small tables.
 
     Examples
     --------

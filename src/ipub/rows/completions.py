@@ -25,21 +25,16 @@ each missing category."""
 
 @dataclass(frozen=True)
 class PositionLayout:
-    """Where the uncertain cells and the missing categories of each block are among the positions of a completion.
-
-    Attributes
-    ----------
-    cell_starts : array of shape (n_blocks + 1,)
-        The uncertain cells of block b are numbers ``cell_starts[b]`` to ``cell_starts[b + 1] - 1``.
-    category_starts : array of shape (n_blocks + 1,)
-        Likewise its missing categories, whose positions follow those of all cells.
-    center : array of shape (n_uncertain + n_missing,)
-        The positions of the center: 0 for every cell, -1 (the mean of all levels) for every missing category.
-    """
+    """Where the uncertain cells and the missing categories of each block are among the positions of a completion."""
 
     cell_starts: Indices
+    """Shape (n_blocks + 1,): the uncertain cells of block b are numbers ``cell_starts[b]`` to ``cell_starts[b + 1] -
+    1``."""
     category_starts: Indices
+    """Shape (n_blocks + 1,): likewise its missing categories, whose positions follow those of all cells."""
     center: Positions
+    """Shape (n_uncertain + n_missing,): the positions of the center: 0 for every cell, -1 (the mean of all levels) for
+    every missing category."""
 
     @classmethod
     def of(cls, rows: Rows) -> PositionLayout:
@@ -73,22 +68,15 @@ def _cell_counts(block: Block) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Completion:
-    """A completion of the training table: every uncertain cell at some place in its interval.
-
-    Attributes
-    ----------
-    rows : Rows
-        The training rows with their intervals.
-    layout : PositionLayout
-        Which positions belong to which block.
-    positions : array of shape (n_uncertain + n_missing,)
-        For each uncertain cell, row by row, where it is in its interval: from -1, the lower end, to 1, the upper end.
-        Then the index of the level for each missing category.
-    """
+    """A completion of the training table: every uncertain cell at some place in its interval."""
 
     rows: Rows
+    """The training rows with their intervals."""
     layout: PositionLayout
+    """Which positions belong to which block."""
     positions: Positions
+    """Shape (n_uncertain + n_missing,): for each uncertain cell, row by row, where it is in its interval: from -1, the
+    lower end, to 1, the upper end. Then the index of the level for each missing category."""
 
     def completed(self) -> Rows:
         """Return the rows of this completion: no cell is uncertain any more."""
@@ -161,11 +149,7 @@ class SharedBlock(Block):
 def side_by_side(rows: Rows, layout: PositionLayout, positions: Positions) -> Rows:
     """Return the rows with several completions, for kernels that evaluate all of them in one pass.
 
-    Parameters
-    ----------
-    rows : Rows
-    layout : PositionLayout
-    positions : array of shape (n_completions, n_uncertain + n_missing)
+    `positions` has a row for each completion, shape (n_completions, n_uncertain + n_missing).
     """
     return View(rows, _side_by_side, layout.per_block(positions))
 

@@ -25,24 +25,9 @@ class DaskTable(LongTable):
 
     Every pass is one run of a graph: a task for each partition, and tasks that join their results, eight at a time. The
     tree depends on the number of partitions alone, so results have the same bits on whichever workers the tasks run,
-    and also if a worker is lost and its partitions are computed again. `dask_table` makes one.
-
-    Parameters
-    ----------
-    graph : mapping
-        A Dask graph.
-    parts : sequence
-        The key of each piece.
-    names : sequence of str
-    lengths : sequence of int, optional
-        Number of rows of each piece; counted if left out, which takes a run.
-    has_names : bool
-    runs : DaskRuns, optional
-
-    Attributes
-    ----------
-    runs : DaskRuns
-        How many graphs have been run, and how many bytes this process has received.
+    and also if a worker is lost and its partitions are computed again. `dask_table` makes one. `parts` are the keys of
+    the pieces; their lengths are counted if left out, which takes a run. `runs` says how many graphs have been run, and
+    how many bytes this process has received.
     """
 
     joins_elsewhere = True
@@ -119,14 +104,8 @@ def _fits(client: Any, n_bytes: int) -> bool:
 def dask_table(X: Any, y: Any, sample_weight: Any = None, verbose: int = 0) -> tuple[DaskTable, str, str | None]:
     """Return a table with features, labels and weights, and the names of the columns of the last two.
 
-    Parameters
-    ----------
-    X : Dask DataFrame or array
-        An array of two dimensions is chunked by rows; chunks across the columns are joined.
-    y, sample_weight : Dask Series or array of one dimension, or str
-        With the partitions of X, or the name of a column of X.
-    verbose : int
-        Whether the progress of each pass is shown.
+    X is a Dask DataFrame, or an array of two dimensions chunked by rows; chunks across the columns are joined. Labels
+    and weights are Dask Series or arrays with the partitions of X, or names of columns of X.
     """
     names, has_names = _names(X)
     chunks = X.chunks[0] if hasattr(X, "chunks") else None

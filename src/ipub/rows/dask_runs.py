@@ -31,20 +31,7 @@ LOOK_AGAIN = 1.0
 
 
 class DaskRuns:
-    """Runs graphs on the scheduler that Dask uses, and counts them.
-
-    Parameters
-    ----------
-    verbose : int
-        Whether the progress of each run is shown.
-
-    Attributes
-    ----------
-    count : int
-        Graphs that were run.
-    bytes_received : int
-        Size of all results that reached this process.
-    """
+    """Runs graphs on the scheduler that Dask uses; counts them, and the bytes of results that reached this process."""
 
     def __init__(self, verbose: int = 0) -> None:
         self.verbose, self.count, self.bytes_received = verbose, 0, 0
@@ -52,10 +39,7 @@ class DaskRuns:
     def compute(self, graph: Graph, key: Any) -> Any:
         """Run a graph and return the value of one of its keys.
 
-        Raises
-        ------
-        IpubError
-            If the cluster has no workers for some time, or is lost; an error of a task is raised as it is.
+        Raises IpubError if the cluster has no workers for some time, or is lost; an error of a task is raised as it is.
         """
         self.count += 1
         value, client = Delayed(key, graph), current_client()
@@ -121,6 +105,10 @@ class Call:
     args: tuple[Any, ...]
 
 
+OWN = PerPiece(())
+"""Stands for an argument that belongs to the partition."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Own:
     """The arguments that belong to one partition."""
@@ -136,7 +124,7 @@ def mapped(parts: Sequence[Any], function: Callable[..., Any], args: tuple[Any, 
     name = f"ipub-{getattr(function, '__name__', 'function')}-{uuid.uuid4().hex}"
     shared = f"{name}-call"
     own = [arg.parts if isinstance(arg, PerPiece) else None for arg in args]
-    call = Call(function, tuple(arg if part is None else _OWN for arg, part in zip(args, own, strict=True)))
+    call = Call(function, tuple(arg if part is None else OWN for arg, part in zip(args, own, strict=True)))
     graph: dict[Any, Any] = {shared: call}
     keys = [(name, number) for number in range(len(parts))]
     for number, (key, part) in enumerate(zip(keys, parts, strict=True)):
@@ -167,20 +155,10 @@ def height(n_parts: int) -> int:
     return levels * (FAN_IN - 1)
 
 
-class _Own:
-    """Stands for an argument that belongs to the partition."""
-
-    def __reduce__(self) -> str:
-        return "_OWN"
-
-
-_OWN = _Own()
-
-
 def apply(part: Any, call: Call, number: int, own: Own) -> Any:
     """Apply a function to a partition; an error names the partition."""
     values = iter(own.values)
-    args = tuple(next(values) if arg is _OWN else arg for arg in call.args)
+    args = tuple(next(values) if isinstance(arg, PerPiece) else arg for arg in call.args)
     try:
         # With one thread a product of NumPy has the same bits on every worker.
         with single_threaded_blas(1):

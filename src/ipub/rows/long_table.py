@@ -26,40 +26,26 @@ class LongTable(ABC):
 
     A subclass says where the pieces are and where functions of them run (`map`). Nothing else of a table is ever asked
     for, so what is learnt from it, training and every certificate are the same for all of them.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of all columns: features, target, weights.
-    lengths : tuple of int
-        Number of rows of each piece, in order; pieces without rows are allowed.
-    is_local : bool
-        Whether functions run in this process, so that values may be kept between passes without copies.
-    joins_elsewhere : bool
-        Whether `fold` joins results where the pieces are.
-    has_names : bool
-        Whether the names are the user's, and not made up for columns without names.
     """
 
     names: tuple[str, ...]
+    """Names of all columns: features, target, weights."""
     lengths: tuple[int, ...]
+    """Number of rows of each piece, in order; pieces without rows are allowed."""
     is_local: bool = False
+    """Whether functions run in this process, so that values may be kept between passes without copies."""
     joins_elsewhere: bool = False
+    """Whether `fold` joins results where the pieces are."""
     has_names: bool = True
+    """Whether the names are the user's, and not made up for columns without names."""
 
     @abstractmethod
     def map(self, function: Callable[..., Any], *args: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield ``function(frame, *args)`` for each piece, in order; one call is one pass over the table.
 
-        Parameters
-        ----------
-        function : callable
-            Pure, and defined in a module, so that it can be pickled. It receives the piece as a DataFrame of any
-            library that narwhals supports.
-        *args
-            Of an argument that is `PerPiece` the function receives the part of its piece.
-        columns : sequence of str, optional
-            The columns that the frame must have; it may have others. All if left out.
+        The function is pure, and defined in a module, so that it can be pickled. It receives the piece as a DataFrame
+        of any library that narwhals supports, with at least these columns, all if left out; of an argument that is
+        `PerPiece`, the part of its piece.
         """
 
     def fold(
@@ -69,15 +55,10 @@ class LongTable(ABC):
         *args: Any,
         columns: Sequence[str] | None = None,
     ) -> Any:
-        """Join what ``function(frame, *args)`` returns for the pieces, in one pass.
+        """Join what ``function(frame, *args)`` returns for the pieces, as in `map`, in one pass.
 
-        Parameters
-        ----------
-        function, *args, columns
-            As in `map`.
-        join : callable
-            Joins the results of consecutive pieces, ``join(first, second)``; it can be pickled. Results are joined in a
-            fixed tree of height `fold_depth`, where the pieces are.
+        ``join(first, second)`` joins the results of consecutive pieces; it can be pickled. Results are joined in a
+        fixed tree of height `fold_depth`, where the pieces are.
         """
         return reduce(join, self.map(function, *args, columns=columns))
 
@@ -89,12 +70,7 @@ class LongTable(ABC):
     def kept(self, function: Callable[..., Any], *args: Any, n_bytes: int) -> LongTable | None:  # noqa: ARG002
         """Return a table whose pieces are what `function` returns, kept where they are; None if they do not fit.
 
-        Parameters
-        ----------
-        function, *args
-            As in `map`.
-        n_bytes : int
-            About how much memory all results need.
+        All results need about `n_bytes` of memory.
         """
         return None
 

@@ -16,15 +16,7 @@ from ipub.tables.validation import check_ranges
 
 
 class MemoryRows(SlicedRows):
-    """Rows of an `IntervalMatrix` in memory.
-
-    Parameters
-    ----------
-    matrix : IntervalMatrix
-    y : array of shape (n_rows,)
-    weight : array of shape (n_rows,), optional
-    label_uncertainty : LabelUncertainty, optional
-    """
+    """Rows of an `IntervalMatrix` in memory; other arguments as in `SlicedRows`."""
 
     def __init__(
         self,
@@ -55,19 +47,10 @@ class MemoryRows(SlicedRows):
 
 
 class MemmapRows(SlicedRows):
-    """Rows of a memory-mapped table whose NaN cells lie in the ranges of their columns.
+    """Rows of a memory-mapped table whose NaN cells lie in the ranges of their columns, shape (n_features, 2).
 
     Each block of a long table is read from the file when its turn comes, its holes are found and filled, and it is
     dropped: memory does not grow with the table. The blocks, and so the bounds, are the same as those of `MemoryRows`.
-
-    Parameters
-    ----------
-    table : memory-mapped array of shape (n_rows, n_features)
-        As from ``numpy.load(path, mmap_mode="r")``.
-    y : array of shape (n_rows,)
-    ranges : array of shape (n_features, 2)
-        Lower and upper end of each column's missing values.
-    weight : array of shape (n_rows,), optional
     """
 
     def __init__(self, table: NDArray[np.generic], y: Array, ranges: Array, weight: Array | None = None) -> None:

@@ -29,22 +29,14 @@ class ParquetWarning(IpubWarning):
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """One file as it was when it was first opened.
-
-    Attributes
-    ----------
-    path : str
-    n_rows : int
-    schema : pyarrow.Schema
-    size, modified : int
-        Bytes, and time of the last change: a file that changes between two passes raises an error.
-    """
+    """One file as it was when it was first opened."""
 
     path: str
     n_rows: int
     schema: Any
     size: int
     modified: int
+    """Bytes, and time of the last change: a file that changes between two passes raises an error."""
 
     @classmethod
     def open(cls, path: str) -> ParquetFile:
@@ -59,10 +51,7 @@ class ParquetFile:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows, some at a time.
 
-        Raises
-        ------
-        IpubError
-            If the file has changed since it was opened, or cannot be read.
+        Raises IpubError if the file has changed since it was opened, or cannot be read.
         """
         self.check_unchanged()
         try:
@@ -182,10 +171,7 @@ def common_types(files: Sequence[ParquetFile], columns: Sequence[str] | None) ->
     different types with dictionaries. A column that cannot be used has the error in place of its type: it is raised if
     the column is read.
 
-    Raises
-    ------
-    IpubError
-        If a file lacks a column or has another one; the message names file and column.
+    Raises IpubError if a file lacks a column or has another one; the message names file and column.
     """
     filled = [file for file in files if file.n_rows] or list(files[:1])
     first = filled[0]

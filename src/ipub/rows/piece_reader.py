@@ -31,8 +31,7 @@ class PieceValues(NamedTuple):
 
     def take(self, rows: Indices) -> PieceValues:
         """Return some of the rows."""
-        labels = self.labels.take(rows) if isinstance(self.labels, TextColumn) else self.labels[rows]
-        return PieceValues(self.rows.take(rows), labels, None if self.weight is None else self.weight[rows])
+        return PieceValues(self.rows.take(rows), self.labels[rows], None if self.weight is None else self.weight[rows])
 
 
 def piece_values(frame: Any, features: Sequence[str], label: str, weight: str | None) -> PieceValues:
@@ -52,27 +51,18 @@ def decode_weight(frame: Any, name: str | None) -> Array | None:
 
 @dataclass(frozen=True, eq=False)
 class LabelReader:
-    """How labels and weights of a piece are read.
-
-    Attributes
-    ----------
-    name : str
-        Column of the labels or targets.
-    classes : array or None
-        The labels, sorted; None in a regression.
-    weight : str or None
-        Column of the weights; None if every row has the weight 1.
-    factors : array of shape (n_classes,) or None
-        By which the weights of each class are multiplied.
-    exponent : int
-        Weights are multiplied by this power of two, so that the largest is between 1/2 and 1 (F3).
-    """
+    """How labels and weights of a piece are read."""
 
     name: str
+    """Column of the labels or targets."""
     classes: NDArray[Any] | None
+    """The labels, sorted; None in a regression."""
     weight: str | None = None
+    """Column of the weights; None if every row has the weight 1."""
     factors: Array | None = None
+    """Shape (n_classes,): by which the weights of each class are multiplied."""
     exponent: int = 0
+    """Weights are multiplied by this power of two, so that the largest is between 1/2 and 1 (F3)."""
 
     @property
     def columns(self) -> list[str]:
@@ -81,8 +71,7 @@ class LabelReader:
 
     def read(self, labels: LabelColumn, weight: Array | None) -> tuple[Array, Array]:
         """Return labels (-1 and 1 for two classes, else numbers of classes) or targets, and weights."""
-        n = len(labels.codes) if isinstance(labels, TextColumn) else len(labels)
-        weight = np.ones(n) if weight is None else weight
+        weight = np.ones(len(labels)) if weight is None else weight
         if self.classes is None:
             y = _targets(labels, self.name)
         else:
@@ -122,34 +111,23 @@ def _class_numbers(labels: LabelColumn, classes: NDArray[Any], name: str) -> Ind
 
 @dataclass(frozen=True, eq=False)
 class RowReader:
-    """How the rows of a piece are read. It is small and can be pickled.
-
-    Attributes
-    ----------
-    features : tuple of str
-        Columns of the features, in order.
-    levels : tuple
-        For each of them the levels of its categories; None for numbers.
-    centers, radii : arrays of shape (n_columns,)
-        Middle and radius of the interval of the holes in each column of numbers, after encoding and scaling.
-    precision : array of shape (n_columns,)
-        By how much observed values may be off.
-    scaling : Scaling or None
-    categories : tuple of Levels
-        Categories of which some are missing anywhere in the table.
-    holed : tuple of str
-        Columns with holes.
-    labels : LabelReader
-    """
+    """How the rows of a piece are read. It is small and can be pickled."""
 
     features: tuple[str, ...]
+    """Columns of the features, in order."""
     levels: tuple[tuple[Level, ...] | None, ...]
+    """For each of them the levels of its categories; None for numbers."""
     centers: Array
     radii: Array
+    """Shape (n_columns,): middle and radius of the interval of the holes in each column of numbers, after encoding and
+    scaling."""
     precision: Array
+    """Shape (n_columns,): by how much observed values may be off."""
     scaling: Scaling | None
     categories: tuple[Levels, ...]
+    """Categories of which some are missing anywhere in the table."""
     holed: tuple[str, ...]
+    """Columns with holes."""
     labels: LabelReader
 
     @classmethod
@@ -190,14 +168,7 @@ class RowReader:
         return self.holed if what >= Reads.CELLS else ()
 
     def count_uncertain(self, holes: Mapping[str, int], n_rows: int) -> int:
-        """Return the number of uncertain cells, with one for each level of a missing category.
-
-        Parameters
-        ----------
-        holes : mapping of str to int
-            Number of missing cells of each feature.
-        n_rows : int
-        """
+        """Count the uncertain cells, and the levels of missing categories, by the number of holes of each feature."""
         total = start = 0
         for name, levels in zip(self.features, self.levels, strict=True):
             width = 1 if levels is None else len(levels)

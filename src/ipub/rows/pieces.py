@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,33 +23,19 @@ from ipub.tables.missing_category import MissingCategories
 
 @dataclass(frozen=True, eq=False)
 class DrawnValues:
-    """Rows drawn from a long table, as they were given.
-
-    Attributes
-    ----------
-    places : array of int
-        Numbers of the rows.
-    pieces : list of PieceValues
-        These rows, piece by piece.
-    """
+    """Rows drawn from a long table, as they were given."""
 
     places: Indices
+    """Numbers of the rows."""
     pieces: list[PieceValues]
+    """These rows, piece by piece."""
 
 
 class PieceRows(Rows):
     """Rows of a `LongTable`. No more of it is in memory than the pieces that are being read.
 
-    Parameters
-    ----------
-    table : LongTable
-    reader : RowReader
-    total_weight : float
-        Sum of the weights as the reader scales them, correctly rounded.
-    holes : mapping of str to int, optional
-        Number of missing cells of each feature, if they have been counted.
-    drawn : DrawnValues, optional
-        A sample of the rows that is there already, so that no pass is needed for it.
+    `total_weight` is the sum of the weights as the reader scales them, correctly rounded. `holes` has the number of
+    missing cells of each feature, if they have been counted; `drawn` is a sample that needs no pass any more.
     """
 
     def __init__(
@@ -134,18 +120,29 @@ def apply_to_piece(
     *args: Any,
 ) -> list[Any]:
     """Return what a kernel returns for each block of a piece; of a `PerBlock` argument it receives its own part."""
+    return apply_to_blocks(_blocks(frame, reader, slices, caches, reads_of(kernel)), kernel, *args)
+
+
+def _blocks(
+    frame: Any, reader: RowReader, slices: tuple[slice, ...], caches: Sequence[BlockCache] | None, what: Reads
+) -> Iterator[Block]:
+    """Yield the blocks of a piece, each with its cache, if there are caches."""
     if not slices:
-        return []
-    what = reads_of(kernel)
+        return
     values = reader.values(frame, what)
-    results = []
+    for number, rows in enumerate(slices):
+        part = values if len(slices) == 1 else values.take(np.arange(rows.start, rows.stop))
+        yield replace(reader.block(part, what), cache=None if caches is None else caches[number])
+
+
+def apply_to_blocks(blocks: Iterable[Block], kernel: Kernel, *args: Any) -> list[Any]:
+    """Return what a kernel returns for each block; of a `PerBlock` argument it receives its own part."""
+    has_norms = reads_of(kernel) >= Reads.NORMS
     with overflow_means_unbounded():
-        for number, rows in enumerate(slices):
-            part = values if len(slices) == 1 else values.take(np.arange(rows.start, rows.stop))
-            block = replace(reader.block(part, what), cache=None if caches is None else caches[number])
-            block = with_norms(block) if what >= Reads.NORMS else block
-            results.append(kernel(block, *own_parts(args, number)))
-    return results
+        return [
+            kernel(with_norms(block) if has_norms else block, *own_parts(args, number))
+            for number, block in enumerate(blocks)
+        ]
 
 
 def take_rows(frame: Any, reader: RowReader, rows: Indices) -> PieceValues:
@@ -245,23 +242,7 @@ class FoldedRows(PieceRows):
 
 def blocks_of_piece(frame: Any, reader: RowReader, slices: tuple[slice, ...]) -> list[Block]:
     """Return the blocks of a piece, with an empty cache for the norms of their columns."""
-    values = reader.values(frame) if slices else None
-    blocks = []
-    for rows in slices:
-        assert values is not None
-        part = values if len(slices) == 1 else values.take(np.arange(rows.start, rows.stop))
-        blocks.append(replace(reader.block(part), cache=BlockCache()))
-    return blocks
-
-
-def apply_to_blocks(blocks: list[Block], kernel: Kernel, *args: Any) -> list[Any]:
-    """Return what a kernel returns for each block; of a `PerBlock` argument it receives its own part."""
-    has_norms = reads_of(kernel) >= Reads.NORMS
-    with overflow_means_unbounded():
-        return [
-            kernel(with_norms(block) if has_norms else block, *own_parts(args, number))
-            for number, block in enumerate(blocks)
-        ]
+    return list(_blocks(frame, reader, slices, [BlockCache() for _ in slices], Reads.ROWS))
 
 
 def finish_piece(piece: Any, apply: Callable[..., Any], finish: Callable[[list[Any]], Any], *args: Any) -> Any:

@@ -60,29 +60,20 @@ class Rows(ABC):
     An engine defines how blocks are made and where kernels run (`results`), and how deep its sum is (`depth`). Blocks
     carry their own labels, weights and label uncertainty: no engine needs all labels in one place, nor access by row
     number. The order of summation is fixed: the same input on the same engine gives the same bits.
-
-    Attributes
-    ----------
-    n_rows, n_features : int
-    total_weight : float
-        Sum of the weights, correctly rounded; the largest weight is between 1/2 and 1.
-    categories : tuple of Levels
-        Columns that are levels of a category, of which some are missing.
-    uncertain_labels : bool
-        Whether any label is uncertain.
-    max_wrong_labels : int
-        At most so many labels of the whole table, in any rows, are wrong.
-    keeps_elsewhere : bool
-        Whether caches take memory of other machines, which is given back when training is over.
     """
 
     n_rows: int
     n_features: int
     total_weight: float
+    """Sum of the weights, correctly rounded; the largest weight is between 1/2 and 1."""
     categories: tuple[Levels, ...] = ()
+    """Columns that are levels of a category, of which some are missing."""
     uncertain_labels: bool = False
+    """Whether any label is uncertain."""
     max_wrong_labels: int = 0
+    """At most so many labels of the whole table, in any rows, are wrong."""
     keeps_elsewhere: bool = False
+    """Whether caches take memory of other machines, which is given back when training is over."""
 
     @property
     @abstractmethod

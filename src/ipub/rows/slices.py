@@ -31,15 +31,7 @@ KEPT_CELLS = 1 << 22
 class SlicedRows(Rows):
     """Rows whose blocks are slices of one table, with labels and weights in memory; long tables use threads.
 
-    Parameters
-    ----------
-    n_features : int
-    y : array of shape (n_rows,)
-        Labels or targets.
-    weight : array of shape (n_rows,), optional
-        Weights of the rows; all 1 if left out. Only their ratios matter.
-    label_uncertainty : LabelUncertainty, optional
-        How far labels are uncertain; certain if left out.
+    Weights are all 1 if left out; only their ratios matter. Labels are certain if no uncertainty is given.
     """
 
     def __init__(

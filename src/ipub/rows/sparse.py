@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -26,15 +27,6 @@ KEPT_ENTRIES = 1 << 25
 class SparseIntervals:
     """A sparse table in which entries may be intervals: what `IntervalMatrix` says of other tables.
 
-    Attributes
-    ----------
-    center : csr_array of shape (n_rows, n_columns)
-        Uncertain cells are stored, at the middle of their intervals.
-    row_starts : array of shape (n_rows + 1,)
-        The uncertain cells of row i are numbers ``row_starts[i]`` to ``row_starts[i + 1] - 1``.
-    columns, radii : arrays of shape (n_uncertain,)
-        The column and radius of each uncertain cell.
-
     Examples
     --------
     >>> import numpy as np
@@ -46,9 +38,14 @@ class SparseIntervals:
     """
 
     center: csr_array
+    """Shape (n_rows, n_columns): uncertain cells are stored, at the middle of their intervals."""
     row_starts: Indices
+    """Shape (n_rows + 1,): the uncertain cells of row i are numbers ``row_starts[i]`` to ``row_starts[i + 1] - 1``."""
     columns: Indices
     radii: Array
+    """Shape (n_uncertain,): the column and radius of each uncertain cell."""
+
+    missing_categories: ClassVar[MissingCategories] = NOTHING_MISSING
 
     @classmethod
     def from_table(cls, table: csr_array, ranges: Array) -> SparseIntervals:
@@ -69,11 +66,6 @@ class SparseIntervals:
         """Number of rows and of columns."""
         return self.center.shape[0], self.center.shape[1]
 
-    @property
-    def missing_categories(self) -> MissingCategories:
-        """Sparse tables have no categories."""
-        return NOTHING_MISSING
-
     def cells(self, rows: slice) -> tuple[Indices, Indices, None, Array]:
         """Return row (counted from the slice's start), column and radius of the uncertain cells."""
         here = slice(self.row_starts[rows.start], self.row_starts[min(rows.stop, self.shape[0])])
@@ -90,23 +82,9 @@ class SparseIntervals:
         part = csr_array((self.center.data[here], self.center.indices[here], starts - starts[0]), (len(starts) - 1, d))
         return SparseArray(part)
 
-    def take(self, rows: Indices) -> SparseIntervals:
-        """Return the given rows, in this order; a row may occur several times."""
-        counts = np.diff(self.row_starts)[rows]
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
-        cells = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.row_starts[rows], counts)
-        return SparseIntervals(csr_array(self.center[rows]), starts, self.columns[cells], self.radii[cells])
-
 
 class SparseRows(SlicedRows):
-    """Rows of a sparse table in memory: blocks hold CSR, and no matrix of all pairs of columns is made.
-
-    Parameters
-    ----------
-    matrix : SparseIntervals
-    y : array of shape (n_rows,)
-    weight : array of shape (n_rows,), optional
-    """
+    """Rows of a sparse table in memory: blocks hold CSR, and no matrix of all pairs of columns is made."""
 
     def __init__(self, matrix: SparseIntervals, y: Array, weight: Array | None = None) -> None:
         super().__init__(matrix.shape[1], y, weight)

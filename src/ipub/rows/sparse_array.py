@@ -16,15 +16,10 @@ MOST_UNIT_ROWS = 4096
 
 
 class SparseArray:
-    """A sparse table on which the few functions of NumPy that kernels and regions call are defined.
+    """A sparse table, CSR or CSC of float64, on which the functions of NumPy that kernels and regions call are defined.
 
-    Entries that are not stored are zeros. Products with it are plain arrays. Anything that would make a table of all
-    entries of it raises a TypeError, so that nothing fills the memory by accident.
-
-    Parameters
-    ----------
-    data : csr_array or csc_array of float64
-        No entry is stored twice.
+    Entries that are not stored are zeros; none is stored twice. Products with it are plain arrays. Anything that would
+    make a table of all entries of it raises a TypeError, so that nothing fills the memory by accident.
 
     Examples
     --------

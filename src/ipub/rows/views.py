@@ -42,20 +42,9 @@ class _ThroughView:
 class View(Rows):
     """Rows of any engine whose blocks are transformed before kernels are applied.
 
-    Everything else (block boundaries, depth, weights, caches, where kernels run) is that of the engine.
-
-    Parameters
-    ----------
-    rows : Rows
-    transform : callable
-    *args
-        Arguments of the transform after the block; of `PerBlock`, the part of the block.
-    n_features : int, optional
-        Columns of a transformed block, if not those of the rows.
-    max_wrong_labels, categories : optional
-        These attributes of `Rows`, if the transform changes them.
-    certain_labels : bool
-        Whether the transform makes labels certain.
+    Everything else (block boundaries, depth, weights, caches, where kernels run) is that of the engine. The transform
+    receives a block and `args`; of `PerBlock`, the part of the block. Attributes of `Rows` that it changes are given by
+    name; `certain_labels` says that it makes labels certain.
     """
 
     def __init__(

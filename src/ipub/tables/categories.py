@@ -39,13 +39,6 @@ class TableEncoder:
     that a column of text and a Categorical with the same levels give the same model. A declared level that does not
     occur has a column that is 0 in every observed row: its weight is 0 unless a missing category may be that level.
 
-    Parameters
-    ----------
-    columns : tuple
-        The labels of the frame's columns.
-    levels : tuple
-        For each column the levels of its categories; None for numbers; no levels for a column that is not used.
-
     Examples
     --------
     >>> import pandas as pd
@@ -60,7 +53,9 @@ class TableEncoder:
     """
 
     columns: tuple[Any, ...]
+    """The labels of the frame's columns."""
     levels: tuple[tuple[Level, ...] | None, ...]
+    """For each column the levels of its categories; None for numbers; no levels for a column that is not used."""
 
     @classmethod
     def learn(cls, X: Any) -> TableEncoder | None:
@@ -68,10 +63,8 @@ class TableEncoder:
 
         A column without any observed value is one of categories if it declares levels, and else one of numbers.
 
-        Raises
-        ------
-        IpubError
-            If a column holds neither numbers nor categories, or cannot be used as a category; the message names it.
+        Raises IpubError if a column holds neither numbers nor categories, or cannot be used as a category; the message
+        names it.
         """
         refuse_duplicate_names(X)
         frame = nw.from_native(X, eager_only=True)
@@ -113,10 +106,7 @@ class TableEncoder:
     def by_name(self, given: Any, what: str) -> Any:
         """Return a parameter that was given for columns of the frame, by name and not by number.
 
-        Raises
-        ------
-        IpubError
-            If it is given for a column that does not hold numbers.
+        Raises IpubError if it is given for a column that does not hold numbers.
         """
         if not isinstance(given, Mapping):
             return given
@@ -146,11 +136,7 @@ class TableEncoder:
     def encode(self, X: Any, any_level: bool = False) -> Array:
         """Return the encoded table of a frame with the same columns; NaN where a value is missing.
 
-        Parameters
-        ----------
-        X : DataFrame
-        any_level : bool
-            Whether a level that is none of those of the training table is taken as missing; else it is an error.
+        A level that is none of those of the training table is an error or, with `any_level`, taken as missing.
         """
         frame = nw.from_native(X, eager_only=True)
         kinds = [

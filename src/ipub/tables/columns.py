@@ -62,19 +62,9 @@ def sentinel_in(observed: Array) -> float | None:
 
 
 def is_sentinel(value: float, count: int, n_others: int, sample: Array, gap: float) -> bool:
-    """Whether a number at the end of a column may stand for a missing value.
+    """Whether a number at the end of a column, which occurs `count` times, may stand for a missing value.
 
-    Parameters
-    ----------
-    value : float
-    count : int
-        How often it occurs.
-    n_others : int
-        How many other values there are.
-    sample : array
-        Some of them.
-    gap : float
-        How far the nearest of them is from the number.
+    `sample` has some of the other values, and `gap` is the distance to the nearest of them all.
     """
     if not FEWEST <= count <= n_others or len(sample) == 0:  # most of a column is no exception
         return False
@@ -143,16 +133,8 @@ def summarize_columns(
 ) -> Iterator[Column]:
     """Summarize columns, in threads; yield the summaries in order.
 
-    Parameters
-    ----------
-    table : array of shape (n_rows, n_columns)
-        The values, NaN where missing; on a device they are sorted there, column by column.
-    columns : sequence of int
-        Numbers of the columns.
-    probabilities : pair of float
-        Of the lower and of the upper quantile.
-    counted : array of bool, optional
-        Rows that count; all if left out.
+    The table has NaN where a value is missing; on a device its columns are sorted there. `probabilities` are those of
+    the lower and of the upper quantile, and `counted` the rows that count, all if left out.
     """
     if not isinstance(table, np.ndarray):
         yield from (_on_device(table, probabilities, counted, j) for j in columns)

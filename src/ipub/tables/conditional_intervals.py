@@ -16,38 +16,26 @@ SHORTEST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ConditionalColumn:
-    """Intervals of one column: two quantiles that are linear in other columns, a correction, and the observed range.
-
-    Attributes
-    ----------
-    column : int
-        Its number, after the encoding of categories.
-    features : array of shape (n_used,)
-        Numbers of the columns that are used.
-    fill : array of shape (n_used,)
-        What these have where they are missing: their medians.
-    coef : array of shape (2, n_used)
-        Of the lower and of the upper quantile.
-    intercept : array of shape (2,)
-    correction : float
-        By how much intervals are longer at both ends than from one quantile to the other; may be negative.
-    observed : array of shape (2,)
-        Least and greatest observed value of the column, beyond which no interval goes.
-    otherwise : array of shape (2,)
-        The interval for rows where nothing else is left.
-    is_whole : bool
-        Whether all observed values are whole numbers.
-    """
+    """Intervals of one column: two quantiles that are linear in other columns, a correction, and the observed range."""
 
     column: int
+    """Its number, after the encoding of categories."""
     features: Indices
+    """Shape (n_used,): numbers of the columns that are used."""
     fill: Array
+    """Shape (n_used,): what these have where they are missing: their medians."""
     coef: Array
+    """Shape (2, n_used): of the lower and of the upper quantile."""
     intercept: Array
+    """Shape (2,)."""
     correction: float
+    """By how much intervals are longer at both ends than from one quantile to the other; may be negative."""
     observed: Array
+    """Shape (2,): least and greatest observed value of the column, beyond which no interval goes."""
     otherwise: Array
+    """Shape (2,): the interval for rows where nothing else is left."""
     is_whole: bool
+    """Whether all observed values are whole numbers."""
 
     def quantiles(self, table: Array) -> tuple[Array, Array]:
         """Return the lower and the upper quantile for rows of an encoded table, in which NaN is missing."""
@@ -145,16 +133,10 @@ class IntervalReport:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalIntervals:
-    """Intervals of missing values from the observed values of their rows.
-
-    Attributes
-    ----------
-    columns : tuple of ConditionalColumn
-        Columns that have such intervals.
-    report : IntervalReport
-    """
+    """Intervals of missing values from the observed values of their rows."""
 
     columns: tuple[ConditionalColumn, ...]
+    """Columns that have such intervals."""
     report: IntervalReport
 
     def applied(self, matrix: IntervalMatrix, table: Array) -> IntervalMatrix:

@@ -20,27 +20,21 @@ ARROW_NUMBERS = {"double", "float", *(f"{sign}int{bits}" for sign in ("", "u") f
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """A column of text or categories.
-
-    Attributes
-    ----------
-    codes : array of shape (n_rows,)
-        Index of the value of each row in `values`; -1 where it is missing.
-    values : tuple
-        Values, each at most once; some may not occur.
-    declared : tuple
-        Those that the type of the column declares, whether or not they occur.
-    is_plain : bool
-        Whether its type is text or objects, and not a categorical one.
-    """
+    """A column of text or categories."""
 
     codes: Indices
+    """Shape (n_rows,): index of the value of each row in `values`; -1 where it is missing."""
     values: tuple[Any, ...]
+    """Values, each at most once; some may not occur."""
     declared: tuple[Any, ...] = ()
+    """Those that the type of the column declares, whether or not they occur."""
     is_plain: bool = True
+    """Whether its type is text or objects, and not a categorical one."""
 
-    def take(self, rows: Indices) -> TextColumn:
-        """Return some of its rows."""
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Indices) -> TextColumn:
         return TextColumn(self.codes[rows], self.values, self.declared, self.is_plain)
 
     def codes_among(self, levels: Sequence[Any]) -> Indices:
@@ -63,22 +57,14 @@ class DecodedRows:
 
     def take(self, rows: Indices) -> DecodedRows:
         """Return some of the rows."""
-        return DecodedRows(len(rows), {name: _taken(column, rows) for name, column in self.columns.items()})
-
-
-def _taken(column: DecodedColumn, rows: Indices) -> DecodedColumn:
-    if column is None:
-        return None
-    return column.take(rows) if isinstance(column, TextColumn) else column[rows]
+        taken = {name: None if column is None else column[rows] for name, column in self.columns.items()}
+        return DecodedRows(len(rows), taken)
 
 
 def decode(frame: Any, names: Sequence[str]) -> DecodedRows:
     """Decode columns of a frame.
 
-    Raises
-    ------
-    IpubError
-        If a column holds neither numbers nor text; the message names it.
+    Raises IpubError if a column holds neither numbers nor text; the message names it.
     """
     fast = _numbers_of_arrow(frame, names)
     if len(fast) == len(names):

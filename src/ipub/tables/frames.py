@@ -22,16 +22,8 @@ def is_frame(X: Any) -> bool:
 def frame_to_table(X: Any, text: str = "text") -> Array:
     """Return a frame's values as floats, nulls as NaN; a view where the frame allows it.
 
-    Parameters
-    ----------
-    X : DataFrame
-    text : str
-        Which sentence of `REFUSED` an error for text has.
-
-    Raises
-    ------
-    ValueError
-        If a column is not numeric, or two columns have the same name; the message names them.
+    Raises ValueError if a column is not numeric, or two columns have the same name; the message names them. `text` is
+    which sentence of `REFUSED` an error for text has.
     """
     refuse_duplicate_names(X)
     frame = nw.from_native(X, eager_only=True)
@@ -121,11 +113,7 @@ def refuse_columns(frame: nw.DataFrame[Any], kinds: Sequence[str]) -> None:
     """Raise an error that names all columns of a kind that cannot be used."""
     for kind, sentence in REFUSED.items():
         wrong = [
-            Message(
-                "{column} ({holds})",
-                column=column.name,
-                holds=_what_it_holds(column, kind),
-            )
+            Message("{column} ({holds})", column=column.name, holds=_what_it_holds(column, kind))
             for column, found in zip(frame.iter_columns(), kinds, strict=True)
             if found == kind
         ]
@@ -196,10 +184,7 @@ def is_missing(value: Any) -> bool:
 def array_to_table(X: Any) -> Any:
     """Return masked cells, None and NA of an array or list as NaN; anything else as it came.
 
-    Raises
-    ------
-    ValueError
-        If a cell is text; the message names it.
+    Raises ValueError if a cell is text; the message names it.
     """
     if hasattr(X, "collect") and hasattr(X, "lazy"):
         raise IpubError("X is a lazy frame: call its collect() first.")

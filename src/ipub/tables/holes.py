@@ -29,7 +29,7 @@ def column_ranges(
     names: Sequence[Any] | None = None,
     counted: NDArray[np.bool_] | None = None,
 ) -> Array:
-    """Return the (lower, upper) range of each column's missing values, in the units of the table.
+    """Return the (lower, upper) range of each column's missing values, (n_columns, 2), in the units of the table.
 
     Parameters
     ----------
@@ -50,10 +50,6 @@ def column_ranges(
         labels and never numbers of columns.
     counted : array of bool, optional
         Rows that count; all if left out.
-
-    Returns
-    -------
-    array of shape (n_columns, 2)
 
     Examples
     --------
@@ -85,14 +81,8 @@ def ranges_of_columns(
 ) -> Array:
     """Return the ranges of `column_ranges`, wherever the columns are.
 
-    Parameters
-    ----------
-    summarize : callable
-        Takes the numbers of the columns that must be summarized, and the numbers of those whose quantiles are used;
-        returns the summaries of the former in order.
-    n_columns : int
-    intervals, level, names
-        As in `column_ranges`.
+    `summarize` takes the numbers of the columns that must be summarized, and the numbers of those whose quantiles are
+    used; it returns the summaries of the former in order.
     """
     rules, given = _rules(intervals, n_columns, names)
     ranges = np.array(given)
@@ -155,13 +145,7 @@ def _warn_of_sentinels(suspects: Mapping[int, float], names: Sequence[Any] | Non
 def column_precision(precision: Any, n_columns: int, names: Sequence[Any] | None = None) -> Array:
     """Return by how much the observed values of each column may be off.
 
-    Parameters
-    ----------
-    precision : None, number or mapping
-        One number for all columns; or ``{column: number}`` by name or number, and 0 for the others.
-    n_columns : int
-    names : sequence, optional
-        Column labels, as in `column_ranges`.
+    The precision is one number for all columns; or ``{column: number}`` by name or number, and 0 for the others.
 
     Examples
     --------

@@ -19,23 +19,17 @@ class LabelUncertainty:
 
     A row of unknown class is entered as two rows, one for each class, each with half its weight. In truth one of them
     has the whole weight and the other none, so both weights are uncertain by 100 %.
-
-    Attributes
-    ----------
-    radius : array of shape (n_rows,)
-        The target of each row lies within this distance of y.
-    weight_radius : array of shape (n_rows,)
-        The weight s of each row lies within ``s * (1 - weight_radius)`` and ``s * (1 + weight_radius)``; at most 1.
-    pairs : array of shape (n_unknown, 2), optional
-        The two rows that each row of unknown class was entered as.
-    max_wrong_labels : int
-        At most so many labels, in any rows, are of the other of two classes; all other labels are then certain.
     """
 
     radius: Array
+    """Shape (n_rows,): the target of each row lies within this distance of y."""
     weight_radius: Array
+    """Shape (n_rows,): the weight s of each row lies within ``s * (1 - weight_radius)`` and ``s * (1 +
+    weight_radius)``; at most 1."""
     pairs: NDArray[np.intp] = field(default_factory=lambda: NO_PAIRS)
+    """Shape (n_unknown, 2): the two rows that each row of unknown class was entered as."""
     max_wrong_labels: int = 0
+    """At most so many labels, in any rows, are of the other of two classes; all other labels are then certain."""
 
     def __post_init__(self) -> None:
         if self.max_wrong_labels and (self.radius.any() or self.weight_radius.any()):

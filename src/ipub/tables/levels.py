@@ -30,33 +30,22 @@ class CategoryWarning(IpubWarning):
 
 @dataclass(frozen=True, eq=False)
 class LevelCounts:
-    """What occurs in a column of categories, and what its type declares.
-
-    Attributes
-    ----------
-    name : str
-        Label of the column.
-    counts : mapping
-        How often each value occurs.
-    counted : mapping
-        How often in the rows that count.
-    declared : frozenset
-        Levels that the type of the column declares.
-    is_plain : bool
-        Whether its type is text or objects, and not a categorical one.
-    n_rows : int
-        Number of rows.
-    first_word : pair or None
-        Row and value of the first cell that is text and reads as no number.
-    """
+    """What occurs in a column of categories, and what its type declares."""
 
     name: Any
+    """Label of the column."""
     counts: Mapping[Any, int]
+    """How often each value occurs."""
     counted: Mapping[Any, int]
+    """How often in the rows that count."""
     declared: frozenset[Any]
+    """Levels that the type of the column declares."""
     is_plain: bool
+    """Whether its type is text or objects, and not a categorical one."""
     n_rows: int
+    """Number of rows."""
     first_word: tuple[int, Any] | None = None
+    """Row and value of the first cell that is text and reads as no number."""
 
     @classmethod
     def of(cls, name: Any, column: TextColumn, is_counted: NDArray[np.bool_] | None = None) -> LevelCounts:
@@ -75,10 +64,7 @@ class LevelCounts:
     def joined(self, other: LevelCounts) -> LevelCounts:
         """Return the counts of both pieces, of which `other` follows.
 
-        Raises
-        ------
-        IpubError
-            If there are too many different values, whose names would fill the memory.
+        Raises IpubError if there are too many different values, whose names would fill the memory.
         """
         counts = dict(Counter(self.counts) + Counter(other.counts))
         if len(counts) > MOST_COUNTED:

@@ -18,13 +18,10 @@ class Levels:
     """The indicator columns of one category, at least two: one of them is 1 and the others are 0.
 
     A row whose level is missing has the mean of all levels as its center.
-
-    Attributes
-    ----------
-    columns : array of shape (n_levels,)
     """
 
     columns: Indices
+    """Shape (n_levels,)."""
 
     @property
     def center_value(self) -> float:
@@ -42,20 +39,14 @@ class MissingCategories:
     """The missing categories of a table: each may be any level of its category.
 
     The center of the table has the mean of all levels there.
-
-    Attributes
-    ----------
-    rows : array of shape (n_missing,)
-        Row of each missing category, in ascending order.
-    categories : array of shape (n_missing,)
-        Index of its category in `levels`.
-    levels : tuple of Levels
-        The categories.
     """
 
     rows: Indices
+    """Shape (n_missing,): row of each missing category, in ascending order."""
     categories: Indices
+    """Shape (n_missing,): index of its category in `levels`."""
     levels: tuple[Levels, ...]
+    """The categories."""
 
     @classmethod
     def of(cls, missing: NDArray[np.bool_], levels: Sequence[Levels]) -> MissingCategories:

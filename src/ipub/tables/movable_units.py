@@ -42,27 +42,20 @@ class MovableRows:
     A *unit* is one hole, or one observed cell that may be wrong. An *option* of a unit is a vector by which it can
     change its row: t times the option, t in [0, 1]. A number has up to two options, one down and one up; a missing
     category has one for each other level. At most one option of a unit is used at a time.
-
-    Attributes
-    ----------
-    rows : array of shape (n_rows,)
-        Numbers of the movable rows in the table, increasing.
-    unit_row : array of shape (n_units,)
-        For each unit the position of its row in `rows`, never decreasing.
-    unit_group : array of shape (n_units,)
-        `HOLES` or `WRONG_CELLS`.
-    option_unit : array of shape (n_options,)
-        For each option its unit, never decreasing; every unit has one.
-    option_columns, option_amounts : arrays of shape (n_options, 2)
-        The two columns that an option changes, and by how much; the second amount of a number is 0.
     """
 
     rows: Indices
+    """Shape (n_rows,): numbers of the movable rows in the table, increasing."""
     unit_row: Indices
+    """Shape (n_units,): for each unit the position of its row in `rows`, never decreasing."""
     unit_group: Indices
+    """Shape (n_units,): `HOLES` or `WRONG_CELLS`."""
     option_unit: Indices
+    """Shape (n_options,): for each option its unit, never decreasing; every unit has one."""
     option_columns: Indices
     option_amounts: Array
+    """Shape (n_options, 2): the two columns that an option changes, and by how much; the second amount of a number is
+    0."""
 
     @classmethod
     def of_numbers(cls, rows: Indices, columns: Indices, below: Array, above: Array, group: int = HOLES) -> MovableRows:
@@ -94,13 +87,7 @@ class MovableRows:
     ) -> MovableRows:
         """Make a unit of each category that may have another level than the filled-in one.
 
-        Parameters
-        ----------
-        rows : array of shape (n_units,)
-        filled_columns : array of shape (n_units,)
-            The column of the level that is filled in: 1 in this row.
-        level_columns : list of arrays
-            For each unit the columns of all its levels.
+        In its row the filled column is 1; `level_columns` has, for each unit, the columns of all its levels.
         """
         rows, filled = np.asarray(rows, dtype=np.intp), np.asarray(filled_columns, dtype=np.intp)
         others = [np.setdiff1d(levels, [base]) for levels, base in zip(level_columns, filled, strict=True)]

@@ -99,21 +99,14 @@ def _value(key: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ObservedColumn:
-    """What is known of a column before its quantiles are searched for.
-
-    Attributes
-    ----------
-    n : int
-        Number of observed values, positive.
-    least, greatest : float
-    sample : array
-        Some of the values, sorted.
-    """
+    """What is known of a column before its quantiles are searched for."""
 
     n: int
+    """Number of observed values, positive."""
     least: float
     greatest: float
     sample: Array
+    """Some of the values, sorted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,12 +129,7 @@ MOST_PASSES = 20
 class QuantileSearch:
     """The search for quantiles of several columns: `brackets` for the next pass, then `update` with its counts.
 
-    Parameters
-    ----------
-    columns : mapping of str to ObservedColumn
-    probabilities : sequence of float
-    most_kept : int
-        Values that a pass may keep.
+    A pass keeps at most `most_kept` values.
 
     Examples
     --------
@@ -176,10 +164,7 @@ class QuantileSearch:
     def update(self, pieces: Iterable[Sequence[BracketCounts]]) -> None:
         """Take the counts of all pieces, in the order of `brackets`.
 
-        Raises
-        ------
-        IpubError
-            If the counts of the passes do not belong together.
+        Raises IpubError if the counts of the passes do not belong together.
         """
         self._passes += 1
         if self._passes > MOST_PASSES:

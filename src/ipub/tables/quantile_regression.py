@@ -67,21 +67,18 @@ def learn_conditional(
 ) -> ConditionalIntervals:
     """Learn intervals of missing values from the other values of their rows.
 
-    Every column is regressed on the others, and those with holes once more in each of 5 folds, to
-    check their intervals.
+    Every column is regressed on the others, and those with holes once more in 5 folds, to check their intervals.
 
     Parameters
     ----------
     table : array of shape (n_rows, n_columns)
         The encoded table, NaN where missing.
-    columns : sequence of int
-        The columns to learn intervals for, which hold numbers.
+    columns, labels : sequences
+        The columns to learn intervals for, which hold numbers, and their labels.
     ranges : array of shape (n_columns, 2)
         Quantile intervals of all columns, for those where too few values were observed.
     level : float
         With which probability a value is to lie in its interval, below 1.
-    labels : sequence
-        Of `columns`.
     counted : array of bool, optional
         Rows that count; all if left out.
     seed : int

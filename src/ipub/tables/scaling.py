@@ -28,12 +28,6 @@ OPERATIONS = {
 class Scaling:
     """Operations on the cells of each column, in order.
 
-    Parameters
-    ----------
-    operations : tuple of pairs
-        The name of one of `OPERATIONS`, and its second operand: an array of shape (n_columns,). Factors and
-        divisors are positive.
-
     Examples
     --------
     >>> import numpy as np
@@ -42,6 +36,8 @@ class Scaling:
     """
 
     operations: tuple[tuple[str, Array], ...]
+    """The name of one of `OPERATIONS`, and its second operand: an array of shape (n_columns,). Factors and divisors are
+    positive."""
 
     def __post_init__(self) -> None:
         for name, operand in self.operations:
@@ -58,18 +54,10 @@ class Scaling:
 
     @classmethod
     def learn(cls, how: str, observed: Array, ranges: Array, unscaled: NDArray[np.bool_]) -> Scaling:
-        """Learn how to scale columns from the values that were observed in them.
+        """Learn how to scale columns from the values that were observed in them, NaN where nothing was.
 
-        Parameters
-        ----------
-        how : {"standard", "minmax"}
-            To mean 0 and standard deviation 1, or to the range -1 to 1.
-        observed : array of shape (n_rows, n_columns)
-            NaN where nothing was observed. A column of one value is only moved.
-        ranges : array of shape (n_columns, 2)
-            Values used for a column without observed values.
-        unscaled : array of bool of shape (n_columns,)
-            Columns that stay as they are.
+        "standard" is to mean 0 and standard deviation 1, "minmax" to the range -1 to 1; a column of one value is only
+        moved, and one without observed values is scaled as if it had those of `ranges`. `unscaled` columns stay.
 
         Examples
         --------

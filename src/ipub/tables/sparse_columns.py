@@ -32,10 +32,7 @@ def gibibytes(cells: int) -> str:
 def as_dense(X: Any) -> Any:
     """Return a sparse table as an array, checked as `sparse_floats` does; anything else as it is.
 
-    Raises
-    ------
-    IpubError
-        If that would be too large.
+    Raises IpubError if that would be too large.
     """
     if not is_sparse(X):
         return X
@@ -79,15 +76,7 @@ def _check_sizes(values: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any]
 def summarize_sparse_columns(
     table: csr_array, columns: Sequence[int], probabilities: Sequence[float], counted: NDArray[np.bool_] | None
 ) -> Iterator[Column]:
-    """Summarize columns of a sparse table, as `summarize_columns` does of the same table with all its entries.
-
-    Parameters
-    ----------
-    table : csr_array of shape (n_rows, n_columns)
-        As `sparse_floats` returns it, NaN where missing.
-    columns, probabilities, counted
-        As there.
-    """
+    """Summarize columns of what `sparse_floats` returns, as `summarize_columns` does with all entries."""
     summaries = _Summaries(table, counted)
     ends = summaries.ends(probabilities)
     for j in columns:

@@ -18,28 +18,18 @@ from ipub.tables.validation import check_values
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Range, mean and squares of the observed numbers of a column in the rows that count.
-
-    Attributes
-    ----------
-    n : int
-    least, greatest : float
-    is_whole : bool
-        Whether all are whole numbers.
-    is_two : bool
-        Whether there is none beside the least and the greatest.
-    mean : float
-    squares : float
-        Sum of the squares of the differences from the mean.
-    """
+    """Range, mean and squares of the observed numbers of a column in the rows that count."""
 
     n: int = 0
     least: float = np.inf
     greatest: float = -np.inf
     is_whole: bool = True
+    """Whether all are whole numbers."""
     is_two: bool = True
+    """Whether there is none beside the least and the greatest."""
     mean: float = 0.0
     squares: float = 0.0
+    """Sum of the squares of the differences from the mean."""
 
     @classmethod
     def of(cls, values: Array) -> Moments:
@@ -115,30 +105,20 @@ EMPTY, NUMBER, CATEGORY = "empty", "number", "category"
 
 @dataclass(frozen=True, eq=False)
 class ColumnSummary:
-    """What is known of a column.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"empty", "number", "category"}
-    piece : int
-        The first piece in which a cell is observed: an error names it.
-    n_rows : int
-    n_holes : int
-        Missing cells, in all rows.
-    moments : Moments
-        Of numbers.
-    levels : LevelCounts or None
-        Of categories.
-    """
+    """What is known of a column."""
 
     name: str
     kind: str
+    """One of "empty", "number", "category"."""
     piece: int
+    """The first piece in which a cell is observed: an error names it."""
     n_rows: int
     n_holes: int
+    """Missing cells, in all rows."""
     moments: Moments
+    """Of numbers."""
     levels: LevelCounts | None = None
+    """Of categories."""
 
     @classmethod
     def of(
@@ -161,10 +141,7 @@ class ColumnSummary:
     def joined(self, other: ColumnSummary) -> ColumnSummary:
         """Return the summary of both pieces, of which `other` follows.
 
-        Raises
-        ------
-        IpubError
-            If one has numbers and the other categories.
+        Raises IpubError if one has numbers and the other categories.
         """
         if EMPTY not in (self.kind, other.kind) and self.kind != other.kind:
             words = {NUMBER: "numbers", CATEGORY: "text"}

@@ -39,16 +39,7 @@ def check_values(
 ) -> None:
     """Raise an error for infinite and huge values (and for NaN unless allowed) that names the first such cell.
 
-    Parameters
-    ----------
-    table : array of shape (n_rows, n_columns)
-    names : sequence or None
-        Names of the columns.
-    what : str
-        What the table is called in the message.
-    allow_nan : bool
-    first_row : int
-        Number of the table's first row.
+    In the message the table is called `what`, and its first row has the number `first_row`.
     """
 
     def bad_cells(rows: slice) -> Indices:

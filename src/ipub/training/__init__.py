@@ -2,12 +2,7 @@
 
 from ipub.training.fit import certify_as_promised, fit_training
 from ipub.training.models import problem_of, train
-from ipub.training.training import (
-    Around,
-    Training,
-    certify_models,
-    train_and_certify,
-)
+from ipub.training.training import Around, Training, certify_models, train_and_certify
 
 __all__ = [
     "Around",

@@ -64,24 +64,10 @@ def train_and_certify_draws(
     X_lower: ArrayLike | None = None,
     X_upper: ArrayLike | None = None,
 ) -> Training:
-    """Train and certify on every draw of an imputer.
+    """Train and certify on every draw of an imputer, which fills X, the table that was read.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    data : TrainingData
-        X as it was read.
-    draws : Draws
-    X : array, DataFrame or IntervalMatrix
-        The table that was read: the imputer fills it.
-    X_lower, X_upper : arrays, optional
-        Bounds of its cells, if these were given.
-
-    Returns
-    -------
-    Training
-        Its certificates are the ranges over all draws, none if the parameters ask for none; its weights the means over
-        the draws. Its models are those of the middle of every interval.
+    The certificates are the ranges over all draws, none if the parameters ask for none; the weights are the means over
+    the draws. The models are those of the middle of every interval.
     """
     draws.check()
     check_arithmetic()
@@ -119,16 +105,8 @@ def train_and_certify_draws(
 def bounds_around(model: TrainedModel, drawn: MemoryRows, holes: IntervalMatrix, cells: int) -> Outcome[RowSumBounds]:
     """Bound the models of tables in the neighbourhood of a draw but for few cells, which may be anywhere.
 
-    Parameters
-    ----------
-    model : TrainedModel
-        Trained on a draw.
-    drawn : MemoryRows
-        The draw, each cell with its neighbourhood.
-    holes : IntervalMatrix
-        The training table with its intervals.
-    cells : int
-        How many of its holes may be anywhere in these, beside the neighbourhood.
+    The model was trained on the draw, `drawn`, each cell with its neighbourhood. Beside that, so many `cells` of the
+    training table may be anywhere in their intervals, which `holes` has.
     """
     problem, solution = model
     matrix = drawn.matrix
@@ -154,7 +132,6 @@ def _source(engine: MemoryRows, n_rows: int) -> np.ndarray[tuple[int], np.dtype[
     if engine.n_rows > n_rows:
         uncertainty = engine.label_uncertainty
         assert uncertainty is not None
-        assert uncertainty.pairs is not None
         source[uncertainty.pairs[:, 1]] = uncertainty.pairs[:, 0]
     return source
 

@@ -39,24 +39,16 @@ NOT_PROVED = (
 
 @dataclass(frozen=True, eq=False)
 class FilledTraining:
-    """A filled-in training table, the models trained on it, and what may differ from it.
-
-    Attributes
-    ----------
-    table : array of shape (n_rows, n_columns)
-        The filled-in table, as the models see it, without a column for the intercept.
-    models : tuple of TrainedModel
-        Trained on it.
-    movable : MovableRows
-        Its holes and its observed cells, each with the ways in which it may differ.
-    n_holes : int
-        Number of missing values; a missing category counts as one.
-    """
+    """A filled-in training table, the models trained on it, and what may differ from it."""
 
     table: Array
+    """Shape (n_rows, n_columns): the filled-in table, as the models see it, without a column for the intercept."""
     models: tuple[TrainedModel, ...]
+    """Trained on it."""
     movable: MovableRows
+    """Its holes and its observed cells, each with the ways in which it may differ."""
     n_holes: int
+    """Number of missing values; a missing category counts as one."""
 
     def boxes(self) -> IntervalMatrix:
         """Return the smallest table of intervals that contains all tables in which anything differs."""
@@ -80,20 +72,8 @@ def certify_filled(
 ) -> Training:
     """Train on a filled-in table, and certify all tables that differ from it as `uncertainty` allows.
 
-    With no certificate nothing is certified.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    data : TrainingData
-        The table as it was read.
-    uncertainty : Budget
-    source : Source
-        The table as it was given to `fit`.
-    table : array of shape (n_rows, n_columns), optional
-        The filled-in table as the models see it; else it is filled here.
-    reference : callable, optional
-        Returns the solution of a problem that is certified from; else models are trained.
+    With no certificate nothing is certified. `table` is the filled-in one as the models see it; else it is filled here.
+    `reference` returns the solution of a problem that is certified from; else models are trained.
     """
     uncertainty.check()
     check_arithmetic()

@@ -28,17 +28,8 @@ def train(
 ) -> tuple[TrainedModel, ...]:
     """Train each model at the center of its rows.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    models : sequence of Rows
-        One for each model.
-    starts : sequence of arrays, optional
-        Weights to start from, for each model; None starts at zero.
-    hessians : sequence of arrays, optional
-        About the Hessian of the mean loss at each start, if these are near the optimum.
-    recipe : Recipe, optional
-        The certificate that is made next: the last pass of training computes the sum that it needs.
+    Weights start at `starts`, or at zero; `hessians` are about those of the mean loss there, if the optimum is near.
+    `recipe` is the certificate that is made next: the last pass of training computes the sum that it needs.
     """
     trained, unknown = [], [None] * len(models)
     for rows, start, hessian in zip(models, starts or unknown, hessians or unknown, strict=True):

@@ -31,17 +31,7 @@ def refuse_other_uncertainty(what: str, parameters: Parameters, data: TrainingDa
 
 
 def movable_holes(matrix: IntervalMatrix, table: Array, group: int = HOLES) -> MovableRows:
-    """Return the missing values as units: numbers inside their intervals, categories at any level.
-
-    Parameters
-    ----------
-    matrix : IntervalMatrix
-        The training table with its intervals.
-    table : array of the same shape
-        The filled-in one.
-    group : int
-        Which budget they count in.
-    """
+    """Return missing values of a filled-in table as units: numbers inside the intervals of `matrix`, any level."""
     in_row, columns, centers, radii = matrix.cells(slice(0, matrix.shape[0]))
     movable = _movable_numbers(in_row, columns, table[in_row, columns], centers, radii, group)
     missing = matrix.missing_categories
@@ -52,16 +42,9 @@ def movable_holes(matrix: IntervalMatrix, table: Array, group: int = HOLES) -> M
 
 
 def movable_cells(data: TrainingData, holes: Holes, table: Array, precision: Any) -> MovableRows:
-    """Return the observed cells as units: numbers that may be off by their precision, categories at any level.
+    """Return the observed cells as units: numbers that may be off by their precision, as in `Budget`, and any level.
 
-    Parameters
-    ----------
-    data : TrainingData
-    holes : Holes
-    table : array of shape (n_rows, n_columns)
-        The filled-in table, scaled.
-    precision : number, mapping or None
-        As in `Budget`.
+    `table` is the filled-in one, scaled.
     """
     learnt, encoder = data.table, data.table.columns.encoder
     is_cell = ~np.isnan(holes.table) & learnt.is_number & (data.weight > 0.0)[:, None]
@@ -112,10 +95,8 @@ def _movable_numbers(
 def _movable_categories(rows: Indices, levels: Levels, table: Array, group: int) -> MovableRows:
     """Return categories as units: from the level that the table has to any other."""
     indicators = table[np.ix_(rows, levels.columns)]
-    if (
-        not (np.count_nonzero(indicators == 1.0, axis=1) == 1).all()
-        or not ((indicators == 0.0) | (indicators == 1.0)).all()
-    ):
+    is_level = indicators == 1.0
+    if not ((is_level | (indicators == 0.0)).all() and (is_level.sum(axis=1) == 1).all()):
         raise IpubError(
             "A category that may differ (encoded columns {first} to {last}) is not one of its levels, as 0 and 1, in "
             "the filled-in table: fill in categories before they are encoded, and scale the columns of numbers alone.",

@@ -107,48 +107,34 @@ class Around(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What was read, trained and certified. There are K models: one, or one for each of more than two classes.
-
-    Attributes
-    ----------
-    table : LearntTable
-        How rows are read, with d columns after encoding.
-    loss : Loss
-    fit_intercept : bool
-    classes : array or None
-        The labels, sorted; None in a regression.
-    certificates : tuple of K Certificate
-        Empty if nothing was certified, as ``certificate=None`` asks for; so are the bounds of the weights.
-    coef : array of shape (K, d)
-        Weights of the models trained at the center.
-    intercept : array of shape (K,)
-    coef_bounds : array of shape (K, d, 2)
-        Bounds of each weight over all completions.
-    intercept_bounds : array of shape (K, 2)
-    n_iter : int
-        Greatest number of Newton steps of a model.
-    dual_gap : float
-        The largest duality gap.
-    models : tuple of K TrainedModel
-        The training problems, with their rows, and their solutions. Empty in a model that was
-        loaded from a file, unpickled or copied: it has no training rows.
-    around : Around or None
-        What may differ from a filled-in table, on which the models were trained, if that is what the bounds are about.
-    """
+    """What was read, trained and certified. There are K models: one, or one for each of more than two classes."""
 
     table: LearntTable
+    """How rows are read, with d columns after encoding."""
     loss: Loss
     fit_intercept: bool
     classes: NDArray[Any] | None
+    """The labels, sorted; None in a regression."""
     certificates: tuple[Certificate, ...]
+    """Empty if nothing was certified, as ``certificate=None`` asks for; so are the bounds of the weights."""
     coef: Array
+    """Shape (K, d): weights of the models trained at the center."""
     intercept: Array
+    """Shape (K,)."""
     coef_bounds: Array
+    """Shape (K, d, 2): bounds of each weight over all completions."""
     intercept_bounds: Array
+    """Shape (K, 2)."""
     n_iter: int
+    """Greatest number of Newton steps of a model."""
     dual_gap: float
+    """The largest duality gap."""
     models: tuple[TrainedModel, ...] = ()
+    """The training problems, with their rows, and their solutions. Empty in a model that was loaded from a file,
+    unpickled or copied: it has no training rows."""
     around: Around | None = None
+    """What may differ from a filled-in table, on which the models were trained, if that is what the bounds are
+    about."""
 
     @classmethod
     def of(
@@ -185,13 +171,7 @@ class Training:
     # --- certified bounds --------------------------------------------------------------------------
 
     def check_certified(self) -> None:
-        """Raise an error if nothing was certified.
-
-        Raises
-        ------
-        IpubError
-            Says which parameter to set.
-        """
+        """Raise an error if nothing was certified."""
         if not self.certificates:
             raise IpubError(
                 "The model was fitted with certificate=None, which trains only and proves no bounds: set "
@@ -204,13 +184,7 @@ class Training:
         return bool(self.models) and self.models[0].problem.rows.allows_matrices
 
     def check_search(self) -> None:
-        """Raise an error if the training table is too wide, or sparse, to search for its fillings.
-
-        Raises
-        ------
-        IpubError
-            Says what to do.
-        """
+        """Raise an error if the training table is too wide, or sparse, to search for its fillings."""
         if self.models and not self.can_search:
             raise IpubError(
                 "attained_bounds and flip_distance need matrices of all pairs of columns, which are not made of so "
@@ -231,23 +205,11 @@ class Training:
         If the rows are so many that the call would take long (`MOST_ROW_TERMS`), they are bounded faster, with the loss
         of width that `FASTER` states.
 
-        Parameters
-        ----------
-        rows : IntervalMatrix or DeviceIntervals of shape (m, d)
-            As `table` reads them, or `ipub.training.reading.on_device`.
-        effort : float
-            Work that pointwise bounds may spend on a row, beyond a few retrainings: about so many seconds of one core,
-            but counted (`ipub.certificates.per_row.work`): how fast or busy a machine is plays no part.
-        retrains : bool
-            Whether pointwise bounds are narrowed for each row; else they are those of the certificate they start from.
-        verbose : int
-            Whether progress is shown, where there are many rows or each takes a retraining.
-        n_in_all : int, optional
-            Number of rows of the whole call, if it is made in parts: it decides whether they are many.
-
-        Returns
-        -------
-        array of shape (m, 2), or (m, K, 2) if there is more than one model
+        With `retrains`, pointwise bounds are narrowed for each row; else they are those of the certificate they start
+        from. `effort` is the work that they may spend on a row, beyond a few retrainings: about so many seconds of one
+        core, but counted (`ipub.certificates.per_row.work`): how fast or busy a machine is plays no part. `n_in_all` is
+        the number of rows of a call that is made in parts: it decides whether they are many. The bounds have the shape
+        (m, 2), or (m, K, 2) if there is more than one model.
         """
         self.check_certified()
         if isinstance(rows, DeviceIntervals):
@@ -325,12 +287,8 @@ class Training:
     def unchanged_models(self) -> tuple[TrainedModel, ...]:
         """Return the training problems and their solutions, if the training table is unchanged.
 
-        Raises
-        ------
-        NotFittedError
-            If the model has no training rows.
-        ValueError
-            If the table has been changed since it was read.
+        Raises NotFittedError if the model has no training rows. Raises ValueError if the table has been changed since
+        it was read.
         """
         if not self.models:
             raise NotFittedError(

@@ -15,14 +15,7 @@ from ipub.rows.device.sums import Groups, extreme, total
 
 
 class DeviceArray(NDArrayOperatorsMixin):
-    """An array of another library, for code that is written for NumPy.
-
-    Parameters
-    ----------
-    data : array
-        Of one of the libraries; it is not copied.
-    library : Library, optional
-        Whose it is.
+    """An array of another library, which is not copied, for code that is written for NumPy.
 
     Examples
     --------

@@ -17,14 +17,7 @@ LIBRARIES = ("torch", "cupy", "array_api_strict")
 """Packages whose arrays are taken as they are."""
 
 KINDS: dict[str, np.dtype[Any]] = {
-    "bool": np.dtype(bool),
-    "float64": np.dtype(np.float64),
-    "float32": np.dtype(np.float32),
-    "int64": np.dtype(np.int64),
-    "int32": np.dtype(np.int32),
-    "int16": np.dtype(np.int16),
-    "int8": np.dtype(np.int8),
-    "uint8": np.dtype(np.uint8),
+    name: np.dtype(name) for name in ("bool", "float64", "float32", "int64", "int32", "int16", "int8", "uint8")
 }
 """Types of numbers, by their names in the array API."""
 
@@ -48,21 +41,14 @@ def is_foreign(values: Any) -> bool:
 
 @dataclass(frozen=True)
 class Library:
-    """An array library and one of its devices.
-
-    Attributes
-    ----------
-    name : str
-        Of its package.
-    xp : module
-        Its functions, by the names of the array API standard.
-    device : object
-        As the library calls it.
-    """
+    """An array library and one of its devices."""
 
     name: str
+    """Of its package."""
     xp: Any
+    """Its functions, by the names of the array API standard."""
     device: Any
+    """As the library calls it."""
 
     def array(self, values: Any, dtype: np.dtype[Any] | None = None) -> Any:
         """Return a copy of NumPy's array, or of a number, on the device."""
@@ -127,10 +113,7 @@ class Library:
 def library_of(values: Any) -> Library:
     """Return the library and the device of an array.
 
-    Raises
-    ------
-    IpubError
-        If array-api-compat is not installed.
+    Raises IpubError if array-api-compat is not installed.
     """
     try:
         from array_api_compat import array_namespace, device

@@ -25,48 +25,33 @@ class DrawnTables:
     A missing number is an interval of `radius` half-widths around the drawn value, as far as it is inside the interval
     of the hole. A missing category is the drawn level: its indicator columns are intervals that are points. Observed
     numbers with a precision stay as they are.
-
-    Attributes
-    ----------
-    table : array of shape (n_rows, n_columns)
-        The table as the model sees it, scaled, whose cells at holes are never used.
-    scaling : Scaling or None
-    row_starts, columns, centers, radii : arrays
-        Uncertain cells as in `IntervalMatrix`, before scaling. Centers of holes are those of their intervals, and radii
-        those of the neighbourhood.
-    lower, upper : arrays of shape (n_cells,)
-        The interval of each cell.
-    numbers : array of shape (n_cells,)
-        For each cell the missing number it is, or -1.
-    categories, levels : arrays of shape (n_cells,)
-        For each cell the missing category it belongs to, or -1, and which of its levels it indicates.
     """
 
     table: Array
+    """Shape (n_rows, n_columns): the table as the model sees it, scaled, whose cells at holes are never used."""
     scaling: Scaling | None
     row_starts: Indices
     columns: Indices
     centers: Array
     radii: Array
+    """Uncertain cells as in `IntervalMatrix`, before scaling. Centers of holes are those of their intervals, and radii
+    those of the neighbourhood."""
     lower: Array
     upper: Array
+    """Shape (n_cells,): the interval of each cell."""
     numbers: Indices
+    """Shape (n_cells,): for each cell the missing number it is, or -1."""
     categories: Indices
     levels: Indices
+    """Shape (n_cells,): for each cell the missing category it belongs to, or -1, and which of its levels it
+    indicates."""
 
     @classmethod
     def of(cls, holes: Holes, scaled: IntervalMatrix, source: Indices, radius: float) -> DrawnTables:
         """Prepare the tables of all draws.
 
-        Parameters
-        ----------
-        holes : Holes
-        scaled : IntervalMatrix
-            The training table as the model sees it.
-        source : array
-            For each of its rows the row of X that it is.
-        radius : float
-            In half-widths of each interval.
+        `scaled` is the training table as the model sees it, and `source` has for each of its rows the row of X that
+        it is. The radius is in half-widths of each interval.
         """
         matrix = holes.matrix
         number_of_cell = np.full(matrix.n_uncertain, -1, dtype=np.intp)

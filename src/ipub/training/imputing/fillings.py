@@ -21,21 +21,14 @@ SEEDS = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, eq=False)
 class FilledTableReader:
-    """How a table that the user, or an imputer, has filled in is read.
-
-    Attributes
-    ----------
-    holes : Holes
-    what : str
-        Who filled it in, for messages.
-    clip : bool or None
-        Whether values outside the intervals are moved to the nearer end; else they raise an error. None if a user
-        cannot choose.
-    """
+    """How a table that the user, or an imputer, has filled in is read."""
 
     holes: Holes
     what: str
+    """Who filled it in, for messages."""
     clip: bool | None = None
+    """Whether values outside the intervals are moved to the nearer end; else they raise an error. None if a user cannot
+    choose."""
 
     def table(self, filled: Any) -> Array:
         """Return what the imputer returned as a table of numbers with the columns of the model."""
@@ -66,10 +59,7 @@ class FilledTableReader:
     def filling(self, filled: Any) -> Filling:
         """Return the values of the holes.
 
-        Raises
-        ------
-        IpubError
-            If a filled table leaves holes, changes what was observed, or leaves the intervals.
+        Raises IpubError if a filled table leaves holes, changes what was observed, or leaves the intervals.
         """
         holes, table = self.holes, self.table(filled)
         is_hole = np.isnan(holes.table)
@@ -119,16 +109,9 @@ class FilledTableReader:
 
 
 class UserImputer:
-    """Fillings by an imputer of the user, which sees X as it was given to `fit`.
+    """Fillings by an imputer of the user, which sees X as it was given to `fit`: with ``fit_transform``, or a callable.
 
-    Parameters
-    ----------
-    holes : Holes
-    imputer : object with ``fit_transform``, or callable
-    name : str
-        How messages name it.
-    clip : bool
-        Whether values outside the intervals are moved to the nearer end; else they raise an error.
+    Values outside the intervals are moved to the nearer end with `clip`; else they raise an error.
     """
 
     def __init__(self, holes: Holes, imputer: Any, name: str, clip: bool) -> None:
@@ -146,10 +129,8 @@ class UserImputer:
     def draw(self, rng: np.random.Generator) -> Filling:
         """Draw a filling, checked.
 
-        Raises
-        ------
-        IpubError
-            If the imputer leaves holes, changes what was observed, or leaves the intervals; the message names it.
+        Raises IpubError if the imputer leaves holes, changes what was observed, or leaves the intervals; the message
+        names it.
         """
         X = self._holes.X
         if self._seeds:
@@ -163,18 +144,9 @@ class UserImputer:
 
 
 def filling_of(given: Any, holes: Holes) -> Filling:
-    """Return the values of the holes.
+    """Return the values of the holes in what is `given` as the filling of a `Budget`; None is the middle.
 
-    Parameters
-    ----------
-    given : "middle", "mean", "median", imputer, array, DataFrame or None
-        As in `Budget`; None is the middle.
-    holes : Holes
-
-    Raises
-    ------
-    IpubError
-        If a filling leaves holes, changes observed cells or leaves the intervals.
+    Raises IpubError if a filling leaves holes, changes observed cells or leaves the intervals.
     """
     if given is None or isinstance(given, str):
         return named_filling("middle" if given is None else given, holes)

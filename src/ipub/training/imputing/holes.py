@@ -30,52 +30,31 @@ class Filling(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Holes:
-    """A training table in the columns and units of X, with its categories encoded, and its holes.
-
-    Attributes
-    ----------
-    X : array or DataFrame
-        The table of the user, for an imputer of the user; NaN, or whatever stands for it, where a value is missing.
-    learnt : LearntTable
-        How tables like X are read.
-    table : array of shape (n_rows, n_columns)
-        X as numbers; NaN where missing, in all columns of a missing category.
-    matrix : IntervalMatrix
-        The same with intervals.
-    cells : array of shape (n_numbers,)
-        Which uncertain cells of the matrix are missing numbers. (Others are observed, with a precision.)
-    rows, columns : arrays of shape (n_numbers,)
-        Where the missing numbers are.
-    lower, upper : arrays of shape (n_numbers,)
-        Their intervals.
-    counts : array of bool of shape (n_rows,)
-        Whether a row has a positive weight: others give no values to draw from.
-    """
+    """A training table in the columns and units of X, with its categories encoded, and its holes."""
 
     X: Any
+    """The table of the user, for an imputer of the user; NaN, or whatever stands for it, where a value is missing."""
     learnt: LearntTable
+    """How tables like X are read."""
     table: Array
+    """Shape (n_rows, n_columns): X as numbers; NaN where missing, in all columns of a missing category."""
     matrix: IntervalMatrix
+    """The same with intervals."""
     cells: Indices
+    """Shape (n_numbers,): which uncertain cells of the matrix are missing numbers. (Others are observed, with a
+    precision.)"""
     rows: Indices
     columns: Indices
+    """Shape (n_numbers,): where the missing numbers are."""
     lower: Array
     upper: Array
+    """Shape (n_numbers,): their intervals."""
     counts: NDArray[np.bool_]
+    """Shape (n_rows,): whether a row has a positive weight: others give no values to draw from."""
 
     @classmethod
     def of(cls, learnt: LearntTable, X: Any, bounds: IntervalMatrix | None, counts: NDArray[np.bool_]) -> Holes:
-        """Find the holes of a training table.
-
-        Parameters
-        ----------
-        learnt : LearntTable
-        X : array, DataFrame or IntervalMatrix
-            As given to `fit`.
-        bounds : IntervalMatrix, optional
-            X with the bounds of its cells, if these were given.
-        counts : array of bool of shape (n_rows,)
-        """
+        """Find the holes of a training table X as given to `fit`; `bounds` are X with those of its cells, if given."""
         if isinstance(X, IntervalMatrix):
             table = X.center_rows(slice(0, X.shape[0])).copy()
             in_row, columns, _, radii = X.cells(slice(0, X.shape[0]))

@@ -21,10 +21,6 @@ class HotDeck:
 
     All are independent. Observed values that occur often are drawn often. Where no observed value lies in the interval
     of a cell, every value of the interval is equally likely; where a category was never observed, every level is.
-
-    Parameters
-    ----------
-    holes : Holes
     """
 
     def __init__(self, holes: Holes) -> None:
@@ -95,10 +91,6 @@ class Chained:
     value of a random one of the `N_DONORS` rows whose predictions are nearest to its own. A category is predicted by
     its indicator columns. So draws depend on what is observed in the row, and are values that occur. A number outside
     its interval keeps its hot-deck draw.
-
-    Parameters
-    ----------
-    holes : Holes
     """
 
     def __init__(self, holes: Holes) -> None:

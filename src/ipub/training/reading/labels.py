@@ -227,10 +227,7 @@ def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | Non
 def labels_of(y: Any) -> NDArray[Any]:
     """Return labels as an array; elements of a list stay as they are: NumPy would turn NaN among text into text.
 
-    Raises
-    ------
-    ValueError
-        If text and numbers are mixed: all would become text.
+    Raises ValueError if text and numbers are mixed: all would become text.
     """
     if not isinstance(y, (list, tuple)):
         return np.asarray(y)
@@ -264,16 +261,7 @@ def _read_labels(parameters: Parameters, y: Any, n_rows: int, advice: str = "Dro
 
 
 def as_numbers(values: NDArray[Any], what: str, advice: str = "correct it") -> Array:
-    """Return values as floats; raise an error that names the first row whose value is no number.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows,)
-    what : str
-        What they are called in the message.
-    advice : str
-        What to do with such a row.
-    """
+    """Return values as floats; raise an error with `advice` that names the first row whose value is no number."""
     if values.dtype.kind in "mM":
         raise IpubError(f"{what} holds dates or durations: turn them into numbers, days since some day for example.")
     try:

@@ -69,38 +69,27 @@ class WeightSummary:
 
 @dataclass(frozen=True, eq=False)
 class LabelSummary:
-    """Labels or targets, and weights, of a piece.
-
-    Attributes
-    ----------
-    name : str
-        Column of the labels.
-    classes : dict
-        Counts of each label; empty in a regression.
-    dtype : NumPy type or None
-        Of labels that are numbers; None for text, and for a piece without rows.
-    weights : WeightSummary
-    """
+    """Labels or targets, and weights, of a piece."""
 
     name: str
+    """Column of the labels."""
     classes: dict[Any, ClassCounts]
+    """Counts of each label; empty in a regression."""
     dtype: np.dtype[Any] | None
+    """Of labels that are numbers; None for text, and for a piece without rows."""
     weights: WeightSummary
 
     @classmethod
     def of(cls, name: str, labels: LabelColumn, weight: Array | None, is_classified: bool) -> LabelSummary:
         """Summarize a piece.
 
-        Raises
-        ------
-        IpubError
-            If a label is missing, or a label or weight cannot be used; the message names the row of the piece.
+        Raises IpubError if a label is missing, or a label or weight cannot be used; the message names the row of the
+        piece.
         """
         _refuse_missing(name, labels)
         if weight is not None:
             check_weights(weight)
-        n = len(labels.codes) if isinstance(labels, TextColumn) else len(labels)
-        weights = np.ones(n) if weight is None else weight
+        weights = np.ones(len(labels)) if weight is None else weight
         counts, dtype = _counts(labels, weights) if is_classified else ({}, None)
         if not is_classified:
             check_targets(_targets(labels))
@@ -170,19 +159,10 @@ def label_reader(
     n_rows: int,
     weights_of: Callable[[LabelReader], WeightSummary],
 ) -> tuple[LabelReader, float]:
-    """Return how labels and weights are read, and the sum of the weights, correctly rounded.
+    """Return how labels and weights of the whole table are read, and the sum of the weights, correctly rounded.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    summary : LabelSummary
-        Of the whole table.
-    weight : str or None
-        Column of the weights.
-    n_rows : int
-    weights_of : callable
-        Summarizes, in a pass over the labels, the weights that a reader reads: for those that are multiplied by factors
-        of classes.
+    `weight` is the column of the weights. Where they are multiplied by factors of classes, `weights_of` summarizes
+    those that a reader reads, in a pass over the labels.
     """
     weights = summary.weights
     if weights.greatest == 0.0:

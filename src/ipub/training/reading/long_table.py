@@ -20,13 +20,7 @@ from ipub.tables.columns import SENTINELS, Column, is_no_sentinel, is_sentinel, 
 from ipub.tables.decoded_rows import TextColumn, decode
 from ipub.tables.holes import column_precision, quantile_probabilities, ranges_of_columns
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.order_statistics import (
-    Bracket,
-    BracketCounts,
-    ObservedColumn,
-    QuantileSearch,
-    count_in_brackets,
-)
+from ipub.tables.order_statistics import Bracket, BracketCounts, ObservedColumn, QuantileSearch, count_in_brackets
 from ipub.tables.scaling import Scaling
 from ipub.tables.table_summary import CATEGORY, ColumnSummary, Moments
 from ipub.tables.validation import check_values
@@ -42,21 +36,8 @@ def read_long_table(parameters: Parameters, table: LongTable, y: Any, sample_wei
 
     One pass learns the kinds of the columns, levels, ranges, moments, classes and weights, and draws the sample that
     training starts from. Quantile intervals take one pass more, in rare cases several: they are exact. The labels are
-    read once more if there are both `sample_weight` and `class_weight`.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    table : LongTable
-    y : str
-        Column of the labels or targets.
-    sample_weight : str, optional
-        Column of the weights.
-
-    Returns
-    -------
-    TrainingData
-        Its `weight` is empty: weights are read with the rows.
+    read once more if there are both `sample_weight` and `class_weight`. Labels and weights are named columns; the
+    `weight` of what is returned is empty, since weights are read with the rows.
     """
     _ = parameters.penalty  # names an alpha that is too small or too large
     parameters.refuse_conditional("read piece by piece", "read it into a DataFrame, or use intervals='quantile'")

@@ -14,18 +14,12 @@ from ipub.tables.categories import TableEncoder
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """The parameters of a training. The fields are the parameters of the estimators, which document them.
-
-    Attributes
-    ----------
-    kind : type
-        Class of the estimator, which scikit-learn's checks and the error messages name.
-    loss : Loss
-        With its own parameters (`hinge_width`, `huber_delta`) in it.
-    """
+    """The parameters of a training. The fields are the parameters of the estimators, which document them."""
 
     kind: type[Any]
+    """Class of the estimator, which scikit-learn's checks and the error messages name."""
     loss: Loss
+    """With its own parameters (`hinge_width`, `huber_delta`) in it."""
     alpha: float
     l1_ratio: float
     fit_intercept: bool

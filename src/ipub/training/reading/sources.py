@@ -25,10 +25,7 @@ def long_table_of(X: Any, verbose: int = 0) -> LongTable | None:
 
     Paths, lists of them, and datasets of PyArrow are Parquet files.
 
-    Raises
-    ------
-    ImportError
-        If PyArrow is not installed; the message names the extra.
+    Raises ImportError if PyArrow is not installed; the message names the extra.
     """
     if isinstance(X, LongTable):
         return X
@@ -61,10 +58,7 @@ def is_dask(X: Any) -> bool:
 def dask_table_of(X: Any, y: Any, sample_weight: Any, verbose: int = 0) -> tuple[LongTable | None, Any, Any]:
     """Return a Dask collection with its labels and weights as one table, and the names of their columns.
 
-    Raises
-    ------
-    ImportError
-        If pandas is not installed; the message names the extra.
+    Raises ImportError if pandas is not installed; the message names the extra.
     """
     try:
         from ipub.rows.dask import dask_table
@@ -87,13 +81,8 @@ def read_source(
 ) -> tuple[TrainingData, Any]:
     """Read the arguments of `fit`, from wherever the table is; nothing is changed.
 
-    With `on_device`, a long table of CuPy, PyTorch or the array API may stay where it is.
-
-    Returns
-    -------
-    TrainingData
-    X
-        The table as it was given, or as a frame if it was a small one in files.
+    With `on_device`, a long table of CuPy, PyTorch or the array API may stay where it is. X is returned too: as it was
+    given, or as a frame if it was a small table in files.
     """
     if is_dask(X):
         table, y, sample_weight = dask_table_of(X, y, sample_weight, parameters.verbose)

@@ -30,10 +30,7 @@ def stays_sparse(parameters: Parameters, X: Any) -> bool:
 
     A small one is not; nor one that is not large, for certificates that make matrices of all pairs of columns.
 
-    Raises
-    ------
-    IpubError
-        If a parameter needs a dense table, and that would be too large; or if columns are to be centred.
+    Raises IpubError if a parameter needs a dense table, and that would be too large; or if columns are to be centred.
     """
     if parameters.scale is not None:
         raise IpubError(
@@ -69,13 +66,7 @@ def stays_sparse(parameters: Parameters, X: Any) -> bool:
 
 
 def check_columns(parameters: Parameters, rows: Rows) -> None:
-    """Raise an error if a certificate, or a promise, needs matrices that are too large.
-
-    Raises
-    ------
-    IpubError
-        Says how large they would be, and what to do.
-    """
+    """Raise an error if a certificate, or a promise, needs matrices that are too large."""
     name, d = parameters.certificate, rows.n_features
     if name is None or rows.allows_matrices:
         return

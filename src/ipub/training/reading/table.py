@@ -34,23 +34,15 @@ SEEDS = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Which columns a table has, and how they become columns of numbers.
-
-    Attributes
-    ----------
-    kind : type
-        Class of the estimator that reads, named in error messages.
-    n_features_in : int
-    feature_names_in : array of shape (n_features_in,) or None
-        None if the table of `fit` had no names.
-    encoder : TableEncoder or None
-        How columns of categories become columns of 0 and 1; None if there are no categories.
-    """
+    """Which columns a table has, and how they become columns of numbers."""
 
     kind: type[Any]
+    """Class of the estimator that reads, named in error messages."""
     n_features_in: int
     feature_names_in: NDArray[Any] | None = None
+    """Shape (n_features_in,); None if the table of `fit` had no names."""
     encoder: TableEncoder | None = None
+    """How columns of categories become columns of 0 and 1; None if there are no categories."""
 
     @classmethod
     def learn(cls, kind: type[Any], X: Any, *, is_checked_later: bool = False) -> tuple[Columns, Table]:
@@ -76,16 +68,9 @@ class Columns:
     ) -> Table:
         """Return the values of X as a numeric array, NaN where missing, checked and not copied if possible.
 
-        Parameters
-        ----------
-        X : array or DataFrame
-            With these columns.
-        any_level : bool
-            Whether an unknown category may be any of the known ones; else it raises an error.
-        text : str
-            Which message a column of text gets; see `ipub.tables.frames.frame_to_table`.
-        is_checked_later : bool
-            Whether values that are infinite or too large are found by who takes the array.
+        With `any_level` an unknown category may be any of the known ones; else it raises an error. `text` is the
+        message that a column of text gets, as in `frame_to_table`. With `is_checked_later`, values that are infinite or
+        too large are found by who takes the array.
         """
         table = _values(self.stand_in(), self.encoder, X, reset=False, any_level=any_level, text=text)
         if not is_checked_later:
@@ -113,13 +98,7 @@ class Columns:
 
 
 def _values(
-    stand_in: Any,
-    encoder: TableEncoder | None,
-    X: Any,
-    *,
-    reset: bool,
-    any_level: bool = False,
-    text: str = "text",
+    stand_in: Any, encoder: TableEncoder | None, X: Any, *, reset: bool, any_level: bool = False, text: str = "text"
 ) -> Table:
     if encoder is not None:
         if not is_frame(X):
@@ -161,13 +140,7 @@ def read_training_table(
 ) -> TrainingTable:
     """Check the table of `fit` and the bounds of its cells; nothing is learnt from its values yet.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    X : array, DataFrame or IntervalMatrix
-    X_lower, X_upper : arrays, optional
-    expected : Columns, optional
-        The columns that X must have; else they are learnt from X.
+    X must have the `expected` columns; else they are learnt from X.
     """
     _ = parameters.penalty  # names an alpha that is too small or too large
     _check_one_source_of_bounds(parameters, X, X_lower, X_upper)
@@ -228,16 +201,7 @@ def learn_table(
 ) -> tuple[LearntTable, Rows]:
     """Learn what later rows are read with, and return the training rows, scaled, on the engine that fits them.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    read : TrainingTable
-    y : array of shape (n_rows,)
-        Labels or targets.
-    weight : array of shape (n_rows,)
-        Rows of weight 0 do not count in what is learnt.
-    scaling : Scaling, optional
-        The scaling to use; else it is learnt as the parameter `scale` says.
+    Rows of weight 0 do not count in what is learnt. Without a scaling, one is learnt as the parameter `scale` says.
     """
     counted = None if (weight > 0.0).all() else weight > 0.0
     if isinstance(read.data, IntervalMatrix):
@@ -311,29 +275,19 @@ def center_sums(block: Block) -> tuple[Array]:
 
 @dataclass(frozen=True, eq=False)
 class LearntTable:
-    """How later rows are read, learnt from a training table. Columns are those of numbers, after encoding.
-
-    Attributes
-    ----------
-    columns : Columns
-    hole_ranges : array of shape (n_columns, 2)
-        Where holes lie, in the units of X.
-    fill_values : array of shape (n_columns,)
-        What holes take in `predict`.
-    precision : array of shape (n_columns,)
-        By how much observed values may be off.
-    scaling : Scaling or None
-        How rows are scaled before the model sees them.
-    conditional : ConditionalIntervals or None
-        Intervals of holes that depend on the other values of their rows; columns without have those of `hole_ranges`.
-    """
+    """How later rows are read, learnt from a training table. Columns are those of numbers, after encoding."""
 
     columns: Columns
     hole_ranges: Array
+    """Shape (n_columns, 2): where holes lie, in the units of X."""
     fill_values: Array
+    """Shape (n_columns,): what holes take in `predict`."""
     precision: Array
+    """Shape (n_columns,): by how much observed values may be off."""
     scaling: Scaling | None = None
+    """How rows are scaled before the model sees them."""
     conditional: ConditionalIntervals | None = None
+    """Intervals of holes that depend on the other values of their rows; columns without have those of `hole_ranges`."""
 
     @classmethod
     def of(cls, columns: Columns, ranges: Array, precisions: Array, means: Array | None = None) -> LearntTable:
@@ -344,11 +298,8 @@ class LearntTable:
         middle = 0.5 * ranges[:, 0] + 0.5 * ranges[:, 1]
         if columns.encoder is None or means is None:
             return cls(columns, ranges, middle, precisions)
-        hole_ranges, fill_values, all_precisions = (
-            np.tile([0.0, 1.0], (len(means), 1)),
-            means.copy(),
-            np.zeros(len(means)),
-        )
+        hole_ranges, fill_values = np.tile([0.0, 1.0], (len(means), 1)), means.copy()
+        all_precisions = np.zeros(len(means))
         numbers = columns.encoder.numbers
         hole_ranges[numbers], fill_values[numbers], all_precisions[numbers] = ranges, middle, precisions
         return cls(columns, hole_ranges, fill_values, all_precisions)

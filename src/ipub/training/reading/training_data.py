@@ -23,24 +23,17 @@ from ipub.training.reading.table import Columns, LearntTable, learn_table, read_
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Training rows, read and scaled.
-
-    Attributes
-    ----------
-    table : LearntTable
-        How later rows are read.
-    rows : tuple of Rows
-        The rows of each model: one, or, for more than two classes, one for each class against the others.
-    weight : array of shape (n_rows,)
-        Weights of the rows of X, with the factors of the classes in them; empty if the rows are read piece by piece.
-    classes : array or None
-        The labels, sorted; None in a regression.
-    """
+    """Training rows, read and scaled."""
 
     table: LearntTable
+    """How later rows are read."""
     rows: tuple[Rows, ...]
+    """The rows of each model: one, or, for more than two classes, one for each class against the others."""
     weight: Array
+    """Shape (n_rows,): weights of the rows of X, with the factors of the classes in them; empty if the rows are read
+    piece by piece."""
     classes: NDArray[Any] | None
+    """The labels, sorted; None in a regression."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +57,10 @@ def read_training_data(
     expected: Expected | None = None,
     on_device: bool = False,
 ) -> TrainingData:
-    """Read the arguments of `fit`; nothing is changed.
+    """Read the arguments of `BoundedRegressor.fit` and `BoundedClassifier.fit`; nothing is changed.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    X, y, sample_weight, X_lower, X_upper, y_lower, y_upper
-        As in `BoundedRegressor.fit` and `BoundedClassifier.fit`.
-    expected : Expected, optional
-        Columns and scaling that are fixed; else they are learnt from X.
-    on_device : bool
-        Whether a long table of CuPy, PyTorch or the array API may stay where it is; else it is read into memory.
+    Columns and scaling are learnt from X unless `expected`. With `on_device`, a long table of CuPy, PyTorch or the
+    array API may stay where it is; else it is read into memory.
     """
     if isinstance(X, (str, os.PathLike, LongTable)) or hasattr(X, "__dask_graph__"):
         raise IpubError(
