@@ -10,7 +10,9 @@ the lemma of ``docs/theory.md`` (section F) that proves it. Two facts carry ever
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from ipub.numeric.compiled import loops
 
 Array = NDArray[np.float64]
 T = TypeVar("T", float, Array)
+F = TypeVar("F", bound=Callable[..., Any])
 
 EPS = 2.0**-52
 """Twice the unit roundoff: at least one unit in the last place, relatively (F1, F2)."""
@@ -32,15 +35,12 @@ UNDERFLOW = 1e-160
 ELEMENTARY_ULPS = 4
 """Assumed accuracy of exp, log and log1p in units of EPS (F4); tests compare with ball arithmetic."""
 
-_FLOAT = np.dtype(np.float64)
-
 LARGEST = 1e150
 """Larger inputs are refused: their squares would overflow (F3)."""
 
 
-def overflow_means_unbounded() -> np.errstate:
-    """Return a context in which what overflows becomes an infinite bound, or NaN and so no bound (F3)."""
-    return np.errstate(over="ignore", invalid="ignore", under="ignore")
+overflow_means_unbounded = partial(np.errstate, over="ignore", invalid="ignore", under="ignore")
+"""A context in which what overflows becomes an infinite bound, or NaN and so no bound (F3)."""
 
 
 def check_arithmetic(like: Any = None) -> None:
@@ -59,40 +59,29 @@ def check_arithmetic(like: Any = None) -> None:
         )
 
 
-def _in_one_loop(name: str, values: Any, *args: float) -> Any:
-    """Return what the loop of this name makes of an array; None where there is no loop, or none for such an array.
-
-    Loops have the same bits as NumPy, which passes over an array once for each operation.
-    """
+def _in_one_loop(function: F) -> F:
+    """Let a loop in C do what a function does, where there is one: NumPy passes over an array for each operation."""
     kernels = loops()
-    if kernels is None or type(values) is not np.ndarray or values.dtype is not _FLOAT or not values.flags.c_contiguous:
-        return None
-    found = np.empty(values.shape)
-    getattr(kernels, name)(values.ravel(), EPS, TINY, *args, found.ravel())
-    return found
+    return function if kernels is None else cast(F, wraps(function)(kernels.OutwardLoop(function)))
 
 
+@_in_one_loop
 def up(value: T) -> T:
     """Return at least the next float above: an upper bound after one correctly rounded operation (F1)."""
-    if type(value) is not np.ndarray and hasattr(value, "rounded_up"):
+    if hasattr(value, "rounded_up"):
         above: T = value.rounded_up()
         return above
-    found: T | None = _in_one_loop("up", value)
-    if found is not None:
-        return found
     step = _step(value)
     step += value
     return step
 
 
+@_in_one_loop
 def down(value: T) -> T:
     """Return at most the next float below: a lower bound after one correctly rounded operation (F1)."""
-    if type(value) is not np.ndarray and hasattr(value, "rounded_down"):
+    if hasattr(value, "rounded_down"):
         below: T = value.rounded_down()
         return below
-    found: T | None = _in_one_loop("down", value)
-    if found is not None:
-        return found
     step = _step(value)
     return np.subtract(value, step, out=step) if isinstance(step, np.ndarray) else value - step
 
@@ -114,6 +103,7 @@ def midpoint_and_radius(lower: Array, upper: Array) -> tuple[Array, Array]:
     return midpoint, np.where(lower == upper, 0.0, radius)
 
 
+@_in_one_loop
 def sum_error(magnitude: T, roundings: int) -> T:
     """Bound abs(computed - exact) of a signed sum of products (F2).
 
@@ -124,14 +114,13 @@ def sum_error(magnitude: T, roundings: int) -> T:
     roundings : int
         Height of the summation tree plus the multiplications inside a term, plus one.
     """
-    found = _in_one_loop("sum_error", magnitude, roundings * EPS, UNDERFLOW)
-    return up(up((roundings * EPS) * magnitude) + UNDERFLOW) if found is None else found
+    return up(up((roundings * EPS) * magnitude) + UNDERFLOW)
 
 
+@_in_one_loop
 def sum_upper(total: T, roundings: int) -> T:
     """Bound from above the exact value of a sum of non-negative products computed as `total` (F2)."""
-    found = _in_one_loop("sum_upper", total, roundings * EPS, UNDERFLOW)
-    return up(total + sum_error(total, roundings)) if found is None else found
+    return up(total + sum_error(total, roundings))
 
 
 def floats(values: Any) -> Array:

@@ -1,6 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, freethreading_compatible=True
 """The loops in C, for arrays of Python. Callers give arrays of the right shapes: only types and layouts are checked."""
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from numpy import dtype, empty, ndarray
+
 cdef extern from "kernels.h" nogil:
     void ipub_up(Py_ssize_t n, const double *values, double eps, double tiny, double *found)
     void ipub_down(Py_ssize_t n, const double *values, double eps, double tiny, double *found)
@@ -24,28 +27,74 @@ cdef extern from "kernels.h" nogil:
         const GroupedRows *grouped, Py_ssize_t n_values, const double *first, const double *last, double *found)
 
 
-def up(const double[::1] values, double eps, double tiny, double[::1] found):
-    """Round each value up."""
-    with nogil:
-        ipub_up(values.shape[0], &values[0], eps, tiny, &found[0])
+cdef enum:
+    UP, DOWN, SUM_ERROR, SUM_UPPER
+
+cdef dict KINDS = {"up": UP, "down": DOWN, "sum_error": SUM_ERROR, "sum_upper": SUM_UPPER}
+
+FLOAT = dtype(float)
+MANY = 10_000
+"""Numbers that take long enough to let other threads run."""
 
 
-def down(const double[::1] values, double eps, double tiny, double[::1] found):
-    """Round each value down."""
-    with nogil:
-        ipub_down(values.shape[0], &values[0], eps, tiny, &found[0])
+cdef class OutwardLoop:
+    """A function of `ipub.numeric.rounding`, by a loop in C where it is called with an array of floats or one float.
+
+    Anything else, such as an array of another library, goes to the function itself. The bits are the same. Constants
+    are those of the function's module.
+    """
+
+    cdef object function
+    cdef dict constants, __dict__
+    cdef int kind
+
+    def __init__(self, function):
+        self.function, self.constants, self.kind = function, function.__globals__, KINDS[function.__name__]
+
+    def __reduce__(self):
+        return self.function.__name__
+
+    def __call__(self, values, Py_ssize_t roundings=0):
+        cdef double number, rounded
+        cdef Py_buffer given, made
+        if type(values) is float:
+            number = values
+            self.run(1, &number, roundings, &rounded)
+            return rounded
+        if type(values) is not ndarray or values.dtype is not FLOAT or not values.flags.c_contiguous:
+            return self.function(values) if self.kind <= DOWN else self.function(values, roundings)
+        found = empty(values.shape)
+        PyObject_GetBuffer(values, &given, PyBUF_SIMPLE)
+        PyObject_GetBuffer(found, &made, PyBUF_WRITABLE)
+        self.run(made.len // <Py_ssize_t>sizeof(double), <const double *>given.buf, roundings, <double *>made.buf)
+        PyBuffer_Release(&given)
+        PyBuffer_Release(&made)
+        return found
+
+    cdef int run(self, Py_ssize_t n, const double *values, Py_ssize_t roundings, double *found) except -1:
+        cdef double eps = self.constants["EPS"], tiny = self.constants["TINY"]
+        cdef double underflow = self.constants["UNDERFLOW"]
+        cdef double factor = roundings * eps
+        if n < MANY:
+            round_all(self.kind, n, values, eps, tiny, factor, underflow, found)
+        else:
+            with nogil:
+                round_all(self.kind, n, values, eps, tiny, factor, underflow, found)
+        return 0
 
 
-def sum_error(const double[::1] values, double eps, double tiny, double factor, double underflow, double[::1] found):
-    """Bound the rounding error of each sum."""
-    with nogil:
-        ipub_sum_error(values.shape[0], &values[0], eps, tiny, factor, underflow, &found[0])
-
-
-def sum_upper(const double[::1] values, double eps, double tiny, double factor, double underflow, double[::1] found):
-    """Bound each sum from above."""
-    with nogil:
-        ipub_sum_upper(values.shape[0], &values[0], eps, tiny, factor, underflow, &found[0])
+cdef inline void round_all(
+    int kind, Py_ssize_t n, const double *values, double eps, double tiny, double factor, double underflow,
+    double *found
+) noexcept nogil:
+    if kind == UP:
+        ipub_up(n, values, eps, tiny, found)
+    elif kind == DOWN:
+        ipub_down(n, values, eps, tiny, found)
+    elif kind == SUM_ERROR:
+        ipub_sum_error(n, values, eps, tiny, factor, underflow, found)
+    else:
+        ipub_sum_upper(n, values, eps, tiny, factor, underflow, found)
 
 
 cdef inline GroupedRows grouped_rows(
