@@ -206,7 +206,7 @@ def worst_sampled(ranges: Ranges, u, z, zeta, rng, count: int, doubt: float = 0.
 
 def row_bounds(ranges: Ranges, u, z, zeta) -> np.ndarray:
     """Return bounds of the terms of incomplete rows by the exact oracle, to which the kernel is compared elsewhere."""
-    exactly, starts = ExactSums(ranges), ranges.table.units.starts(len(z))
+    exactly, starts = ExactSums(ranges), ranges.table.unit_starts
     found = []
     for i, each in enumerate(z):
         own = [rationals(zeta[unit]) for unit in range(starts[i], starts[i + 1])]
@@ -293,7 +293,7 @@ def test_units_are_laid_out_row_by_row():
     np.testing.assert_array_equal(units.lower, -units.upper)
     assert (units.group == Group.FREE).all()
     assert (table.label_group == Group.CERTAIN).all()
-    np.testing.assert_array_equal(units.starts(3), [0, 1, 4, 6])
+    np.testing.assert_array_equal(table.unit_starts, [0, 1, 4, 6])
     for at, rows in ((table.complete_at, table.complete), (table.incomplete_at, table.incomplete)):
         np.testing.assert_array_equal(table.directions[at], rows)
     np.testing.assert_array_equal(table.directions[table.weights_at], np.eye(3))
@@ -327,7 +327,7 @@ def test_variants_hold_every_option_of_a_row():
     for _ in range(20):
         case = tiny_choices(rng, "log_loss", "l2", gentle=False)
         table = RowTable.of(case.problem, train(case.problem))
-        units, starts = table.units, table.units.starts(len(table.incomplete))
+        units, starts = table.units, table.unit_starts
         for with_centers in (False, True):
             variants = variants_module.make_variants(table, with_centers=with_centers)
             np.testing.assert_array_equal(np.unique(variants.row), np.arange(len(table.incomplete)))

@@ -299,7 +299,7 @@ MUTANTS = (
     mutant(
         "of a step the path alone is searched",
         "RowSumBounds.searched",
-        "self.ranges if self.path is not None or self.ranges.variant_graph.is_step else None",
+        "self.ranges if self.path is not None or self.ranges.variants.graph.is_step else None",
         "self.path",
         POINTWISE,
     ),

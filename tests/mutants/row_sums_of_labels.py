@@ -96,16 +96,16 @@ MUTANTS = (
     ),
     mutant(
         "variants with the first label alone",
-        "Variants.graph",
-        "return first.or_second(self.label == 1, second)",
-        "return first.or_second(self.label > 1, second)",
+        "make_variants",
+        "pair.first.or_second(which == 1, pair.second)",
+        "pair.first.or_second(which > 1, pair.second)",
         SUMS,
     ),
     mutant(
         "variants with the labels of the center",
-        "Variants.graph",
-        "first, second = (each.of_rows(self.row) for each in table.labels)",
-        "first = second = table.incomplete_graph.of_rows(self.row)",
+        "make_variants",
+        "pair.first.or_second(which == 1, pair.second)",
+        "table.incomplete_graph.of_rows(rows)",
         SUMS,
     ),
     mutant(

@@ -137,7 +137,7 @@ MUTANTS = (
     Mutant(
         "ranges without a path prove sides",
         "RowSumBounds.searched",
-        "self.ranges if self.path is not None or self.ranges.variant_graph.is_step else None",
+        "self.ranges if self.path is not None or self.ranges.variants.graph.is_step else None",
         "self.ranges",
         (f"{STATUS}::test_ranges_without_a_path_prove_no_side",),
     ),

@@ -57,8 +57,8 @@ def test_gradient_and_hessian_are_those_of_the_mean_loss(loss, weight):
     steps = h * np.eye(5)
     above = [problem.evaluate(w + step, smooth) for step in steps]
     below = [problem.evaluate(w - step, smooth) for step in steps]
-    slopes = [(a.smooth_value - b.smooth_value) / (2.0 * h) for a, b in zip(above, below, strict=True)]
-    np.testing.assert_allclose(at.gradient, slopes, atol=1e-8)
+    slopes = [(a.objective - b.objective) / (2.0 * h) for a, b in zip(above, below, strict=True)]
+    np.testing.assert_allclose(at.gradient + problem.penalty.lam * w, slopes, atol=1e-8)
     differences = [(a.gradient - b.gradient) / (2.0 * h) for a, b in zip(above, below, strict=True)]
     np.testing.assert_allclose(at.hessian, differences, atol=1e-7)
     np.testing.assert_allclose(at.hessian, at.hessian.T, rtol=1e-12)
@@ -73,7 +73,7 @@ def test_trial_gives_the_slope_of_the_objective_along_a_direction(loss, l1_ratio
 
     def along(step):
         point = w + step * direction
-        return problem.objective(point, problem.evaluate(point, smooth))
+        return problem.evaluate(point, smooth).objective
 
     slopes = [(along(step + h) - along(step - h)) / (2.0 * h) for step in steps]
     np.testing.assert_allclose(problem.trial(w, direction, steps, smooth), slopes, rtol=1e-6, atol=1e-8)
@@ -87,7 +87,7 @@ def test_trial_takes_the_slope_ahead_where_a_weight_is_zero(loss):
     # At the step 1/2 the second and the third weight arrive at zero; at 0 the first and the fourth leave it.
     for step in (0.0, 0.5):
         points = [w + (step + k * h) * direction for k in (0, 1)]
-        values = [problem.objective(point, problem.evaluate(point, smooth)) for point in points]
+        values = [problem.evaluate(point, smooth).objective for point in points]
         slope = problem.trial(w, direction, np.array([step]), smooth)[0]
         assert slope == pytest.approx((values[1] - values[0]) / h, abs=1e-4)
 
@@ -103,7 +103,7 @@ def test_trial_takes_the_slope_ahead_where_a_weight_is_zero(loss):
     ],
 )
 def test_relative_gap_is_the_gap_over_the_larger_objective_and_never_nan(primal, dual, gaps, expected):
-    at = Evaluation(primal, dual, *gaps, smooth_value=primal, gradient=np.zeros(1), hessian=np.zeros((1, 1)))
+    at = Evaluation(primal, dual, *gaps, objective=primal, gradient=np.zeros(1), hessian=np.zeros((1, 1)))
     assert at.relative_gap == expected
 
 
@@ -112,4 +112,5 @@ def test_rows_of_weight_zero_count_nowhere():
     X, y = center_of(problem)[WEIGHT > 0.0], problem.rows.labels().y[WEIGHT > 0.0]
     w = np.random.default_rng(6).normal(size=5)
     loss = WEIGHT[WEIGHT > 0.0] @ LOSSES["log_loss"].value(y, X @ w) / WEIGHT.sum()
-    assert problem.evaluate(w, problem.loss).smooth_value == pytest.approx(loss, rel=1e-13)
+    expected = loss + problem.penalty.value(w)
+    assert problem.evaluate(w, problem.loss).objective == pytest.approx(expected, rel=1e-13)

@@ -89,11 +89,12 @@ def _regions(problem: Problem, solution: Solution, intercept_distance: float) ->
     imbalance = up(np.abs(gradient) + everything)[:, penalty.is_free(len(w))]
     eps = up(eps + up(imbalance * intercept_distance).sum(axis=1))
     roots = _roots(np.minimum(as_box.norms, as_ball.norms), eps, penalty.lam)
-    regions = []
-    for k, root in enumerate(roots):
-        for center, box, _, extra in (_HalfBalls(*(part[k] for part in each)) for each in (as_box, as_ball)):
-            regions.append(Region("ball", center, box, float(up(root + extra)), n_rows=int(sums.n_adapting[k])))
-    return regions
+    both = [(each.centers, each.boxes, up(roots + each.extra).tolist()) for each in (as_box, as_ball)]
+    return [
+        Region("ball", centers[k], boxes[k], radii[k], n_rows=int(sums.n_adapting[k]))
+        for k in range(len(prices))
+        for centers, boxes, radii in both
+    ]
 
 
 def wrong_label_moves(moves: GradientMoves, total: float) -> tuple[Array, Array, Array]:

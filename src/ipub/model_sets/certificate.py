@@ -97,12 +97,12 @@ class Certificate:
 
     def prepare(self) -> None:
         """Find out now what every later call asks of all parts."""
-        _ = self.keeps_training_rows, self.terms_per_row, self._groups
+        _ = self.keeps_training_rows, self._groups
 
     @cached_property
     def keeps_training_rows(self) -> bool:
         """Whether training rows are part of it."""
-        return any(part.keeps_training_rows for part in (*self.parts, *self.only_searched))
+        return any(part.keeps_training_rows for part in (*self.only_searched, *reversed(self.parts)))
 
     @cached_property
     def terms_per_row(self) -> int:
@@ -170,7 +170,7 @@ class Certificate:
         """Take the best lower and upper end that any part gives, and say which one it was."""
         X = floats(X)  # integers would wrap around in a norm
         groups = self._groups_for(len(X))
-        slices = list(row_slices(len(X), row_width(X) + len(self.parts))) or [slice(0, 0)]
+        slices = row_slices(len(X), row_width(X) + len(self.parts)) or [slice(0, 0)]
         ends = [_ends(groups, X[rows]) for rows in slices]
         low, high = (np.concatenate(part) for part in zip(*ends, strict=True))
         return low.max(axis=1), high.min(axis=1), low.argmax(axis=1), high.argmin(axis=1)

@@ -44,7 +44,7 @@ def longer_slices(factor: int) -> Iterator[None]:
     Examples
     --------
     >>> with longer_slices(2):
-    ...     list(row_slices(4, 1, 2))
+    ...     row_slices(4, 1, 2)
     [slice(0, 4, None)]
     """
     before = _slices.factor
@@ -55,11 +55,10 @@ def longer_slices(factor: int) -> Iterator[None]:
         _slices.factor = before
 
 
-def row_slices(n_rows: int, n_columns: int, cells: int = SCAN_CELLS) -> Iterator[slice]:
+def row_slices(n_rows: int, n_columns: int, cells: int = SCAN_CELLS) -> list[slice]:
     """Cut the rows into consecutive slices of about `cells` cells."""
     step = max(1, cells * _slices.factor // max(1, n_columns))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
 @cache
@@ -120,13 +119,15 @@ def _let_any_thread_set_limits() -> None:
 
 
 def in_threads(function: Callable[[T], S], pieces: Sequence[T]) -> Iterator[S]:
-    """Apply a function to all pieces, in threads if there are several; yield the results in order.
+    """Apply a function to all pieces, in threads if there are several; return an iterator of the results in order.
 
     NumPy uses one thread meanwhile. Where slices are for a device (`longer_slices`), this thread does all.
     """
-    if len(pieces) < 2 or n_threads() < 2 or _slices.factor > 1:
-        yield from map(function, pieces)
-        return
+    is_one = len(pieces) < 2 or n_threads() < 2 or _slices.factor > 1
+    return map(function, pieces) if is_one else _in_pool(function, pieces)
+
+
+def _in_pool(function: Callable[[T], S], pieces: Sequence[T]) -> Iterator[S]:
     with _one_blas_thread(), ThreadPoolExecutor(n_threads()) as pool:
         yield from pool.map(function, pieces)
 

@@ -199,12 +199,13 @@ class Problem:
         step = np.divide(slope, curvature, out=np.ones_like(slope), where=curvature > 0.0)
         imbalance = float(slope @ np.abs(w[penalised.stop :]))
         decrement = float(slope @ step)
+        paid = self.penalty.value(w)
         return Evaluation(
-            primal=float(mean.value + self.penalty.value(w)),
+            primal=float(mean.value + paid),
             dual=float(-mean.conjugate - self.penalty.conjugate(-gradient)[penalised].sum() - decrement - imbalance),
             loss_gap=float(mean.residual),
             penalty_gap=float(self.penalty.residual(w, -gradient)[penalised].sum() + decrement),
-            smooth_value=float(mean.smoothed_value),
+            objective=float(mean.smoothed_value) + paid,
             gradient=gradient,
             hessian=hessian,
             imbalance=imbalance,
@@ -215,10 +216,6 @@ class Problem:
         n_rows = sample_size(self.rows.n_rows, self.rows.n_features)
         drawn = None if n_rows is None else self.rows.sample(n_rows)
         return None if drawn is None else replace(self, rows=drawn)
-
-    def objective(self, w: Array, at: Evaluation) -> float:
-        """Return the (smoothed) objective that `at`, the evaluation at w, belongs to."""
-        return at.smooth_value + self.penalty.value(w)
 
     def trial(self, w: Array, direction: Array, steps: Array, dual_loss: Loss) -> Array:
         """Return the slope of the (smoothed) objective along `direction` at each of several steps, in one pass."""
@@ -246,7 +243,8 @@ class Evaluation:
 
     That of a free coordinate is infinite; its slope times a Newton step is used instead.
     """
-    smooth_value: float
+    objective: float
+    """Of the smoothed problem, if the loss is smoothed."""
     gradient: Array
     """Gradient of the mean (smoothed) loss; its negative is the dual point of the penalty."""
     hessian: Any

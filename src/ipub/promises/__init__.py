@@ -3,7 +3,6 @@
 from ipub.promises.base import (
     AnyFilling,
     AnyLevel,
-    CellMoves,
     LargestValues,
     Together,
     UncertainLabels,
@@ -18,7 +17,6 @@ __all__ = [
     "AnyFilling",
     "AnyLevel",
     "Budget",
-    "CellMoves",
     "Draws",
     "LargestValues",
     "Together",

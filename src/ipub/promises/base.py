@@ -11,7 +11,7 @@ import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,25 +19,8 @@ from ipub.losses import Loss
 from ipub.numeric.rounding import Array, down, sum_upper, up
 from ipub.rows.block import Block
 from ipub.rows.ops import largest, sum_by_index
-from ipub.tables.interval_matrix import Indices
 
 T = TypeVar("T")
-
-
-class CellMoves(Protocol):
-    """A set of moves D of the uncertain cells, with every ``|D_k| <= 1``: cell k is at ``center + D_k radius``.
-
-    It has two support functions of non-negative values ``c_k``, one for each cell. The set is symmetric (-D with every
-    D), so they bound signed sums too.
-    """
-
-    def sums_by_row(self, rows: Indices, values: Array, n_rows: int) -> Array:
-        """Return the greatest ``sum_k c_k |D_k|`` over the cells of each row of a block, as computed."""
-        ...
-
-    def sums_by_column(self, columns: Indices, values: Array, n_columns: int) -> Array:
-        """Return what a block adds to the greatest ``sum_k c_k |D_k|`` over the cells of each column, as computed."""
-        ...
 
 
 class Uncertainty:
@@ -91,23 +74,15 @@ def _added(changes: Iterable[T]) -> T:
 class AnyFilling(Uncertainty):
     """The set of all moves with ``|D_k| <= 1``: its support functions are plain sums."""
 
-    def sums_by_row(self, rows: Indices, values: Array, n_rows: int) -> Array:
-        """Return ``sum_k c_k`` over the cells of each row of a block, as computed."""
-        return sum_by_index(rows, values, n_rows)
-
-    def sums_by_column(self, columns: Indices, values: Array, n_columns: int) -> Array:
-        """Return ``sum_k c_k`` over the cells of each column of a block, as computed."""
-        return sum_by_index(columns, values, n_columns)
-
     def score_change(self, block: Block, w: Array) -> Array:
         return self.score_change_within(block, np.abs(w))
 
     def score_change_within(self, block: Block, limits: Array) -> Array:
-        return self.sums_by_row(block.cell_rows, block.cell_radii * limits[block.cell_columns], block.n_rows)
+        return sum_by_index(block.cell_rows, block.cell_radii * limits[block.cell_columns], block.n_rows)
 
     def column_change(self, block: Block, coefficients: Array) -> Array:
         values = block.cell_radii * np.abs(coefficients)[block.cell_rows]
-        return self.sums_by_column(block.cell_columns, values, block.center.shape[1])
+        return sum_by_index(block.cell_columns, values, block.center.shape[1])
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class ParquetTable(LongTable):
         self.verbose, self.passes = verbose, 0
         n_rows = sum(file.n_rows for file in self.files)
         # One column is the target: the others are as many as the features, if none is text.
-        self._slices = list(block_slices(n_rows, max(1, len(self.names) - 1))) if n_rows else []
+        self._slices = block_slices(n_rows, max(1, len(self.names) - 1)) if n_rows else []
         self.lengths = tuple(rows.stop - rows.start for rows in self._slices)
 
     def map(self, function: Callable[..., Any], *args: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:

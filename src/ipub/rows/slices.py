@@ -44,7 +44,7 @@ class SlicedRows(Rows):
         self.total_weight = _total(self.weight)
         self.uncertain_labels = label_uncertainty is not None
         self.max_wrong_labels = 0 if label_uncertainty is None else label_uncertainty.max_wrong_labels
-        self._slices = list(block_slices(self.n_rows, n_features))
+        self._slices = block_slices(self.n_rows, n_features)
         self._is_long = self.n_rows * n_features > KEPT_CELLS
         self._caches = [BlockCache(keeps_rows=not self._is_long) for _ in self._slices]
 
@@ -57,10 +57,10 @@ class SlicedRows(Rows):
         """Return the block of these rows with at least what is declared in `what`, without label uncertainty."""
 
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:
-        numbers = range(len(self._slices))
+        numbers, what = range(len(self._slices)), reads_of(kernel)
 
         def apply(number: int) -> Any:
-            block = self._block(number, reads_of(kernel))
+            block = self._block(number, what)
             with overflow_means_unbounded():
                 return kernel(block, *own_parts(args, number))
 
@@ -103,7 +103,7 @@ def most_rows(n_columns: int) -> int:
     return max(1, BLOCK_CELLS // max(n_columns, BLOCK_CELLS // BLOCK_ROWS))
 
 
-def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
+def block_slices(n_rows: int, n_columns: int) -> list[slice]:
     """Cut the rows into blocks of about the same size, an even number of them: half a block or less stays whole."""
     most = most_rows(n_columns)
     n_blocks = 1 if 2 * n_rows <= most else 2 * -(-n_rows // (2 * most))

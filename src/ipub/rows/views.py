@@ -27,15 +27,13 @@ class _ThroughView:
     transform: Transform
     n_args: int
     kernel: Kernel
-
-    @property
-    def reads(self) -> Reads:
-        """What both read; norms are those of the transformed block."""
-        return max(reads_of(self.transform), min(reads_of(self.kernel), Reads.ROWS))
+    reads: Reads
+    """What both read; norms are those of the transformed block."""
+    has_norms: bool
 
     def __call__(self, block: Block, *args: Any) -> Any:
         transformed = self.transform(block, *args[: self.n_args])
-        transformed = with_norms(transformed) if reads_of(self.kernel) >= Reads.NORMS else transformed
+        transformed = with_norms(transformed) if self.has_norms else transformed
         return self.kernel(transformed, *args[self.n_args :])
 
 
@@ -89,7 +87,9 @@ class View(Rows):
         return self.rows.reduce_and_gather(self._through(kernel), *self.args, *args, most=most)
 
     def _through(self, kernel: Kernel) -> _ThroughView:
-        return _ThroughView(self.transform, len(self.args), kernel)
+        own = reads_of(kernel)
+        what = max(reads_of(self.transform), min(own, Reads.ROWS))
+        return _ThroughView(self.transform, len(self.args), kernel, what, own >= Reads.NORMS)
 
     def clear_cache(self) -> None:
         self.rows.clear_cache()

@@ -221,7 +221,7 @@ class _Group:
 
     def columns(self) -> list[Column | None]:
         """Return the summary of each column; None if it must be read as a whole."""
-        blocks = list(row_slices(len(self.table), self.n_columns, BLOCK_CELLS))
+        blocks = row_slices(len(self.table), self.n_columns, BLOCK_CELLS)
         counts = list(in_threads(self._scan, blocks))
         return list(in_threads(partial(self._joined, counts), range(self.n_columns)))
 

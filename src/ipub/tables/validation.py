@@ -51,7 +51,7 @@ def check_values(
         beyond |= part < -np.float64(LARGEST)
         return np.argwhere(beyond) if beyond.any() else np.zeros((0, 2), dtype=np.intp)
 
-    slices = list(row_slices(table.shape[0], table.shape[1], SCAN_CELLS // 4))
+    slices = row_slices(table.shape[0], table.shape[1], SCAN_CELLS // 4)
     for rows, found in zip(slices, in_threads(bad_cells, slices), strict=True):
         if len(found):
             i, j = found[0]
@@ -93,7 +93,7 @@ def find_holes(table: NDArray[np.generic], names: Sequence[Any] | None = None) -
         return np.bincount(in_row, minlength=len(part)), column
 
     nothing = np.zeros(0, dtype=np.intp)
-    found = [(nothing, nothing), *in_threads(holes, list(row_slices(table.shape[0], table.shape[1], SCAN_CELLS // 4)))]
+    found = [(nothing, nothing), *in_threads(holes, row_slices(table.shape[0], table.shape[1], SCAN_CELLS // 4))]
     return [counts for counts, _ in found], [columns for _, columns in found]
 
 

@@ -344,7 +344,7 @@ class _Bounding:
             trained = self.training.unchanged_models()[self.model]
             with progress("Retraining for each row", len(table), bool(self.verbose)) as report:
                 return self.certificate.score_bounds(table, trained, lambda done, _: report(done))
-        slices = list(row_slices(len(table), 1, ROWS_AT_ONCE)) if self.verbose else []
+        slices = row_slices(len(table), 1, ROWS_AT_ONCE) if self.verbose else []
         if len(slices) <= 1:
             return self.certificate.score_bounds(table)
         with progress("Bounding rows", len(table), is_shown=True) as report:

@@ -70,7 +70,7 @@ class ExactSums:
             left = [a - m * slope * c * cell for a, cell in zip(left, x, strict=True)]
         results = [total] * 3
         gains: list[list[list[fmpq]]] = [[[] for _ in table.budget] for _ in range(3)]
-        starts, at = table.units.starts(len(self.rows)), 0
+        starts, at = table.unit_starts, 0
         for i, x in enumerate(self.rows):
             m, z = rational(table.incomplete_weight[i]), rational(sums.z[k, i])
             left = [a - m * z * cell for a, cell in zip(left, x, strict=True)]

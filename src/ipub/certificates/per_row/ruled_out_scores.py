@@ -107,7 +107,7 @@ def _to_be_narrowed(ranges: Ranges) -> Ranges:
 
 def _jumps(ranges: Ranges) -> bool:
     """Whether derivatives jump."""
-    return ranges.variant_graph.is_step
+    return ranges.variants.graph.is_step
 
 
 @overflow_means_unbounded()

@@ -70,7 +70,7 @@ class RowSumBounds(ModelSet):
 
         Elsewhere known ranges are so wide that it would take time for nothing.
         """
-        return self.ranges if self.path is not None or self.ranges.variant_graph.is_step else None
+        return self.ranges if self.path is not None or self.ranges.variants.graph.is_step else None
 
     def ends(self, X: Array) -> tuple[Array, Array]:
         X = np.asarray(X, dtype=float)

@@ -95,7 +95,7 @@ class LossGraph(Graph):
         return (least, most) if self.factor is None else (self._times(least), self._times(most))
 
     def jump_at(self) -> Array | None:
-        return self.loss.jump_at(self.y)
+        return None if self.loss.is_smooth else self.loss.jump_at(self.y)
 
     def of_rows(self, which: NDArray[np.bool_] | Indices) -> LossGraph:
         return LossGraph(self.loss, self.y[which], None if self.factor is None else self.factor[which])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ipub.certificates.row_sums.graphs import N_SLOPES, Graph, GraphPoints, Lines, LossGraph, graph_points
+from ipub.certificates.row_sums.graphs import N_SLOPES, Graph, GraphPoints, Lines, graph_points
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.variants import Level, Variants, make_variants
 from ipub.numeric.compiled import loops
@@ -17,7 +17,6 @@ from ipub.numeric.rounding import (
     Array,
     down,
     midpoint_and_radius,
-    norm_upper,
     overflow_means_unbounded,
     sum_error,
     sum_upper,
@@ -105,11 +104,6 @@ class Ranges:
             return kernel(**self.kernel_fields)
 
     @cached_property
-    def variant_graph(self) -> LossGraph:
-        """The derivatives of the variants."""
-        return self.variants.graph(self.table)
-
-    @cached_property
     def weight_lower(self) -> Array:
         """The least value of each weight."""
         return self.lower[self.table.weights_at]
@@ -143,7 +137,7 @@ class Ranges:
     @cached_property
     def points(self) -> GraphPoints:
         """Points of the graphs of the variants, over all scores that a completion may give them."""
-        graph, accuracy = self.variant_graph, self.accuracy
+        graph, accuracy = self.variants.graph, self.accuracy
         n_pieces, finer = (1, 1) if graph.is_step else (accuracy.pieces_of_variants, accuracy.finer)
         return graph_points(graph, *self.variant_scores, n_pieces, finer)
 
@@ -153,7 +147,7 @@ class Ranges:
         variants, units, table = self.variants, self.table.units, self.table
         counts = np.diff(variants.units)
         of_entry = np.repeat(np.arange(len(variants.row)), counts)
-        unit = np.repeat(units.starts(len(table.incomplete))[variants.row] - variants.units[:-1], counts)
+        unit = np.repeat(table.unit_starts[variants.row] - variants.units[:-1], counts)
         unit = unit + np.arange(len(unit))
         columns = units.column[unit]
         corners = np.stack(
@@ -277,12 +271,12 @@ class Ranges:
             "curvature_size": self._curvature_size,
             "rows": table.incomplete,
             "row_weight": table.incomplete_weight,
-            "row_norm": norm_upper(table.incomplete),
+            "row_norm": table.norms[1],
             "center_lower": self.row_lower,
             "center_upper": self.row_upper,
             "budget": np.array(table.budget, dtype=np.int64),
             "label_group": table.label_group,
-            "unit_start": units.starts(n_uncertain),
+            "unit_start": table.unit_starts,
             "unit_column": units.column,
             "unit_category": units.category,
             "unit_base": units.base,
@@ -320,13 +314,13 @@ class Ranges:
         """``sum_i m_i |x_i| F_i``, F_i the largest number in the lines of row i: what their rounding is relative to."""
         lines, n = self.lines, self.lines.slope.shape[1]
         largest = np.maximum(np.abs(lines.above).max(axis=0), np.abs(lines.below).max(axis=0))
-        return float(sum_upper(self.table.complete_weight @ (norm_upper(self.table.complete) * largest), n + 4))
+        return float(sum_upper(self.table.complete_weight @ (self.table.norms[0] * largest), n + 4))
 
     @cached_property
     def _curvature_size(self) -> Array:
         """``sum_i m_i k_i |x_i| |x_ij|`` with the steepest lines: what the rounding of a residual is relative to."""
         steepest = np.abs(self.lines.slope).max(axis=0)
-        weighted = self.table.complete_weight * steepest * norm_upper(self.table.complete)
+        weighted = self.table.complete_weight * steepest * self.table.norms[0]
         return sum_upper(weighted @ np.abs(self.table.complete), len(weighted) + 4)
 
     def without_settled_rows(self) -> Ranges:
@@ -368,10 +362,9 @@ class Ranges:
 
 def chord(graph: Graph, lower: Array, upper: Array) -> Array:
     """Return the slope of the chord over a range, of a tangent where that is a point."""
-    width, first = upper - lower, graph.value(lower)
-    is_point = width <= 1e-7 * (np.abs(first) + np.abs(lower))
-    rise = graph.value(upper) - first
-    return np.asarray(np.where(is_point, graph.slope(lower), rise / np.maximum(width, TINY)))
+    width, (first, last) = upper - lower, graph.value(np.stack([lower, upper]))
+    is_point, slope = width <= 1e-7 * (np.abs(first) + np.abs(lower)), (last - first) / np.maximum(width, TINY)
+    return np.where(is_point, graph.slope(lower), slope) if is_point.any() else np.asarray(slope)
 
 
 def _largest_sums(index: Indices, values: Array, most: Indices) -> Array:

@@ -12,7 +12,17 @@ from ipub.certificates.row_sums.constant_derivatives import ConstantDerivativeRo
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
 from ipub.certificates.row_sums.units import Group, LabelPair, Units, label_pair
 from ipub.model_sets.certificate import Certificate
-from ipub.numeric.rounding import EPS, Array, dot_bounds, down, midpoint_and_radius, sum_error, sum_upper, up
+from ipub.numeric.rounding import (
+    EPS,
+    Array,
+    dot_bounds,
+    down,
+    midpoint_and_radius,
+    norm_upper,
+    sum_error,
+    sum_upper,
+    up,
+)
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.rows import Rows
@@ -216,6 +226,16 @@ class RowTable:
     def is_uncertain(self) -> bool:
         """Whether cells, categories or labels are uncertain."""
         return len(self.incomplete) > 0
+
+    @cached_property
+    def unit_starts(self) -> Indices:
+        """The first unit of each uncertain row, and the number of all."""
+        return np.searchsorted(self.units.row, np.arange(len(self.incomplete) + 1)).astype(np.intp)
+
+    @cached_property
+    def norms(self) -> tuple[Array, Array]:
+        """Those of complete and of uncertain rows, rounded up."""
+        return norm_upper(self.complete), norm_upper(self.incomplete)
 
     @cached_property
     def has_centers(self) -> bool:

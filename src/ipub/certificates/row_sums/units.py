@@ -144,15 +144,11 @@ class Units:
         """Whether each unit is a number."""
         return self.category < 0
 
-    @property
+    @cached_property
     def sizes(self) -> Indices:
         """How many columns each unit has."""
         counts = np.array([len(columns) for columns in self.levels] or [1])
         return np.where(self.is_number, 1, counts[self.category])
-
-    def starts(self, n_rows: int) -> Indices:
-        """Return the first unit of each row, and the number of all."""
-        return np.searchsorted(self.row, np.arange(n_rows + 1)).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)

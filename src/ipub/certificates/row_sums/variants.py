@@ -62,6 +62,8 @@ class Variants:
         By how much a number is changed.
     level : array of shape (n_entries,)
         Of a category: a level, `Level.ANY` or `Level.BASE`.
+    graph : LossGraph
+        Their derivatives.
     """
 
     row: Indices
@@ -71,11 +73,7 @@ class Variants:
     lower: Array
     upper: Array
     level: Indices
-
-    def graph(self, table: RowTable) -> LossGraph:
-        """Return the derivatives of the variants."""
-        first, second = (each.of_rows(self.row) for each in table.labels)
-        return first.or_second(self.label == 1, second)
+    graph: LossGraph
 
 
 def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
@@ -89,7 +87,7 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
         objectives between the center and a completion have it as well (Theorem 12).
     """
     units, n_groups = table.units, len(table.budget)
-    starts = units.starts(len(table.incomplete))
+    starts = table.unit_starts
     size = np.maximum(-units.lower, units.upper) * np.abs(table.w[units.column]) / _unit_of_scores(table)
     variants: list[_Variant] = []
     for row, (first, end) in enumerate(pairwise(starts.tolist())):
@@ -110,14 +108,18 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
             for label in labels if label_group == Group.FREE else (0,):
                 variants.append(_Variant(row, [0] * n_groups, label, zeros, zeros, levels))
     nothing = np.zeros(0)
+    rows = np.array([each.row for each in variants], dtype=np.intp)
+    which = np.array([each.label for each in variants], dtype=np.intp)
+    pair = table.labels.of_rows(rows)
     return Variants(
-        np.array([each.row for each in variants], dtype=np.intp),
+        rows,
         np.array([each.used for each in variants], dtype=np.intp).reshape(len(variants), n_groups),
-        np.array([each.label for each in variants], dtype=np.intp),
+        which,
         np.cumsum([0, *(len(each.lower) for each in variants)]).astype(np.intp),
         np.concatenate([nothing, *(each.lower for each in variants)]),
         np.concatenate([nothing, *(each.upper for each in variants)]),
         np.concatenate([nothing, *(each.level for each in variants)]).astype(np.intp),
+        pair.first.or_second(which == 1, pair.second),
     )
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from ipub.numeric.linalg import rough_inverse, rows_times
 from ipub.numeric.rounding import Array, sum_upper, up
-from ipub.promises import CellMoves
 from ipub.rows import Block
 from ipub.rows.ops import sum_by_index, sum_height, weighted_gram
 from ipub.tables.interval_matrix import Indices
@@ -95,13 +94,11 @@ class IncompleteRows:
     """Number of missing categories of each row."""
     choice_categories: Indices
     categories: tuple[Levels, ...]
-    moves: CellMoves
-    """Which moves of the uncertain cells are possible: sums over cells ask for its support functions."""
 
     @classmethod
-    def of(cls, arrays: IncompleteRowArrays, categories: tuple[Levels, ...], moves: CellMoves) -> IncompleteRows:
+    def of(cls, arrays: IncompleteRowArrays, categories: tuple[Levels, ...]) -> IncompleteRows:
         """Make them from what a pass gathered."""
-        return cls(**arrays._asdict(), categories=categories, moves=moves)
+        return cls(**arrays._asdict(), categories=categories)
 
     @cached_property
     def choices(self) -> MissingCategories:
@@ -129,18 +126,18 @@ class IncompleteRows:
         """Whether a row has more than one uncertain cell or missing category."""
         return self.cell_counts + self.choice_counts > 1
 
-    @property
+    @cached_property
     def roundings(self) -> int:
         """Of a sum over cells or rows, with what is multiplied in each term."""
         return sum_height(self.cell_columns) + len(self.choice_categories) + sum_height(self.y) + 20
 
     def column_sums(self, values: Array) -> Array:
         """Bound from above, for each column, the greatest sum of non-negative values of its cells."""
-        return sum_upper(self.moves.sums_by_column(self.cell_columns, values, self.center.shape[1]), self.roundings)
+        return sum_upper(sum_by_index(self.cell_columns, values, self.center.shape[1]), self.roundings)
 
     def row_sums(self, values: Array) -> Array:
         """Bound from above, for each row, the greatest sum of non-negative values of its cells."""
-        return sum_upper(self.moves.sums_by_row(self.cell_rows, values, len(self.y)), self.roundings)
+        return sum_upper(sum_by_index(self.cell_rows, values, len(self.y)), self.roundings)
 
     def choice_sums(self, values: Array) -> Array:
         """Bound from above, for each row, the sum of non-negative values of its missing categories."""
@@ -148,7 +145,7 @@ class IncompleteRows:
 
     def coordinate_sums(self, *pairs: tuple[Array, Array]) -> Array:
         """Bound ``sum_k rows_k |x_i| + cells_k e_j`` over the cells, for pairs (rows, cells) of non-negative values."""
-        rows = np.stack([self.moves.sums_by_row(self.cell_rows, values, len(self.y)) for values, _ in pairs])
+        rows = np.stack([sum_by_index(self.cell_rows, values, len(self.y)) for values, _ in pairs])
         columns = np.stack([self.column_sums(values) for _, values in pairs])
         return up(sum_upper(sum_upper(rows, self.roundings) @ self.sizes, self.roundings) + columns)
 

@@ -19,7 +19,7 @@ from ipub.numeric.linalg import rounded_up
 from ipub.numeric.rounding import Array, down, midpoint_and_radius, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
-from ipub.promises import CellMoves, Uncertainty, WrongLabels
+from ipub.promises import Uncertainty, WrongLabels
 from ipub.rows import Block, Reads, reads
 from ipub.rows.ops import take_rows, weighted_grams
 
@@ -175,13 +175,12 @@ def linearize(
         rows.total_weight,
         problem.uncertainty,
         problem.wrong_labels,
-        problem.cells,
     )
     incomplete: IncompleteRows | None = None
     cells: CellTerms | SummedCells
     if tuning is None:
         sums, kept = rows.reduce_and_gather(_kept_cells_pass, task)
-        incomplete = IncompleteRows.of(kept.incomplete, rows.categories, problem.cells)
+        incomplete = IncompleteRows.of(kept.incomplete, rows.categories)
         cells, wrong_labels = cell_terms(incomplete, loss, w, move_limits), kept.wrong_labels
         n_incomplete = len(incomplete.y)
     else:
@@ -351,7 +350,6 @@ class _Task(NamedTuple):
     total_weight: float
     uncertainty: Uncertainty
     wrong_labels: WrongLabels
-    cells: CellMoves
 
     def lines(self, block: Block) -> _Lines:
         """Lay a line through the derivative of each row of a block."""
@@ -374,7 +372,7 @@ def _summed_cells_pass(block: Block, task: _Task, tuning: TuningChoices) -> tupl
     lines = task.lines(block)
     sums, wrong_labels = _line_sums(block, task.loss, lines, task.wrong_labels)
     arrays = _incomplete_rows(block, lines, task.total_weight)
-    incomplete = IncompleteRows.of(arrays, (), task.cells)
+    incomplete = IncompleteRows.of(arrays, ())
     terms = cell_terms(incomplete, task.loss, task.solution.w, task.move_limits)
     return SummedPass(sums, sums_of_cells(terms, tuning)), wrong_labels
 

@@ -139,7 +139,7 @@ def _solve(
         width, dual_loss, here = _first_width(problem, w)
         shrink, settled = SAMPLED_SHRINK, SAMPLED_SETTLED
     best, best_at_width = _Pair(w, dual_loss, None, here), here.penalty_gap
-    lowest = problem.objective(w, here)
+    lowest = here.objective
     stalled = n_iter = 0
     is_full = problem.loss.is_smooth
     polish = 1 if problem.loss.is_smooth else 3
@@ -160,7 +160,7 @@ def _solve(
             if len(path) == 2:
                 best = best.better(_Pair(*points[2], evaluated[2]))
             starts = [(point.w, at) for point, at in zip(points[:2], evaluated, strict=False)]
-            w, here = min(starts, key=lambda pair: problem.objective(*pair))
+            w, here = min(starts, key=lambda pair: pair[1].objective)
             # The first step at a narrower width is often too long: its pass computes shorter ones too.
             best_at_width, lowest, is_full = np.inf, np.inf, False
         else:
@@ -172,9 +172,8 @@ def _solve(
             if known_hessian is not None and not here.penalty_gap <= CONTRACTION * last:
                 known_hessian = None
                 here = problem.evaluate(w, dual_loss)
-        objective = problem.objective(w, here)
-        stalled = 0 if here.penalty_gap < best_at_width or objective < (1.0 - PROGRESS) * lowest else stalled + 1
-        best_at_width, lowest = min(best_at_width, here.penalty_gap), min(lowest, objective)
+        stalled = 0 if here.penalty_gap < best_at_width or here.objective < (1.0 - PROGRESS) * lowest else stalled + 1
+        best_at_width, lowest = min(best_at_width, here.penalty_gap), min(lowest, here.objective)
         best = best.better(_Pair(w, dual_loss, None, here))
         if verbose:
             print(f"step {n_iter}: objective {best.at.primal:.9g}, relative gap {best.at.relative_gap:.1e}")
@@ -270,7 +269,7 @@ def _step(
         there = problem.evaluate(full, loss, hessian=known_hessian, beside=wanted)
     else:
         there, slopes = problem.evaluate_and_try(full, loss, w, direction, TRIAL_STEPS)
-    descends = problem.objective(full, there) < problem.objective(w, here)
+    descends = there.objective < here.objective
     if there.penalty_gap <= (0.25 if descends else 0.01) * here.penalty_gap:
         return _Step(full, there, True)
     slopes = problem.trial(w, direction, TRIAL_STEPS, loss) if slopes is None else slopes
@@ -327,7 +326,7 @@ def _search(
         if narrower is None or abs(slope) <= FLAT_SLOPE * steepness:
             break
         bracket = narrower
-    if bracket.low > 0.0 and not problem.objective(point, at) < problem.objective(w, here):
+    if bracket.low > 0.0 and not at.objective < here.objective:
         point = w + bracket.low * direction
         at = problem.evaluate(point, loss)
     return point, at
