@@ -121,7 +121,7 @@ def _half_balls(problem: Problem, w: Array, gradients: Array, boxes: Array, ball
     lam = problem.penalty.lam
     low, high = problem.penalty.subgradient_range(w, down(gradients - boxes), up(gradients + boxes))
     # A free coordinate is bounded elsewhere.
-    low, high = (np.where(problem.penalty.is_free(len(w)), 0.0, end) for end in (low, high))
+    low, high = np.where(problem.penalty.is_free(len(w)), 0.0, (low, high))
     norms = up(norm_upper(np.maximum(np.abs(low), np.abs(high))) + balls)
     start, stop = down(w - up(high / (2.0 * lam))), up(w - down(low / (2.0 * lam)))
     return _HalfBalls(*midpoint_and_radius(start, stop), norms, up(balls / (2.0 * lam)))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress, groupby
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -97,7 +98,7 @@ class Certificate:
 
     def prepare(self) -> None:
         """Find out now what every later call asks of all parts."""
-        _ = self.keeps_training_rows, self._groups
+        _ = self.keeps_training_rows, self.terms_per_row, self._groups
 
     @cached_property
     def keeps_training_rows(self) -> bool:
@@ -107,7 +108,7 @@ class Certificate:
     @cached_property
     def terms_per_row(self) -> int:
         """How many uncertain cells, and levels of missing categories, a bound looks at for each row."""
-        return sum(part.terms_per_row for part in self.parts)
+        return sum(map(attrgetter("terms_per_row"), self.parts))
 
     def part(self, kind: type[P]) -> P | None:
         """Return the first set of a kind, if there is one."""
