@@ -86,7 +86,8 @@ def command(*arguments):
     return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(2)
 @each_name
 @each_fault
 def test_the_command_line_names_them_too_and_counts_rows_from_one(name, fault, tmp_path):

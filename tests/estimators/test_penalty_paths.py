@@ -50,7 +50,8 @@ def assert_as_fresh(path, template, X, y, X_test, y_test=None, **arguments):
             assert path.score[k] == pytest.approx(alone.score(X_test, y_test), rel=1e-3)
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_each_alpha_has_the_bounds_and_scores_of_a_fresh_fit_in_the_order_given(loss, l1_ratio, fit_intercept):
@@ -61,7 +62,8 @@ def test_each_alpha_has_the_bounds_and_scores_of_a_fresh_fit_in_the_order_given(
     assert_as_fresh(path, template, X[:110], y[:110], X[110:], y[110:])
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", ["log_loss", "squared_hinge", "huber", "squared_error"])
 def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_intercept, monkeypatch):

@@ -315,7 +315,7 @@ ALLOWED = CLAIMED + 4.0 * np.sqrt(CLAIMED * (1.0 - CLAIMED) / N_GROUPS * (1.0 / 
 of its truths, binomial. Four deviations of the mean over all ranges beyond the claim."""
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("law", LAWS)
 def test_misses_are_no_more_than_claimed(law, seed, record_property):

@@ -33,7 +33,7 @@ CERTIFIED = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
@@ -117,7 +117,7 @@ def larger(rng: np.random.Generator, loss_name: str, intercept: bool) -> Case:
     return with_intercept(case) if intercept else case
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
 def test_what_completions_attain_lies_inside(loss_name, intercept):

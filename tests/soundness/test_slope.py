@@ -40,7 +40,7 @@ SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 MODELS = ("one step", "noisy", "garbage")
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @each_intercept
 @each_penalty
 @pytest.mark.parametrize("loss", LOSSES)
@@ -50,7 +50,7 @@ def test_every_claim_on_the_models_of_completions_holds_exactly(loss, penalty, i
     assert_proven([wrong_models(key) for key in keys], report_proofs)
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", [0.0, 1e-6, 0.02, 0.5])
 @each_penalty
 @pytest.mark.parametrize("loss", LOSSES)
