@@ -87,7 +87,7 @@ def command(*arguments):
 
 
 @pytest.mark.no_cover
-@pytest.mark.share(2)
+@pytest.mark.share(5)
 @each_name
 @each_fault
 def test_the_command_line_names_them_too_and_counts_rows_from_one(name, fault, tmp_path):

@@ -57,7 +57,7 @@ def widths_of_all_vertices(problem: Problem, X: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.no_cover
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kappa", [0.0, 0.02])
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -68,7 +68,7 @@ def test_with_few_cells_the_range_is_that_of_all_vertices(loss, kappa, seed):
 
 
 @pytest.mark.no_cover
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("few_cells", [0, 12])
 @pytest.mark.parametrize("kappa", [0.0, 0.02])
 @pytest.mark.parametrize("loss", LOSSES)

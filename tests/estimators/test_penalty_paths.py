@@ -84,6 +84,7 @@ def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_in
     assert (path.width[:3] < 2.0 * whole.width[:3]).all()  # those of the whole are by row sums
 
 
+@pytest.mark.share(2)
 @pytest.mark.no_cover
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", ["log_loss", "smoothed_hinge", "squared_error"])

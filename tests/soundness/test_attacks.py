@@ -16,7 +16,7 @@ from support.certificates_once import parts_computed_once
 LOSS_NAMES = tuple(LOSSES)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
@@ -39,7 +39,7 @@ def test_no_completion_breaks_a_bound_summed_over_many_blocks(loss_name, interce
     assert tally.violations == []
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "every", [3, pytest.param(1, marks=pytest.mark.long)], ids=["every third model", "every model"]
 )

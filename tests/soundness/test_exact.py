@@ -27,7 +27,7 @@ each_extent = pytest.mark.parametrize(
 """Each combination looks at every second of its problems, and neighbours at others; the long run looks at all."""
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @each_extent
 @pytest.mark.parametrize("table_kind", TABLES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
@@ -46,7 +46,7 @@ def test_bounds_hold_at_every_vertex_and_on_a_grid_exactly(loss_name, penalty, t
     report_proofs(count)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @each_extent
 @pytest.mark.parametrize("table_kind", TABLES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
@@ -65,7 +65,7 @@ def test_bounds_with_an_intercept_hold_exactly(loss_name, penalty, table_kind, e
     report_proofs(count)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @each_extent
 @pytest.mark.parametrize("table_kind", TABLES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
@@ -82,7 +82,7 @@ def test_without_missing_cells_bounds_contain_the_exact_optimum(loss_name, penal
     report_proofs(count)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("problems", [3, pytest.param(12, marks=pytest.mark.long)])
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("kind", ["table", "targets", "weights", "penalty"])

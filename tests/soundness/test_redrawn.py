@@ -73,6 +73,7 @@ def few_incomplete_rows(rng: np.random.Generator, loss_name: str, penalty: str, 
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSSES)

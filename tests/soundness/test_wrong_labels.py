@@ -89,7 +89,7 @@ def gentle(rng: np.random.Generator, loss_name: str, penalty: str = "l2", cells:
     return Case(intervals(table, radius), y, None, loss, ElasticNet(lam, kappa), rng.normal(size=(3, 2)))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
@@ -146,7 +146,7 @@ def medium(rng: np.random.Generator, loss_name: str, intercept: bool) -> Case:
     return with_intercept(case) if intercept else case
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)

@@ -187,6 +187,7 @@ def mean_filled(holes):
     return np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
 
 
+@pytest.mark.share(3)
 @pytest.mark.no_cover
 @pytest.mark.parametrize("certificate", ["tight", "ball", "sphere"])
 @each_model
