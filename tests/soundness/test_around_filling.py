@@ -56,7 +56,7 @@ def wrong_scores(
 @each_loss
 @each_intercept
 @each_limit
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_bounds_hold_for_every_vertex_and_inner_point_exactly(loss, intercept, counts, report_proofs):
     rng = np.random.default_rng([4, len(loss), intercept, *counts])
     total = 0

@@ -345,6 +345,7 @@ def test_no_pass_writes_to_a_block():
 # --- labels and an intercept -------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.usefixtures("several_blocks")
 @pytest.mark.parametrize("option", [{"max_label_errors": 1}, {"unknown_labels": True}])
 @pytest.mark.parametrize("fit_intercept", [False, True])
