@@ -47,11 +47,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for place, value in enumerate(_values_by_decorator(item)):
             known = numbers.setdefault((test, place), {})
             values.append((test, place, known.setdefault(value, len(known))))
-        is_named = _without_folder(item.nodeid) in named
+        is_run = sum(number for *_, number in values) % mark.args[0] == 0
         if item.get_closest_marker("long") is None and "[" not in "".join(config.args):
             seen.update(values)
-            run.update(values if sum(number for *_, number in values) % mark.args[0] == 0 else [])
-        if sum(number for *_, number in values) % mark.args[0] and not is_named:
+            run.update(values if is_run else [])
+        if not is_run and _without_folder(item.nodeid) not in named:
             item.add_marker(pytest.mark.long)
     if seen != run:
         raise pytest.UsageError(f"share(n) with an n that is too large: {sorted(seen - run)}")
