@@ -1,6 +1,6 @@
 """Exact models are computed once for all workers of a run; what its attacks did is added up and printed at the end.
 
-Of tests marked `half`, one half is run every time and the other by `make test-long`.
+Of a test marked `share(n)`, one combination of parameters in n is run every time, the others by `make test-long`.
 """
 
 from __future__ import annotations
@@ -31,22 +31,30 @@ def pytest_configure_node(node) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test marked `half`, leave every second combination of its parameters to the long run, unless it is named.
+    """Of a test marked `share(n)`, leave all but one in n combinations to the long run, unless they are named.
 
-    As on a chessboard: any values of all parameters but one still meet. Coverage, which would slow it down, is measured
-    in other tests.
+    Those are run whose values have numbers with a sum that n divides: as on a chessboard, any values of all parameters
+    but one still meet if that one has n values. If there is a value that would never be run, n is too large.
     """
     named = {_without_folder(name) for name in config.args}
-    seen: dict[tuple[str, int], dict[str, int]] = {}
+    numbers: dict[tuple[str, int], dict[str, int]] = {}
+    seen, run = set(), set()
     for item in items:
-        if isinstance(item, pytest.Function) and item.get_closest_marker("half"):
-            item.add_marker(pytest.mark.no_cover)
-            test, number = item.nodeid.partition("[")[0], 0
-            for place, values in enumerate(_values_by_decorator(item)):
-                known = seen.setdefault((test, place), {})
-                number += known.setdefault(values, len(known))
-            if number % 2 and _without_folder(item.nodeid) not in named:
-                item.add_marker(pytest.mark.long)
+        mark = item.get_closest_marker("share") if isinstance(item, pytest.Function) else None
+        if mark is None:
+            continue
+        test, values = item.nodeid.partition("[")[0], []
+        for place, value in enumerate(_values_by_decorator(item)):
+            known = numbers.setdefault((test, place), {})
+            values.append((test, place, known.setdefault(value, len(known))))
+        is_run = sum(number for *_, number in values) % mark.args[0] == 0
+        if item.get_closest_marker("long") is None and "[" not in "".join(config.args):
+            seen.update(values)
+            run.update(values if is_run else [])
+        if not is_run and _without_folder(item.nodeid) not in named:
+            item.add_marker(pytest.mark.long)
+    if seen != run:
+        raise pytest.UsageError(f"share(n) with an n that is too large: {sorted(seen - run)}")
 
 
 def _without_folder(name: str) -> str:

@@ -86,7 +86,8 @@ def command(*arguments):
     return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(5)
 @each_name
 @each_fault
 def test_the_command_line_names_them_too_and_counts_rows_from_one(name, fault, tmp_path):
@@ -139,29 +140,46 @@ def test_a_new_category_and_text_for_numbers_are_told_in_both_ways(name, tmp_pat
     assert f"Column(s) {name!r} ('row 7' in row 1) held numbers in training" in said
 
 
+WARNINGS = {
+    "constant": (
+        np.where(np.arange(N) == 3, np.nan, 7.0),
+        lambda name: f"give a range: intervals={{{name!r}: (low, high)}}.",
+        lambda name: f"{toml_key(name)} = [low, high] in a file",
+    ),
+    "coded": (
+        np.where(np.arange(N) % 8 == 0, -999.0, np.arange(N) + 20.5),
+        lambda name: f"column(s) {name!r} (-999). If it stands for a missing value, make it NaN.",
+        lambda name: "leave the cell empty.",
+    ),
+    "words": (
+        [*["1", "2", "3"] * 13, "red"],
+        lambda name: f"Column {name!r} holds numbers written as text ('1', '2', '3', but 'red' in row 39)",
+        lambda name: "in row 40)",
+    ),
+    "many": (
+        [f"v{i % 30}" for i in range(N)],
+        lambda name: f"Column {name!r} has 30 different categories in 40 rows",
+        lambda name: f"--drop {shlex.quote(name)};",
+    ),
+}
+
+
+@pytest.mark.share(2)
 @each_name
-def test_warnings_name_columns_as_they_are_in_both_ways(name, tmp_path):
-    constant = np.where(np.arange(N) == 3, np.nan, 7.0)
-    coded = np.where(np.arange(N) % 8 == 0, -999.0, np.arange(N) + 20.5)
-    words = [*["1", "2", "3"] * 13, "red"]
-    many = [f"v{i % 30}" for i in range(N)]
-    for values, library, command_line in [
-        (constant, f"give a range: intervals={{{name!r}: (low, high)}}.", f"{toml_key(name)} = [low, high] in a file"),
-        (coded, f"column(s) {name!r} (-999). If it stands for a missing value, make it NaN.", "leave the cell empty."),
-        (words, f"Column {name!r} holds numbers written as text ('1', '2', '3', but 'red' in row 39)", "in row 40)"),
-        (many, f"Column {name!r} has 30 different categories in 40 rows", f"--drop {shlex.quote(name)};"),
-    ]:
-        frame = table(name, it=values)
-        with pytest.warns(IpubWarning) as caught:
-            BoundedRegressor().fit(frame[["other", name]], frame["target"])
-        (warning,) = caught
-        assert library in str(warning.message)
-        frame.to_parquet(tmp_path / "t.parquet")
-        done = command("fit", tmp_path / "t.parquet", "--target", "target", "-o", tmp_path / "m.ipub")
-        assert done.exit_code == 0
-        (sentence,) = [line for line in done.stderr.splitlines() if "--scale" not in line]
-        assert repr(name) in sentence
-        assert command_line in sentence
+@pytest.mark.parametrize("kind", WARNINGS)
+def test_warnings_name_columns_as_they_are_in_both_ways(name, kind, tmp_path):
+    values, library, command_line = WARNINGS[kind]
+    frame = table(name, it=values)
+    with pytest.warns(IpubWarning) as caught:
+        BoundedRegressor().fit(frame[["other", name]], frame["target"])
+    (warning,) = caught
+    assert library(name) in str(warning.message)
+    frame.to_parquet(tmp_path / "t.parquet")
+    done = command("fit", tmp_path / "t.parquet", "--target", "target", "-o", tmp_path / "m.ipub")
+    assert done.exit_code == 0
+    (sentence,) = [line for line in done.stderr.splitlines() if "--scale" not in line]
+    assert repr(name) in sentence
+    assert command_line(name) in sentence
 
 
 @each_name

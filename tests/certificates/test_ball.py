@@ -32,7 +32,8 @@ def retrain(problem, X):
     return solve(Problem(rows, problem.loss, problem.penalty), tol=1e-10)
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(5)
 @each_combination
 @pytest.mark.parametrize("alpha", [1e-2, 0.1, 1.0])
 @pytest.mark.parametrize("holes", [0.0, 0.02, 0.3])
@@ -50,7 +51,8 @@ def test_tight_is_never_wider_than_its_parts_and_always_finite(loss, l1_ratio, a
         assert (best[:, 1] <= bounds[:, 1] + rounding).all()
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(3)
 @each_combination
 @each_certificate
 @pytest.mark.parametrize("weighted", [False, True])
@@ -111,6 +113,7 @@ def distance(region, w):
     return np.linalg.norm(np.maximum(np.abs(w - region.center) - region.box, 0.0))
 
 
+@pytest.mark.share(2)
 @pytest.mark.no_cover
 @each_combination
 @pytest.mark.parametrize("model", ["trained", "other"])
@@ -227,6 +230,7 @@ def test_shares_of_the_parts_sum_to_one(name, X_test):
     assert all(0.0 <= share <= 1.0 for share in win_rate.values())
 
 
+@pytest.mark.share(5)
 @pytest.mark.no_cover
 @each_combination
 @each_certificate

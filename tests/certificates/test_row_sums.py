@@ -214,6 +214,7 @@ def row_bounds(ranges: Ranges, u, z, zeta) -> np.ndarray:
     return np.array([as_float(each) for each in found])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("most_variants", [64, 1])
 @each_loss
 def test_no_sampled_term_of_a_row_is_above_its_bound(loss_name, most_variants, monkeypatch):

@@ -77,6 +77,7 @@ def fitted(holes: str, loss: str, certificate: str, **options):
 HOLES = ("one", "two in a row", "three rows", "few in one column", "one in each column")
 
 
+@pytest.mark.share(4)
 @pytest.mark.no_cover
 @pytest.mark.parametrize("certificate", ["sphere", "ball", "slope", "tight"])
 @pytest.mark.parametrize("loss", ["log_loss", "hinge", "squared_hinge", "huber", "squared_error"])

@@ -57,7 +57,8 @@ def test_attained_is_inside_certified_and_around_the_score(loss, l1_ratio):
     assert (scores(model, X_TEST) <= attained[:, 1] + 1e-7).all()
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(2)
 @pytest.mark.parametrize("holes", [0.01, 0.04])
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_training_on_a_completion_gives_the_end(loss, l1_ratio, holes):
@@ -95,7 +96,8 @@ def test_holes_lie_in_the_intervals_that_were_given():
     np.testing.assert_allclose(bounds, make(intervals=ranges).fit(X, y).attained_bounds(X_TEST))
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(2)
 @pytest.mark.parametrize("holes", [0.04, 0.01])
 @pytest.mark.parametrize(("loss", "l1_ratio"), [("log_loss", 0.0), ("hinge", 0.5), ("squared_error", 0.0)])
 def test_rows_with_holes_are_filled_as_well(loss, l1_ratio, holes):

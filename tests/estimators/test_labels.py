@@ -21,6 +21,7 @@ def inside(bounds, lowest, highest):
     return (bounds[:, 0] <= lowest + 1e-7).all() and (bounds[:, 1] >= highest - 1e-7).all()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("loss", ["squared_error", "huber"])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_targets_in_intervals(table, loss, intercept):

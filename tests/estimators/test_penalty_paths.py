@@ -50,7 +50,8 @@ def assert_as_fresh(path, template, X, y, X_test, y_test=None, **arguments):
             assert path.score[k] == pytest.approx(alone.score(X_test, y_test), rel=1e-3)
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_each_alpha_has_the_bounds_and_scores_of_a_fresh_fit_in_the_order_given(loss, l1_ratio, fit_intercept):
@@ -61,13 +62,14 @@ def test_each_alpha_has_the_bounds_and_scores_of_a_fresh_fit_in_the_order_given(
     assert_as_fresh(path, template, X[:110], y[:110], X[110:], y[110:])
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", ["log_loss", "squared_hinge", "huber", "squared_error"])
 def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_intercept, monkeypatch):
     X, y = draw_table(n=250, holes=0.01, task=LOSSES[loss].task)
     template = estimator_of(loss, fit_intercept=fit_intercept)
-    alphas = np.geomspace(6.0, 0.03, 8)
+    alphas = np.geomspace(6.0, 0.03, 8)[[0, 2, 5, 7]]
     whole = penalty_path(template, X[:200], y[:200], X[200:], alphas=alphas)
     some = slice(0, 3)
     monkeypatch.setattr(penalty_paths_module, "MOST_TERMS", 0)
@@ -79,9 +81,10 @@ def test_many_cells_and_test_rows_are_bounded_without_training_rows(loss, fit_in
     assert (path.bounds[:, some, 0] <= attained[..., 0] + slack[..., 0]).all()
     assert (path.bounds[:, some, 1] >= attained[..., 1] - slack[..., 1]).all()
     # Where the penalty is weaker, row sums, which look at every training row, are narrower by far.
-    assert (path.width[:3] < 2.0 * whole.width[:3]).all()  # those of the whole are by row sums
+    assert (path.width[:2] < 2.0 * whole.width[:2]).all()  # those of the whole are by row sums
 
 
+@pytest.mark.share(2)
 @pytest.mark.no_cover
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", ["log_loss", "smoothed_hinge", "squared_error"])

@@ -113,6 +113,7 @@ BAD_DATA = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.no_cover
 @pytest.mark.parametrize("scale", [None, "standard"])
 @pytest.mark.parametrize("bad", BAD_DATA.values(), ids=BAD_DATA)
@@ -127,6 +128,7 @@ def test_data_that_is_refused_leaves_a_fitted_model_as_it_was(kind, bad, scale):
     assert_same_answers(before, answers(model))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("error", [Injected, MemoryError, KeyboardInterrupt])
 @pytest.mark.parametrize("stage", STAGES)
 @each_kind

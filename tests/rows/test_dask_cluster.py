@@ -125,7 +125,7 @@ def test_a_worker_killed_during_fit_changes_nothing(during, keep, client, small,
     assert_same_bits(model, expected)
 
 
-@pytest.mark.no_cover
+@pytest.mark.long
 def test_a_worker_killed_during_the_search_of_attained_bounds_changes_nothing(client, small, expected, monkeypatch):
     wait_for_two_workers(client)
     model = BoundedClassifier(alpha=1.0).fit(*small)

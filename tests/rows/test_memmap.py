@@ -73,7 +73,8 @@ def test_blocks_and_sums_are_the_same_bits(both):
     assert memory.depth == mapped.depth
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("loss", "l1_ratio"), COMBINATIONS)
 def test_solutions_and_bounds_are_the_same_bits(both, loss, l1_ratio, monkeypatch):
     if loss != "log_loss":  # row sums gather the whole table, and take time: one loss is enough

@@ -61,6 +61,7 @@ def certified(rows, loss, certificate, *, n_free, kappa):
     return CERTIFICATES[certificate](problem, solution).score_bounds(np.eye(rows.n_features))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("certificate", ["sphere", "ball", "tight"])
 @pytest.mark.parametrize(
     ("loss_name", "n_free", "kappa"), [("log_loss", 1, 0.0), ("huber", 0, 0.01), ("log_loss", 1, 0.01)]

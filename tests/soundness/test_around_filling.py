@@ -56,7 +56,7 @@ def wrong_scores(
 @each_loss
 @each_intercept
 @each_limit
-@pytest.mark.half
+@pytest.mark.share(5)
 def test_bounds_hold_for_every_vertex_and_inner_point_exactly(loss, intercept, counts, report_proofs):
     rng = np.random.default_rng([4, len(loss), intercept, *counts])
     total = 0
@@ -74,7 +74,7 @@ def test_bounds_hold_for_every_vertex_and_inner_point_exactly(loss, intercept, c
 @each_loss
 @each_intercept
 @pytest.mark.parametrize("kappa", [0.02, 0.1, 0.3])
-@pytest.mark.half
+@pytest.mark.share(2)
 def test_bounds_hold_exactly_with_an_l1_penalty(loss, intercept, kappa, report_proofs):
     rng = np.random.default_rng([14, len(loss), intercept, int(100 * kappa)])
     total = 0
@@ -186,7 +186,7 @@ def attacked(case: FilledCase, counts: tuple[int, ...], rng) -> list:
 
 @pytest.mark.parametrize("loss", ["log_loss", "squared_error", "huber"])
 @pytest.mark.parametrize("n_units", [1, 3, 5, 8, 15, 16, 17, 20])
-@pytest.mark.half
+@pytest.mark.share(3)
 def test_bounds_hold_exactly_for_rows_with_many_units(loss, n_units, report_proofs):
     rng = np.random.default_rng([17, len(loss), n_units])
     total = 0
@@ -226,6 +226,7 @@ def wrong_of_sums(loss: str, seed: int, kappa: float = 0.0, trials: int = 6) -> 
     return total, wrong
 
 
+@pytest.mark.share(3)
 @each_loss
 @pytest.mark.parametrize("seed", range(3))
 def test_sums_hold_for_every_model_and_table_within_the_budget_whatever_is_chosen(loss, seed):

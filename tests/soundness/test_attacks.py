@@ -16,7 +16,7 @@ from support.certificates_once import parts_computed_once
 LOSS_NAMES = tuple(LOSSES)
 
 
-@pytest.mark.half
+@pytest.mark.share(4)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
@@ -29,17 +29,17 @@ def test_no_completion_breaks_a_bound(loss_name, penalty, family, intercept, rep
     assert tally.violations == []
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
 def test_no_completion_breaks_a_bound_summed_over_many_blocks(loss_name, intercept, monkeypatch, report_attack):
     monkeypatch.setattr(blocks, "BLOCK_CELLS", 6)
-    tally = attack_family(1, "plain", loss_name, "elastic net", problems=2, intercept=intercept)
+    tally = attack_family(1, "plain", loss_name, "elastic net", problems=1, intercept=intercept)
     report_attack(tally)
     assert tally.violations == []
 
 
-@pytest.mark.half
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "every", [3, pytest.param(1, marks=pytest.mark.long)], ids=["every third model", "every model"]
 )

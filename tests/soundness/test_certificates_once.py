@@ -12,7 +12,7 @@ from support.cases import draw_case, draw_solution, with_intercept
 from support.certificates_once import PARTS, parts_computed_once
 
 
-@pytest.mark.half
+@pytest.mark.share(3)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("family", ["plain", "kink", "mixed scales"])
 @pytest.mark.parametrize("loss_name", LOSSES)

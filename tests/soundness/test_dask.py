@@ -15,6 +15,7 @@ from support.bounded_tables import corner_models, draw_table
 from support.oracles.rationals import holds
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::ipub.IntervalWarning")
 @pytest.mark.parametrize("certificate", ["tight", "sphere"])

@@ -80,7 +80,7 @@ def violations(model, y, bounds, rows):
     return wrong
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSSES)

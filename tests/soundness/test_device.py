@@ -8,7 +8,7 @@ from support.attacks import attack_family
 from support.strict_rows import StrictRows
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("number", "loss_name"), list(enumerate(LOSSES)))
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 def test_no_completion_breaks_a_bound(number, loss_name, intercept, monkeypatch, report_attack):

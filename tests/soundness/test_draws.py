@@ -105,6 +105,7 @@ def test_the_neighbourhood_of_every_draw_is_bounded_exactly(loss, l1_ratio, inte
     report_proofs(total)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize(("loss", "l1_ratio"), [("log_loss", 0.0), ("log_loss", 0.3), ("squared_error", 0.0)])
 def test_a_cell_that_may_be_anywhere_beside_the_neighbourhood_is_bounded_exactly(
@@ -315,7 +316,7 @@ ALLOWED = CLAIMED + 4.0 * np.sqrt(CLAIMED * (1.0 - CLAIMED) / N_GROUPS * (1.0 / 
 of its truths, binomial. Four deviations of the mean over all ranges beyond the claim."""
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("law", LAWS)
 def test_misses_are_no_more_than_claimed(law, seed, record_property):

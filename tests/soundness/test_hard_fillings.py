@@ -44,7 +44,7 @@ def hard_table(rng, task):
     return np.where(holes, np.nan, X * scale), y, ranges, np.where(holes, filling, X * scale), scale
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize("tol", [1e-10, 0.3])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_no_table_within_a_budget_breaks_a_bound_of_a_hard_one(task, tol):

@@ -60,7 +60,7 @@ def draw_model(data, case: Case):
     return solution if w is None else replace(solution, w=w)
 
 
-@SEARCH
+@settings(SEARCH, max_examples=60)
 @given(small_cases(), st.data())
 def test_no_attack_on_a_small_problem_breaks_a_bound(case, data):
     solution = draw_model(data, case)

@@ -95,6 +95,7 @@ def test_half_the_reach_of_the_intercept_is_caught(monkeypatch):
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("certificate", [certify_sphere, certify_ball, certify_origin, certify_tight])
 def test_scores_of_the_wrong_side_in_the_bracket_are_caught(monkeypatch, certificate, side):

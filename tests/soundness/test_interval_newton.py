@@ -51,6 +51,7 @@ def attack_rivals(seed: int, family: str, loss_name: str, problems: int) -> Tall
     return tally
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("loss_name", SMOOTH)
 def test_no_completion_leaves_the_box(loss_name, family, report_attack):
@@ -69,6 +70,7 @@ def test_no_completion_leaves_the_box_summed_over_many_blocks(monkeypatch, repor
         assert tally.violations == []
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("table_kind", TABLES)
 @pytest.mark.parametrize("loss_name", SMOOTH)
 def test_the_box_holds_every_vertex_and_a_grid_exactly(loss_name, table_kind, report_proofs):

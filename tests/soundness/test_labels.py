@@ -61,7 +61,7 @@ def prove(rng: np.random.Generator, case: Case, names: Sequence[str] = ()) -> tu
     return count, failures
 
 
-@pytest.mark.half
+@pytest.mark.share(3)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)

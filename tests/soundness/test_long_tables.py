@@ -34,7 +34,7 @@ def with_row_sums(request, monkeypatch):
         monkeypatch.setattr(tight_module, "row_sum_bounds_within", lambda *_: None)
 
 
-@pytest.mark.half
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("with_row_sums")
 @pytest.mark.parametrize("summed", [False, True], ids=["kept", "summed"])
 @pytest.mark.parametrize("kind", TABLES)
@@ -56,7 +56,7 @@ def test_row_sums_of_hard_tables_hold(kind, loss_name, lam, intercept):
     assert_holds(problem, X, tol=1e-8, part=RowSumBounds)
 
 
-@pytest.mark.half
+@pytest.mark.share(4)
 @pytest.mark.usefixtures("with_row_sums")
 @pytest.mark.parametrize("summed", [False, True], ids=["kept", "summed"])
 @pytest.mark.parametrize("lam", [1e-5, 1e-2, 1e4])

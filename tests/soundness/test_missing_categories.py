@@ -33,7 +33,7 @@ CERTIFIED = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.share(3)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
@@ -117,12 +117,12 @@ def larger(rng: np.random.Generator, loss_name: str, intercept: bool) -> Case:
     return with_intercept(case) if intercept else case
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
 def test_what_completions_attain_lies_inside(loss_name, intercept):
     rng = np.random.default_rng([3, LOSS_NAMES.index(loss_name), intercept])
-    for _ in range(3):
+    for _ in range(2):
         case = larger(rng, loss_name, intercept)
         solution = train(case.problem)
         attained = attained_bounds(case.problem, solution, case.X_test, keep_completions=True)

@@ -15,7 +15,7 @@ from support.long_tables import FrameTable, cut, stream_everything, write_files
 from support.oracles.rationals import holds
 
 
-@pytest.mark.half
+@pytest.mark.share(3)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::ipub.IntervalWarning")
 @pytest.mark.parametrize("kind", ["frames", "files"])

@@ -86,6 +86,7 @@ def test_a_residual_without_its_part_beyond_the_line_is_caught(monkeypatch, name
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", CLIPPED)
 @pytest.mark.parametrize("end", [0, 1])
 def test_a_curvature_that_takes_the_line_for_endless_or_flat_is_caught(monkeypatch, name, end):
@@ -198,6 +199,7 @@ def test_a_sphere_without_the_duality_gap_is_caught(monkeypatch):
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("factor", [0.5, 0.99])
 @pytest.mark.parametrize("loss_name", LOSSES)
 def test_a_smaller_radius_of_the_sphere_is_caught(monkeypatch, loss_name, factor):
@@ -209,6 +211,7 @@ def test_a_smaller_radius_of_the_sphere_is_caught(monkeypatch, loss_name, factor
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("certificate", [certify_sphere, certify_ball, certify_tight])
 @pytest.mark.parametrize("loss_name", LOSSES)
 def test_forgotten_cell_radii_are_caught(monkeypatch, loss_name, certificate):

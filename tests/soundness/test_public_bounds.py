@@ -17,7 +17,7 @@ from support.oracles.rationals import holds
 LOSS_NAMES = tuple(LOSSES)
 
 
-@pytest.mark.half
+@pytest.mark.share(4)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("certificate", ["tight", "ball", "sphere"])

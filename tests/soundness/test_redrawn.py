@@ -73,6 +73,7 @@ def few_incomplete_rows(rng: np.random.Generator, loss_name: str, penalty: str, 
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSSES)
@@ -344,6 +345,7 @@ def test_no_pass_writes_to_a_block():
 # --- labels and an intercept -------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.usefixtures("several_blocks")
 @pytest.mark.parametrize("option", [{"max_label_errors": 1}, {"unknown_labels": True}])
 @pytest.mark.parametrize("fit_intercept", [False, True])

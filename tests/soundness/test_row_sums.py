@@ -327,6 +327,7 @@ def test_levels_alone_do_not_cover_the_center(with_centers):
 # --- the bounds ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @each_penalty
 @each_loss
 def test_bounds_hold_at_every_vertex_and_inside_exactly(loss_name, penalty, report_proofs):
@@ -346,6 +347,7 @@ def test_bounds_hold_at_every_vertex_and_inside_exactly(loss_name, penalty, repo
     report_proofs(count)
 
 
+@pytest.mark.share(2)
 @each_penalty
 @each_loss
 def test_bounds_hold_for_every_level_exactly(loss_name, penalty, report_proofs):

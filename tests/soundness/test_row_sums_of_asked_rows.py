@@ -60,6 +60,7 @@ def test_bounds_hold_at_every_vertex_and_inside_exactly(loss_name, report_proofs
     report_proofs(count)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("tol", "lam"), [(1e-8, 0.01), (0.3, 0.01), (1e-8, 1e-6)])
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("loss_name", ["log_loss", "huber"])

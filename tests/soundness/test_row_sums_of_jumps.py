@@ -53,6 +53,7 @@ def tiny(rng: Generator, number: int, penalty: str, intercept: bool) -> Case:
     return with_intercept(case) if intercept else case
 
 
+@pytest.mark.share(2)
 @each_intercept
 @each_penalty
 def test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out(penalty, intercept, report_proofs):
@@ -385,6 +386,7 @@ def test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores(monkeypatch
     assert "tilted half-balls" in certificate.note
 
 
+@pytest.mark.share(2)
 @each_intercept
 @each_penalty
 def test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them(penalty, intercept):

@@ -255,6 +255,7 @@ def prove(
     return count
 
 
+@pytest.mark.share(2)
 @each_intercept
 @pytest.mark.parametrize(("loss_name", "kind"), SMOOTH_KINDS)
 def test_bounds_hold_for_every_label_vertex_and_point_inside_exactly(loss_name, kind, intercept, report_proofs):

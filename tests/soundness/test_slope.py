@@ -40,7 +40,7 @@ SMOOTH = [name for name in LOSSES if LOSSES[name].is_smooth]
 MODELS = ("one step", "noisy", "garbage")
 
 
-@pytest.mark.half
+@pytest.mark.share(3)
 @each_intercept
 @each_penalty
 @pytest.mark.parametrize("loss", LOSSES)
@@ -50,7 +50,7 @@ def test_every_claim_on_the_models_of_completions_holds_exactly(loss, penalty, i
     assert_proven([wrong_models(key) for key in keys], report_proofs)
 
 
-@pytest.mark.half
+@pytest.mark.share(4)
 @pytest.mark.parametrize("size", [0.0, 1e-6, 0.02, 0.5])
 @each_penalty
 @pytest.mark.parametrize("loss", LOSSES)
@@ -60,6 +60,7 @@ def test_forces_hold_for_every_move_of_a_set_exactly(loss, penalty, size, report
     assert_proven([wrong_forces(key, size) for key in keys], report_proofs)
 
 
+@pytest.mark.share(2)
 @each_penalty
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_hessians_and_norms_of_gradients_hold_exactly(loss, penalty, report_proofs):
@@ -550,6 +551,7 @@ def wrong_without_rows() -> list[str]:
     return [wrong for key in FEW for size in (1e-6, 0.5) for wrong in wrong_forces(key, size)[1]]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fewest", [2, 5])
 @pytest.mark.parametrize("name", ["joint_form", "greatest_ratio_upper"])
 def test_a_form_that_hides_few_rows_and_is_too_small_is_caught(monkeypatch, name, fewest):

@@ -18,6 +18,7 @@ from support.oracles.rationals import holds
 from support.sparse_rows import keep_every_table_sparse, sparse_rows
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("number", "loss_name"), list(enumerate(LOSSES)))
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
@@ -35,6 +36,7 @@ def test_no_completion_breaks_a_bound(number, loss_name, intercept, monkeypatch,
     assert tally.violations == []
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::ipub.IntervalWarning")
 @pytest.mark.parametrize("certificate", ["ball", "sphere"])

@@ -13,6 +13,7 @@ from support.cases import draw_case, draw_solution
 from support.oracles.algorithm1 import loop_gap
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("model", ["trained", "loose", "noisy", "garbage"])
 @pytest.mark.parametrize("family", ["plain", "weights", "one column", "degenerate", "kink"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])

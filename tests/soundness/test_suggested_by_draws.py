@@ -48,7 +48,7 @@ def suggestion(rng, problem, solution, size):
     return AnotherDraw(bounds, slopes_are_enough=bool(rng.random() < 0.5), row_sum_widths=widths)
 
 
-@pytest.mark.half
+@pytest.mark.share(4)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSSES)

@@ -73,7 +73,7 @@ def long_table(cells_in_a_block: int = 6) -> Iterator[None]:
         yield
 
 
-@pytest.mark.half
+@pytest.mark.share(4)
 @pytest.mark.parametrize("size", [0.0, 1e-6, 0.02, 0.5])
 @each_penalty
 @pytest.mark.parametrize("loss", SMOOTH)
@@ -84,6 +84,7 @@ def test_forces_hold_whatever_was_chosen(loss, penalty, size, report_proofs):
         assert_proven([wrong_forces(key, size) for key in keys], report_proofs)
 
 
+@pytest.mark.share(2)
 @each_penalty
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_hessians_and_norms_hold_whatever_was_chosen(loss, penalty, report_proofs):
@@ -93,7 +94,7 @@ def test_hessians_and_norms_hold_whatever_was_chosen(loss, penalty, report_proof
         assert_proven([wrong_hessians(key, 0.5) for key in keys[::2]], report_proofs)
 
 
-@pytest.mark.half
+@pytest.mark.share(3)
 @each_intercept
 @each_penalty
 @pytest.mark.parametrize("loss", SMOOTH)
@@ -116,7 +117,7 @@ def test_many_claims_hold_for_summed_cells(loss, penalty, intercept, seed, repor
         assert_proven([wrong_forces(key, size) for key in keys for size in (1e-6, 0.02, 0.5)], report_proofs)
 
 
-@pytest.mark.half
+@pytest.mark.share(4)
 @pytest.mark.parametrize("factor", [0.01, 0.5, 1.0, 100.0])
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_a_bad_suggestion_does_no_harm(loss, factor, report_proofs):

@@ -156,6 +156,7 @@ def test_without_uncertain_cells_the_bracket_is_that_of_the_table():
 # --- models ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @each_intercept
 @each_penalty
 def test_no_exact_model_has_a_higher_score_than_any_reference_allows(penalty, intercept, report_proofs):
@@ -181,6 +182,7 @@ def test_no_exact_model_has_a_higher_score_than_any_reference_allows(penalty, in
     report_proofs(count)
 
 
+@pytest.mark.share(2)
 @each_intercept
 @each_penalty
 def test_searched_bounds_are_narrower_than_the_half_ball_and_hold(penalty, intercept, monkeypatch):

@@ -97,7 +97,7 @@ def test_no_completion_of_training_and_test_cells_breaks_a_bound(loss_name, repo
     assert tally.violations == []
 
 
-@pytest.mark.half
+@pytest.mark.share(3)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.3])

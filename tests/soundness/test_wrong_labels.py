@@ -89,7 +89,7 @@ def gentle(rng: np.random.Generator, loss_name: str, penalty: str = "l2", cells:
     return Case(intervals(table, radius), y, None, loss, ElasticNet(lam, kappa), rng.normal(size=(3, 2)))
 
 
-@pytest.mark.half
+@pytest.mark.share(3)
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
@@ -123,7 +123,7 @@ def test_bounds_hold_where_rows_are_too_many_to_be_looked_at_one_by_one(loss_nam
     report_proofs(total)
 
 
-@pytest.mark.half
+@pytest.mark.share(2)
 @pytest.mark.parametrize("penalty", ["l2", "elastic net"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)
 def test_bounds_hold_with_missing_categories_too(loss_name, penalty, report_proofs):
@@ -146,7 +146,7 @@ def medium(rng: np.random.Generator, loss_name: str, intercept: bool) -> Case:
     return with_intercept(case) if intercept else case
 
 
-@pytest.mark.half
+@pytest.mark.share(3)
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("intercept", [False, True], ids=["no intercept", "intercept"])
 @pytest.mark.parametrize("loss_name", LOSS_NAMES)

@@ -103,7 +103,8 @@ MODELS = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.no_cover
+@pytest.mark.share(4)
 @pytest.mark.parametrize("n_holed", [1, 2, 4, 6, 30])
 @pytest.mark.parametrize("name", MODELS)
 def test_no_training_row_can_be_read_from_a_saved_model(name, n_holed, tmp_path):

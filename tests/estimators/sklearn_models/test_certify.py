@@ -120,6 +120,7 @@ def kkt_residual(bounded, X, y, weight):
     return np.append(missed, mean.sum() if bounded.fit_intercept else 0.0)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("weights", ["none", "sample"])
 @each_model
 def test_the_objective_is_that_of_the_model(name, weights):
@@ -187,6 +188,7 @@ def mean_filled(holes):
     return np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
 
 
+@pytest.mark.share(3)
 @pytest.mark.no_cover
 @pytest.mark.parametrize("certificate", ["tight", "ball", "sphere"])
 @each_model
@@ -267,6 +269,7 @@ SCALERS = {
 UNITS = np.array([1.0, 4.0, 0.3])
 
 
+@pytest.mark.share(2)
 @pytest.mark.no_cover
 @pytest.mark.parametrize("scaler", SCALERS)
 @pytest.mark.parametrize(
