@@ -66,22 +66,15 @@ NO_HINT = Hint()
 
 @dataclass(frozen=True)
 class Neighbour(Hint):
-    """The bounds of a problem that differs in the strength of its penalty alone.
-
-    Attributes
-    ----------
-    lam : float
-        Its L2 penalty.
-    growth : array of shape (n_features,)
-        Predicted ratio of the moves of each weight, here over there.
-    radius_growth : float
-        The same for the radius of the ellipsoid.
-    """
+    """The bounds of a problem that differs in the strength of its penalty alone."""
 
     bounds: SlopeBounds
     lam: float
+    """Its L2 penalty."""
     growth: Array
+    """Shape (n_features,): predicted ratio of the moves of each weight, here over there."""
     radius_growth: float
+    """The same for the radius of the ellipsoid."""
 
     is_given = True
     tries_row_sums = False
@@ -106,21 +99,14 @@ class Neighbour(Hint):
 
 @dataclass(frozen=True)
 class AnotherDraw(Hint):
-    """The bounds of the same problem with other values drawn for its holes: a warm start.
-
-    Attributes
-    ----------
-    bounds : SlopeBounds
-        Without a mean value if that hardly narrowed them.
-    slopes_are_enough : bool
-        Whether the other parts of its certificate hardly narrow them.
-    row_sum_widths : array or None
-        `RowSumBounds.widths` if row sums are among those that do; else None.
-    """
+    """The bounds of the same problem with other values drawn for its holes: a warm start."""
 
     bounds: SlopeBounds
+    """Without a mean value if that hardly narrowed them."""
     slopes_are_enough: bool
+    """Whether the other parts of its certificate hardly narrow them."""
     row_sum_widths: Array | None = None
+    """`RowSumBounds.widths` if row sums are among those that do; else None."""
 
     is_given = True
     takes_move_limits = True

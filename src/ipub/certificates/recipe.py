@@ -18,34 +18,23 @@ def _supports_everything(_: Problem) -> str:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A way to certify, by name.
-
-    Attributes
-    ----------
-    make : callable
-        Takes a problem and its solution; if `takes_hints`, also the keywords of `__call__`.
-    uses_matrices : bool
-        Whether it makes matrices of all pairs of columns, where a table allows them.
-    needs_matrices : bool
-        Whether it is not available without.
-    retrains : bool
-        Whether its bounds retrain for each row.
-    unsupported_reason : callable
-        Returns why a problem is not supported, and what is used instead; "" if it is supported.
-    takes_hints : bool
-        Whether the keywords of `__call__` save it work.
-    needed_sum : callable, optional
-        Returns the sum that it needs at the trained point, which training can compute in its last pass.
-    """
+    """A way to certify, by name."""
 
     name: str
     make: Callable[..., Certificate]
+    """Takes a problem and its solution; if `takes_hints`, also the keywords of `__call__`."""
     uses_matrices: bool = False
+    """Whether it makes matrices of all pairs of columns, where a table allows them."""
     needs_matrices: bool = False
+    """Whether it is not available without."""
     retrains: bool = False
+    """Whether its bounds retrain for each row."""
     unsupported_reason: Callable[[Problem], str] = _supports_everything
+    """Returns why a problem is not supported, and what is used instead; "" if it is supported."""
     takes_hints: bool = False
+    """Whether the keywords of `__call__` save it work."""
     needed_sum: Callable[[Problem, Point], Sum] | None = None
+    """Returns the sum that it needs at the trained point, which training can compute in its last pass."""
 
     def __call__(
         self, problem: Problem, solution: Solution, *, hint: Hint = NO_HINT, in_columns: bool = False

@@ -109,26 +109,19 @@ def wrong_label_parts(
 
 @dataclass(frozen=True)
 class WrongLabelTerms:
-    """What at most `count` rows with a wrong label add to Theorems 4 and 6.
-
-    Attributes
-    ----------
-    rows : array of shape (n, n_features)
-        ``z_i = m_i delta_i y_i x_i``: a wrong label of row i adds ``theta z_i`` to the gradient, theta in [0, 1], and
-        the effect of its uncertain cells.
-    cells : array of shape (n_features,)
-        What the uncertain cells of all rows with a wrong label add, coordinate by coordinate.
-    lost : array of shape (n_lost, n_features)
-        ``sqrt(m_i c_i) x_i`` with c the slope that a row with a wrong label takes from the Hessian.
-    alike : bool
-        Whether the bounds of the Hessian hold whichever labels are wrong.
-    """
+    """What at most `count` rows with a wrong label add to Theorems 4 and 6."""
 
     count: int
     rows: Array
+    """Shape (n, n_features): ``z_i = m_i delta_i y_i x_i``: a wrong label of row i adds ``theta z_i`` to the gradient,
+    theta in [0, 1], and the effect of its uncertain cells."""
     cells: Array
+    """Shape (n_features,): what the uncertain cells of all rows with a wrong label add, coordinate by coordinate."""
     lost: Array
+    """Shape (n_lost, n_features): ``sqrt(m_i c_i) x_i`` with c the slope that a row with a wrong label takes from the
+    Hessian."""
     alike: bool
+    """Whether the bounds of the Hessian hold whichever labels are wrong."""
 
     @classmethod
     def of(cls, sums: WrongLabelSums, gathered: WrongLabelRows, count: int, total: float) -> WrongLabelTerms:

@@ -190,15 +190,10 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
 
 @dataclass(frozen=True)
 class PointwiseBounds(Refinement):
-    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorem 14).
-
-    Attributes
-    ----------
-    effort : float
-        Work that ruling out scores may take for a row (see `Work`).
-    """
+    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorem 14)."""
 
     effort: float = EFFORT
+    """Work that ruling out scores may take for a row (see `Work`)."""
 
     def narrowed(
         self, X: Array, bounds: Array, certificate: Certificate, training: TrainedModel, progress: Progress | None

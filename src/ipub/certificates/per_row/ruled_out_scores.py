@@ -133,30 +133,20 @@ def _lowered(ranges: Ranges, t: Array, bound: float, work: Work) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Directions:
-    """The directions of a table that are narrowed for a row t, and what completions do to them to first order.
-
-    Attributes
-    ----------
-    which : array of shape (k,)
-        Directions of the table.
-    both : array of shape (2 k, d)
-        These directions, then their opposites.
-    at_w : float
-        About ``t.w``.
-    rise : float
-        How far the worst completion raises ``t.w''`` above that, to first order.
-    unit : array of shape (2 k,)
-        How much farther each direction can rise than t.
-    rises : array of shape (n_factors, 2 k)
-        How far direction plus factor times unit times t can rise.
-    """
+    """The directions of a table that are narrowed for a row t, and what completions do to them to first order."""
 
     which: Indices
+    """Shape (k,): directions of the table."""
     both: Array
+    """Shape (2 k, d): these directions, then their opposites."""
     at_w: float
+    """About ``t.w``."""
     rise: float
+    """How far the worst completion raises ``t.w''`` above that, to first order."""
     unit: Array
+    """Shape (2 k,): how much farther each direction can rise than t."""
     rises: Array
+    """Shape (n_factors, 2 k): how far direction plus factor times unit times t can rise."""
 
     @classmethod
     def of(cls, ranges: Ranges, t: Array) -> _Directions:
@@ -258,22 +248,15 @@ def _factors(supposed: SupposedScore, advice: _Advice) -> Array:
 
 @dataclass(frozen=True)
 class FirstOrderEffects:
-    """What each unit of a table's rows, and each label, can do to ``y.w''`` for each of k directions, to first order.
-
-    Attributes
-    ----------
-    numbers : array of shape (k, n_units)
-        What a change by 1 of each number does; 0 for categories.
-    levels : tuple of arrays of shape (k, n, n_levels)
-        What each level does, for the units of each category that varies.
-    labels : tuple of two arrays of shape (k, n_incomplete)
-        What the first and the second label of each row do.
-    """
+    """What each unit of a table's rows, and each label, can do to ``y.w''`` for k directions, to first order."""
 
     table: RowTable
     numbers: Array
+    """Shape (k, n_units): what a change by 1 of each number does; 0 for categories."""
     levels: tuple[Array, ...]
+    """Shape (k, n, n_levels): what each level does, for the units of each category that varies."""
     labels: tuple[Array, Array]
+    """Shape (k, n_incomplete): what the first and the second label of each row do."""
 
     def total(self) -> Array:
         """Return how far all of them together can raise it, as far as budgets allow."""

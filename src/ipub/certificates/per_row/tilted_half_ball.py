@@ -34,31 +34,21 @@ MOST_FREE_NUMBERS = 1 << 22
 
 
 class Reference(NamedTuple):
-    """Where a half-ball is laid, and the dual point: any values are valid, good ones are narrow.
-
-    Attributes
-    ----------
-    c : array of shape (d,)
-        The reference.
-    signs : array of shape (d,)
-        Numbers in [-1, 1]: the dual point of the l1 penalty.
-    dual_loss : Loss
-        The dual coordinate of a row is ``-dual_loss.derivative(y, x.dual_w)``.
-    followed : array of shape (k, d)
-        Directions in which the dual point follows the completion.
-    lengths : array of shape (k,)
-        How far from its jump a complete row follows, for each direction and each unit of ``abs(x.f)``.
-    price : float
-        An incomplete row is free if keeping its dual coordinate costs more than this times its norm.
-    """
+    """Where a half-ball is laid, and the dual point: any values are valid, good ones are narrow."""
 
     c: Array
+    """Shape (d,): the reference."""
     dual_w: Array
     signs: Array
+    """Shape (d,): numbers in [-1, 1]: the dual point of the l1 penalty."""
     dual_loss: Loss
+    """The dual coordinate of a row is ``-dual_loss.derivative(y, x.dual_w)``."""
     followed: Array
+    """Shape (k, d): directions in which the dual point follows the completion."""
     lengths: Array
+    """Shape (k,): how far from its jump a complete row follows, for each direction and each unit of ``abs(x.f)``."""
     price: float
+    """An incomplete row is free if keeping its dual coordinate costs more than this times its norm."""
 
 
 class TiltedSums(NamedTuple):
@@ -163,39 +153,29 @@ class TiltedHalfBall:
 
     A gradient is ``gradient + T e + r``: e is in the box plus all ``sum_i xi_i vectors_i``, ``abs(xi_i) <= 1``, and
     ``T e = e + sum_k shifts_k (f_k.e) / capacity_k``; r is rounding.
-
-    Attributes
-    ----------
-    n_free : int
-        Coordinates without penalty, the last ones.
-    eps : float
-        Bound of the residuals where all ``f_k.e`` are 0.
-    eps_slopes : array of shape (k,)
-        How they change with ``f_k.e / capacity_k``.
-    gradient, box, rounding : arrays of shape (d,)
-        `rounding` bounds r.
-    capacity : array of shape (k,)
-        Bounds of ``abs(f_k.e)``.
-    spread : float
-        Bound of ``abs(T e)`` in the penalised coordinates.
-    free_spread : array of shape (n_free,)
-        Bound of the others.
     """
 
     c: Array
     lam: float
     n_free: int
+    """Coordinates without penalty, the last ones."""
     eps: float
+    """Bound of the residuals where all ``f_k.e`` are 0."""
     eps_slopes: Array
+    """Shape (k,): how they change with ``f_k.e / capacity_k``."""
     gradient: Array
     box: Array
     rounding: Array
+    """Shape (d,): `rounding` bounds r."""
     vectors: Array
     followed: Array
     shifts: Array
     capacity: Array
+    """Shape (k,): bounds of ``abs(f_k.e)``."""
     spread: float
+    """Bound of ``abs(T e)`` in the penalised coordinates."""
     free_spread: Array
+    """Shape (n_free,): bound of the others."""
 
     @classmethod
     @overflow_means_unbounded()

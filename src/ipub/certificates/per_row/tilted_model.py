@@ -38,21 +38,14 @@ their `effort`. At 0, rows of 150 x 4 took 1.6 times as long for bounds up to 4 
 
 
 class Curvature(NamedTuple):
-    """The curvature of the center near the jumps.
-
-    Attributes
-    ----------
-    width : float
-        Of the smoothed loss that it was measured with.
-    density : float
-        Fraction of the rows near their jump, for each unit of the score.
-    hessian : array of shape (d, d)
-        Of the mean smoothed loss.
-    """
+    """The curvature of the center near the jumps."""
 
     width: float
+    """Of the smoothed loss that it was measured with."""
     density: float
+    """Fraction of the rows near their jump, for each unit of the score."""
     hessian: Array
+    """Shape (d, d): of the mean smoothed loss."""
 
     @classmethod
     def at(cls, problem: Problem, w: Array) -> Curvature:
@@ -77,19 +70,13 @@ class TiltedModel(NamedTuple):
 
 @dataclass(frozen=True)
 class TiltedTraining:
-    """Trains tilted models with narrower and narrower smoothed losses.
-
-    Attributes
-    ----------
-    density : float
-        See `Curvature`.
-    widths : tuple of float
-        Of the smoothed losses, the widest first.
-    """
+    """Trains tilted models with narrower and narrower smoothed losses."""
 
     problem: Problem
     density: float
+    """See `Curvature`."""
     widths: tuple[float, ...]
+    """Of the smoothed losses, the widest first."""
 
     @classmethod
     def down_to(cls, problem: Problem, curvature: Curvature, residual: float) -> TiltedTraining:

@@ -90,33 +90,23 @@ class _Found(NamedTuple):
 
 @dataclass
 class TiltedSearch:
-    """Upper bounds of scores by tilted half-balls, with what one row's search teaches the next one's.
-
-    Attributes
-    ----------
-    w : array of shape (d,)
-        The trained model.
-    intercepts : tuple of float
-        Bounds of the intercepts of all completions; (0, 0) if there is none.
-    inverse : array of shape (d, d)
-        About that of the curvature near the jumps, with the penalty.
-    curvatures, axes : arrays of shape (k,) and (k, d)
-        The greatest curvatures, and their directions.
-    following : _Following
-        What the dual point followed in the last good half-ball.
-    spread : float
-        Of that half-ball: the next tilt is guessed from it.
-    """
+    """Upper bounds of scores by tilted half-balls, with what one row's search teaches the next one's."""
 
     problem: Problem
     w: Array
+    """Shape (d,): the trained model."""
     intercepts: tuple[float, float]
+    """Bounds of the intercepts of all completions; (0, 0) if there is none."""
     inverse: Array
+    """Shape (d, d): about that of the curvature near the jumps, with the penalty."""
     curvatures: Array
     axes: Array
+    """Shape (k,) and (k, d): the greatest curvatures, and their directions."""
     training: TiltedTraining
     following: _Following
+    """What the dual point followed in the last good half-ball."""
     spread: float = 0.0
+    """Of that half-ball: the next tilt is guessed from it."""
 
     @classmethod
     @overflow_means_unbounded()

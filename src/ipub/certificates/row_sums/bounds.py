@@ -37,27 +37,18 @@ narrow them: width of pointwise bounds against time."""
 
 @dataclass(frozen=True)
 class RowSumBounds(ModelSet):
-    """Bounds of ``x.w''`` as sums over the training rows (Theorem 11), over ranges that were proved.
-
-    Attributes
-    ----------
-    ranges : Ranges
-        Of the models of all completions.
-    widths : array of shape (2, n) or None
-        How wide the ranges were when they were proved (`ProvedRanges.widths`); None if they were known.
-    path : Ranges or None
-        Ranges that proved themselves: they also hold on the way from w to the completions; None if ranges were known.
-    most_rows : int or None
-        Rows of one call, up to which these bounds are used; None: any.
-    accuracy : Accuracy
-        Of the sums for the rows that are asked for.
-    """
+    """Bounds of ``x.w''`` as sums over the training rows (Theorem 11), over ranges that were proved."""
 
     ranges: Ranges
+    """Of the models of all completions."""
     widths: Array | None = None
+    """Shape (2, n): how wide the ranges were when they were proved (`ProvedRanges.widths`); None if they were known."""
     path: Ranges | None = None
+    """Ranges that proved themselves: they also hold on the way from w to the completions; None if ranges were known."""
     most_rows: int | None = None
+    """Rows of one call, up to which these bounds are used; None: any."""
     accuracy: Accuracy = FINEST
+    """Of the sums for the rows that are asked for."""
     name: str = "row sums"
 
     @property

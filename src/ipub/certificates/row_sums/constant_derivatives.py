@@ -17,16 +17,11 @@ from ipub.rows.completions import WholeTable, whole_block
 
 @dataclass(frozen=True, eq=False)
 class ConstantDerivativeRows:
-    """What rows with known derivatives p add to the gradient: ``sum_i m_i p_i (x_i + d_i)``.
-
-    Attributes
-    ----------
-    radius : array of shape (d,)
-        How far the cells of the rows, and rounding, may move that.
-    """
+    """What rows with known derivatives p add to the gradient: ``sum_i m_i p_i (x_i + d_i)``."""
 
     middle: Array
     radius: Array
+    """Shape (d,): how far the cells of the rows, and rounding, may move that."""
 
     @classmethod
     def nothing(cls, d: int) -> ConstantDerivativeRows:

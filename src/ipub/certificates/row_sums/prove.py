@@ -235,28 +235,19 @@ def around(low: Array, high: Array, change: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Representatives:
-    """Directions that stand for others.
-
-    Attributes
-    ----------
-    index : array of shape (n_representatives,)
-        Which directions of the table they are; all weights are among them.
-    of : array of shape (n_directions,)
-        The representative of each direction, as a position in `index`.
-    weights_at : array of shape (d,)
-        Which of them each weight is.
-    positive, negative : arrays of shape (n_directions, d)
-        The parts of ``y - r`` above 0, and below 0.
-    size : array of shape (n_directions, d)
-        ``|y| + |r|``; 0 for representatives.
-    """
+    """Directions that stand for others."""
 
     index: Indices
+    """Shape (n_representatives,): which directions of the table they are; all weights are among them."""
     of: Indices
+    """Shape (n_directions,): the representative of each direction, as a position in `index`."""
     weights_at: Indices
+    """Shape (d,): which of them each weight is."""
     positive: Array
     negative: Array
+    """Shape (n_directions, d): the parts of ``y - r`` above 0, and below 0."""
     size: Array
+    """Shape (n_directions, d): ``|y| + |r|``; 0 for representatives."""
 
     @classmethod
     def choose(cls, table: RowTable, change: Array, inflation: float) -> Representatives:

@@ -70,20 +70,15 @@ def kernel_type() -> Any | None:
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """Ranges of ``y.w''`` for all directions y of a table, and what follows from them for its rows.
-
-    Attributes
-    ----------
-    on_path : bool
-        Whether they are also about the minimisers on the way from w to the models of completions (Theorem 12), and not
-        only about these.
-    """
+    """Ranges of ``y.w''`` for all directions y of a table, and what follows from them for its rows."""
 
     table: RowTable
     variants: Variants
     lower: Array
     upper: Array
     on_path: bool
+    """Whether they are also about the minimisers on the way from w to the models of completions (Theorem 12), and not
+    only about these."""
     accuracy: Accuracy = FINE
 
     @classmethod

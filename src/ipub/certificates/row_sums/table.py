@@ -53,57 +53,41 @@ NO_BUDGET = BudgetMoves(())
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """All rows of a small table, as the row sums see them.
-
-    Attributes
-    ----------
-    lam : array of shape (d,)
-        Strength of the l2 penalty of each coordinate.
-    complete : array of shape (n_complete, d)
-        Rows in which nothing varies, equal ones merged; with an l1 penalty also the unit vectors of its coordinates,
-        whose derivative is that of the penalty.
-    complete_graph : LossGraph or JoinedGraphs
-        The derivatives of these rows.
-    incomplete : array of shape (n_incomplete, d)
-        Centers of the other rows, or what is filled in there.
-    incomplete_graph : LossGraph
-        Their derivatives, with the labels of the center.
-    units : Units
-        What varies in their cells.
-    labels : LabelPair
-        Their derivatives with either of two labels; the same where labels are certain.
-    label_group : array of shape (n_incomplete,)
-        `Group.CERTAIN`, `Group.FREE`, or the group of budget in which a row's second label counts.
-    budget : tuple of int
-        How many units of each group may differ.
-    directions : array of shape (k, d)
-        Rows and unit vectors, each once: their products with a model are what ranges are about.
-    complete_at, incomplete_at, weights_at : arrays
-        Which direction each row, and each weight, is.
-    gradient_upper : array of shape (d,)
-        Bounds of the size of the center's gradient at w (with the best subgradient of an l1 penalty).
-    settled : ConstantDerivativeRows
-        Of the rows that are left out.
-    """
+    """All rows of a small table, as the row sums see them."""
 
     lam: Array
+    """Shape (d,): strength of the l2 penalty of each coordinate."""
     complete: Array
+    """Shape (n_complete, d): rows in which nothing varies, equal ones merged; with an l1 penalty also the unit vectors
+    of its coordinates, whose derivative is that of the penalty."""
     complete_weight: Array
     complete_graph: LossGraph | JoinedGraphs
+    """The derivatives of these rows."""
     incomplete: Array
+    """Shape (n_incomplete, d): centers of the other rows, or what is filled in there."""
     incomplete_weight: Array
     incomplete_graph: LossGraph
+    """Their derivatives, with the labels of the center."""
     units: Units
+    """What varies in their cells."""
     labels: LabelPair
+    """Their derivatives with either of two labels; the same where labels are certain."""
     label_group: Indices
+    """Shape (n_incomplete,): `Group.CERTAIN`, `Group.FREE`, or the group of budget in which a row's second label
+    counts."""
     budget: tuple[int, ...]
+    """How many units of each group may differ."""
     directions: Array
+    """Shape (k, d): rows and unit vectors, each once: their products with a model are what ranges are about."""
     complete_at: Indices
     incomplete_at: Indices
     weights_at: Indices
+    """Which direction each row, and each weight, is."""
     gradient_upper: Array
+    """Shape (d,): bounds of the size of the center's gradient at w (with the best subgradient of an l1 penalty)."""
     w: Array
     settled: ConstantDerivativeRows
+    """Of the rows that are left out."""
 
     @classmethod
     def of(cls, problem: Problem, solution: Solution, most_work: int | None = None) -> RowTable | None:

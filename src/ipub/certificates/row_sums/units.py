@@ -34,31 +34,22 @@ class Units:
 
     A unit of a *group* differs from what the table has in at most as many places as the budget of the group allows; a
     unit that is `Group.FREE` is anywhere inside its interval, or at any level.
-
-    Attributes
-    ----------
-    row : array of shape (n_units,)
-        Positions among the uncertain rows, never decreasing.
-    column : array of shape (n_units,)
-        The column of a number.
-    category : array of shape (n_units,)
-        The index of a category in `levels`, -1 for a number.
-    base : array of shape (n_units,)
-        The level that the table has in place of a category; -1 if it has the mean of all levels.
-    lower, upper : arrays of shape (n_units,)
-        By how much a number may be changed, 0 between both.
-    levels : tuple of arrays
-        The columns of the levels of each category.
     """
 
     row: Indices
+    """Shape (n_units,): positions among the uncertain rows, never decreasing."""
     column: Indices
+    """Shape (n_units,): the column of a number."""
     category: Indices
+    """Shape (n_units,): the index of a category in `levels`, -1 for a number."""
     base: Indices
+    """Shape (n_units,): the level that the table has in place of a category; -1 if it has the mean of all levels."""
     group: Indices
     lower: Array
     upper: Array
+    """Shape (n_units,): by how much a number may be changed, 0 between both."""
     levels: tuple[Indices, ...]
+    """The columns of the levels of each category."""
 
     @classmethod
     def of_holes(cls, table: WholeTable, position: Indices, categories: tuple[Levels, ...]) -> Units:

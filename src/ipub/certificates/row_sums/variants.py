@@ -46,34 +46,23 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Variants:
-    """Parts of what may stand in place of each uncertain row.
-
-    Attributes
-    ----------
-    row : array of shape (n_variants,)
-        Positions among the uncertain rows, never decreasing.
-    used : array of shape (n_variants, n_groups)
-        How many units of each group differ from the table, at most.
-    label : array of shape (n_variants,)
-        0 or 1: with the first or the second label of its row.
-    units : array of shape (n_variants + 1,)
-        The first of the entries of each variant, one for each unit of its row.
-    lower, upper : arrays of shape (n_entries,)
-        By how much a number is changed.
-    level : array of shape (n_entries,)
-        Of a category: a level, `Level.ANY` or `Level.BASE`.
-    graph : LossGraph
-        Their derivatives.
-    """
+    """Parts of what may stand in place of each uncertain row."""
 
     row: Indices
+    """Shape (n_variants,): positions among the uncertain rows, never decreasing."""
     used: Indices
+    """Shape (n_variants, n_groups): how many units of each group differ from the table, at most."""
     label: Indices
+    """Shape (n_variants,): 0 or 1: with the first or the second label of its row."""
     units: Indices
+    """Shape (n_variants + 1,): the first of the entries of each variant, one for each unit of its row."""
     lower: Array
     upper: Array
+    """Shape (n_entries,): by how much a number is changed."""
     level: Indices
+    """Shape (n_entries,): of a category: a level, `Level.ANY` or `Level.BASE`."""
     graph: LossGraph
+    """Their derivatives."""
 
 
 def make_variants(table: RowTable, *, with_centers: bool) -> Variants:

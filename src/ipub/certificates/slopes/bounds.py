@@ -52,73 +52,52 @@ class FirstRound:
 
 @dataclass(frozen=True)
 class SlopeBounds(ModelSet):
-    """Bounds of ``x.w''`` from Theorem 6, for any x.
-
-    Attributes
-    ----------
-    w : array of shape (n_features,)
-        The reference w'.
-    curvature, inverse : arrays of shape (n_features, n_features)
-        A, and an approximate inverse; any is valid. Zero for coordinates that are zero in every completion's model.
-    gradient : array of shape (n_features,)
-        The middle of g over all completions.
-    slack : array of shape (n_features,)
-        What is bounded coordinate by coordinate: ``|u|.slack`` is part of every bound.
-    forms : array of shape (n_forms, n_features, n_features)
-        What is bounded by ``sqrt(u.Q u)``, one for each Q: that of the slopes' radii (K), first, is no part of the mean
-        value; then that of cells of one row together (c of Lemma 6), and that of rows at a jump if these are too many.
-    form_rows : array of shape (n_forms,)
-        How many training rows each of them is a sum over.
-    move_limits : array of shape (n_features,)
-        f_j: bounds of ``|v_j|``.
-    ellipsoid, radius : Inverse or None, and float
-        ``v.L v <= radius^2``, if L is known, with its inverse.
-    jump_rows : array of shape (n, n_features)
-        Rows z with a term of any size up to ``|z.u|``: those at the jump of a derivative.
-    mean_value : MeanValueBounds or None
-        For smooth losses and the L2 penalty.
-    cells : CellTable or None
-        Without them bounds use the groups alone; they then need nothing of the size of the training table.
-    n_slopes : int
-        How many training rows the curvature is a sum over.
-    n_incomplete : int
-        How many training rows have an uncertain cell or a missing category.
-    choices : tuple of ChoiceTerms
-        Missing categories, one by one; like `cells`.
-    flipped : WrongLabelMoves or None
-        The rows of wrong labels; like `cells`.
-    excess : float
-        About how many times as wide as to first order alone, which no bound can undercut; infinite if not known.
-    first : FirstRound or None
-        The bounds of the round that the others started from.
-    moving_shares : array of shape (n_features,) or None
-        eps of Lemma 8 (a) for a similar problem, if its cells are to be summed.
-    prices : array of shape (n_features,) or None
-        tau of Lemma 4 for it.
-    """
+    """Bounds of ``x.w''`` from Theorem 6, for any x."""
 
     w: Array
+    """Shape (n_features,): the reference w'."""
     curvature: Array
     inverse: Array
+    """Shape (n_features, n_features): A, and an approximate inverse; any is valid. Zero for coordinates that are zero
+    in every completion's model."""
     gradient: Array
+    """Shape (n_features,): the middle of g over all completions."""
     slack: Array
+    """Shape (n_features,): what is bounded coordinate by coordinate: ``|u|.slack`` is part of every bound."""
     forms: Array
+    """Shape (n_forms, n_features, n_features): what is bounded by ``sqrt(u.Q u)``, one for each Q: that of the slopes'
+    radii (K), first, is no part of the mean value; then that of cells of one row together (c of Lemma 6), and that of
+    rows at a jump if these are too many."""
     form_rows: Indices
+    """Shape (n_forms,): how many training rows each of them is a sum over."""
     move_limits: Array
+    """Shape (n_features,): f_j: bounds of ``|v_j|``."""
     ellipsoid: Inverse | None
     radius: float
+    """``v.L v <= radius^2``, if L is known, with its inverse."""
     groups: ColumnGroups
     jump_rows: Array
+    """Shape (n, n_features): rows z with a term of any size up to ``|z.u|``: those at the jump of a derivative."""
     mean_value: MeanValueBounds | None
+    """For smooth losses and the L2 penalty."""
     cells: CellTable | None
+    """Without them bounds use the groups alone; they then need nothing of the size of the training table."""
     n_slopes: int = 0
+    """How many training rows the curvature is a sum over."""
     n_incomplete: int = 0
+    """How many training rows have an uncertain cell or a missing category."""
     choices: tuple[ChoiceTerms, ...] = ()
+    """Missing categories, one by one; like `cells`."""
     flipped: WrongLabelMoves | None = None
+    """The rows of wrong labels; like `cells`."""
     excess: float = np.inf
+    """About how many times as wide as to first order alone, which no bound can undercut; infinite if not known."""
     first: FirstRound | None = None
+    """The bounds of the round that the others started from."""
     moving_shares: Array | None = None
+    """Shape (n_features,): eps of Lemma 8 (a) for a similar problem, if its cells are to be summed."""
     prices: Array | None = None
+    """Shape (n_features,): tau of Lemma 4 for it."""
     name: str = "slope"
 
     @property

@@ -35,40 +35,30 @@ class ChoiceTerms:
     error of at most ``error_row_i |x_i.u| + error_level_i max_k |z_k|``, where ``N_ik.v = weighted_slope_i ((x_i.u +
     z_k) (d_k.v) + z_k (x_i.v))``. ``|(N_ik - N_il).v|`` is at most ``product_row_i (|x_i.u| + |z_l|) + product_level_i
     |z_k - z_l|``. What all levels add on the average is part of the gradient's middle.
-
-    Attributes
-    ----------
-    generator_row, generator_level : arrays of shape (n, n_levels)
-        rise_k and level_k of Lemma 11.
-    weighted_slope : array of shape (n,)
-        ``m_i h_i``.
-    product_row, product_level : arrays of shape (n,)
-        nr and nc of Lemma 11 (c).
-    crossing_level : array of shape (n,)
-        What the levels do together with the row's other parts (Lemma 11 (a)).
-    middle : array of shape (n_features,)
-        Sum over the rows of the mean over the levels.
-    slack, force_slack : arrays of shape (n_features,)
-        What is bounded coordinate by coordinate, in ``u.(g + r)`` and in g as a vector.
-    is_fast : bool
-        Whether products with v are bounded for all levels of a row together: twice as fast, and wider by 0 to 11 %
-        where slopes are used without a mean value (adult, alpha from 1 to 0.2).
     """
 
     levels: Levels
     rows: Array
     generator_row: Array
     generator_level: Array
+    """Shape (n, n_levels): rise_k and level_k of Lemma 11."""
     weighted_slope: Array
+    """Shape (n,): ``m_i h_i``."""
     product_row: Array
     product_level: Array
+    """Shape (n,): nr and nc of Lemma 11 (c)."""
     error_row: Array
     error_level: Array
     crossing_level: Array
+    """Shape (n,): what the levels do together with the row's other parts (Lemma 11 (a))."""
     middle: Array
+    """Shape (n_features,): sum over the rows of the mean over the levels."""
     slack: Array
     force_slack: Array
+    """Shape (n_features,): what is bounded coordinate by coordinate, in ``u.(g + r)`` and in g as a vector."""
     is_fast: bool = False
+    """Whether products with v are bounded for all levels of a row together: twice as fast, and wider by 0 to 11 % where
+    slopes are used without a mean value (adult, alpha from 1 to 0.2)."""
 
     def ends(self, U: Array, max_score_move: Callable[[Array], Array]) -> tuple[Array, Array]:
         """Bound from above by how much ``u.(g + r)`` can be below, and above, its middle, for each row u.

@@ -13,25 +13,19 @@ from ipub.tables.interval_matrix import Indices
 
 @dataclass(frozen=True)
 class SignedColumns:
-    """The cells of each column as if all signs were certain, and what that can miss (Lemma 8 (b)).
-
-    Attributes
-    ----------
-    generators : array of shape (n_columns, n_features)
-        L of Lemma 8 (b): the sum of the generators, each with the sign of its `generator_cell`.
-    product_vectors : array of shape (n_columns, n_features)
-        b of Lemma 8 (b): the sum of ``m_i R_ij h_i x_i``, each with the same sign.
-    curvature_forms : array of shape (n_columns, n_features, n_features)
-        Matrices Q: ``u.Q u / (2 |u_j|)`` and
-    sign_slack : array of shape (n_columns,)
-        twice this, K, times ``|u_j|`` bound what signs that are not certain add.
-    """
+    """The cells of each column as if all signs were certain, and what that can miss (Lemma 8 (b))."""
 
     columns: Indices
     generators: Array
+    """Shape (n_columns, n_features): L of Lemma 8 (b): the sum of the generators, each with the sign of its
+    `generator_cell`."""
     product_vectors: Array
+    """Shape (n_columns, n_features): b of Lemma 8 (b): the sum of ``m_i R_ij h_i x_i``, each with the same sign."""
     curvature_forms: Array
+    """Shape (n_columns, n_features, n_features): matrices Q. What signs that are not certain add is at most ``u.Q u /
+    (2 |u_j|)`` plus"""
     sign_slack: Array
+    """Shape (n_columns,): twice this, K, times ``|u_j|``."""
 
     def take(self, which: Indices) -> SignedColumns:
         """Return some of the columns."""
@@ -46,30 +40,21 @@ class SignedColumns:
 
 @dataclass(frozen=True)
 class ColumnGroups:
-    """The uncertain cells by column and sign of the loss's derivative, and by column: nothing as long as the table.
-
-    Attributes
-    ----------
-    generators : array of shape (n_groups, n_features)
-        Sum of the generators of the cells of each group.
-    product_vectors : array of shape (n_groups, n_features)
-        b_g of Lemma 7: the sum of ``m_i R_ij h_i x_i`` over the cells of each group.
-    forms : array of shape (n_forms, n_features, n_features)
-        Matrices S of Lemma 8 (a): ``sqrt(u.S u)`` is at least what the cells of one column can add, remainders
-        included. Then one for the rows at a jump, one for each missing category, and one for wrong labels, where there
-        are any.
-    form_rows : array of shape (n_forms,)
-        How many training rows each form is a sum over.
-    signed : SignedColumns or None
-        Another bound for each column: that of the first forms, in order.
-    """
+    """The uncertain cells by column and sign of the loss's derivative, and by column: nothing as long as the table."""
 
     columns: Indices
     generators: Array
+    """Shape (n_groups, n_features): sum of the generators of the cells of each group."""
     product_vectors: Array
+    """Shape (n_groups, n_features): b_g of Lemma 7: the sum of ``m_i R_ij h_i x_i`` over the cells of each group."""
     forms: Array
+    """Shape (n_forms, n_features, n_features): Matrices S of Lemma 8 (a): ``sqrt(u.S u)`` is at least what the cells of
+    one column can add, remainders included. Then one for the rows at a jump, one for each missing category, and one for
+    wrong labels, where there are any."""
     form_rows: Indices
+    """Shape (n_forms,): how many training rows each form is a sum over."""
     signed: SignedColumns | None = None
+    """Another bound for each column: that of the first forms, in order."""
 
 
 @dataclass(frozen=True)

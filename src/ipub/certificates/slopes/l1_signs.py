@@ -28,20 +28,14 @@ class L1Line(NamedTuple):
 
 @dataclass(frozen=True)
 class L1Signs:
-    """Bounds of the subgradient ``s''_j`` of ``|w''_j|`` over all completions, and what else is known of w''.
-
-    Attributes
-    ----------
-    largest : array of shape (n_features,)
-        Bounds of ``|w''_j|``.
-    zero : array of shape (n_features,)
-        Z: weights that are zero in w' and in every completion's model.
-    """
+    """Bounds of the subgradient ``s''_j`` of ``|w''_j|`` over all completions, and what else is known of w''."""
 
     lower: Array
     upper: Array
     largest: Array
+    """Shape (n_features,): bounds of ``|w''_j|``."""
     zero: NDArray[np.bool_]
+    """Shape (n_features,): Z: weights that are zero in w' and in every completion's model."""
 
     @classmethod
     def undecided(cls, w: Array) -> L1Signs:

@@ -15,25 +15,17 @@ from ipub.promises import largest_sum
 
 @dataclass(frozen=True)
 class MeanValueBounds:
-    """What the mean value needs of the Hessian and of the gradient, for all completions.
-
-    Attributes
-    ----------
-    center, spread : arrays of shape (n_features, n_features)
-        C and E with ``-E <= H^-1 - C <= E`` in the order of matrices.
-    slack : array of shape (n_features,)
-        What is bounded coordinate by coordinate in ``c.g``.
-    gradient_limits : array of shape (n_features,)
-        Bounds of ``|g_j|``.
-    force : float
-        Bound of ``sqrt(g.E g)``.
-    """
+    """What the mean value needs of the Hessian and of the gradient, for all completions."""
 
     center: Array
     spread: Array
+    """Shape (n_features, n_features): C and E with ``-E <= H^-1 - C <= E`` in the order of matrices."""
     slack: Array
+    """Shape (n_features,): what is bounded coordinate by coordinate in ``c.g``."""
     gradient_limits: Array
+    """Shape (n_features,): bounds of ``|g_j|``."""
     force: float
+    """Bound of ``sqrt(g.E g)``."""
 
 
 def mean_value_bounds(linear: Linearization) -> MeanValueBounds | None:

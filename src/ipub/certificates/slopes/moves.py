@@ -14,18 +14,12 @@ from ipub.numeric.rounding import Array, dot_bounds, down, floats, overflow_mean
 
 @dataclass(frozen=True)
 class WrongLabelMoves:
-    """Rows z of which at most `count`, whichever, add a term between 0 and ``z.u`` to u.g: those of wrong labels.
-
-    Attributes
-    ----------
-    rows : array of shape (n, n_features)
-        ``z_i = m_i delta_i y_i x_i`` of section 13.
-    count : int
-        k of section 13.
-    """
+    """Rows z of which at most `count`, whichever, add a term between 0 and ``z.u`` to u.g: those of wrong labels."""
 
     rows: Array
+    """Shape (n, n_features): ``z_i = m_i delta_i y_i x_i`` of section 13."""
     count: int
+    """k of section 13."""
 
     def ends(self, U: Array) -> tuple[Array, Array]:
         """Bound what wrong labels take from and add to u.g: the most that so many rows can (Lemma 14 (a))."""
@@ -44,19 +38,12 @@ class WrongLabelMoves:
 
 @dataclass(frozen=True)
 class ProvedMoves(MoveSet):
-    """What was proved of v before Theorem 6: ``|v_j| <= limits_j``, and ``v.L v <= radius^2`` if L is known.
-
-    Attributes
-    ----------
-    limits : array of shape (n_features,)
-        f_j of Theorem 6.
-    ellipsoid : Inverse or None
-        The inverse of L.
-    radius : float
-    """
+    """What was proved of v before Theorem 6: ``|v_j| <= limits_j``, and ``v.L v <= radius^2`` if L is known."""
 
     limits: Array
+    """Shape (n_features,): f_j of Theorem 6."""
     ellipsoid: Inverse | None
+    """The inverse of L."""
     radius: float
 
     def max_score_move(self, X: Array) -> Array:
@@ -70,18 +57,12 @@ class ProvedMoves(MoveSet):
 
 @dataclass(frozen=True)
 class InverseError:
-    """Bounds of ``|(x - A u).v|``, u the floats of ``x B``: what an inverse that is not exact leaves (F9).
-
-    Attributes
-    ----------
-    factors : array of shape (n_features,)
-        q of F9: the bound is ``|x|.q`` plus
-    least : float
-        what underflows in u.
-    """
+    """Bounds of ``|(x - A u).v|``, u the floats of ``x B``: what an inverse that is not exact leaves (F9)."""
 
     factors: Array
+    """Shape (n_features,): q of F9: the bound is ``|x|.q`` plus `least`."""
     least: float
+    """What underflows in u."""
 
     def upper(self, sizes: Array) -> Array:
         """Bound it for rows of sizes ``|x|``."""
@@ -90,31 +71,20 @@ class InverseError:
 
 @dataclass(frozen=True)
 class LinearizedMoves(MoveSet):
-    """The set of moves that Theorem 6 leaves, with all that is not of first order as one form (`joint_form`).
-
-    Attributes
-    ----------
-    inverse : array of shape (n_features, n_features)
-        About the inverse of the curvature A.
-    gradient : array of shape (n_features,)
-        The middle of g.
-    slack : array of shape (n_features,)
-        What is bounded coordinate by coordinate.
-    form : array of shape (n_features, n_features)
-        What is bounded by ``sqrt(u.Q u)``.
-    proved : ProvedMoves
-    inverse_error : InverseError
-    flipped : WrongLabelMoves or None
-        Rows of wrong labels; as many as `MOST_WRONG_LABEL_ROWS` of `slopes/bounds.py` at most.
-    """
+    """The set of moves that Theorem 6 leaves, with all that is not of first order as one form (`joint_form`)."""
 
     inverse: Array
+    """Shape (n_features, n_features): about the inverse of the curvature A."""
     gradient: Array
+    """Shape (n_features,): the middle of g."""
     slack: Array
+    """Shape (n_features,): what is bounded coordinate by coordinate."""
     form: Array
+    """Shape (n_features, n_features): what is bounded by ``sqrt(u.Q u)``."""
     proved: ProvedMoves
     inverse_error: InverseError
     flipped: WrongLabelMoves | None
+    """Rows of wrong labels; as many as `MOST_WRONG_LABEL_ROWS` of `slopes/bounds.py` at most."""
 
     def max_score_move(self, X: Array) -> Array:
         X = floats(X)

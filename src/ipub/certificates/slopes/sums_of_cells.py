@@ -27,21 +27,16 @@ from ipub.numeric.rounding import Array, sum_error, sum_upper, up
 
 @dataclass(frozen=True)
 class TuningChoices:
-    """What prices and weights are chosen by, before the pass that needs them: any value is sound, good ones are tight.
-
-    Attributes
-    ----------
-    inverse : array of shape (n_features, n_features)
-        About the inverse of the curvature.
-    moving_shares : array of shape (n_features,)
-        eps of Lemma 8 (a): of each column, how much of its form goes to what depends on the move.
-    prices : array of shape (n_features,)
-        tau of Lemma 4. One for the whole table: those that suit a block would make bounds hang on its boundaries.
-    """
+    """What prices and weights are chosen by before the pass that needs them: any value is sound, good ones are tight."""
 
     inverse: Array
+    """Shape (n_features, n_features): about the inverse of the curvature."""
     moving_shares: Array
+    """Shape (n_features,): eps of Lemma 8 (a): of each column, how much of its form goes to what depends on the
+    move."""
     prices: Array
+    """Shape (n_features,): tau of Lemma 4. One for the whole table: those that suit a block would make bounds hang on
+    its boundaries."""
 
 
 class CellSums(NamedTuple):
