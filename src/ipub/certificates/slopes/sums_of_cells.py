@@ -27,7 +27,7 @@ from ipub.numeric.rounding import Array, sum_error, sum_upper, up
 
 @dataclass(frozen=True)
 class TuningChoices:
-    """What prices and weights are chosen by before the pass that needs them: any value is sound, good ones are tight."""
+    """What prices and weights are chosen by before the pass that needs them: any value is sound, good ones tight."""
 
     inverse: Array
     """Shape (n_features, n_features): about the inverse of the curvature."""
