@@ -74,18 +74,10 @@ def _refuse_numbers_in_text(y: NDArray[Any], target: str) -> None:
 
 
 def choose_uncertainty(
-    budget: str,
-    wrong_cells: int,
-    wrong_by: float | None,
-    draws: int,
-    imputer: str | None,
-    draw_radius: float | None,
+    budget: str, wrong_cells: int, wrong_by: float | None, draws: int, imputer: str | None, draw_radius: float | None
 ) -> Any:
     """Return the parameter `uncertainty` that the options of `ipub fit` ask for."""
-    asked = {
-        "--budget or --wrong-cells": bool(budget) or wrong_cells > 0,
-        "--draws": draws > 0,
-    }
+    asked = {"--budget or --wrong-cells": bool(budget) or wrong_cells > 0, "--draws": draws > 0}
     if sum(asked.values()) > 1:
         first, second = [option for option, is_asked in asked.items() if is_asked][:2]
         raise TableError(f"{first} and {second} are different promises: choose one of them.")

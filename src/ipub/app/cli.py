@@ -106,8 +106,7 @@ def fit(
     ] = 1.0,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
     keep_training_rows: Annotated[
-        bool,
-        typer.Option("--keep-training-rows", help="Keep training rows in the model file; bounds are narrower."),
+        bool, typer.Option("--keep-training-rows", help="Keep training rows in the model file; bounds are narrower.")
     ] = False,
     certificate: Annotated[
         str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATE_NAMES)}; none trains only.")

@@ -73,10 +73,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        **loss_constraints("regression"),
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **loss_constraints("regression")}
 
     @takes_former_parameters
     def __init__(

@@ -76,15 +76,7 @@ def text_fits(path: str | os.PathLike[str]) -> bool:
 
 BLOCK_BYTES = 1 << 22
 """Bytes of text that are read at a time: memory against calls."""
-KINDS = (
-    pa.int64(),
-    pa.bool_(),
-    pa.date32(),
-    pa.timestamp("s"),
-    pa.timestamp("ns"),
-    pa.float64(),
-    pa.string(),
-)
+KINDS = (pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("ns"), pa.float64(), pa.string())
 """Types of a column in the order in which they are tried, as PyArrow does for a whole file."""
 
 

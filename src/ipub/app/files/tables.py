@@ -367,10 +367,7 @@ def without_index(table: pa.Table, path: Path, warns: bool = True) -> pa.Table:
     if not found or len(found) == table.num_columns:
         return table
     if warns:
-        warn_user(
-            f"{path} has a column without a name (row numbers written by pandas?): left out.",
-            TableWarning,
-        )
+        warn_user(f"{path} has a column without a name (row numbers written by pandas?): left out.", TableWarning)
     return table.select([j for j in range(table.num_columns) if j not in found])
 
 

@@ -204,10 +204,7 @@ def _read_columns(transformer: Any) -> _Columns:
     if not hasattr(transformer, "feature_names_in_"):
         refuse(transformer, "it was trained on an array. Train it on a DataFrame, whose columns have names.")
     if transformer.transformer_weights:
-        refuse(
-            transformer,
-            "its transformer_weights scale whole transformers. Leave them out, or scale inside these.",
-        )
+        refuse(transformer, "its transformer_weights scale whole transformers. Leave them out, or scale inside these.")
     names = list(transformer.feature_names_in_)
     no_columns = np.zeros(0, dtype=np.intp)
     found = _Columns(names, [()] * len(names), [no_columns] * len(names))
