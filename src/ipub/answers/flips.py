@@ -61,18 +61,8 @@ def flip_distance(
 ) -> FlipDistance:
     """Bracket for each row the number of cells or labels that would have to differ to change its class.
 
-    Parameters
-    ----------
-    training : Training
-        Of two classes, with its training rows.
-    rows : IntervalMatrix
-        As `Training.table` reads them, without holes of their own.
-    of : {"holes", "wrong_cells", "labels"}
-        Missing values that differ from the filled-in ones; observed cells that are wrong; or labels that are.
-    verbose : int
-        Whether progress is shown.
-    effort : float
-        As for `Training.score_bounds`.
+    The training is of two classes, with its training rows. They differ if missing values are not the filled-in ones, or
+    observed cells or labels are wrong, as `of` says (`KINDS`). The rows have no holes of their own.
     """
     if of not in KINDS:
         raise IpubError(f"of is {of!r}: use {', '.join(map(repr, KINDS))}.")

@@ -86,32 +86,16 @@ def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray
 
 
 class PredictedTable:
-    """Predictions of a table, some rows at a time, and what is said of all of them.
-
-    Parameters
-    ----------
-    estimator : BoundedClassifier or BoundedRegressor
-    table : pyarrow.Table or ParquetTable
-    names : list of str
-        The features.
-    path : path
-        Named in errors.
-
-    Attributes
-    ----------
-    first : dict
-        Columns of the first rows, once they are predicted.
-    quantity : str
-        What is bounded.
-    n_rows, n_holed : int
-        Rows predicted so far, and those with missing cells among them.
-    """
+    """Predictions of a table, some rows at a time, and what is said of all of them; errors name its path."""
 
     def __init__(self, estimator: Any, table: pa.Table | ParquetTable, names: list[str], path: Path) -> None:
         self.estimator, self.table, self.names, self.path = estimator, table, names, path
         self.first: dict[str, Any] = {}
+        """Columns of the first rows, once they are predicted."""
         self.quantity = ""
+        """What is bounded."""
         self.n_rows = self.n_holed = 0
+        """Rows predicted so far, and those with missing cells among them."""
         self._n_certain: int | None = None
         self._widths: list[NDArray[Any]] = []
 

@@ -45,27 +45,18 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class AlphaChoice:
-    """The alpha that `pick_alpha` picked, and why.
-
-    Attributes
-    ----------
-    alpha : float
-    alphas : array of shape (n_alphas,)
-        Those that were compared, from strong to weak.
-    losses : array of shape (n_alphas,)
-        Mean held-out loss of each; empty if the default alpha was kept.
-    stronger : float
-        The greatest alpha whose mean loss is within one standard error, over the folds, of the lowest: bounds are
-        narrower there, and the model hardly worse. The same as alpha if there is none.
-    reason : str
-        How alpha was picked, or why the default was kept: ends a sentence that begins with alpha.
-    """
+    """The alpha that `pick_alpha` picked, and why."""
 
     alpha: float
     alphas: Array
+    """Those that were compared, from strong to weak."""
     losses: Array
+    """Mean held-out loss of each; empty if the default alpha was kept."""
     stronger: float
+    """The greatest alpha whose mean loss is within one standard error, over the folds, of the lowest: bounds are
+    narrower there, and the model hardly worse. The same as alpha if there is none."""
     reason: str
+    """How alpha was picked, or why the default was kept: ends a sentence that begins with alpha."""
 
 
 def pick_alpha(estimator: BoundedClassifier | BoundedRegressor, X: Any, y: Any, **fit_arguments: Any) -> AlphaChoice:

@@ -430,20 +430,7 @@ default="quantile"
 
 
 def probability_bounds(loss: Loss, scores: Array) -> Array:
-    """Bound probabilities by bounds of the scores, rounded outward.
-
-    Parameters
-    ----------
-    loss : Loss
-        One that has probabilities.
-    scores : array of shape (m, 2) or (m, n_classes, 2)
-        As from `decision_bounds`.
-
-    Returns
-    -------
-    array of the same shape
-        Bounds of the probability of ``classes_[1]``, or of each class.
-    """
+    """Bound the probability of ``classes_[1]``, or of each class, by bounds of the scores, rounded outward."""
     low, high = loss.link_range(scores[..., 0], scores[..., 1])
     return np.stack([low, high] if scores.ndim == 2 else share_bounds(low, high), axis=-1)
 

@@ -163,13 +163,7 @@ def _training_from(estimator: Any, kept: KeptTraining | None) -> Training:
 
 
 def check_unchanged(estimator: Any) -> None:
-    """Raise an error if an estimator is not fitted, or if a parameter with a meaning is not that of `fit`.
-
-    Raises
-    ------
-    NotFittedError
-        Names the parameter, its value in `fit` and its value now.
-    """
+    """Raise a `NotFittedError` if an estimator is not fitted, or if a parameter with a meaning is not that of `fit`."""
     fitted_with = vars(estimator).get(FITTED_WITH)
     if fitted_with is None:
         check_is_fitted(estimator, [FITTED_WITH, "certificate_"])

@@ -30,18 +30,12 @@ SMALLEST_PARAMETER = 1e-100
 
 @dataclass(frozen=True)
 class LossParameter:
-    """A positive number that a loss depends on, set by a parameter of the estimators.
-
-    Parameters
-    ----------
-    field : str
-        Field of the loss that holds it; the field's default is the parameter's default.
-    description : str
-        What the error for an invalid value calls it.
-    """
+    """A positive number that a loss depends on, set by a parameter of the estimators."""
 
     field: str
+    """Field of the loss that holds it; the field's default is the parameter's default."""
     description: str
+    """What the error for an invalid value calls it."""
 
     def check(self, value: float) -> float:
         """Return the value as a Python float; raise an error outside ``[1e-100, 1e100]`` (F3, F7)."""

@@ -43,17 +43,9 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class HessianProducts:
-    """The Hessian of a mean loss at w where a matrix of all pairs of columns is too large: its products with vectors.
+    """The Hessian of a smooth mean loss at w where a matrix of all pairs of columns is too large: its products.
 
-    Each product is a pass over the rows.
-
-    Attributes
-    ----------
-    rows : Rows
-    loss : Loss
-        A smooth one.
-    w : array of shape (n_features,)
-    diagonal : array of shape (n_features,)
+    Each product with a vector is a pass over the rows.
     """
 
     rows: Rows
@@ -91,20 +83,13 @@ class Problem:
     """Minimise ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + penalty(w)`` at the center of the rows.
 
     An intercept is the last coordinate of w, free in the penalty, with `ipub.rows.with_intercept_column`.
-
-    Attributes
-    ----------
-    rows : Rows
-    loss : Loss
-    penalty : ElasticNet
-    cells : AnyFilling
-        Which moves of the uncertain cells are possible.
     """
 
     rows: Rows
     loss: Loss
     penalty: ElasticNet
     cells: AnyFilling = field(default_factory=AnyFilling)
+    """Which moves of the uncertain cells are possible."""
 
     @property
     def uncertainty(self) -> Uncertainty:

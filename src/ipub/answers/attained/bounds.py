@@ -64,21 +64,10 @@ def attained_bounds(
     (up to `inside.MOST_STEPS` retrainings from the best ends, and in tables that are not large as many from each of two
     more starts).
 
-    Parameters
-    ----------
-    problem : Problem
-    solution : Solution
-        The model trained at the center.
-    X : array of shape (m, n_features)
-    radius : array of shape (m, n_features), optional
-        By how much each cell of X may move; each model takes the row inside that gives its lowest or highest score.
-    keep_completions : bool
-        Whether to return the completions too; they take eight bytes for each row and uncertain cell.
-    until_two_sides : bool
-        Whether the search for a row ends once it has scores on both sides of 0 (`has_two_sides`). The completions that
-        were found for earlier rows are then tried first.
-    progress : callable, optional
-        Called repeatedly with the fraction of the work that is done; the last call is with 1.
+    Each cell of X may move by its `radius`: each model takes the row inside that gives its lowest or highest score.
+    Completions, if they are kept, take eight bytes for each row and uncertain cell. With `until_two_sides` the search
+    for a row ends once it has scores on both sides of 0, and completions that were found for earlier rows are tried
+    first. `progress` is called repeatedly with the fraction of the work that is done, at last with 1.
     """
     report = progress or (lambda _fraction: None)
     if problem.rows.uncertain_labels:
@@ -158,13 +147,8 @@ def search_fillings(
 ) -> Attained:
     """Search for completions of the training table and of the rows that give low and high scores.
 
-    With `until_two_sides` no longer than until a row has scores on both sides of 0, for any filling.
-
-    Returns
-    -------
-    Attained
-        The bounds have shape (m, 2), or (m, K, 2) if there is more than one model; so has `inside`. The completions
-        are m pairs, if `keep_completions`; of more than one model, lists of K pairs.
+    With `until_two_sides` no longer than until a row has scores on both sides of 0, for any filling. With more than one
+    model the bounds have shape (m, K, 2), as has `inside`, and the completions are lists of K pairs.
     """
     training.check_certified()
     training.check_search()

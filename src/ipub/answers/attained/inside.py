@@ -50,12 +50,7 @@ def search_inside(search: Search, best: Best) -> Array:
     """Search inside the intervals from what was found at their ends, and, if that is cheap, from two more starts.
 
     These have all cells at the center, and halfway to the best ends: at the ends the loss of a row may be flat, so that
-    no gradient leads away.
-
-    Returns
-    -------
-    array of bool of shape (m, 2)
-        Which ends of the test rows' ranges became better.
+    no gradient leads away. Returned is which ends of the test rows' ranges became better, shape (m, 2).
     """
     before, shape = best.scores.copy(), (2 * len(best.X), -1)
     ends, at_ends = best.positions.reshape(shape), best.models.reshape(shape)
@@ -73,14 +68,8 @@ def search_inside(search: Search, best: Best) -> Array:
 class InsideSteps:
     """Steps inside the intervals for several test rows and both sides, from one or more starts each.
 
-    Parameters
-    ----------
-    search : Search
-    best : Best
-        What was found so far; better scores are recorded there.
-    positions, models : arrays of shape (2 m k, n_uncertain + n_missing) and (2 m k, n_features)
-        k starts, and the models trained there: in each for each test row that of the lower end, then that of the upper
-        one.
+    `positions` and `models` have a row for each start, test row and side, the lower before the upper; scores that are
+    better than the `best` found so far are recorded there.
     """
 
     def __init__(self, search: Search, best: Best, positions: Positions, models: Array) -> None:

@@ -69,12 +69,8 @@ BYTES_AT_ONCE = 1 << 27
 class Best:
     """The best score found so far for each test row and side, and the completion that attains it.
 
-    Parameters
-    ----------
-    X, radius : arrays of shape (m, n_features)
-        The test rows, and by how much each of their cells may move; a model is given the row that suits it best.
-    center : array of shape (n_uncertain + n_missing,)
-        The positions of the training table's center.
+    Cells of the test rows X may move by their `radius`: a model is given the row that suits it best. `center` has the
+    positions of the training table's center.
     """
 
     def __init__(self, X: Array, radius: Array, center: Positions) -> None:
@@ -117,15 +113,7 @@ class Best:
 
 
 class Search:
-    """The search for completions: everything that does not depend on the test rows.
-
-    Parameters
-    ----------
-    problem : Problem
-        With uncertain cells.
-    solution : Solution
-        The model trained at the center.
-    """
+    """The search for completions: everything that does not depend on the test rows."""
 
     def __init__(self, problem: Problem, solution: Solution) -> None:
         self.problem, self.retraining = problem, Retraining(problem, solution)

@@ -38,16 +38,7 @@ class Found(NamedTuple):
 
 
 class BudgetSearch:
-    """The search for cells of a filled-in table that move a score most: all that does not depend on the row.
-
-    Parameters
-    ----------
-    problem : Problem
-        The filled-in table.
-    solution : Solution
-        The model trained on it.
-    movable : MovableRows
-    """
+    """The search for cells of a filled-in table that move a score most: all that does not depend on the row."""
 
     def __init__(self, problem: Problem, solution: Solution, movable: MovableRows) -> None:
         table = whole_table(problem.rows)

@@ -85,21 +85,8 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
     """Convert a CSV file to Parquet for as long as the context is open.
 
     The file is read twice: the first time to find the type of each column over all of its rows, so that it is that of
-    `read_table`. The temporary folder is removed in any case.
-
-    Parameters
-    ----------
-    path : Path
-        As for `read_table`.
-    text : collection of str
-        Columns that are text, whatever their cells look like.
-    verbose : int
-        Whether progress is shown.
-
-    Raises
-    ------
-    TableError
-        If the file is no table, or the disk is full.
+    `read_table`. The columns `text` are text, whatever their cells look like. The temporary folder is removed in any
+    case.
     """
     with tempfile.TemporaryDirectory(prefix="ipub-") as folder:
         goal = Path(folder) / "table.parquet"
@@ -192,16 +179,7 @@ def open_table(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
     """Open a file, or a folder of Parquet files, for as long as the context is open.
 
     A table that fits into memory (`cells_fit` and `text_fits` state the rule) is read into it; else it is streamed, a
-    CSV file from a Parquet file in a temporary folder.
-
-    Parameters
-    ----------
-    path : Path
-        A .csv, .tsv (both also with .gz) or .parquet file, or a folder of .parquet files.
-    text : collection of str
-        Columns of a CSV file that are text, whatever their cells look like.
-    verbose : int
-        Whether progress is shown.
+    CSV file from a Parquet file in a temporary folder. Suffixes and `text` are as for `read_table`.
     """
     if path.is_dir() or table_suffix(path) == ".parquet":
         files = [ParquetFile.open(file) for file in paths_of(path)]

@@ -51,18 +51,10 @@ class TableWarning(IpubWarning):
 def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.Table:
     """Read a table from a file, by its suffix: .csv, .tsv, both also with .gz, or .parquet.
 
-    The columns `text` of a CSV file are text, whatever their cells look like.
-
-    In CSV the cells of `NULLS` are missing, and spaces around a value or a name do not count. A .csv file
-    whose header has no comma may be separated by semicolons or tabs. A column of row numbers, as pandas
-    writes it, is left out with a `TableWarning`.
-
-    Raises
-    ------
-    TableError
-        If the file is no such table, has no rows, or two columns have the same name.
-    OSError
-        If the file cannot be opened.
+    In CSV the columns `text` are text, whatever their cells look like, the cells of `NULLS` are missing, and spaces
+    around a value or a name do not count. A .csv file whose header has no comma may be separated by semicolons or tabs.
+    A column of row numbers, as pandas writes it, is left out with a `TableWarning`. A file that is no such table, has
+    no rows, or two columns with the same name, raises a `TableError`.
     """
     path = Path(path)
     if path.is_dir():
@@ -120,12 +112,8 @@ def check_not_overwritten(output: str | os.PathLike[str], *inputs: str | os.Path
 def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[str], remedy: str) -> pa.Table:
     """Return the named columns as float64 or text, in the order of the names; nulls of numbers are NaN.
 
-    A column of text with a dictionary keeps it: the dictionary declares its levels (see `TableEncoder`).
-
-    Raises
-    ------
-    TableError
-        If columns hold something else; the message names a cell of each and ends with `remedy`.
+    A column of text with a dictionary keeps it: the dictionary declares its levels (see `TableEncoder`). If columns
+    hold something else, a `TableError` names each of them with its type, and ends with `remedy`.
     """
 
     def is_feature(kind: pa.DataType) -> bool:

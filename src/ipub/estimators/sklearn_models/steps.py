@@ -34,26 +34,17 @@ NOTHING = {
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps before a model in its pipeline.
-
-    Attributes
-    ----------
-    transformers : tuple
-    scaling : Scaling or None
-        What they do to the columns of the encoded table.
-    imputes : bool
-        Whether they fill holes.
-    encoder : TableEncoder or None
-        How the columns of a frame become numbers, if there is a ColumnTransformer.
-    order : array of int or None
-        For each encoded column, the model's number of it.
-    """
+    """The steps before a model in its pipeline."""
 
     transformers: tuple[Any, ...] = ()
     scaling: Scaling | None = None
+    """What they do to the columns of the encoded table."""
     imputes: bool = False
+    """Whether they fill holes."""
     encoder: TableEncoder | None = None
+    """How the columns of a frame become numbers, if there is a ColumnTransformer."""
     order: Indices | None = None
+    """For each encoded column, the model's number of it."""
 
     def transform(self, table: Any) -> Array:
         """Return the input of the model for a table, in the order of the encoded columns."""
@@ -161,20 +152,13 @@ STEPS: dict[str, Callable[[Any], Iterable[tuple[str, Any]]]] = {
 
 @dataclass
 class _Columns:
-    """What a ColumnTransformer does to the columns of its frame.
-
-    Attributes
-    ----------
-    names : list
-    levels : list
-        As in `TableEncoder`; no levels for a column that is not used.
-    outputs : list of arrays
-        For each column, the transformer's columns that it becomes.
-    """
+    """What a ColumnTransformer does to the columns of its frame."""
 
     names: list[Any]
     levels: list[tuple[Level, ...] | None]
+    """As in `TableEncoder`; no levels for a column that is not used."""
     outputs: list[Indices]
+    """For each column, the transformer's columns that it becomes."""
     branches: list[tuple[Indices, list[Operation]]] = field(default_factory=list)
     imputes: bool = False
 

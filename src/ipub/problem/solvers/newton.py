@@ -90,29 +90,15 @@ def solve(
     hessian: Hessian | None = None,
     beside: Beside | None = None,
 ) -> Solution:
-    """Minimise the problem until ``gap / max(|primal|, |dual|) <= tol``.
+    """Minimise the problem until ``gap / max(|primal|, |dual|) <= tol``, from `start` or from zeros.
 
-    One more Newton step follows, at the cost of a pass: it squares the remaining error (for the hinge
-    three, which shrink the smoothing further). If `tol` is not reached a `ConvergenceWarning` says so; a
+    One more Newton step follows, at the cost of a pass: it squares the remaining error (for the hinge three, which
+    shrink the smoothing further). If `tol` is not reached in `max_iter` steps a `ConvergenceWarning` says so; a
     certificate made from the result holds all the same.
 
-    Parameters
-    ----------
-    problem : Problem
-    tol : float
-        Relative duality gap to reach.
-    max_iter : int
-        Greatest number of Newton steps.
-    start : array of shape (n_features,), optional
-        Where to begin; zeros if left out.
-    verbose : int
-        If positive, print a line for each step.
-    hessian : array of shape (n_features, n_features), optional
-        About that of the mean loss at `start`, which is near the optimum: it is used as long as steps with it make the
-        gap smaller fast. For smooth losses.
-    beside : callable, optional
-        Returns the sum that a certificate needs at a point. It is computed in the pass that evaluates what is to be the
-        last point, and kept by the problem. For smooth losses.
+    For smooth losses, a `hessian` is about that of the mean loss at `start`, near the optimum: it is used as long as
+    steps with it make the gap smaller fast. The sum that a certificate needs at a point is computed `beside`, in the
+    pass that evaluates what is to be the last point, and kept by the problem.
     """
     if not problem.loss.is_smooth:
         hessian = beside = None
