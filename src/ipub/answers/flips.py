@@ -77,7 +77,11 @@ def flip_distance(
     with progress("Certifying budgets", MOST_CERTIFICATES, bool(verbose)) as report:
         certified = _certified(candidates, report)
     with progress("Searching for tables that flip", len(certified), bool(verbose)) as report:
-        found = _found(candidates, certified, report)
+        found = np.full(len(certified), np.inf)
+        for row, score in enumerate(candidates.scores):
+            if np.isfinite(certified[row]):
+                found[row] = _smallest_flip(candidates, row, float(score), max(1, int(certified[row])))
+            report(row + 1)
     return FlipDistance(certified, found)
 
 
@@ -109,18 +113,11 @@ def _certified(candidates: Candidates, report: Callable[[float], None]) -> Array
     return np.where(lowest >= candidates.n_candidates, np.inf, lowest + 1.0)
 
 
-def _found(candidates: Candidates, certified: Array, report: Callable[[float], None]) -> Array:
-    """Return for each row the smallest number for which the search found a table with the other class."""
-    found = np.full(len(certified), np.inf)
-    for row, score in enumerate(candidates.scores):
-        if np.isfinite(certified[row]):
-            found[row] = _smallest_flip(candidates, row, float(score), max(1, int(certified[row])))
-        report(row + 1)
-    return found
-
-
 def _smallest_flip(candidates: Candidates, row: int, score: float, least: int) -> float:
-    """Double a number until a table with the other class is found, then halve the distance to one that failed."""
+    """Return the smallest number for which the search found a table with the other class.
+
+    It is doubled until one is found; then the distance to one that failed is halved.
+    """
     side = -1.0 if score > 0.0 else 1.0
 
     def flips(k: int) -> bool:
@@ -170,15 +167,10 @@ def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: st
     def bounds(k: int) -> Array:
         if any(widths is None and other < k for other, widths in proved.items()):
             return any_filling  # nor does a larger budget
-        near = min(
-            (other for other, widths in proved.items() if widths is not None),
-            key=lambda other: abs(other - k),
-            default=None,
-        )
-        found = bounds_around_filling(
-            *filled.model, filled.movable, filled.moves(k), None if near is None else proved[near]
-        ).found
-        if found is None and near is not None:
+        known = [other for other, widths in proved.items() if widths is not None]
+        near = proved[min(known, key=lambda other: abs(other - k))] if known else None
+        found = bounds_around_filling(*filled.model, filled.movable, filled.moves(k), near).found
+        if found is None and known:
             found = bounds_around_filling(*filled.model, filled.movable, filled.moves(k)).found
         proved[k] = None if found is None else found.widths
         if found is None:

@@ -19,7 +19,7 @@ from sklearn.base import is_classifier
 from ipub.answers.certainty import is_certain, possible_labels
 from ipub.app.files import tables
 from ipub.app.screen import err, note, say
-from ipub.estimators import probability_bounds
+from ipub.estimators.classifier import probability_bounds
 from ipub.rows.parquet import ParquetTable
 
 ROWS_AT_ONCE = 200

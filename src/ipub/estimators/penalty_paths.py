@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,19 +28,15 @@ from ipub.certificates import (
     TrainedModel,
 )
 from ipub.errors import IpubError, IpubTypeError
-from ipub.estimators import (
-    BoundedClassifier,
-    BoundedRegressor,
-    check_parameters,
-    keep_training,
-    parameters_of,
-    takes_any_level,
-)
+from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.estimators.fitted_state import keep_training
+from ipub.estimators.linear_model import check_parameters, parameters_of, takes_any_level
 from ipub.numeric.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
 from ipub.progress_bars import progress
 from ipub.rows import Block, Rows
 from ipub.rows.ops import squared_distances
 from ipub.training import Training, certify_as_promised, train
+from ipub.training.filled import Source
 from ipub.training.reading import Parameters, TrainingData, as_numbers, center_sums, labels_of
 from ipub.training.reading.sources import read_source
 
@@ -101,15 +97,12 @@ class PenaltyPath:
         columns = [[name, *(f"{value:.4g}" for value in part)] for name, part in self.columns().items()]
         sizes = [max(map(len, column)) for column in columns]
         lines = ["  ".join(map(str.rjust, line, sizes)) for line in zip(*columns, strict=True)]
-        below = (
-            [self.promise] if self.one_class is None or not self.one_class.any() else [self._warning(), self.promise]
-        )
+        below = [self.promise]
+        if self.one_class is not None and self.one_class.any():
+            same = "every row is predicted to be of the same class: certain means no more there."
+            alphas = ", ".join(f"{alpha:.4g}" for alpha in self.alphas[self.one_class])
+            below.insert(0, f"Note: with alpha {alphas} {same}")
         return "\n".join([*lines, *(line for each in below for line in textwrap.wrap(each, PAGE_WIDTH))])
-
-    def _warning(self) -> str:
-        """Say for which alphas a certain label means only that all labels are the same."""
-        alphas = ", ".join(f"{alpha:.4g}" for alpha in self.alphas[self.one_class])
-        return f"Note: with alpha {alphas} every row is predicted to be of the same class: certain means no more there."
 
     @property
     def promise(self) -> str:
@@ -194,7 +187,7 @@ def penalty_path(
     # From strong to weak, whatever the order: a model is near that of its stronger neighbour.
     order = np.argsort(-chosen).tolist()
     in_groups = sum(rows.count_uncertain() for rows in data.rows) * _num_samples(X_test) > MOST_TERMS
-    source = _Source(X, fit_arguments.get("X_lower"), fit_arguments.get("X_upper"))
+    source = (X, fit_arguments.get("X_lower"), fit_arguments.get("X_upper"))
     path = _Path(parameters, data, source, _Starts(), _Neighbours(in_groups))
     found: dict[int, _Point] = {}
     check_arithmetic()
@@ -218,21 +211,13 @@ def penalty_path(
     return PenaltyPath(chosen, bounds, score, guaranteed, certain, width, estimators, one_class)
 
 
-class _Source(NamedTuple):
-    """The training table as it was given."""
-
-    X: Any
-    X_lower: ArrayLike | None
-    X_upper: ArrayLike | None
-
-
 @dataclass(frozen=True)
 class _Path:
     """The trainings of one path: each starts from the results of stronger penalties."""
 
     parameters: Parameters
     data: TrainingData
-    source: _Source
+    source: Source
     starts: _Starts
     neighbours: _Neighbours
 

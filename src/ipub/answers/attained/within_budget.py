@@ -69,7 +69,8 @@ class BudgetSearch:
     def gains(self, x: Array, w: Array, table: Array) -> Array:
         """Return about how much each option, by itself, moves ``x.w`` up."""
         movable = self.movable
-        hessian = self._hessian(w, table)
+        curvature = self.weight * self.loss.curvature(self.y, table @ w) / self.weight.sum()
+        hessian = (table * curvature[:, None]).T @ table + np.diag(self.problem.penalty.lam_vector(len(w)))
         u = np.asarray(np.linalg.lstsq(hessian, x, rcond=None)[0], dtype=float)
         scores, products = self.X @ w, self.X @ u
         i = movable.rows[movable.option_row]
@@ -78,11 +79,6 @@ class BudgetSearch:
         before = self.loss.derivative(self.y, scores)[i] * products[i]
         after = self.loss.derivative(self.y[i], moved_score) * moved_product
         return np.asarray(-(self.weight[i] / self.weight.sum()) * (after - before))
-
-    def _hessian(self, w: Array, table: Array) -> Array:
-        curvature = self.weight * self.loss.curvature(self.y, table @ w) / self.weight.sum()
-        hessian = (table * curvature[:, None]).T @ table + np.diag(self.problem.penalty.lam_vector(len(w)))
-        return np.asarray(hessian)
 
     def order(self, gains: Array) -> Indices:
         """Return the best option of each unit that gains anything, the best first."""

@@ -262,9 +262,15 @@ def first_line(error: BaseException) -> str:
 
 def csv_options(path: Path) -> dict[str, Any]:
     """Return how a CSV file is parsed; raise an error if it is empty."""
-    if not _beginning(path).strip():
+    with pa.input_stream(str(path), compression="detect") as stream:
+        beginning = str(stream.read(SNIFFED_BYTES).decode("utf-8", "replace"))
+    if not beginning.strip():
         raise TableError(f"{path} is empty: it needs a line with the names of the columns, and one for each row.")
-    return {"delimiter": _separator(path, table_suffix(path)), "newlines_in_values": True}
+    suffix, header = table_suffix(path), beginning.split("\n", 1)[0]
+    separator = SEPARATORS[suffix]
+    if suffix == ".csv" and "," not in header:
+        separator = next((mark for mark in (";", "\t") if mark in header), ",")
+    return {"delimiter": separator, "newlines_in_values": True}
 
 
 def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
@@ -317,19 +323,6 @@ def _refuse_ragged(path: Path, options: dict[str, Any]) -> None:
             expected=wrong[0].expected_columns,
             separator=options["delimiter"],
         )
-
-
-def _beginning(path: Path) -> str:
-    """Return how a file of text begins."""
-    with pa.input_stream(str(path), compression="detect") as stream:
-        return str(stream.read(SNIFFED_BYTES).decode("utf-8", "replace"))
-
-
-def _separator(path: Path, suffix: str) -> str:
-    header = _beginning(path).split("\n", 1)[0]
-    if suffix == ".csv" and "," not in header:
-        return next((mark for mark in (";", "\t") if mark in header), ",")
-    return SEPARATORS[suffix]
 
 
 def _without_spaces(column: pa.ChunkedArray, keeps_text: bool) -> pa.ChunkedArray:

@@ -14,7 +14,9 @@ from sklearn.utils._param_validation import StrOptions, validate_params
 
 from ipub.certificates import CERTIFICATES, TrainedModel
 from ipub.errors import IpubError, warn_user
-from ipub.estimators import CONSTRAINTS, BoundedClassifier, BoundedRegressor, keep_training, parameters_of
+from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.estimators.fitted_state import keep_training
+from ipub.estimators.linear_model import CONSTRAINTS, parameters_of
 from ipub.estimators.sklearn_models import FittedModel, Steps, read_model, read_steps, refuse, split
 from ipub.losses import LOSSES
 from ipub.numeric.rounding import Array, overflow_means_unbounded, up
@@ -142,7 +144,9 @@ def certify(
         uncertainty.check()
     if isinstance(X, np.memmap) and before:
         X = np.asarray(X)
-    expected = _expected(kind, [*before, last][0], steps)
+    first = [*before, last][0]
+    columns = Columns(kind, first.n_features_in_, getattr(first, "feature_names_in_", None), steps.encoder)
+    expected = Expected(columns, steps.scaling)
     data = read_training_data(parameters_of(estimator), X, y, sample_weight, X_lower, X_upper, expected=expected)
     if data.classes is not None and not np.array_equal(data.classes, fitted.classes):
         refuse(last, f"it was trained on the classes {fitted.classes}, but y has {data.classes}.")
@@ -150,12 +154,6 @@ def certify(
     source = (X, X_lower, X_upper)
     keep_training(estimator, _certified(parameters_of(estimator), data, fitted, steps, source))
     return estimator  # type: ignore[no-any-return]
-
-
-def _expected(kind: type[Any], first: Any, steps: Steps) -> Expected:
-    """Return the columns that a pipeline's first step was trained on, and how the steps encode and scale them."""
-    names = getattr(first, "feature_names_in_", None)
-    return Expected(Columns(kind, first.n_features_in_, names, steps.encoder), steps.scaling)
 
 
 def _certified(

@@ -271,7 +271,9 @@ def _step(
 
 def _direction(here: Evaluation, w: Array, lam: Array, kappa: Array, free: NDArray[np.bool_]) -> Array:
     """Return the way from w to the minimum of the quadratic that stands for the loss, with the penalty."""
-    damping = _damping(free, w, here)
+    # Where there is no curvature, so much of it that a free coordinate takes a finite step.
+    flat, wanted = free & (diagonal_of(here.hessian) == 0.0), np.abs(here.gradient) / (FREE_STEP * (1.0 + np.abs(w)))
+    damping = np.where(flat, np.where(wanted > 0.0, wanted, 1.0), 0.0)
     if isinstance(here.hessian, HessianProducts):
         return minimise_by_products(here.hessian, here.gradient, lam, damping, kappa, w)
     hessian = here.hessian + np.diag(damping)
@@ -317,10 +319,3 @@ def _search(
         point = w + bracket.low * direction
         at = problem.evaluate(point, loss)
     return point, at
-
-
-def _damping(free: NDArray[np.bool_], w: Array, here: Evaluation) -> Array:
-    """Return the curvature used where there is none, so that a free coordinate takes a finite step."""
-    flat = free & (diagonal_of(here.hessian) == 0.0)
-    wanted = np.abs(here.gradient) / (FREE_STEP * (1.0 + np.abs(w)))
-    return np.where(flat, np.where(wanted > 0.0, wanted, 1.0), 0.0)
