@@ -323,15 +323,8 @@ def check(
     say(f"Loss: {loss} ({reason})")
     if choice is not None:
         say(f"Penalty: alpha {choice.alpha:g}, {choice.reason}; --alpha sets it")
-    report = imputation_report(
-        estimator,
-        X,
-        y,
-        tested,
-        imputer=imputer,
-        draws=Draws(n_draws=draws, random_state=seed),
-        verbose=int(err.is_terminal),
-    )
+    drawn = Draws(n_draws=draws, random_state=seed)
+    report = imputation_report(estimator, X, y, tested, imputer=imputer, draws=drawn, verbose=int(err.is_terminal))
     _show_report(report)
 
 

@@ -17,20 +17,12 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from ipub.answers.certainty import is_certain, possible_labels
-from ipub.certificates import (
-    ANY_FILLING,
-    CERTIFICATES,
-    NO_HINT,
-    Certificate,
-    Hint,
-    Neighbour,
-    SlopeBounds,
-    TrainedModel,
-)
+from ipub.certificates import CERTIFICATES, NO_HINT, Certificate, Hint, Neighbour, SlopeBounds, TrainedModel
 from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.fitted_state import keep_training
 from ipub.estimators.linear_model import check_parameters, parameters_of, takes_any_level
+from ipub.model_sets.certificate import ANY_FILLING
 from ipub.numeric.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
 from ipub.progress_bars import progress
 from ipub.rows import Block, Rows
@@ -84,14 +76,8 @@ class PenaltyPath:
 
     def columns(self) -> dict[str, Array]:
         """Return the columns of the table by name, for ``pandas.DataFrame(path.columns())``."""
-        parts = {
-            "alpha": self.alphas,
-            "score": self.score,
-            "guaranteed_score": self.guaranteed_score,
-            "certain": self.certain,
-            "width": self.width,
-        }
-        return {name: part for name, part in parts.items() if part is not None}
+        names = ("score", "guaranteed_score", "certain", "width")
+        return {"alpha": self.alphas} | {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def __repr__(self) -> str:
         columns = [[name, *(f"{value:.4g}" for value in part)] for name, part in self.columns().items()]

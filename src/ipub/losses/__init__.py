@@ -21,7 +21,6 @@ __all__ = [
     "Huber",
     "Logistic",
     "Loss",
-    "LossParameter",
     "SmoothedHinge",
     "Squared",
     "SquaredHinge",

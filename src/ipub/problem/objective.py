@@ -12,7 +12,7 @@ import numpy as np
 from ipub.losses import Loss
 from ipub.losses.penalties import ElasticNet
 from ipub.numeric.rounding import UNDERFLOW, Array
-from ipub.promises import AnyFilling, AnyLevel, Together, UncertainLabels, Uncertainty, WrongLabels
+from ipub.promises.base import AnyFilling, AnyLevel, Together, UncertainLabels, Uncertainty, WrongLabels
 from ipub.rows import Block, PerBlock, Rows
 from ipub.rows.ops import weighted_gram, weighted_squares
 

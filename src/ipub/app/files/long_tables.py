@@ -15,17 +15,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from ipub.app.files.tables import (
-    NULLS,
-    TableError,
-    csv_options,
-    first_line,
-    read_table,
-    refuse_duplicate_names,
-    table_suffix,
-    trimmed,
-    without_index,
-)
+from ipub.app.files import tables
+from ipub.app.files.tables import TableError, read_table, table_suffix
 from ipub.progress_bars import progress
 from ipub.rows.parquet import ParquetTable
 from ipub.rows.parquet_files import ParquetFile, paths_of
@@ -119,7 +110,7 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
 
 def _unreadable(path: Path, error: BaseException) -> TableError:
     """Return the error for a file that is no table, in words that say what to do."""
-    reason = first_line(error)
+    reason = tables.first_line(error)
     ragged = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", reason)
     if ragged:
         row, expected, found = ragged.groups()
@@ -138,28 +129,20 @@ def _unreadable(path: Path, error: BaseException) -> TableError:
 
 def _batches(path: Path, what: str, verbose: int) -> Iterator[pa.Table]:
     """Yield the rows as text, without spaces around values and names; nulls where a cell is missing."""
-    options = csv_options(path)
+    read, parse = pa_csv.ReadOptions(block_size=BLOCK_BYTES), pa_csv.ParseOptions(**tables.csv_options(path))
     with pa.input_stream(str(path), compression="detect") as stream:
-        header = pa_csv.open_csv(
-            stream, pa_csv.ReadOptions(block_size=BLOCK_BYTES), pa_csv.ParseOptions(**options)
-        ).schema.names
-    kinds = dict.fromkeys(header, pa.string())
+        header = pa_csv.open_csv(stream, read, parse).schema.names
     with progress(what, path.stat().st_size, bool(verbose)) as report, path.open("rb") as file:
         stream = pa.PythonFile(file)
         source = pa.CompressedInputStream(stream, "gzip") if path.suffix.lower() == ".gz" else stream
-        reader = pa_csv.open_csv(
-            source,
-            pa_csv.ReadOptions(block_size=BLOCK_BYTES),
-            pa_csv.ParseOptions(**options),
-            pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True, column_types=kinds),
-        )
+        reader = pa_csv.open_csv(source, read, parse, tables.convert_options(dict.fromkeys(header, pa.string())))
         for number, batch in enumerate(reader):
-            table = pa.Table.from_batches([batch])
-            table = pa.table([trimmed(column) for column in table.columns], names=[name.strip() for name in header])
-            refuse_duplicate_names(table, path)
+            columns = [tables.trimmed(column) for column in pa.Table.from_batches([batch]).columns]
+            table = pa.table(columns, names=[name.strip() for name in header])
+            tables.refuse_duplicate_names(table, path)
             report(file.tell())
             if table.num_rows:
-                yield without_index(table, path, warns=number == 0 and what.startswith("Finding"))
+                yield tables.without_index(table, path, warns=number == 0 and what.startswith("Finding"))
 
 
 def _possible_types(column: pa.ChunkedArray, before: tuple[Any, ...]) -> tuple[Any, ...]:

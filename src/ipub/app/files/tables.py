@@ -273,17 +273,16 @@ def csv_options(path: Path) -> dict[str, Any]:
     return {"delimiter": separator, "newlines_in_values": True}
 
 
+def convert_options(kinds: Mapping[str, pa.DataType]) -> pa_csv.ConvertOptions:
+    """Return how the cells of a CSV file are read, with the types of some columns."""
+    return pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True, column_types=dict(kinds))
+
+
 def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
-    kinds = dict.fromkeys(text, pa.string())
     options = csv_options(path)
+    parse, convert = pa_csv.ParseOptions(**options), convert_options(dict.fromkeys(text, pa.string()))
     try:
-        table = pa_csv.read_csv(
-            path,
-            parse_options=pa_csv.ParseOptions(**options),
-            convert_options=pa_csv.ConvertOptions(
-                null_values=list(NULLS), strings_can_be_null=True, column_types=kinds
-            ),
-        )
+        table = pa_csv.read_csv(path, parse_options=parse, convert_options=convert)
     except pa.ArrowInvalid:
         _refuse_ragged(path, options)
         raise
@@ -306,12 +305,9 @@ def _refuse_ragged(path: Path, options: dict[str, Any]) -> None:
         return "error"
 
     # In threads nobody counts the rows, so this is done only where reading has failed.
+    parse = pa_csv.ParseOptions(**options, invalid_row_handler=remember)
     with suppress(pa.ArrowInvalid):
-        pa_csv.read_csv(
-            path,
-            read_options=pa_csv.ReadOptions(use_threads=False),
-            parse_options=pa_csv.ParseOptions(**options, invalid_row_handler=remember),
-        )
+        pa_csv.read_csv(path, read_options=pa_csv.ReadOptions(use_threads=False), parse_options=parse)
     if wrong and wrong[0].number is not None:
         raise TableError(
             "{path} has {actual} cells in {row} ({text!r}), and {expected} columns: give each row as many cells as the "
@@ -362,9 +358,7 @@ def refuse_duplicate_names(table: pa.Table, path: Path) -> None:
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column without dictionary encoding, in one piece."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _as_floats(column: pa.ChunkedArray) -> Array:

@@ -17,7 +17,9 @@ from ipub.errors import IpubError, warn_user
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.fitted_state import keep_training
 from ipub.estimators.linear_model import CONSTRAINTS, parameters_of
-from ipub.estimators.sklearn_models import FittedModel, Steps, read_model, read_steps, refuse, split
+from ipub.estimators.sklearn_models.classes import refuse, split
+from ipub.estimators.sklearn_models.models import FittedModel, read_model
+from ipub.estimators.sklearn_models.steps import Steps, read_steps
 from ipub.losses import LOSSES
 from ipub.numeric.rounding import Array, overflow_means_unbounded, up
 from ipub.problem.objective import Evaluation, Problem
