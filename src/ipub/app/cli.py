@@ -16,17 +16,6 @@ import typer
 import typer.core
 
 import ipub
-from ipub.app.options import (
-    CERTIFICATE_NAMES,
-    FILLING_NAMES,
-    LOSS_NAMES,
-    BudgetOption,
-    DrawRadius,
-    ImputerName,
-    NumberOfDraws,
-    WrongBy,
-    WrongCells,
-)
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
 
 if TYPE_CHECKING:
@@ -35,6 +24,11 @@ if TYPE_CHECKING:
     from ipub.app.training_tables import TrainingTable
     from ipub.estimators.alpha_choice import AlphaChoice
     from ipub.estimators.imputation_check import ImputationReport
+
+# What help lists is written down here, since the library that knows it takes a second to load; a test compares them.
+LOSS_NAMES = ("squared_error", "hinge", "log_loss", "squared_hinge", "smoothed_hinge", "huber")
+CERTIFICATE_NAMES = ("sphere", "ball", "slope", "tight", "pointwise")
+FILLING_NAMES = ("middle", "mean", "median")
 
 SHOWN_ROWS = 20
 """Rows that `predict` prints, at most."""
@@ -121,12 +115,20 @@ def fit(
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
     ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    budget: BudgetOption = "",
-    wrong_cells: WrongCells = 0,
-    wrong_by: WrongBy = None,
-    draws: NumberOfDraws = 0,
-    imputer: ImputerName = None,
-    draw_radius: DrawRadius = None,
+    budget: Annotated[
+        str, typer.Option(help="Bound tables in which so many holes differ from the filled-in ones: 5% or 12.")
+    ] = "",
+    wrong_cells: Annotated[int, typer.Option(min=0, help="Observed cells that may be wrong, beside the holes.")] = 0,
+    wrong_by: Annotated[
+        float | None, typer.Option(help="By how much, in the units of their column; else anywhere in its interval.")
+    ] = None,
+    draws: Annotated[int, typer.Option(min=0, help="Bound what an imputer draws, so often: 199 for 99 %.")] = 0,
+    imputer: Annotated[
+        str | None, typer.Option(help="Imputer of --draws: hot_deck, which is the default, or chained.")
+    ] = None,
+    draw_radius: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="How far holes may be off a draw, in half-widths; else 0.1.")
+    ] = None,
 ) -> None:
     """Train on a table with missing cells and save a model that bounds its predictions.
 

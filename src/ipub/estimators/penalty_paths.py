@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -22,6 +21,7 @@ from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.fitted_state import keep_training
 from ipub.estimators.linear_model import check_parameters, parameters_of, takes_any_level
+from ipub.estimators.outputs import text_table
 from ipub.model_sets.certificate import ANY_FILLING
 from ipub.numeric.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
 from ipub.progress_bars import progress
@@ -38,9 +38,6 @@ MOST_TERMS = 2_000_000
 USUAL_GROWTH, STEEPEST_GROWTH = -1.5, -3.0
 """Powers of the penalty with which the distance of models is assumed to grow: the likely one, and the greatest. They
 give a start for the proof, so a wrong one costs time or width, never validity."""
-
-PAGE_WIDTH = 100
-"""Characters of a line of the sentence below a printed table."""
 
 SPAN = 1e3
 """Quotient of the greatest and the least alpha that are chosen here."""
@@ -81,14 +78,12 @@ class PenaltyPath:
 
     def __repr__(self) -> str:
         columns = [[name, *(f"{value:.4g}" for value in part)] for name, part in self.columns().items()]
-        sizes = [max(map(len, column)) for column in columns]
-        lines = ["  ".join(map(str.rjust, line, sizes)) for line in zip(*columns, strict=True)]
         below = [self.promise]
         if self.one_class is not None and self.one_class.any():
             same = "every row is predicted to be of the same class: certain means no more there."
             alphas = ", ".join(f"{alpha:.4g}" for alpha in self.alphas[self.one_class])
             below.insert(0, f"Note: with alpha {alphas} {same}")
-        return "\n".join([*lines, *(line for each in below for line in textwrap.wrap(each, PAGE_WIDTH))])
+        return text_table(columns, below)
 
     @property
     def promise(self) -> str:
