@@ -31,9 +31,6 @@ MOST_CERTIFICATES = 40
 FINE = 0.05
 """Numbers are settled to this share of themselves; those up to 20 exactly."""
 
-Bounds = Callable[[int], Array]
-"""Returns (m, 2): bounds of the scores if so many differ."""
-
 
 class FlipDistance(NamedTuple):
     """For each row, how many cells or labels must differ from what they are before the class can change."""
@@ -49,7 +46,8 @@ class Candidates(NamedTuple):
 
     n_candidates: int
     """How many there are."""
-    bounds: Bounds
+    bounds: Callable[[int], Array]
+    """Returns (m, 2): bounds of the scores if so many differ."""
     attained: Callable[[int, int, float], float]
     """Returns the score of a row, by number, on a side, that some table attains if so many differ."""
     scores: Array
@@ -186,13 +184,13 @@ def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: st
 
 def _filled(training: Training, model: TrainedModel, group: int) -> _Filled:
     """Return the filled-in table of a training; if it has none, the middle of every interval."""
-    if training.around is not None:
-        movable = training.around.movable
-        if group == WRONG_CELLS and not (movable.unit_group == WRONG_CELLS).any():
-            raise IpubError(_NO_WRONG_CELLS)
+    movable = None if training.around is None else training.around.movable
+    if group == WRONG_CELLS and (movable is None or not (movable.unit_group == WRONG_CELLS).any()):
+        raise IpubError(
+            "How wrong an observed cell may be is not known: fit with uncertainty=Budget(wrong_cells=1, precision=...)."
+        )
+    if movable is not None:
         return _Filled(model, movable, group)
-    if group == WRONG_CELLS:
-        raise IpubError(_NO_WRONG_CELLS)
     problem, solution = model
     engine = engine_of(problem.rows)
     if not isinstance(engine, MemoryRows):
@@ -206,11 +204,6 @@ def _filled(training: Training, model: TrainedModel, group: int) -> _Filled:
     rows = on_engine(problem.rows, MemoryRows(IntervalMatrix.from_bounds(table, table), engine.y, engine.weight))
     filled = replace(problem, rows=rows)
     return _Filled(TrainedModel(filled, solve(filled, start=solution.w)), movable_holes(engine.matrix, table), group)
-
-
-_NO_WRONG_CELLS = (
-    "How wrong an observed cell may be is not known: fit with uncertainty=Budget(wrong_cells=1, precision=...)."
-)
 
 
 def _middle(matrix: IntervalMatrix) -> Array:

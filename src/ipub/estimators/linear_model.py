@@ -122,8 +122,7 @@ class BoundedLinearModel(FrameOutput):
 
     def _fit(self, X: Any, y: Any, *arguments: Any) -> Self:
         """Read, train and certify; the estimator changes only at the end, and not at all if anything fails."""
-        parameters = parameters_of(self)
-        keep_training(self, fit_training(parameters, X, y, *arguments))
+        keep_training(self, fit_training(parameters_of(self), X, y, *arguments))
         return self
 
     @property

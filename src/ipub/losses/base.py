@@ -129,10 +129,7 @@ class Loss(ABC):
         return np.zeros_like(lower), np.full_like(upper, np.inf)
 
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
-        """Bound the slope of every secant of the derivative from a score in [lower, upper] over at most `move`.
-
-        For the Hessian of Theorem 4 and the lines of Theorem 6.
-        """
+        """Bound the slope of every secant of the derivative from [lower, upper] over at most `move` (Theorems 4, 6)."""
         return self.curvature_range(y, down(lower - move), up(upper + move))
 
     def curvature_slope_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:

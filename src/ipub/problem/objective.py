@@ -43,10 +43,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class HessianProducts:
-    """The Hessian of a smooth mean loss at w where a matrix of all pairs of columns is too large: its products.
-
-    Each product with a vector is a pass over the rows.
-    """
+    """The Hessian of a smooth mean loss at w by its products, each a pass over the rows: a matrix is too large."""
 
     rows: Rows
     loss: Loss

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.answers.attained.first_order import KINK_WIDTH
+from ipub.answers.attained.first_order import KINK_WIDTH, inverse_times
 from ipub.answers.attained.retraining import gathered
 from ipub.answers.attained.search import Best, Search, best_levels
 from ipub.losses import Loss
@@ -133,7 +133,8 @@ class InsideSteps:
         search, active, n_cells = self.search, self.active, self.search.layout.n_cells
         models, sides, here = self.models[active], self.sides[active], self.positions[active]
         aims = self.middles[active] + sides[:, None] * self.radii[active] * np.sign(models)
-        u = np.array([search.inverse(*each) for each in zip(hessians, models, aims, strict=True)])
+        each = zip(hessians, models, aims, strict=True)
+        u = np.array([inverse_times(search.problem, *parts) for parts in each])
         slopes, levels = gathered(rows, _slopes, self.smooth, self.ahead, models.T, u.T, sides)
         slopes, cells = np.nan_to_num(slopes.T), here[:, :n_cells]
         # Cells at an end that would leave their interval say nothing of the length.

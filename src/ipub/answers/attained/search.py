@@ -179,10 +179,6 @@ class Search:
             self._hessians[width] = center_hessian(self.problem, smooth, self.w, ahead)
         return self._hessians[width]
 
-    def inverse(self, hessian: Array, w: Array, x: Array) -> Array:
-        """Return ``H^-1 x``, with an l1 penalty on the support of w."""
-        return inverse_times(self.problem, hessian, w, x)
-
     def _change_single_cells(self, best: Best) -> None:
         """Change single cells as long as that helps, where it is cheap to compare all such changes."""
         n_changes = sum(len(options) - 1 for options in self.options)
@@ -263,7 +259,7 @@ class _Rounds:
         if number == 0 or not loss.is_smooth:
             self.hessians[:] = search.hessian(smooth, ahead, width)
         supports = self.models if number else np.where(self.assumed, 1.0, self.models)
-        u = np.array([search.inverse(self.hessians[k], supports[k], self.aims[k]) for k in active])
+        u = np.array([inverse_times(search.problem, self.hessians[k], supports[k], self.aims[k]) for k in active])
         rows = side_by_side(search.problem.rows, search.layout, self.positions[active])
         ends = np.concatenate(
             gathered(rows, _better_ends, smooth, ahead, self.models[active].T, u.T, self.sides[active])

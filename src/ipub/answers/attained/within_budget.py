@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.answers.attained.first_order import KINK_WIDTH
+from ipub.answers.attained.retraining import FAILED, TOLERANCE
 from ipub.numeric.rounding import Array
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution, solve
@@ -22,10 +23,6 @@ from ipub.rows.completions import whole_table
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.movable_units import BudgetMoves, MovableRows
 
-TOLERANCE = 1e-10
-"""Relative duality gap to which tables are retrained."""
-FAILED = 1e-6
-"""Relative duality gap above which training has failed, and its score does not count."""
 MOST_ROUNDS = 6
 """How often cells are chosen anew, at most."""
 

@@ -74,10 +74,7 @@ def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.T
 
 
 def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as they come to a .csv, .tsv (also with .gz) or .parquet file, whole or not at all.
-
-    All pieces have the same columns; None is an empty cell.
-    """
+    """Write rows of the same columns, as they come, to .csv, .tsv (or with .gz) or .parquet, whole or not at all."""
     path = Path(path)
     suffix = table_suffix(path)
     with whole_file(path) as file, ExitStack() as stack:
@@ -149,23 +146,18 @@ def values_of(table: pa.Table, name: str, path: str | os.PathLike[str]) -> NDArr
     is_float = pa.types.is_floating(column.type)
     missing = np.flatnonzero(pc.is_null(column, nan_is_null=is_float).to_numpy())
     if len(missing):
+        fields = {"column": name, "n_missing": len(missing), "n": len(column), "path": path, "row": int(missing[0])}
         raise TableError(
             "The target {column} is missing in {n_missing} of {n} rows of {path}, the first of them {row}. Only "
             "features may have holes: remove these rows.",
-            column=name,
-            n_missing=len(missing),
-            n=len(column),
-            path=path,
-            row=int(missing[0]),
+            **fields,
         )
     beyond = np.flatnonzero(np.abs(column.to_numpy()) > LARGEST) if is_float else NO_ROWS
     if len(beyond):
+        fields = {"column": name, "value": column[beyond[0]].as_py(), "row": int(beyond[0]), "path": path}
         raise TableError(
             "The target {column} is {value:g} in {row} of {path}, beyond {largest:g}: correct it, or remove the row.",
-            column=name,
-            value=column[beyond[0]].as_py(),
-            row=int(beyond[0]),
-            path=path,
+            **fields,
             largest=LARGEST,
         )
     if pa.types.is_decimal(column.type):

@@ -227,18 +227,14 @@ def _filling(table: LearntTable, steps: Steps, X: Any, rows: Rows) -> MemoryRows
     in_row, columns, centers, radii = rows.matrix.cells(slice(0, rows.n_rows))
     outside = np.flatnonzero(np.abs(filled[in_row, columns] - centers) > up(radii))
     if len(outside):
-        first = outside[0]
-        warn_user(
-            IntervalWarning(
-                "{n_outside} of {n} holes were filled in training with a value outside their interval (the first: "
-                "{row}, column {column}). The bounds hold for fillings inside the intervals, and this model was "
-                "trained on none of them: widen the intervals, or fill inside them.",
-                n_outside=len(outside),
-                n=len(columns),
-                row=int(in_row[first]),
-                column=column_label(columns[first], table.names),
-            )
+        counts = {"n_outside": len(outside), "n": len(columns)}
+        first = {"row": int(in_row[outside[0]]), "column": column_label(columns[outside[0]], table.names)}
+        text = (
+            "{n_outside} of {n} holes were filled in training with a value outside their interval (the first: {row}, "
+            "column {column}). The bounds hold for fillings inside the intervals, and this model was trained on none "
+            "of them: widen the intervals, or fill inside them."
         )
+        warn_user(IntervalWarning(text, **counts, **first))
     return MemoryRows(IntervalMatrix.from_bounds(filled, filled), rows.y, rows.weight)
 
 

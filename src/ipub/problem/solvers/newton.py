@@ -55,10 +55,7 @@ Beside = Callable[[Point], Sum]
 
 @dataclass(frozen=True)
 class Solution:
-    """A trained model with its dual point, and how good the pair is.
-
-    The dual point is ``alpha_i = -dual_loss.derivative(y_i, x_i.dual_w)``, with `dual_w` = w if None.
-    """
+    """A trained model with its dual point, as that of a `Point`, and how good the pair is."""
 
     w: Array
     dual_loss: Loss
@@ -226,14 +223,6 @@ def _first_width(problem: Problem, w: Array) -> tuple[float, Loss, Evaluation]:
     return FIRST_WIDTHS[best], losses[best], found[best]
 
 
-class _Step(NamedTuple):
-    """Where a step leads, and whether it was a full Newton step."""
-
-    w: Array
-    at: Evaluation
-    is_full: bool
-
-
 def _step(
     problem: Problem,
     loss: Loss,
@@ -242,11 +231,11 @@ def _step(
     known_hessian: Hessian | None,
     expect_full: bool,
     beside: Beside | None,
-) -> _Step:
-    """Take one Newton step, shortened where the full one goes too far; a `known_hessian` is reused, not computed.
+) -> tuple[Array, Evaluation, bool]:
+    """Take one Newton step, shortened where the full one goes too far; return whether it was a full one, too.
 
     Where a full step is not to be expected, the pass that evaluates it also computes the slopes of shorter ones. With a
-    `known_hessian` it is to be the last: what a certificate needs there is summed `beside`.
+    `known_hessian`, which is reused, it is to be the last: what a certificate needs there is summed `beside`.
     """
     penalty, n = problem.penalty, len(w)
     direction = _direction(here, w, penalty.lam_vector(n), penalty.kappa_vector(n), penalty.is_free(n))
@@ -258,15 +247,15 @@ def _step(
         there, slopes = problem.evaluate_and_try(full, loss, w, direction, TRIAL_STEPS)
     descends = problem.objective(full, there) < problem.objective(w, here)
     if there.penalty_gap <= (0.25 if descends else 0.01) * here.penalty_gap:
-        return _Step(full, there, True)
+        return full, there, True
     slopes = problem.trial(w, direction, TRIAL_STEPS, loss) if slopes is None else slopes
     bracket = _bracket(TRIAL_STEPS, slopes)
     if bracket is None:
-        return _Step(full, there, True)
+        return full, there, True
     if known_hessian is not None:
         w = w + bracket.crossing * direction
-        return _Step(w, problem.evaluate(w, loss, hessian=known_hessian), False)
-    return _Step(*_search(problem, loss, w, here, direction, bracket, float(abs(slopes[0]))), False)
+        return w, problem.evaluate(w, loss, hessian=known_hessian), False
+    return *_search(problem, loss, w, here, direction, bracket, float(abs(slopes[0]))), False
 
 
 def _direction(here: Evaluation, w: Array, lam: Array, kappa: Array, free: NDArray[np.bool_]) -> Array:
