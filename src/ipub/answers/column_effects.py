@@ -58,11 +58,9 @@ def _width_sum(block: Block, loss: Loss, w: Array, u: Array) -> tuple[Array]:
         i = missing.rows[which]
         middle = block.center[np.ix_(i, levels.columns)]
         score, product = scores[i] - middle @ w[levels.columns], products[i] - middle @ u[levels.columns]
-        at_levels = np.array(
-            [
-                (block.weight[i] * loss.derivative(block.y[i], score + w[level]))[:, None] * (product + u[level])
-                for level in levels.columns
-            ]
-        )
+        at_levels = [
+            (block.weight[i] * loss.derivative(block.y[i], score + w[level]))[:, None] * (product + u[level])
+            for level in levels.columns
+        ]
         found[levels.columns[0]] += np.ptp(at_levels, axis=0).sum()
     return (found,)

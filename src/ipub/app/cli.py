@@ -33,6 +33,7 @@ FILLING_NAMES = ("middle", "mean", "median")
 SHOWN_ROWS = 20
 """Rows that `predict` prints, at most."""
 
+Alpha = Annotated[float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")]
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """What is raised for an option that is missing or unknown, or whose value is of another type."""
 
@@ -90,9 +91,7 @@ def fit(
     target: Annotated[str, typer.Option(help="Column to predict.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path("model.ipub"),
     loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSS_NAMES)}.")] = "auto",
-    alpha: Annotated[
-        float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")
-    ] = None,
+    alpha: Alpha = None,
     l1_ratio: Annotated[float, typer.Option(help="Fraction of the penalty that is l1, from 0 to below 1.")] = 0.0,
     hinge_width: Annotated[float, typer.Option(help="Width of the rounded kink of smoothed_hinge.")] = 0.5,
     huber_delta: Annotated[
@@ -226,12 +225,14 @@ def predict(
     import pyarrow as pa
 
     from ipub.app.files import tables
+    from ipub.app.files.atomic import check_folder
     from ipub.app.files.long_tables import open_table
     from ipub.app.files.modelfile import load_with_metadata
     from ipub.app.predictions import PredictedTable, say_promise
 
     if output is not None:
-        tables.check_table_path(output)
+        tables.table_suffix(output)  # raises an error if it is none
+        check_folder(output)
         tables.check_not_overwritten(output, model, test)
     estimator, metadata, has_rows = load_with_metadata(model)
     names = getattr(estimator, "feature_names_in_", None)
@@ -288,9 +289,7 @@ def check(
         Path | None, typer.Option(help="Table whose rows are looked at; else training rows without missing cells.")
     ] = None,
     imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLING_NAMES)}.")] = "mean",
-    alpha: Annotated[
-        float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")
-    ] = None,
+    alpha: Alpha = None,
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
     draws: Annotated[int, typer.Option(min=2, help="How many fillings are drawn.")] = 199,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,

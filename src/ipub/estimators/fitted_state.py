@@ -233,6 +233,17 @@ def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str
     return {**attributes, "certificate_": certificate, **weights}
 
 
+def state_without_rows(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of an estimator for a pickle."""
+    if FITTED_WITH not in state:
+        return state
+    # A filling or an imputer may hold training rows too.
+    fitted_with = {name: stored_parameter(value) for name, value in state[FITTED_WITH].items()}
+    uncertainty = stored_parameter(estimator.uncertainty)
+    state = {**state, TRAINING: None, FITTED_WITH: fitted_with, "uncertainty": uncertainty}
+    return without_rows(state, fitted_parameter(estimator, "fit_intercept"))
+
+
 def restore_fitted(estimator: Any, attributes: Mapping[str, Any]) -> None:
     """Make an estimator with its parameters the fitted one of which `fitted_attributes` were stored."""
     _assign(estimator, {"encoder_": None, "scaling_": None, "conditional_intervals_": None, **attributes}, None)

@@ -188,11 +188,9 @@ def imputation_report(
         as_filled = fitted(Budget(cells=0, filling=imputer), certificate="sphere")
         predicted = as_filled.predict(tested)
         report(1)
-        wanted: list[tuple[str, Any]] = [("any filling", "worst")]
         n_holes = int(np.count_nonzero(as_filled.training_.around.movable.unit_group == HOLES))
-        wanted += _budgets(shares, imputer, n_holes)
-        wanted += [(f"{draws.n_draws} draws", draws)]
-        promises = []
+        budgets, promises = _budgets(shares, imputer, n_holes), []
+        wanted: list[tuple[str, Any]] = [("any filling", "worst"), *budgets, (f"{draws.n_draws} draws", draws)]
         for name, uncertainty in wanted:
             promises.append(_promise(name, fitted(uncertainty), tested, predicted))
             report(1 + len(promises))

@@ -22,7 +22,6 @@ time."""
 LEAST_SAMPLED_RATIO = 8
 """A sample is drawn only from a table with at least this many times its rows."""
 
-
 Sum = tuple[Any, ...]
 """A kernel and its arguments."""
 

@@ -118,11 +118,8 @@ class InsideSteps:
         gain = scores - self.scores[active]
         better = gain > NOTHING * (1.0 + np.abs(scores))
         moved = active[better]
-        self.positions[moved], self.models[moved], self.scores[moved] = (
-            proposed[better],
-            trained[better],
-            scores[better],
-        )
+        self.positions[moved], self.models[moved] = proposed[better], trained[better]
+        self.scores[moved] = scores[better]
         self.lengths[active] *= np.where(better, LONGER, SHORTER)
         self.scale[moved] += gain[better]
         ends = better & (gain <= LEAST_GAIN * self.scale[active])

@@ -261,9 +261,8 @@ class _Rounds:
         supports = self.models if number else np.where(self.assumed, 1.0, self.models)
         u = np.array([inverse_times(search.problem, self.hessians[k], supports[k], self.aims[k]) for k in active])
         rows = side_by_side(search.problem.rows, search.layout, self.positions[active])
-        ends = np.concatenate(
-            gathered(rows, _better_ends, smooth, ahead, self.models[active].T, u.T, self.sides[active])
-        )
+        found = gathered(rows, _better_ends, smooth, ahead, self.models[active].T, u.T, self.sides[active])
+        ends = np.concatenate(found)
         drawn = self.rng.random((len(active), len(ends)), dtype=np.float32) < 0.5 ** self.failures[active, None]
         return np.where(drawn, ends.T, self.positions[active])
 

@@ -238,11 +238,8 @@ def _check_consistent(estimator: Any) -> None:
     several = (n_models,) if n_models > 1 else ()
     if np.size(estimator.coef_) != n_models * d or estimator.fill_values_.shape != (d,):
         raise ValueError("the arrays do not fit the number of features")
-    if (
-        estimator.hole_ranges_.shape != (d, 2)
-        or estimator.precision_.shape != (d,)
-        or (is_certified and estimator.coef_bounds_.shape != (*several, d, 2))
-    ):
+    shapes = {"hole_ranges_": (d, 2), "precision_": (d,)} | ({"coef_bounds_": (*several, d, 2)} if is_certified else {})
+    if any(getattr(estimator, name).shape != shape for name, shape in shapes.items()):
         raise ValueError("the bounds do not fit the number of features")
     if len(certificates) != n_models * is_certified or not all(isinstance(each, Certificate) for each in certificates):
         raise TypeError("the certificate is missing")

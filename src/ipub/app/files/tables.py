@@ -22,7 +22,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ipub.app.files.atomic import FileError, check_folder, whole_file
+from ipub.app.files.atomic import FileError, whole_file
 from ipub.errors import IpubWarning, warn_user
 from ipub.numeric.rounding import LARGEST, Array
 from ipub.rows.parquet_files import is_number, is_text
@@ -90,12 +90,6 @@ def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any
                 continue
             writer = writer or stack.enter_context(pq.ParquetWriter(goal, table.schema))
             writer.write_table(table)
-
-
-def check_table_path(path: str | os.PathLike[str]) -> None:
-    """Raise an error, before any work is done, for a path that `write_pieces` could not write to."""
-    table_suffix(Path(path))
-    check_folder(path)
 
 
 def check_not_overwritten(output: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:

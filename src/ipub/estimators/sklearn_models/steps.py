@@ -21,14 +21,8 @@ from ipub.tables.scaling import Scaling
 
 Operation = tuple[str, Array]
 
-NOTHING = {
-    "add": 0.0,
-    "subtract": 0.0,
-    "multiply": 1.0,
-    "divide": 1.0,
-    "maximum": -np.finfo(float).max,
-    "minimum": np.finfo(float).max,
-}
+MOST = np.finfo(float).max
+NOTHING = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0, "maximum": -MOST, "minimum": MOST}
 """The operands that leave a column as it is."""
 
 

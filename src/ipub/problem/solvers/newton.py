@@ -42,8 +42,6 @@ MOST_STALLED = 30
 """Steps at one width without a smaller gap or objective after which rounding is taken to be the limit."""
 PROGRESS = 1e-10
 """Relative decrease of the objective that counts as progress."""
-
-
 SAME_CURVATURE = 500
 """Rows for each column from which the curvature of the sample is used for the table: fewer passes, more steps."""
 CONTRACTION = 0.05
