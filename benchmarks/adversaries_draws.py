@@ -20,7 +20,8 @@ from benchmarks.real_tables import MOST_TEST_ROWS, SOURCES, Source
 from ipub import BoundedClassifier
 from ipub.answers.certainty import is_certain
 from ipub.certificates import DrawBounds
-from ipub.estimators import keep_training, parameters_of
+from ipub.estimators.fitted_state import keep_training
+from ipub.estimators.linear_model import parameters_of
 from ipub.numeric.rounding import Array
 from ipub.promises import Draws
 from ipub.rows.completions import whole_table

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 
 from ipub import BoundedClassifier
-from ipub.estimators import parameters_of
+from ipub.estimators.linear_model import parameters_of
 from ipub.numeric.rounding import Array
 from ipub.rows.completions import whole_table
 from ipub.training.reading import read_training_data

@@ -97,15 +97,10 @@ class AllowAnyLevel(Composable):
 
 
 class Message(Composable):
-    """A template and its fields.
+    """A template as for `str.format`, with names of fields; without fields it is the text itself, braces and all.
 
-    Parameters
-    ----------
-    template : str
-        As for `str.format`, with names of fields; without fields it is the text itself, braces and all.
-    **fields
-        `row` (counted from 0), `column` and `columns` are worded by a `Wording`, as is every `Composable`; a list of
-        these is joined by commas. Other values are formatted as they are. A value is never taken for a template.
+    The fields `row` (counted from 0), `column` and `columns` are worded by a `Wording`, as is every `Composable`; a
+    list of these is joined by commas. Other values are formatted as they are. A value is never taken for a template.
 
     Examples
     --------
@@ -146,15 +141,7 @@ def _some(texts: Iterable[str]) -> str:
 
 
 class WithMessage(Exception):
-    """Base of the errors and warnings of this package.
-
-    Parameters
-    ----------
-    message : str
-        A template if there are fields, else the text itself; see `Message`.
-    **fields
-        What the template names.
-    """
+    """Base of the errors and warnings of this package, whose arguments are those of `Message`."""
 
     def __init__(self, message: str = "", **fields: Any) -> None:
         self.message = Message(message, **fields)
@@ -224,14 +211,7 @@ class IpubWarning(WithMessage, UserWarning):
 
 
 def warn_user(message: str | Warning, category: type[Warning] | None = None) -> None:
-    """Warn, at the first line on the way out that is not of this package or of one that called it.
-
-    Parameters
-    ----------
-    message : str or Warning
-    category : type of warning
-        Of a message that is a string.
-    """
+    """Warn, at the first line on the way out that is not of this package or of one that called it."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in INSIDE:
         frame, level = frame.f_back, level + 1

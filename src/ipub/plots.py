@@ -69,8 +69,7 @@ def plot_bounds(
     'probability of rain'
     """
     interval, center = _checked(bounds, prediction)
-    if ax is None:
-        ax = _new_axes()
+    ax = _new_axes() if ax is None else ax
     order = np.argsort(center, kind="stable")
     interval, center = interval[order], center[order]
     _set_limits(ax, interval, center, threshold)
@@ -128,8 +127,7 @@ def plot_promises(
     checked = {name: _checked(values, prediction) for name, values in bounds.items()}
     center = next(iter(checked.values()))[1]
     order = np.argsort(center, kind="stable")
-    if ax is None:
-        ax = _new_axes()
+    ax = _new_axes() if ax is None else ax
     # The widest may leave the picture: the others would be hidden by its size.
     shown = [interval for interval, _ in checked.values()][-2:]
     _set_limits(ax, np.concatenate(shown), center, threshold)
@@ -176,8 +174,7 @@ def plot_penalty_path(path: PenaltyPath, *, title: str | None = None, ax: Axes |
     >>> plot_penalty_path(path).get_xscale()
     'log'
     """
-    if ax is None:
-        ax = _new_axes()
+    ax = _new_axes() if ax is None else ax
     order = np.argsort(path.alphas)
     alphas = path.alphas[order]
     good, guaranteed = ("R²", "R² guaranteed") if path.certain is None else ("right", "certain and right")
@@ -263,15 +260,8 @@ def _draw_rows(
     spacing = 72.0 * 0.85 * float(inches) / n_rows  # points from one row to the next
     low, high = ax.get_ylim()
     ends = np.clip(interval, 2.0 * low - high, 2.0 * high - low)
-    ax.vlines(
-        where,
-        ends[:, 0],
-        ends[:, 1],
-        color=colour,
-        linewidth=share * float(np.clip(0.62 * spacing, 0.4, 7.0)),
-        alpha=0.75 if share == 1.0 else 1.0,
-        label=label,
-    )
+    width, alpha = share * float(np.clip(0.62 * spacing, 0.4, 7.0)), 0.75 if share == 1.0 else 1.0
+    ax.vlines(where, ends[:, 0], ends[:, 1], color=colour, linewidth=width, alpha=alpha, label=label)
     size = dot * float(np.clip(0.5 * spacing, 0.8, 5.0))
     ax.plot(where, center, linestyle="none", marker="o", markersize=size, color=INK, markeredgewidth=0.0, zorder=3)
 
@@ -300,12 +290,5 @@ def _finish(ax: Axes, across: str, title: str | None) -> Legend:
     ax.grid(axis="y", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
     # Below the axis labels, in units of the font, so that it never covers a row whatever the size.
-    return ax.legend(
-        loc="upper left",
-        bbox_to_anchor=(0.0, 0.0),
-        borderaxespad=4.6,
-        borderpad=0.0,
-        ncols=2,
-        frameon=False,
-        fontsize="small",
-    )
+    below: Any = {"loc": "upper left", "bbox_to_anchor": (0.0, 0.0), "borderaxespad": 4.6, "borderpad": 0.0}
+    return ax.legend(**below, ncols=2, frameon=False, fontsize="small")

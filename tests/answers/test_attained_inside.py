@@ -7,6 +7,7 @@ import pytest
 
 from ipub import BoundedClassifier
 from ipub.answers.attained import attained_bounds, inside, search_fillings
+from ipub.answers.attained.first_order import inverse_times
 from ipub.answers.attained.retraining import gathered
 from ipub.answers.attained.search import Best, Search
 from ipub.certificates import CERTIFICATES
@@ -72,7 +73,7 @@ def test_slopes_in_the_cells_are_those_of_retrained_models(loss):
     w = trained(problem, here[0])
     rows = side_by_side(problem.rows, search.layout, here)
     (hessians,) = rows.reduce(inside._hessians, problem.loss, 0.0, w[:, None])
-    u = search.inverse(hessians[0] / problem.rows.total_weight, w, X[0])
+    u = inverse_times(problem, hessians[0] / problem.rows.total_weight, w, X[0])
     slopes = gathered(rows, inside._slopes, problem.loss, 0.0, w[:, None], u[:, None], np.ones(1))[0][:, 0]
     for cell, slope in enumerate(slopes / problem.rows.total_weight):
         moves = step * np.eye(2)[cell]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import ipub
 from ipub import BoundedClassifier, BoundedRegressor
-from ipub.app import cli, demo, options
+from ipub.app import cli, demo
 from ipub.app.files.modelfile import load, save
 from ipub.certificates import CERTIFICATES
 from ipub.losses import LOSSES
@@ -445,9 +445,9 @@ def test_the_real_program_in_a_plain_pipe(train):
 
 
 def test_help_lists_what_the_library_knows():
-    assert tuple(LOSSES) == options.LOSS_NAMES
-    assert tuple(CERTIFICATES) == options.CERTIFICATE_NAMES
-    assert options.FILLING_NAMES == FILLINGS
+    assert tuple(LOSSES) == cli.LOSS_NAMES
+    assert tuple(CERTIFICATES) == cli.CERTIFICATE_NAMES
+    assert cli.FILLING_NAMES == FILLINGS
 
 
 def test_help_loads_no_library():

@@ -13,7 +13,7 @@ from ipub.certificates import certify_ball, certify_origin, certify_slopes, cert
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
 from ipub.problem.objective import Problem
-from ipub.promises import UncertainLabels
+from ipub.promises.base import UncertainLabels
 from ipub.rows import MemoryRows, with_intercept_column, with_label_uncertainty
 from ipub.tables.label_uncertainty import LabelUncertainty
 from support.cases import Case, intervals, train, vary_loss, with_intercept

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ipub.estimators import check_parameters, keep_training, parameters_of
+from ipub.estimators.fitted_state import keep_training
+from ipub.estimators.linear_model import check_parameters, parameters_of
 from ipub.promises import Draws
 from ipub.tables.holes import IntervalWarning
 from ipub.training.draws import train_and_certify_draws

@@ -9,7 +9,7 @@ from ipub.numeric.rounding import Array
 
 
 def possible_labels(bounds: Array, threshold: float = 0.0) -> NDArray[np.bool_]:
-    """Return which labels bounds of the scores leave possible.
+    """Return which labels bounds of the scores leave possible, shape (m, n_classes); a single one is certain.
 
     The rule:
 
@@ -19,18 +19,8 @@ def possible_labels(bounds: Array, threshold: float = 0.0) -> NDArray[np.bool_]:
       are a tie, and leave both labels possible.
     - Bounds of which one end is infinite or NaN say nothing about their score.
 
-    Parameters
-    ----------
-    bounds : array of shape (m, 2) or (m, n_classes, 2)
-        Lower and upper bounds of the scores, as from `BoundedClassifier.decision_bounds`; or, for two classes, of
-        another quantity that decides between them at `threshold`.
-    threshold : float, default=0.0
-        Where the label changes, for two classes: 0 for scores, 0.5 for probabilities.
-
-    Returns
-    -------
-    array of bool of shape (m, n_classes)
-        At least one label of each row is possible; if it is only one, the prediction is certain.
+    Bounds have shape (m, 2) or (m, n_classes, 2), as from `BoundedClassifier.decision_bounds`; of two classes they may
+    be of another quantity that decides at a `threshold`, as probabilities do at 0.5.
     """
     proved = np.isfinite(bounds).all(axis=-1)
     low, high = np.where(proved, bounds[..., 0], -np.inf), np.where(proved, bounds[..., 1], np.inf)

@@ -16,22 +16,13 @@ from ipub.training import Training
 def first_order_widths(training: Training, rows: Array) -> Array:
     """Return how much the missing training cells of each column widen the range of scores, to first order.
 
-    With ``u = H^-1 x`` and H the Hessian of the objective, row i of the training table moves the score of x by
-    ``-m_i psi(x''_i.w) (x''_i.u)`` and a constant, to first order in the change of the model. Each missing cell is
-    counted with the range of this over its interval, or its levels, while all others stay at the middle. That is not a
-    bound: it says which columns matter, not by how much bounds are wider than first order.
+    With ``u = H^-1 x`` and H the Hessian of the objective, row i of the training table moves the score of x by ``-m_i
+    psi(x''_i.w) (x''_i.u)`` and a constant, to first order in the change of the model. Each missing cell is counted
+    with the range of this over its interval, or its levels, while all others stay at the middle. That is not a bound:
+    it says which columns matter, not by how much bounds are wider than first order.
 
-    Parameters
-    ----------
-    training : Training
-        With its training rows.
-    rows : array of shape (m, d)
-        Rows to predict, as the models see them, without holes.
-
-    Returns
-    -------
-    array of shape (n_features_in,)
-        Widths summed over rows, models and the cells of each column of the training table.
+    The rows to predict, shape (m, d), are as the models see them, without holes. Widths are summed over rows, models
+    and the cells of each column of the training table, shape (n_features_in,).
     """
     if training.fit_intercept:
         rows = np.column_stack([rows, np.ones(len(rows))])
@@ -67,11 +58,9 @@ def _width_sum(block: Block, loss: Loss, w: Array, u: Array) -> tuple[Array]:
         i = missing.rows[which]
         middle = block.center[np.ix_(i, levels.columns)]
         score, product = scores[i] - middle @ w[levels.columns], products[i] - middle @ u[levels.columns]
-        at_levels = np.array(
-            [
-                (block.weight[i] * loss.derivative(block.y[i], score + w[level]))[:, None] * (product + u[level])
-                for level in levels.columns
-            ]
-        )
+        at_levels = [
+            (block.weight[i] * loss.derivative(block.y[i], score + w[level]))[:, None] * (product + u[level])
+            for level in levels.columns
+        ]
         found[levels.columns[0]] += np.ptp(at_levels, axis=0).sum()
     return (found,)

@@ -31,9 +31,6 @@ MOST_CERTIFICATES = 40
 FINE = 0.05
 """Numbers are settled to this share of themselves; those up to 20 exactly."""
 
-Bounds = Callable[[int], Array]
-"""Returns (m, 2): bounds of the scores if so many differ."""
-
 
 class FlipDistance(NamedTuple):
     """For each row, how many cells or labels must differ from what they are before the class can change."""
@@ -49,7 +46,8 @@ class Candidates(NamedTuple):
 
     n_candidates: int
     """How many there are."""
-    bounds: Bounds
+    bounds: Callable[[int], Array]
+    """Returns (m, 2): bounds of the scores if so many differ."""
     attained: Callable[[int, int, float], float]
     """Returns the score of a row, by number, on a side, that some table attains if so many differ."""
     scores: Array
@@ -61,18 +59,8 @@ def flip_distance(
 ) -> FlipDistance:
     """Bracket for each row the number of cells or labels that would have to differ to change its class.
 
-    Parameters
-    ----------
-    training : Training
-        Of two classes, with its training rows.
-    rows : IntervalMatrix
-        As `Training.table` reads them, without holes of their own.
-    of : {"holes", "wrong_cells", "labels"}
-        Missing values that differ from the filled-in ones; observed cells that are wrong; or labels that are.
-    verbose : int
-        Whether progress is shown.
-    effort : float
-        As for `Training.score_bounds`.
+    The training is of two classes, with its training rows. They differ if missing values are not the filled-in ones, or
+    observed cells or labels are wrong, as `of` says (`KINDS`). The rows have no holes of their own.
     """
     if of not in KINDS:
         raise IpubError(f"of is {of!r}: use {', '.join(map(repr, KINDS))}.")
@@ -87,7 +75,11 @@ def flip_distance(
     with progress("Certifying budgets", MOST_CERTIFICATES, bool(verbose)) as report:
         certified = _certified(candidates, report)
     with progress("Searching for tables that flip", len(certified), bool(verbose)) as report:
-        found = _found(candidates, certified, report)
+        found = np.full(len(certified), np.inf)
+        for row, score in enumerate(candidates.scores):
+            if np.isfinite(certified[row]):
+                found[row] = _smallest_flip(candidates, row, float(score), max(1, int(certified[row])))
+            report(row + 1)
     return FlipDistance(certified, found)
 
 
@@ -119,18 +111,11 @@ def _certified(candidates: Candidates, report: Callable[[float], None]) -> Array
     return np.where(lowest >= candidates.n_candidates, np.inf, lowest + 1.0)
 
 
-def _found(candidates: Candidates, certified: Array, report: Callable[[float], None]) -> Array:
-    """Return for each row the smallest number for which the search found a table with the other class."""
-    found = np.full(len(certified), np.inf)
-    for row, score in enumerate(candidates.scores):
-        if np.isfinite(certified[row]):
-            found[row] = _smallest_flip(candidates, row, float(score), max(1, int(certified[row])))
-        report(row + 1)
-    return found
-
-
 def _smallest_flip(candidates: Candidates, row: int, score: float, least: int) -> float:
-    """Double a number until a table with the other class is found, then halve the distance to one that failed."""
+    """Return the smallest number for which the search found a table with the other class.
+
+    It is doubled until one is found; then the distance to one that failed is halved.
+    """
     side = -1.0 if score > 0.0 else 1.0
 
     def flips(k: int) -> bool:
@@ -180,15 +165,10 @@ def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: st
     def bounds(k: int) -> Array:
         if any(widths is None and other < k for other, widths in proved.items()):
             return any_filling  # nor does a larger budget
-        near = min(
-            (other for other, widths in proved.items() if widths is not None),
-            key=lambda other: abs(other - k),
-            default=None,
-        )
-        found = bounds_around_filling(
-            *filled.model, filled.movable, filled.moves(k), None if near is None else proved[near]
-        ).found
-        if found is None and near is not None:
+        known = [other for other, widths in proved.items() if widths is not None]
+        near = proved[min(known, key=lambda other: abs(other - k))] if known else None
+        found = bounds_around_filling(*filled.model, filled.movable, filled.moves(k), near).found
+        if found is None and known:
             found = bounds_around_filling(*filled.model, filled.movable, filled.moves(k)).found
         proved[k] = None if found is None else found.widths
         if found is None:
@@ -204,13 +184,13 @@ def _cells(training: Training, model: TrainedModel, rows: IntervalMatrix, of: st
 
 def _filled(training: Training, model: TrainedModel, group: int) -> _Filled:
     """Return the filled-in table of a training; if it has none, the middle of every interval."""
-    if training.around is not None:
-        movable = training.around.movable
-        if group == WRONG_CELLS and not (movable.unit_group == WRONG_CELLS).any():
-            raise IpubError(_NO_WRONG_CELLS)
+    movable = None if training.around is None else training.around.movable
+    if group == WRONG_CELLS and (movable is None or not (movable.unit_group == WRONG_CELLS).any()):
+        raise IpubError(
+            "How wrong an observed cell may be is not known: fit with uncertainty=Budget(wrong_cells=1, precision=...)."
+        )
+    if movable is not None:
         return _Filled(model, movable, group)
-    if group == WRONG_CELLS:
-        raise IpubError(_NO_WRONG_CELLS)
     problem, solution = model
     engine = engine_of(problem.rows)
     if not isinstance(engine, MemoryRows):
@@ -224,11 +204,6 @@ def _filled(training: Training, model: TrainedModel, group: int) -> _Filled:
     rows = on_engine(problem.rows, MemoryRows(IntervalMatrix.from_bounds(table, table), engine.y, engine.weight))
     filled = replace(problem, rows=rows)
     return _Filled(TrainedModel(filled, solve(filled, start=solution.w)), movable_holes(engine.matrix, table), group)
-
-
-_NO_WRONG_CELLS = (
-    "How wrong an observed cell may be is not known: fit with uncertainty=Budget(wrong_cells=1, precision=...)."
-)
 
 
 def _middle(matrix: IntervalMatrix) -> Array:

@@ -26,17 +26,8 @@ WELL_TRAINED = 1e-6
 def prediction_status(training: Training, rows: IntervalMatrix, effort: float, verbose: int = 0) -> NDArray[np.str_]:
     """Return for each row whether its class is certain, open or neither of both is proved.
 
-    Parameters
-    ----------
-    training : Training
-        Of a classifier.
-    rows : IntervalMatrix
-        As `Training.table` reads them.
-    effort : float
-        Work for a row that the bounds of `tight` leave uncertain and no filling is known to flip (see `Work`); and
-        again, if bounds are pointwise, for these. A row that takes more stays unproved.
-    verbose : int
-        Whether progress is shown.
+    `effort` is work for a row that the bounds of `tight` leave uncertain and no filling is known to flip (see `Work`);
+    and again, if bounds are pointwise, for these. A row that takes more stays unproved.
     """
     if training.classes is None:
         raise IpubError("predict_status is for classes: in a regression, look at predict_bounds.")

@@ -74,21 +74,12 @@ def _refuse_numbers_in_text(y: NDArray[Any], target: str) -> None:
 
 
 def choose_uncertainty(
-    budget: str,
-    wrong_cells: int,
-    wrong_by: float | None,
-    draws: int,
-    imputer: str | None,
-    draw_radius: float | None,
+    budget: str, wrong_cells: int, wrong_by: float | None, draws: int, imputer: str | None, draw_radius: float | None
 ) -> Any:
     """Return the parameter `uncertainty` that the options of `ipub fit` ask for."""
-    asked = {
-        "--budget or --wrong-cells": bool(budget) or wrong_cells > 0,
-        "--draws": draws > 0,
-    }
-    if sum(asked.values()) > 1:
-        first, second = [option for option, is_asked in asked.items() if is_asked][:2]
-        raise TableError(f"{first} and {second} are different promises: choose one of them.")
+    has_budget = bool(budget) or wrong_cells > 0
+    if has_budget and draws > 0:
+        raise TableError("--budget or --wrong-cells and --draws are different promises: choose one of them.")
     if wrong_by is not None and not wrong_cells:
         raise TableError("--wrong-by says how wrong observed cells may be: give --wrong-cells as well.")
     for option, value in (("--imputer", imputer), ("--draw-radius", draw_radius)):
@@ -100,7 +91,7 @@ def choose_uncertainty(
         imputer, radius = imputer or IMPUTERS[0], 0.1 if draw_radius is None else draw_radius
         check_choice("--imputer", imputer, list(IMPUTERS))
         return Draws(imputer, n_draws=draws, radius=radius, random_state=0)
-    if not asked["--budget or --wrong-cells"]:
+    if not has_budget:
         return "worst"
     return Budget(**_budget(budget), wrong_cells=wrong_cells, precision=wrong_by)
 

@@ -16,17 +16,6 @@ import typer
 import typer.core
 
 import ipub
-from ipub.app.options import (
-    CERTIFICATE_NAMES,
-    FILLING_NAMES,
-    LOSS_NAMES,
-    BudgetOption,
-    DrawRadius,
-    ImputerName,
-    NumberOfDraws,
-    WrongBy,
-    WrongCells,
-)
 from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, sentence_of
 
 if TYPE_CHECKING:
@@ -36,9 +25,15 @@ if TYPE_CHECKING:
     from ipub.estimators.alpha_choice import AlphaChoice
     from ipub.estimators.imputation_check import ImputationReport
 
+# What help lists is written down here, since the library that knows it takes a second to load; a test compares them.
+LOSS_NAMES = ("squared_error", "hinge", "log_loss", "squared_hinge", "smoothed_hinge", "huber")
+CERTIFICATE_NAMES = ("sphere", "ball", "slope", "tight", "pointwise")
+FILLING_NAMES = ("middle", "mean", "median")
+
 SHOWN_ROWS = 20
 """Rows that `predict` prints, at most."""
 
+Alpha = Annotated[float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")]
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """What is raised for an option that is missing or unknown, or whose value is of another type."""
 
@@ -96,9 +91,7 @@ def fit(
     target: Annotated[str, typer.Option(help="Column to predict.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path("model.ipub"),
     loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSS_NAMES)}.")] = "auto",
-    alpha: Annotated[
-        float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")
-    ] = None,
+    alpha: Alpha = None,
     l1_ratio: Annotated[float, typer.Option(help="Fraction of the penalty that is l1, from 0 to below 1.")] = 0.0,
     hinge_width: Annotated[float, typer.Option(help="Width of the rounded kink of smoothed_hinge.")] = 0.5,
     huber_delta: Annotated[
@@ -106,8 +99,7 @@ def fit(
     ] = 1.0,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
     keep_training_rows: Annotated[
-        bool,
-        typer.Option("--keep-training-rows", help="Keep training rows in the model file; bounds are narrower."),
+        bool, typer.Option("--keep-training-rows", help="Keep training rows in the model file; bounds are narrower.")
     ] = False,
     certificate: Annotated[
         str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATE_NAMES)}; none trains only.")
@@ -122,12 +114,20 @@ def fit(
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
     ranges: Annotated[Path | None, typer.Option(help="TOML file with lines like age = [0, 120].")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    budget: BudgetOption = "",
-    wrong_cells: WrongCells = 0,
-    wrong_by: WrongBy = None,
-    draws: NumberOfDraws = 0,
-    imputer: ImputerName = None,
-    draw_radius: DrawRadius = None,
+    budget: Annotated[
+        str, typer.Option(help="Bound tables in which so many holes differ from the filled-in ones: 5% or 12.")
+    ] = "",
+    wrong_cells: Annotated[int, typer.Option(min=0, help="Observed cells that may be wrong, beside the holes.")] = 0,
+    wrong_by: Annotated[
+        float | None, typer.Option(help="By how much, in the units of their column; else anywhere in its interval.")
+    ] = None,
+    draws: Annotated[int, typer.Option(min=0, help="Bound what an imputer draws, so often: 199 for 99 %.")] = 0,
+    imputer: Annotated[
+        str | None, typer.Option(help="Imputer of --draws: hot_deck, which is the default, or chained.")
+    ] = None,
+    draw_radius: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="How far holes may be off a draw, in half-widths; else 0.1.")
+    ] = None,
 ) -> None:
     """Train on a table with missing cells and save a model that bounds its predictions.
 
@@ -225,12 +225,14 @@ def predict(
     import pyarrow as pa
 
     from ipub.app.files import tables
+    from ipub.app.files.atomic import check_folder
     from ipub.app.files.long_tables import open_table
     from ipub.app.files.modelfile import load_with_metadata
     from ipub.app.predictions import PredictedTable, say_promise
 
     if output is not None:
-        tables.check_table_path(output)
+        tables.table_suffix(output)  # raises an error if it is none
+        check_folder(output)
         tables.check_not_overwritten(output, model, test)
     estimator, metadata, has_rows = load_with_metadata(model)
     names = getattr(estimator, "feature_names_in_", None)
@@ -287,9 +289,7 @@ def check(
         Path | None, typer.Option(help="Table whose rows are looked at; else training rows without missing cells.")
     ] = None,
     imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLING_NAMES)}.")] = "mean",
-    alpha: Annotated[
-        float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")
-    ] = None,
+    alpha: Alpha = None,
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
     draws: Annotated[int, typer.Option(min=2, help="How many fillings are drawn.")] = 199,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
@@ -324,15 +324,8 @@ def check(
     say(f"Loss: {loss} ({reason})")
     if choice is not None:
         say(f"Penalty: alpha {choice.alpha:g}, {choice.reason}; --alpha sets it")
-    report = imputation_report(
-        estimator,
-        X,
-        y,
-        tested,
-        imputer=imputer,
-        draws=Draws(n_draws=draws, random_state=seed),
-        verbose=int(err.is_terminal),
-    )
+    drawn = Draws(n_draws=draws, random_state=seed)
+    report = imputation_report(estimator, X, y, tested, imputer=imputer, draws=drawn, verbose=int(err.is_terminal))
     _show_report(report)
 
 

@@ -33,17 +33,7 @@ LEAST_WIDTH = 79
 
 
 def show_demo(output: Path, alpha: float, seed: int) -> None:
-    """Train on all rows but a test set of complete ones, print which predictions are certain, and save a figure.
-
-    Parameters
-    ----------
-    output : Path
-        Where the figure goes.
-    alpha : float
-        Strength of the penalty.
-    seed : int
-        Which rows are kept for the test.
-    """
+    """Train on all rows but a test set of complete ones, print which predictions are certain, and save a figure."""
     check_folder(output)
     _check_picture(output)
     X, y = load_mammographic_masses()

@@ -82,7 +82,9 @@ def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand) ->
     say(f"{which}: {summary_of(columns)}")
     say_promise(estimator)
     _warn_of_one_class(columns, y)
-    if _is_wide(columns, y) and table.n_holed:
+    share = share_certain(columns)
+    is_wide = median_width(columns) > np.std(y) if share is None else share < FEW_CERTAIN
+    if is_wide and table.n_holed:
         advise(Trials(fit), choice, command)
 
 
@@ -93,12 +95,6 @@ def say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
     else:
         wider = "; its bounds are wider than with --keep-training-rows" if has_rows else ""
         say(f"The model file holds no training rows{wider}")
-
-
-def _is_wide(columns: dict[str, Any], y: NDArray[Any]) -> bool:
-    """Whether few predictions are certain or, in a regression, bounds are wider than targets differ."""
-    share = share_certain(columns)
-    return bool(median_width(columns) > np.std(y) if share is None else share < FEW_CERTAIN)
 
 
 def _warn_of_one_class(columns: dict[str, Any], y: NDArray[Any]) -> None:

@@ -19,7 +19,7 @@ from sklearn.base import is_classifier
 from ipub.answers.certainty import is_certain, possible_labels
 from ipub.app.files import tables
 from ipub.app.screen import err, note, say
-from ipub.estimators import probability_bounds
+from ipub.estimators.classifier import probability_bounds
 from ipub.rows.parquet import ParquetTable
 
 ROWS_AT_ONCE = 200
@@ -86,32 +86,16 @@ def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray
 
 
 class PredictedTable:
-    """Predictions of a table, some rows at a time, and what is said of all of them.
-
-    Parameters
-    ----------
-    estimator : BoundedClassifier or BoundedRegressor
-    table : pyarrow.Table or ParquetTable
-    names : list of str
-        The features.
-    path : path
-        Named in errors.
-
-    Attributes
-    ----------
-    first : dict
-        Columns of the first rows, once they are predicted.
-    quantity : str
-        What is bounded.
-    n_rows, n_holed : int
-        Rows predicted so far, and those with missing cells among them.
-    """
+    """Predictions of a table, some rows at a time, and what is said of all of them; errors name its path."""
 
     def __init__(self, estimator: Any, table: pa.Table | ParquetTable, names: list[str], path: Path) -> None:
         self.estimator, self.table, self.names, self.path = estimator, table, names, path
         self.first: dict[str, Any] = {}
+        """Columns of the first rows, once they are predicted."""
         self.quantity = ""
+        """What is bounded."""
         self.n_rows = self.n_holed = 0
+        """Rows predicted so far, and those with missing cells among them."""
         self._n_certain: int | None = None
         self._widths: list[NDArray[Any]] = []
 

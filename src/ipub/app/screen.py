@@ -26,25 +26,20 @@ class CommandLineWording(Wording):
     """Wording of errors on the command line: rows are counted from 1, and a remedy is an option."""
 
     def row(self, number: int) -> str:
-        """Name a row as a table on the screen counts it."""
         return f"row {number + 1}"
 
     def give_range(self, column: Any) -> str:
-        """Say how to give the range of a column's missing values."""
         from ipub.app.files.tables import toml_key
 
         return f"a line {'column' if column is None else toml_key(str(column))} = [low, high] in a file for --ranges"
 
     def drop_column(self, column: Any) -> str:
-        """Say how to leave a column out."""
         return f"leave it out with --drop {shlex.quote(str(column))}"
 
     def make_missing(self) -> str:
-        """Say how to mark a value as missing."""
         return "leave the cell empty"
 
     def allow_any_level(self) -> str:
-        """Say how to let a category be any of those that the model has."""
         return self.make_missing()
 
 

@@ -6,14 +6,15 @@ import inspect
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from ipub.errors import IpubError
-from ipub.estimators import BoundedClassifier, BoundedRegressor, check_parameters, parameters_of
+from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.estimators.linear_model import check_parameters, parameters_of
 from ipub.losses import Loss
 from ipub.numeric.rounding import Array
 from ipub.progress_bars import progress
@@ -45,27 +46,18 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class AlphaChoice:
-    """The alpha that `pick_alpha` picked, and why.
-
-    Attributes
-    ----------
-    alpha : float
-    alphas : array of shape (n_alphas,)
-        Those that were compared, from strong to weak.
-    losses : array of shape (n_alphas,)
-        Mean held-out loss of each; empty if the default alpha was kept.
-    stronger : float
-        The greatest alpha whose mean loss is within one standard error, over the folds, of the lowest: bounds are
-        narrower there, and the model hardly worse. The same as alpha if there is none.
-    reason : str
-        How alpha was picked, or why the default was kept: ends a sentence that begins with alpha.
-    """
+    """The alpha that `pick_alpha` picked, and why."""
 
     alpha: float
     alphas: Array
+    """Those that were compared, from strong to weak."""
     losses: Array
+    """Mean held-out loss of each; empty if the default alpha was kept."""
     stronger: float
+    """The greatest alpha whose mean loss is within one standard error, over the folds, of the lowest: bounds are
+    narrower there, and the model hardly worse. The same as alpha if there is none."""
     reason: str
+    """How alpha was picked, or why the default was kept: ends a sentence that begins with alpha."""
 
 
 def pick_alpha(estimator: BoundedClassifier | BoundedRegressor, X: Any, y: Any, **fit_arguments: Any) -> AlphaChoice:
@@ -210,16 +202,11 @@ def _part(engine: MemoryRows, rows: Indices) -> MemoryRows:
     return MemoryRows(engine.matrix.take(rows), engine.y[rows], engine.weight[rows])
 
 
-class _Signs(NamedTuple):
-    positive: int
-    negative: int
-
-
 @reads(Reads.LABELS)
-def _signs(block: Block) -> _Signs:
+def _signs(block: Block) -> tuple[int, int]:
     """Count the rows of each of two classes."""
     positive = int(np.count_nonzero(block.y > 0.0))
-    return _Signs(positive, len(block.y) - positive)
+    return positive, len(block.y) - positive
 
 
 def _loss_sum(block: Block, loss: Loss, w: Array) -> tuple[float]:

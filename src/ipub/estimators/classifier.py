@@ -217,24 +217,12 @@ default="quantile"
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.certificate = certificate
-        self.effort = effort
-        self.intervals = intervals
-        self.interval_level = interval_level
-        self.scale = scale
-        self.uncertainty = uncertainty
-        self.class_weight = class_weight
-        self.unknown_labels = unknown_labels
-        self.max_label_errors = max_label_errors
-        self.tol = tol
-        self.max_iter = max_iter
-        self.hinge_width = hinge_width
-        self.random_state = random_state
-        self.verbose = verbose
+        self.loss, self.alpha, self.l1_ratio, self.fit_intercept = loss, alpha, l1_ratio, fit_intercept
+        self.certificate, self.effort, self.uncertainty = certificate, effort, uncertainty
+        self.intervals, self.interval_level, self.scale = intervals, interval_level, scale
+        self.class_weight, self.unknown_labels, self.max_label_errors = class_weight, unknown_labels, max_label_errors
+        self.tol, self.max_iter, self.hinge_width = tol, max_iter, hinge_width
+        self.random_state, self.verbose = random_state, verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -430,20 +418,7 @@ default="quantile"
 
 
 def probability_bounds(loss: Loss, scores: Array) -> Array:
-    """Bound probabilities by bounds of the scores, rounded outward.
-
-    Parameters
-    ----------
-    loss : Loss
-        One that has probabilities.
-    scores : array of shape (m, 2) or (m, n_classes, 2)
-        As from `decision_bounds`.
-
-    Returns
-    -------
-    array of the same shape
-        Bounds of the probability of ``classes_[1]``, or of each class.
-    """
+    """Bound the probability of ``classes_[1]``, or of each class, by bounds of the scores, rounded outward."""
     low, high = loss.link_range(scores[..., 0], scores[..., 1])
     return np.stack([low, high] if scores.ndim == 2 else share_bounds(low, high), axis=-1)
 

@@ -39,23 +39,27 @@ class KeptTraining(NamedTuple):
     """The results of `fit` that it has: one that was set by hand since is another object, and counts."""
 
 
+def certificates_of(certificate: Certificate | tuple[Certificate, ...] | None) -> tuple[Certificate, ...]:
+    """Return what `certificate_` of an estimator is, as one for each model; none if nothing was certified."""
+    if certificate is None:
+        return ()
+    return certificate if isinstance(certificate, tuple) else (certificate,)
+
+
 def without_training_rows(certificate: Certificate | tuple[Certificate, ...]) -> Any:
     """Return a certificate, or those of several classes, in the form that keeps no training rows."""
-    if isinstance(certificate, tuple):
-        return tuple(each.without_training_rows() for each in certificate)
-    return certificate.without_training_rows()
+    found = tuple(each.without_training_rows() for each in certificates_of(certificate))
+    return found if isinstance(certificate, tuple) else found[0]
 
 
 def keeps_training_rows(certificate: Certificate | tuple[Certificate, ...] | None) -> bool:
     """Whether a certificate, or one of several, keeps training rows; None keeps nothing."""
-    if certificate is None:
-        return False
-    return any(each.keeps_training_rows for each in (certificate if isinstance(certificate, tuple) else (certificate,)))
+    return any(each.keeps_training_rows for each in certificates_of(certificate))
 
 
 def keep_training(estimator: Any, training: Training) -> None:
     """Make an estimator the fitted one of a training. Either all of its fitted attributes change or none."""
-    table, is_certified = training.table, bool(training.certificates)
+    table, certificates = training.table, training.certificates
     attributes: dict[str, Any] = {
         "n_features_in_": table.columns.n_features_in,
         "encoder_": table.columns.encoder,
@@ -66,20 +70,16 @@ def keep_training(estimator: Any, training: Training) -> None:
         "conditional_intervals_": table.conditional,
         "n_iter_": training.n_iter,
         "dual_gap_": training.dual_gap,
-        "certificate_": training.certificates if is_certified else None,
-        **(
-            {"coef_bounds_": training.coef_bounds, "intercept_bounds_": training.intercept_bounds}
-            if is_certified
-            else {}
-        ),
-        "coef_": training.coef,
-        "intercept_": training.intercept,
+        "certificate_": certificates or None,
     }
-    if table.columns.feature_names_in is not None:
-        attributes["feature_names_in_"] = table.columns.feature_names_in
-    if len(training.certificates) == 1:
+    if certificates:
+        attributes |= {"coef_bounds_": training.coef_bounds, "intercept_bounds_": training.intercept_bounds}
+    if len(certificates) == 1:
         for name in ("certificate_", "coef_bounds_", "intercept_bounds_"):
             attributes[name] = attributes[name][0]
+    attributes |= {"coef_": training.coef, "intercept_": training.intercept}
+    if table.columns.feature_names_in is not None:
+        attributes["feature_names_in_"] = table.columns.feature_names_in
     if training.classes is None:
         attributes["coef_"], attributes["intercept_"] = training.coef[0], float(training.intercept[0])
     else:
@@ -101,14 +101,6 @@ def _assign(estimator: Any, attributes: Mapping[str, Any], training: KeptTrainin
 def is_result(name: str) -> bool:
     """Whether an attribute is a result of `fit`, by scikit-learn's convention."""
     return name.isidentifier() and name.endswith("_") and not name.startswith("_")
-
-
-def certificates_of(estimator: Any) -> tuple[Certificate, ...]:
-    """Return the certificates of a fitted estimator, one for each model; none if nothing was certified."""
-    found = estimator.certificate_
-    if found is None:
-        return ()
-    return found if isinstance(found, tuple) else (found,)
 
 
 def training_of(estimator: Any) -> Training:
@@ -140,7 +132,7 @@ def _training_from(estimator: Any, kept: KeptTraining | None) -> Training:
         estimator.scaling_,
         estimator.conditional_intervals_,
     )
-    certificates, d = certificates_of(estimator), len(estimator.fill_values_)
+    certificates, d = certificates_of(estimator.certificate_), len(estimator.fill_values_)
     n_certified, nothing = len(certificates), np.empty(0)
     return Training(
         table,
@@ -163,13 +155,7 @@ def _training_from(estimator: Any, kept: KeptTraining | None) -> Training:
 
 
 def check_unchanged(estimator: Any) -> None:
-    """Raise an error if an estimator is not fitted, or if a parameter with a meaning is not that of `fit`.
-
-    Raises
-    ------
-    NotFittedError
-        Names the parameter, its value in `fit` and its value now.
-    """
+    """Raise a `NotFittedError` if an estimator is not fitted, or if a parameter with a meaning is not that of `fit`."""
     fitted_with = vars(estimator).get(FITTED_WITH)
     if fitted_with is None:
         check_is_fitted(estimator, [FITTED_WITH, "certificate_"])
@@ -239,15 +225,23 @@ def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str
     """Return fitted attributes with certificates that keep no training rows, and the bounds of weights from these."""
     if attributes["certificate_"] is None:
         return dict(attributes)
-    certificates, d = without_training_rows(attributes["certificate_"]), len(attributes["fill_values_"])
-    several = certificates if isinstance(certificates, tuple) else (certificates,)
-    bounds = np.stack([certificate.score_bounds(unit_rows(d + has_intercept)) for certificate in several])
-    coef_bounds = bounds[:, :d]
-    intercept_bounds = bounds[:, d] if has_intercept else np.zeros((len(several), 2))
-    if not isinstance(certificates, tuple):
-        coef_bounds, intercept_bounds = coef_bounds[0], intercept_bounds[0]
-    weights = {"coef_bounds_": coef_bounds, "intercept_bounds_": intercept_bounds}
-    return {**attributes, "certificate_": certificates, **weights}
+    certificate, d = without_training_rows(attributes["certificate_"]), len(attributes["fill_values_"])
+    bounds = np.stack([each.score_bounds(unit_rows(d + has_intercept)) for each in certificates_of(certificate)])
+    bounds = bounds if isinstance(certificate, tuple) else bounds[0]
+    of_intercept = bounds[..., d, :] if has_intercept else np.zeros((*bounds.shape[:-2], 2))
+    weights = {"coef_bounds_": bounds[..., :d, :], "intercept_bounds_": of_intercept}
+    return {**attributes, "certificate_": certificate, **weights}
+
+
+def state_without_rows(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of an estimator for a pickle."""
+    if FITTED_WITH not in state:
+        return state
+    # A filling or an imputer may hold training rows too.
+    fitted_with = {name: stored_parameter(value) for name, value in state[FITTED_WITH].items()}
+    uncertainty = stored_parameter(estimator.uncertainty)
+    state = {**state, TRAINING: None, FITTED_WITH: fitted_with, "uncertainty": uncertainty}
+    return without_rows(state, fitted_parameter(estimator, "fit_intercept"))
 
 
 def restore_fitted(estimator: Any, attributes: Mapping[str, Any]) -> None:

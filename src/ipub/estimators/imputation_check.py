@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from sklearn.base import clone, is_classifier
 from ipub.answers.certainty import is_certain, possible_labels
 from ipub.errors import IpubError
 from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.estimators.outputs import text_table
 from ipub.estimators.sklearn_models.certified import certify
 from ipub.numeric.rounding import Array
 from ipub.progress_bars import progress
@@ -28,9 +28,6 @@ MOST_ROWS = 200
 
 SHOWN_ROWS = 10
 """Numbers of rows that a line of the report names, at most."""
-
-PAGE_WIDTH = 100
-"""Characters of a line of text."""
 
 
 class Promise(NamedTuple):
@@ -94,8 +91,7 @@ class ImputationReport:
         if self.promises[0].certain is None:
             return f"The table was filled in by {self.imputation}."
         for promise in self.promises:
-            certain = promise.certain
-            if certain is not None and certain.all():
+            if promise.certain is not None and promise.certain.all():
                 return (
                     f"Filled in by {self.imputation}: all {len(self.rows)} predictions are safe under the promise "
                     f"'{promise.name}'. {promise.sentence}"
@@ -109,13 +105,11 @@ class ImputationReport:
         )
 
     def __repr__(self) -> str:
-        columns = [[name, *map(_shown, values)] for name, values in self.columns().items()]
-        sizes = [max(map(len, column)) for column in columns]
-        lines = [
-            "  ".join([line[0].ljust(sizes[0]), *map(str.rjust, line[1:], sizes[1:])])
-            for line in zip(*columns, strict=True)
+        columns = [
+            [name, *(value if isinstance(value, str) else f"{value:.3g}" for value in values)]
+            for name, values in self.columns().items()
         ]
-        return "\n".join([*lines, *textwrap.wrap(self.verdict, PAGE_WIDTH)])
+        return text_table(columns, [self.verdict], left=1)
 
 
 def imputation_report(
@@ -194,11 +188,9 @@ def imputation_report(
         as_filled = fitted(Budget(cells=0, filling=imputer), certificate="sphere")
         predicted = as_filled.predict(tested)
         report(1)
-        wanted: list[tuple[str, Any]] = [("any filling", "worst")]
         n_holes = int(np.count_nonzero(as_filled.training_.around.movable.unit_group == HOLES))
-        wanted += _budgets(shares, imputer, n_holes)
-        wanted += [(f"{draws.n_draws} draws", draws)]
-        promises = []
+        budgets, promises = _budgets(shares, imputer, n_holes), []
+        wanted: list[tuple[str, Any]] = [("any filling", "worst"), *budgets, (f"{draws.n_draws} draws", draws)]
         for name, uncertainty in wanted:
             promises.append(_promise(name, fitted(uncertainty), tested, predicted))
             report(1 + len(promises))
@@ -228,12 +220,10 @@ def _rows_to_look_at(X: Any, X_test: Any) -> tuple[NDArray[np.intp], Any]:
         import narwhals.stable.v1 as nw
 
         frame = nw.from_native(X, eager_only=True)
-        missing = np.column_stack([frame[name].is_null().to_numpy() for name in frame.columns])
-        floats = [frame[name].dtype.is_float() for name in frame.columns]
-        for j, name in enumerate(frame.columns):
-            if floats[j]:
-                missing[:, j] |= frame[name].is_nan().fill_null(value=True).to_numpy()
-        rows = np.flatnonzero(~missing.any(axis=1))[:MOST_ROWS]
+        columns = [frame[name] for name in frame.columns]
+        missing = [column.is_null().to_numpy() for column in columns]
+        missing += [column.is_nan().fill_null(value=True).to_numpy() for column in columns if column.dtype.is_float()]
+        rows = np.flatnonzero(~np.any(missing, axis=0))[:MOST_ROWS]
         tested: Any = nw.to_native(frame[rows.tolist()])
     else:
         table = np.asarray(X, dtype=float)
@@ -273,7 +263,3 @@ def _imputation(model: Any, imputer: Any) -> str:
     names = (type(part).__name__ for part in model.get_params().values())
     imputers = list(dict.fromkeys(name for name in names if "Imputer" in name))
     return " and ".join(imputers) or "the middle of every interval"
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:.3g}"

@@ -33,11 +33,16 @@ def lazy_on_dask(method: F) -> F:
 def _of_partitions(estimator: Any, X: Any, method: str) -> Any:
     from dask.delayed import delayed
 
-    training = estimator.training_
+    columns = estimator.training_.table.columns
     # As schedulers send it to workers: a pickle has no training rows.
     without_rows = pickle.loads(pickle.dumps(estimator)).set_output(transform="default")
     # All cells missing: any table of these columns has the same kind of result.
-    none = _call(np.full((1, training.table.columns.n_features_in), np.nan), without_rows, method, training)[:0]
+    row: Any = np.full((1, columns.n_features_in), np.nan)
+    if columns.feature_names_in is not None:
+        import pandas as pd
+
+        row = pd.DataFrame(row.astype(object), columns=list(columns.feature_names_in))
+    none = np.asarray(getattr(without_rows, method)(row))[:0]
     shared = delayed(without_rows, traverse=False)
     options = {"dtype": none.dtype, "meta": none}
     if not hasattr(X, "chunks"):
@@ -49,15 +54,6 @@ def _of_partitions(estimator: Any, X: Any, method: str) -> Any:
     chunks = (X.chunks[0], *((size,) for size in shape))
     new_axis = list(range(2, none.ndim)) or None
     return X.map_blocks(apply_method, shared, method, none, chunks=chunks, new_axis=new_axis, **options)
-
-
-def _call(row: NDArray[Any], estimator: Any, method: str, training: Any) -> NDArray[Any]:
-    names = training.table.columns.feature_names_in
-    if names is None:
-        return np.asarray(getattr(estimator, method)(row))
-    import pandas as pd
-
-    return np.asarray(getattr(estimator, method)(pd.DataFrame(row.astype(object), columns=list(names))))
 
 
 def apply_method(part: Any, estimator: Any, method: str, none: NDArray[Any]) -> NDArray[Any]:

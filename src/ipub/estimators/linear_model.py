@@ -17,16 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ipub.certificates import CERTIFICATES, Certificate
 from ipub.errors import IpubError, warn_user
-from ipub.estimators.fitted_state import (
-    FITTED_WITH,
-    TRAINING,
-    fitted_parameter,
-    keep_training,
-    loss_of,
-    stored_parameter,
-    training_of,
-    without_rows,
-)
+from ipub.estimators.fitted_state import TRAINING, keep_training, loss_of, state_without_rows, training_of
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Task, loss_names, loss_parameters
 from ipub.numeric.rounding import Array
@@ -122,8 +113,7 @@ class BoundedLinearModel(FrameOutput):
 
     def _fit(self, X: Any, y: Any, *arguments: Any) -> Self:
         """Read, train and certify; the estimator changes only at the end, and not at all if anything fails."""
-        parameters = parameters_of(self)
-        keep_training(self, fit_training(parameters, X, y, *arguments))
+        keep_training(self, fit_training(parameters_of(self), X, y, *arguments))
         return self
 
     @property
@@ -166,8 +156,7 @@ class BoundedLinearModel(FrameOutput):
         """Read rows to predict that are in one place, in memory or on a device."""
         if type(X) is not np.ndarray and table.is_plain:
             if is_foreign(X):
-                on_device: Any = filled_rows(table, X)
-                return on_device  # type: ignore[no-any-return]
+                return filled_rows(table, X)  # type: ignore[return-value]
             if is_sparse(X):
                 return filled_sparse_rows(table, X)  # type: ignore[return-value]
         return table.filled_rows(X, takes_any_level(self))
@@ -279,13 +268,7 @@ class BoundedLinearModel(FrameOutput):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave training rows out of pickles, as out of model files: bounds are then in the form without them."""
-        state: dict[str, Any] = super().__getstate__()
-        if FITTED_WITH not in state:
-            return state
-        # A filling or an imputer may hold training rows too.
-        fitted_with = {name: stored_parameter(value) for name, value in state[FITTED_WITH].items()}
-        state = {**state, TRAINING: None, FITTED_WITH: fitted_with, "uncertainty": stored_parameter(self.uncertainty)}
-        return without_rows(state, fitted_parameter(self, "fit_intercept"))
+        return state_without_rows(self, super().__getstate__())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy with the same bounds; the training table, which is not copied, is not part of it."""

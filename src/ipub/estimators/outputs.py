@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import textwrap
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +16,9 @@ from ipub.rows.device import DeviceArray, is_foreign, library_of
 
 KINDS = ("default", "pandas", "polars")
 
+PAGE_WIDTH = 100
+"""Characters of a line of a sentence below a printed table."""
+
 
 def like_input(values: Any, X: Any) -> Any:
     """Return results for X as an array of its library, on its device, if X is of CuPy, PyTorch or the array API."""
@@ -22,6 +27,16 @@ def like_input(values: Any, X: Any) -> Any:
     if isinstance(values, DeviceArray):
         return values.data
     return library_of(X).array(values) if is_foreign(X) and values.dtype.kind in "fiub" else values
+
+
+def text_table(columns: Iterable[Sequence[str]], below: Iterable[str], left: int = 0) -> str:
+    """Return columns of text side by side, the first `left` of them aligned to the left, and sentences below."""
+    padded = []
+    for number, column in enumerate(columns):
+        size = max(map(len, column))
+        padded.append([cell.ljust(size) if number < left else cell.rjust(size) for cell in column])
+    lines = ["  ".join(line) for line in zip(*padded, strict=True)]
+    return "\n".join([*lines, *(line for each in below for line in textwrap.wrap(each, PAGE_WIDTH))])
 
 
 class FrameOutput(BaseEstimator):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,30 +16,19 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from ipub.answers.certainty import is_certain, possible_labels
-from ipub.certificates import (
-    ANY_FILLING,
-    CERTIFICATES,
-    NO_HINT,
-    Certificate,
-    Hint,
-    Neighbour,
-    SlopeBounds,
-    TrainedModel,
-)
+from ipub.certificates import CERTIFICATES, NO_HINT, Certificate, Hint, Neighbour, SlopeBounds, TrainedModel
 from ipub.errors import IpubError, IpubTypeError
-from ipub.estimators import (
-    BoundedClassifier,
-    BoundedRegressor,
-    check_parameters,
-    keep_training,
-    parameters_of,
-    takes_any_level,
-)
+from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.estimators.fitted_state import keep_training
+from ipub.estimators.linear_model import check_parameters, parameters_of, takes_any_level
+from ipub.estimators.outputs import text_table
+from ipub.model_sets.certificate import ANY_FILLING
 from ipub.numeric.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
 from ipub.progress_bars import progress
 from ipub.rows import Block, Rows
 from ipub.rows.ops import squared_distances
 from ipub.training import Training, certify_as_promised, train
+from ipub.training.filled import Source
 from ipub.training.reading import Parameters, TrainingData, as_numbers, center_sums, labels_of
 from ipub.training.reading.sources import read_source
 
@@ -50,9 +38,6 @@ MOST_TERMS = 2_000_000
 USUAL_GROWTH, STEEPEST_GROWTH = -1.5, -3.0
 """Powers of the penalty with which the distance of models is assumed to grow: the likely one, and the greatest. They
 give a start for the proof, so a wrong one costs time or width, never validity."""
-
-PAGE_WIDTH = 100
-"""Characters of a line of the sentence below a printed table."""
 
 SPAN = 1e3
 """Quotient of the greatest and the least alpha that are chosen here."""
@@ -88,28 +73,17 @@ class PenaltyPath:
 
     def columns(self) -> dict[str, Array]:
         """Return the columns of the table by name, for ``pandas.DataFrame(path.columns())``."""
-        parts = {
-            "alpha": self.alphas,
-            "score": self.score,
-            "guaranteed_score": self.guaranteed_score,
-            "certain": self.certain,
-            "width": self.width,
-        }
-        return {name: part for name, part in parts.items() if part is not None}
+        names = ("score", "guaranteed_score", "certain", "width")
+        return {"alpha": self.alphas} | {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def __repr__(self) -> str:
         columns = [[name, *(f"{value:.4g}" for value in part)] for name, part in self.columns().items()]
-        sizes = [max(map(len, column)) for column in columns]
-        lines = ["  ".join(map(str.rjust, line, sizes)) for line in zip(*columns, strict=True)]
-        below = (
-            [self.promise] if self.one_class is None or not self.one_class.any() else [self._warning(), self.promise]
-        )
-        return "\n".join([*lines, *(line for each in below for line in textwrap.wrap(each, PAGE_WIDTH))])
-
-    def _warning(self) -> str:
-        """Say for which alphas a certain label means only that all labels are the same."""
-        alphas = ", ".join(f"{alpha:.4g}" for alpha in self.alphas[self.one_class])
-        return f"Note: with alpha {alphas} every row is predicted to be of the same class: certain means no more there."
+        below = [self.promise]
+        if self.one_class is not None and self.one_class.any():
+            same = "every row is predicted to be of the same class: certain means no more there."
+            alphas = ", ".join(f"{alpha:.4g}" for alpha in self.alphas[self.one_class])
+            below.insert(0, f"Note: with alpha {alphas} {same}")
+        return text_table(columns, below)
 
     @property
     def promise(self) -> str:
@@ -194,7 +168,7 @@ def penalty_path(
     # From strong to weak, whatever the order: a model is near that of its stronger neighbour.
     order = np.argsort(-chosen).tolist()
     in_groups = sum(rows.count_uncertain() for rows in data.rows) * _num_samples(X_test) > MOST_TERMS
-    source = _Source(X, fit_arguments.get("X_lower"), fit_arguments.get("X_upper"))
+    source = (X, fit_arguments.get("X_lower"), fit_arguments.get("X_upper"))
     path = _Path(parameters, data, source, _Starts(), _Neighbours(in_groups))
     found: dict[int, _Point] = {}
     check_arithmetic()
@@ -218,21 +192,13 @@ def penalty_path(
     return PenaltyPath(chosen, bounds, score, guaranteed, certain, width, estimators, one_class)
 
 
-class _Source(NamedTuple):
-    """The training table as it was given."""
-
-    X: Any
-    X_lower: ArrayLike | None
-    X_upper: ArrayLike | None
-
-
 @dataclass(frozen=True)
 class _Path:
     """The trainings of one path: each starts from the results of stronger penalties."""
 
     parameters: Parameters
     data: TrainingData
-    source: _Source
+    source: Source
     starts: _Starts
     neighbours: _Neighbours
 

@@ -73,10 +73,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        **loss_constraints("regression"),
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, **loss_constraints("regression")}
 
     @takes_former_parameters
     def __init__(
@@ -98,21 +95,11 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.certificate = certificate
-        self.effort = effort
-        self.intervals = intervals
-        self.interval_level = interval_level
-        self.scale = scale
-        self.uncertainty = uncertainty
-        self.tol = tol
-        self.max_iter = max_iter
-        self.huber_delta = huber_delta
-        self.random_state = random_state
-        self.verbose = verbose
+        self.loss, self.alpha, self.l1_ratio, self.fit_intercept = loss, alpha, l1_ratio, fit_intercept
+        self.certificate, self.effort, self.uncertainty = certificate, effort, uncertainty
+        self.intervals, self.interval_level, self.scale = intervals, interval_level, scale
+        self.tol, self.max_iter, self.huber_delta = tol, max_iter, huber_delta
+        self.random_state, self.verbose = random_state, verbose
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"y_lower": True, "y_upper": True}
 

@@ -21,7 +21,6 @@ __all__ = [
     "Huber",
     "Logistic",
     "Loss",
-    "LossParameter",
     "SmoothedHinge",
     "Squared",
     "SquaredHinge",
@@ -38,16 +37,7 @@ LOSSES: dict[str, Loss] = {
 
 
 def make_loss(name: str, parameters: Mapping[str, Any]) -> Loss:
-    """Return the loss of this name with the parameters of an estimator.
-
-    Parameters
-    ----------
-    name : str
-        A key of `LOSSES`.
-    parameters : mapping
-        Parameters of an estimator by name. Those that the loss declares are used, the others ignored; a declared one
-        that is not there keeps its default.
-    """
+    """Return the loss of this name with the parameters of an estimator; what the loss does not declare is ignored."""
     loss = LOSSES[name]
     given = {each.field: parameters[key] for key, each in loss.parameters.items() if key in parameters}
     return type(loss)(**given) if given else loss

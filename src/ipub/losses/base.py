@@ -30,18 +30,12 @@ SMALLEST_PARAMETER = 1e-100
 
 @dataclass(frozen=True)
 class LossParameter:
-    """A positive number that a loss depends on, set by a parameter of the estimators.
-
-    Parameters
-    ----------
-    field : str
-        Field of the loss that holds it; the field's default is the parameter's default.
-    description : str
-        What the error for an invalid value calls it.
-    """
+    """A positive number that a loss depends on, set by a parameter of the estimators."""
 
     field: str
+    """Field of the loss that holds it; the field's default is the parameter's default."""
     description: str
+    """What the error for an invalid value calls it."""
 
     def check(self, value: float) -> float:
         """Return the value as a Python float; raise an error outside ``[1e-100, 1e100]`` (F3, F7)."""
@@ -135,10 +129,7 @@ class Loss(ABC):
         return np.zeros_like(lower), np.full_like(upper, np.inf)
 
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
-        """Bound the slope of every secant of the derivative from a score in [lower, upper] over at most `move`.
-
-        For the Hessian of Theorem 4 and the lines of Theorem 6.
-        """
+        """Bound the slope of every secant of the derivative from [lower, upper] over at most `move` (Theorems 4, 6)."""
         return self.curvature_range(y, down(lower - move), up(upper + move))
 
     def curvature_slope_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -121,10 +121,7 @@ class Logistic(Loss):
         first, last = -y * lower, -y * upper
         low_at_lower, high_at_lower = sigmoid_range(first, first)
         low_at_upper, high_at_upper = (low_at_lower, high_at_lower) if upper is lower else sigmoid_range(last, last)
-        return (
-            np.where(positive, -high_at_lower, low_at_lower),
-            np.where(positive, -low_at_upper, high_at_upper),
-        )
+        return (np.where(positive, -high_at_lower, low_at_lower), np.where(positive, -low_at_upper, high_at_upper))
 
     def derivative_midpoint_and_radius(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
         # The slope of the sigmoid is at most 1/4.

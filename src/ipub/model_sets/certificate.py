@@ -48,47 +48,29 @@ class Refinement(ABC):
 
 @dataclass(frozen=True)
 class Certificate:
-    """Sets that each hold the model of every completion; a bound is the best that any of them gives.
-
-    Attributes
-    ----------
-    name : str
-        The certificate that was requested.
-    parts : tuple of ModelSet
-    gap : float
-        Duality gap of the trained model at the center.
-    note : str
-        What could not be certified as requested, and which certificate is used instead.
-    promise : str
-        One sentence: for which tables the bounds hold, and whether always or with which probability.
-    refinement : Refinement or None
-        What narrows bounds row by row, where the training problem is at hand.
-    only_searched : tuple of ModelSet
-        Sets that hold all models as well and narrow no bound by themselves: scores are ruled out in them.
-    """
+    """Sets that each hold the model of every completion; a bound is the best that any of them gives."""
 
     name: str
+    """The certificate that was requested."""
     parts: tuple[ModelSet, ...]
     gap: float
+    """Duality gap of the trained model at the center."""
     note: str = ""
+    """What could not be certified as requested, and which certificate is used instead."""
     promise: str = ANY_FILLING
+    """One sentence: for which tables the bounds hold, and whether always or with which probability."""
     refinement: Refinement | None = None
+    """What narrows bounds row by row, where the training problem is at hand."""
     only_searched: tuple[ModelSet, ...] = ()
+    """Sets that hold all models as well and narrow no bound by themselves: scores are ruled out in them."""
 
     def score_bounds(self, X: Array, training: TrainedModel | None = None, progress: Progress | None = None) -> Array:
         """Return (m, 2): the lowest and highest score that any completion's model may give each row.
 
-        Guarantee: for every completion of the training table inside its intervals, the exact minimiser w
-        of the training problem has ``lower <= x.w <= upper``. With an intercept the last column of X, its
-        factor, is 1 (0 bounds a sum of weights without it), and every minimiser is meant, if there are several.
-
-        Parameters
-        ----------
-        X : array of shape (m, n_features)
-        training : TrainedModel, optional
-            Bounds are refined only if this is given.
-        progress : callable, optional
-            Called with the number of rows finished, and with their total.
+        Guarantee: for every completion of the training table inside its intervals, the exact minimiser w of the
+        training problem has ``lower <= x.w <= upper``. With an intercept the last column of X, its factor, is 1 (0
+        bounds a sum of weights without it), and every minimiser is meant, if there are several. Bounds are refined only
+        with the `training`.
         """
         low, high, _, _ = self._intersect(X)
         bounds = np.column_stack([low, high])

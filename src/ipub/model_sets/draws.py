@@ -16,18 +16,13 @@ class DrawBounds(ModelSet):
     """From the least lower to the greatest upper end over the certificates of all draws.
 
     With probability ``1 - 2 / (n_draws + 1)`` a row's score is between its ends (Theorem C (a)).
-
-    Attributes
-    ----------
-    members : tuple of Certificate
-        One for each draw, of the models of all tables in the neighbourhood of what was drawn.
-    weights : array of shape (n_draws, n_features)
-        The models trained on the draws (where a drawn value is near an end of its interval, at the middle of its
-        neighbourhood).
     """
 
     members: tuple[Certificate, ...]
+    """One for each draw, of the models of all tables in the neighbourhood of what was drawn."""
     weights: Array
+    """The models trained on the draws (where a drawn value is near an end of its interval, at the middle of its
+    neighbourhood), shape (n_draws, n_features)."""
     name: str = "draws"
 
     @property

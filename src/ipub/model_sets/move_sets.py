@@ -69,15 +69,10 @@ class FromCertificate(MoveSet):
 
 @dataclass(frozen=True)
 class KnownRows(MoveSet):
-    """What is known of ``x.v`` for single rows x, and for the unit vectors; nothing of any other row.
-
-    Attributes
-    ----------
-    moves : mapping
-        The bound of ``|x.v|`` for the bytes of a row x.
-    """
+    """What is known of ``x.v`` for single rows x, and for the unit vectors; nothing of any other row."""
 
     moves: Mapping[bytes, float]
+    """The bound of ``|x.v|`` for the bytes of a row x."""
 
     @classmethod
     def of(cls, rows: Array, w: Array, lower: Array, upper: Array) -> KnownRows:

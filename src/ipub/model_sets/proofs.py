@@ -32,12 +32,8 @@ class Relaxed(NamedTuple, Generic[G, S]):
 def prove(relax: Callable[[G], Relaxed[G, S] | None], guess: G) -> Outcome[S]:
     """Widen a guess until what follows from it lies strictly inside it (No-exit lemma).
 
-    Parameters
-    ----------
-    relax : callable
-        One theorem, for the minimisers of all objectives on the way from the trained model to the completions; None
-        where it says nothing. A guess holds the trained model in its interior.
-    guess : object
+    `relax` is one theorem, for the minimisers of all objectives on the way from the trained model to the completions;
+    None where it says nothing. A guess holds the trained model in its interior.
     """
     for _ in range(MOST_ROUNDS):
         step = relax(guess)
@@ -54,13 +50,8 @@ def prove(relax: Callable[[G], Relaxed[G, S] | None], guess: G) -> Outcome[S]:
 def narrow(relax: Callable[[S, int], tuple[S, bool]], known: S, most_rounds: int = MOST_ROUNDS) -> S:
     """Narrow a set that is proved, again and again.
 
-    Parameters
-    ----------
-    relax : callable
-        One theorem, for the models of completions that lie in a known set. It takes that set and the number of the
-        round, and returns what that set and the one of the theorem have in common, and whether to go on.
-    known : object
-    most_rounds : int
+    `relax` is one theorem, for the models of completions that lie in a known set. It takes that set and the number of
+    the round, and returns what that set and the one of the theorem have in common, and whether to go on.
     """
     for number in range(most_rounds):
         known, goes_on = relax(known, number)

@@ -13,27 +13,16 @@ from ipub.numeric.rounding import Array, dot_bounds, down, norm_upper, sum_upper
 
 @dataclass(frozen=True)
 class Region(ModelSet):
-    """The set ``{center + b + s : |b_j| <= box_j, |s|_2 <= radius}``, with s zero in the last `n_free` coordinates.
-
-    Parameters
-    ----------
-    name : str
-        Which theorem it comes from.
-    center : array of shape (n_features,)
-    box : array of shape (n_features,)
-    radius : float
-    n_free : int
-        Coordinates without penalty (an intercept): the last ones, bounded by the box alone.
-    n_rows : int
-        Number of training rows whose values center and box are sums over, if these rows are few; else 0.
-    """
+    """The set ``{center + b + s : |b_j| <= box_j, |s|_2 <= radius}``, with s zero in the last `n_free` coordinates."""
 
     name: str
     center: Array
     box: Array
     radius: float
     n_free: int = 0
+    """Coordinates without penalty (an intercept): the last ones, bounded by the box alone."""
     n_rows: int = 0
+    """Number of training rows whose values center and box are sums over, if these rows are few; else 0."""
 
     @property
     def keeps_training_rows(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from ipub.losses import Loss
 from ipub.losses.penalties import ElasticNet
 from ipub.numeric.rounding import UNDERFLOW, Array
-from ipub.promises import AnyFilling, AnyLevel, Together, UncertainLabels, Uncertainty, WrongLabels
+from ipub.promises.base import AnyFilling, AnyLevel, Together, UncertainLabels, Uncertainty, WrongLabels
 from ipub.rows import Block, PerBlock, Rows
 from ipub.rows.ops import weighted_gram, weighted_squares
 
@@ -21,7 +21,6 @@ SAMPLING_INTERVAL, MOST_SAMPLED, LEAST_SAMPLED_PER_COLUMN = 16, 1 << 14, 100
 time."""
 LEAST_SAMPLED_RATIO = 8
 """A sample is drawn only from a table with at least this many times its rows."""
-
 
 Sum = tuple[Any, ...]
 """A kernel and its arguments."""
@@ -43,18 +42,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class HessianProducts:
-    """The Hessian of a mean loss at w where a matrix of all pairs of columns is too large: its products with vectors.
-
-    Each product is a pass over the rows.
-
-    Attributes
-    ----------
-    rows : Rows
-    loss : Loss
-        A smooth one.
-    w : array of shape (n_features,)
-    diagonal : array of shape (n_features,)
-    """
+    """The Hessian of a smooth mean loss at w by its products, each a pass over the rows: a matrix is too large."""
 
     rows: Rows
     loss: Loss
@@ -91,20 +79,13 @@ class Problem:
     """Minimise ``sum_i s_i loss(y_i, x_i.w) / sum_i s_i + penalty(w)`` at the center of the rows.
 
     An intercept is the last coordinate of w, free in the penalty, with `ipub.rows.with_intercept_column`.
-
-    Attributes
-    ----------
-    rows : Rows
-    loss : Loss
-    penalty : ElasticNet
-    cells : AnyFilling
-        Which moves of the uncertain cells are possible.
     """
 
     rows: Rows
     loss: Loss
     penalty: ElasticNet
     cells: AnyFilling = field(default_factory=AnyFilling)
+    """Which moves of the uncertain cells are possible."""
 
     @property
     def uncertainty(self) -> Uncertainty:

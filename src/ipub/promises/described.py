@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import decimal
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 
 class Described:
     """Base of dataclasses that are shown by what is not at its default, as scikit-learn shows estimators."""
 
     def __repr__(self) -> str:
-        given = (
-            (field.name, getattr(self, field.name), field.default)
-            for field in fields(self)  # type: ignore[arg-type]
-        )
-        shown = ", ".join(f"{name}={value!r}" for name, value, default in given if not _is_default(value, default))
-        return f"{type(self).__name__}({shown})"
-
-
-def _is_default(value: Any, default: Any) -> bool:
-    return value is default or (isinstance(value, int | float | str) and value == default)
+        given = {field.name: (getattr(self, field.name), field.default) for field in fields(cast(Any, self))}
+        shown = [
+            f"{name}={value!r}"
+            for name, (value, default) in given.items()
+            if not (value is default or (isinstance(value, int | float | str) and value == default))
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 def percent_of_success(failure: decimal.Decimal) -> str:

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, IpubError
-from ipub.estimators import parameters_of
+from ipub.estimators.linear_model import parameters_of
 from ipub.promises import Draws
 from ipub.training.imputing.holes import Holes
 from ipub.training.imputing.samplers import sampler_of

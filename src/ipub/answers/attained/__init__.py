@@ -7,11 +7,4 @@ widths says by how much a certificate can be too wide.
 from ipub.answers.attained.bounds import RETRAINING_ERROR, Attained, attained_bounds, has_two_sides, search_fillings
 from ipub.answers.attained.within_budget import BudgetSearch
 
-__all__ = [
-    "RETRAINING_ERROR",
-    "Attained",
-    "BudgetSearch",
-    "attained_bounds",
-    "has_two_sides",
-    "search_fillings",
-]
+__all__ = ["RETRAINING_ERROR", "Attained", "BudgetSearch", "attained_bounds", "has_two_sides", "search_fillings"]

@@ -21,9 +21,9 @@ from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.progress_bars import progress
 from ipub.rows.completions import Completion, Positions
-from ipub.tables.interval_matrix import Indices, IntervalMatrix
-from ipub.tables.missing_category import NOTHING_MISSING, MissingCategories
-from ipub.training.training import Training, by_model
+from ipub.tables.interval_matrix import IntervalMatrix
+from ipub.tables.missing_category import NOTHING_MISSING
+from ipub.training.training import ExtendedRows, Training, by_model
 
 AT_ENDS = 0.5
 """About which fraction of the time the search at the ends of intervals takes."""
@@ -51,7 +51,6 @@ def attained_bounds(
     problem: Problem,
     solution: Solution,
     X: Array,
-    *,
     radius: Array | None = None,
     keep_completions: bool = False,
     until_two_sides: bool = False,
@@ -64,21 +63,10 @@ def attained_bounds(
     (up to `inside.MOST_STEPS` retrainings from the best ends, and in tables that are not large as many from each of two
     more starts).
 
-    Parameters
-    ----------
-    problem : Problem
-    solution : Solution
-        The model trained at the center.
-    X : array of shape (m, n_features)
-    radius : array of shape (m, n_features), optional
-        By how much each cell of X may move; each model takes the row inside that gives its lowest or highest score.
-    keep_completions : bool
-        Whether to return the completions too; they take eight bytes for each row and uncertain cell.
-    until_two_sides : bool
-        Whether the search for a row ends once it has scores on both sides of 0 (`has_two_sides`). The completions that
-        were found for earlier rows are then tried first.
-    progress : callable, optional
-        Called repeatedly with the fraction of the work that is done; the last call is with 1.
+    Each cell of X may move by its `radius`: each model takes the row inside that gives its lowest or highest score.
+    Completions, if they are kept, take eight bytes for each row and uncertain cell. With `until_two_sides` the search
+    for a row ends once it has scores on both sides of 0, and completions that were found for earlier rows are tried
+    first. `progress` is called repeatedly with the fraction of the work that is done, at last with 1.
     """
     report = progress or (lambda _fraction: None)
     if problem.rows.uncertain_labels:
@@ -158,21 +146,14 @@ def search_fillings(
 ) -> Attained:
     """Search for completions of the training table and of the rows that give low and high scores.
 
-    With `until_two_sides` no longer than until a row has scores on both sides of 0, for any filling.
-
-    Returns
-    -------
-    Attained
-        The bounds have shape (m, 2), or (m, K, 2) if there is more than one model; so has `inside`. The completions
-        are m pairs, if `keep_completions`; of more than one model, lists of K pairs.
+    With `until_two_sides` no longer than until a row has scores on both sides of 0, for any filling. With more than one
+    model the bounds have shape (m, K, 2), as has `inside`, and the completions are lists of K pairs.
     """
     training.check_certified()
     training.check_search()
-    center, cells, missing_categories = training.extended(rows)
-    parts = [
-        _attained(training, k, center, cells, missing_categories, keep_completions, until_two_sides, verbose)
-        for k in range(len(training.certificates))
-    ]
+    wanted = _Wanted(keep_completions, until_two_sides, verbose)
+    extended = training.extended(rows)
+    parts = [_attained(training, k, extended, wanted) for k in range(len(training.certificates))]
     training.release_caches()
     pairs: list[Any] = [part.completions for part in parts]
     if len(parts) > 1 and keep_completions:
@@ -180,21 +161,21 @@ def search_fillings(
     return Attained(by_model([part.bounds for part in parts]), pairs[0], by_model([part.inside for part in parts]))
 
 
-def _attained(
-    training: Training,
-    k: int,
-    center: Array,
-    cells: tuple[Indices, Indices, Array],
-    missing_categories: MissingCategories,
-    keep: bool,
-    until_two_sides: bool,
-    verbose: int,
-) -> Attained:
+class _Wanted(NamedTuple):
+    """What is asked of a search, as in `search_fillings`."""
+
+    keep_completions: bool
+    until_two_sides: bool
+    verbose: int
+
+
+def _attained(training: Training, k: int, rows: ExtendedRows, wanted: _Wanted) -> Attained:
     """Search for what completions attain under model k.
 
     Missing categories of the rows take the levels to which the trained model gives the lowest, or highest, weight.
     """
     solution = training.unchanged_models()[k].solution
+    center, cells, missing_categories = rows
     if len(missing_categories):
         found = []
         for side in (-1.0, 1.0):
@@ -203,7 +184,7 @@ def _attained(
                 chosen[which] = np.argmax(side * solution.w[levels.columns])
             filled = center.copy()
             missing_categories.put(filled, chosen)
-            found.append(_attained(training, k, filled, cells, NOTHING_MISSING, keep, until_two_sides, verbose))
+            found.append(_attained(training, k, ExtendedRows(filled, cells, NOTHING_MISSING), wanted))
         lowest, highest = found
         pairs = zip(lowest.completions, highest.completions, strict=True)
         return lowest._replace(
@@ -213,8 +194,7 @@ def _attained(
         )
     radius = np.zeros_like(center)
     radius[cells[0], cells[1]] = cells[2]
-    with progress("Retraining on fillings", 1.0, bool(verbose)) as report:
-        attained = _search(training, k, center, radius, keep, until_two_sides, report)
+    attained = _search(training, k, center, radius, wanted)
     # The exact score of each completion is inside the certified bounds; retraining is exact up to rounding only.
     certified = bounds_of_uncertain_rows(training.certificates[k].score_bounds, center, cells, training.coef_bounds[k])
     inside = np.clip(attained.bounds, certified[:, :1], certified[:, 1:])
@@ -222,37 +202,22 @@ def _attained(
     return attained._replace(bounds=np.where(is_rounding, inside, attained.bounds))
 
 
-def _search(
-    training: Training,
-    k: int,
-    center: Array,
-    radius: Array,
-    keep: bool,
-    until_two_sides: bool,
-    report: Callable[[float], None],
-) -> Attained:
+def _search(training: Training, k: int, center: Array, radius: Array, wanted: _Wanted) -> Attained:
     """Search for the ends of rows among what model k may be trained on."""
-    problem, solution = training.models[k]
-    draws = training.certificates[k].part(DrawBounds)
-    if training.around is None and draws is None:
-        return attained_bounds(
-            problem,
-            solution,
-            center,
-            radius=radius,
-            keep_completions=keep,
-            until_two_sides=until_two_sides,
-            progress=report,
-        )
-    if keep:
-        raise IpubError("Fillings are returned for uncertainty='worst' alone: leave out return_completions.")
-    if draws is not None:
-        return Attained(draws.plain(center, radius), [], np.zeros((len(center), 2), dtype=bool))
-    assert training.around is not None
-    movable, moves = training.around
-    budget_search = BudgetSearch(problem, solution, movable)
-    bounds = np.empty((len(center), 2))
-    for row, (x, r) in enumerate(zip(center, radius, strict=True)):
-        bounds[row] = [budget_search.best(x, r, side, moves).score for side in (-1.0, 1.0)]
-        report((row + 1) / len(center))
+    keep, until_two_sides, verbose = wanted
+    model, draws = training.models[k], training.certificates[k].part(DrawBounds)
+    with progress("Retraining on fillings", 1.0, bool(verbose)) as report:
+        if training.around is None and draws is None:
+            return attained_bounds(*model, center, radius, keep, until_two_sides, report)
+        if keep:
+            raise IpubError("Fillings are returned for uncertainty='worst' alone: leave out return_completions.")
+        if draws is not None:
+            return Attained(draws.plain(center, radius), [], np.zeros((len(center), 2), dtype=bool))
+        assert training.around is not None
+        movable, moves = training.around
+        search = BudgetSearch(*model, movable)
+        bounds = np.empty((len(center), 2))
+        for row, (x, r) in enumerate(zip(center, radius, strict=True)):
+            bounds[row] = [search.best(x, r, side, moves).score for side in (-1.0, 1.0)]
+            report((row + 1) / len(center))
     return Attained(bounds, [], np.zeros((len(center), 2), dtype=bool))

@@ -50,10 +50,7 @@ def _gradient_sums(block: Block, loss: Loss, w: Array) -> tuple[Array]:
 
 
 def inverse_times(problem: Problem, hessian: Array, w: Array, X: Array) -> Array:
-    """Return ``H^-1 x`` for a vector, or each column of a matrix; with an l1 penalty on the support of w.
-
-    The penalty is added to the `hessian` of the loss.
-    """
+    """Return ``H^-1 x`` for a vector or each column of X, H with the penalty; if that has l1, on the support of w."""
     penalty = problem.penalty
     free = np.flatnonzero((w != 0.0) | (penalty.kappa_vector(len(w)) == 0.0))
     u = np.zeros(X.shape)

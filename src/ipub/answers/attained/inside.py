@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipub.answers.attained.first_order import KINK_WIDTH
+from ipub.answers.attained.first_order import KINK_WIDTH, inverse_times
 from ipub.answers.attained.retraining import gathered
 from ipub.answers.attained.search import Best, Search, best_levels
 from ipub.losses import Loss
@@ -50,12 +50,7 @@ def search_inside(search: Search, best: Best) -> Array:
     """Search inside the intervals from what was found at their ends, and, if that is cheap, from two more starts.
 
     These have all cells at the center, and halfway to the best ends: at the ends the loss of a row may be flat, so that
-    no gradient leads away.
-
-    Returns
-    -------
-    array of bool of shape (m, 2)
-        Which ends of the test rows' ranges became better.
+    no gradient leads away. Returned is which ends of the test rows' ranges became better, shape (m, 2).
     """
     before, shape = best.scores.copy(), (2 * len(best.X), -1)
     ends, at_ends = best.positions.reshape(shape), best.models.reshape(shape)
@@ -73,14 +68,8 @@ def search_inside(search: Search, best: Best) -> Array:
 class InsideSteps:
     """Steps inside the intervals for several test rows and both sides, from one or more starts each.
 
-    Parameters
-    ----------
-    search : Search
-    best : Best
-        What was found so far; better scores are recorded there.
-    positions, models : arrays of shape (2 m k, n_uncertain + n_missing) and (2 m k, n_features)
-        k starts, and the models trained there: in each for each test row that of the lower end, then that of the upper
-        one.
+    `positions` and `models` have a row for each start, test row and side, the lower before the upper; scores that are
+    better than the `best` found so far are recorded there.
     """
 
     def __init__(self, search: Search, best: Best, positions: Positions, models: Array) -> None:
@@ -129,11 +118,8 @@ class InsideSteps:
         gain = scores - self.scores[active]
         better = gain > NOTHING * (1.0 + np.abs(scores))
         moved = active[better]
-        self.positions[moved], self.models[moved], self.scores[moved] = (
-            proposed[better],
-            trained[better],
-            scores[better],
-        )
+        self.positions[moved], self.models[moved] = proposed[better], trained[better]
+        self.scores[moved] = scores[better]
         self.lengths[active] *= np.where(better, LONGER, SHORTER)
         self.scale[moved] += gain[better]
         ends = better & (gain <= LEAST_GAIN * self.scale[active])
@@ -144,7 +130,8 @@ class InsideSteps:
         search, active, n_cells = self.search, self.active, self.search.layout.n_cells
         models, sides, here = self.models[active], self.sides[active], self.positions[active]
         aims = self.middles[active] + sides[:, None] * self.radii[active] * np.sign(models)
-        u = np.array([search.inverse(*each) for each in zip(hessians, models, aims, strict=True)])
+        each = zip(hessians, models, aims, strict=True)
+        u = np.array([inverse_times(search.problem, *parts) for parts in each])
         slopes, levels = gathered(rows, _slopes, self.smooth, self.ahead, models.T, u.T, sides)
         slopes, cells = np.nan_to_num(slopes.T), here[:, :n_cells]
         # Cells at an end that would leave their interval say nothing of the length.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
+from ipub.answers.attained.first_order import KINK_WIDTH
 from ipub.answers.attained.retraining import TOLERANCE, gathered
 from ipub.losses import Loss
 from ipub.numeric.rounding import Array
@@ -18,26 +18,24 @@ from ipub.tables.label_uncertainty import NO_PAIRS, LabelUncertainty
 
 LABEL_ROUNDS = 2
 """How often labels are chosen, each time for the model trained with the last ones: more rounds, better labels."""
-SMOOTHING = 0.1
-"""Width over which a loss with kinks is smoothed, so that it has the curvature that a first-order change needs."""
 
 
 def with_adversarial_labels(problem: Problem, solution: Solution, x: Array, side: float) -> tuple[Problem, Solution]:
     """Choose labels that move ``x.w`` to one side (-1 or 1), to first order; return their problem and its model."""
     rows, (y, weight) = problem.rows, problem.rows.labels()
     uncertain = None if rows.max_wrong_labels else _label_uncertainty(rows)
-    penalty, loss = problem.penalty, problem.loss.smoothed(SMOOTHING)
+    penalty, loss = problem.penalty, problem.loss.smoothed(KINK_WIDTH)
     certain, model = problem, solution
     for _ in range(LABEL_ROUNDS):
         hessian = certain.evaluate(model.w, loss).hessian
         u = solve_shifted(hessian, penalty.lam_vector(len(x)), x)
-        effects = gathered(rows, _label_effects, loss, model.w, u)
+        slopes, other_slopes, products = gathered(rows, _label_effects, loss, model.w, u)
         if uncertain is None:
-            gain = side * weight * (effects.slopes - effects.other_slopes) * effects.products
+            gain = side * weight * (slopes - other_slopes) * products
             chosen = _with_wrong_labels(y, gain, rows.max_wrong_labels), weight
         else:
             # The score of a row rises with its target, and changes against the derivative with its weight.
-            moved = np.where(uncertain.radius > 0.0, effects.products, -effects.slopes * effects.products)
+            moved = np.where(uncertain.radius > 0.0, products, -slopes * products)
             chosen = uncertain.settled(y, weight, np.where(side * moved >= 0.0, 1.0, -1.0))
         certain = replace(problem, rows=with_labels(rows, *chosen))
         model = solve(certain, tol=TOLERANCE, start=model.w)
@@ -57,17 +55,10 @@ def _label_ranges(block: Block) -> tuple[Array, Array]:
     return uncertainty.radius, uncertainty.weight_radius
 
 
-class _LabelEffects(NamedTuple):
-    """For each row the derivative of its label and of the other one, and its product with a direction."""
-
-    slopes: Array
-    other_slopes: Array
-    products: Array
-
-
-def _label_effects(block: Block, loss: Loss, w: Array, u: Array) -> _LabelEffects:
+def _label_effects(block: Block, loss: Loss, w: Array, u: Array) -> tuple[Array, Array, Array]:
+    """Return for each row the derivative of its label and of the other one, and its product with a direction."""
     score = block.center @ w
-    return _LabelEffects(loss.derivative(block.y, score), loss.derivative(-block.y, score), block.center @ u)
+    return loss.derivative(block.y, score), loss.derivative(-block.y, score), block.center @ u
 
 
 def _with_wrong_labels(y: Array, gain: Array, count: int) -> Array:

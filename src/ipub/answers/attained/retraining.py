@@ -33,14 +33,7 @@ FAILED = 1e-6
 
 
 class Retraining:
-    """Trains models on completions of the rows of a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    solution : Solution
-        The model trained at the center; all others start there.
-    """
+    """Trains models on completions of the rows of a problem; all start from its `solution` at the center."""
 
     def __init__(self, problem: Problem, solution: Solution) -> None:
         self.problem, self.layout = problem, PositionLayout.of(problem.rows)

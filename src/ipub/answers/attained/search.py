@@ -69,12 +69,8 @@ BYTES_AT_ONCE = 1 << 27
 class Best:
     """The best score found so far for each test row and side, and the completion that attains it.
 
-    Parameters
-    ----------
-    X, radius : arrays of shape (m, n_features)
-        The test rows, and by how much each of their cells may move; a model is given the row that suits it best.
-    center : array of shape (n_uncertain + n_missing,)
-        The positions of the training table's center.
+    Cells of the test rows X may move by their `radius`: a model is given the row that suits it best. `center` has the
+    positions of the training table's center.
     """
 
     def __init__(self, X: Array, radius: Array, center: Positions) -> None:
@@ -117,15 +113,7 @@ class Best:
 
 
 class Search:
-    """The search for completions: everything that does not depend on the test rows.
-
-    Parameters
-    ----------
-    problem : Problem
-        With uncertain cells.
-    solution : Solution
-        The model trained at the center.
-    """
+    """The search for completions: everything that does not depend on the test rows."""
 
     def __init__(self, problem: Problem, solution: Solution) -> None:
         self.problem, self.retraining = problem, Retraining(problem, solution)
@@ -190,10 +178,6 @@ class Search:
         if width not in self._hessians:
             self._hessians[width] = center_hessian(self.problem, smooth, self.w, ahead)
         return self._hessians[width]
-
-    def inverse(self, hessian: Array, w: Array, x: Array) -> Array:
-        """Return ``H^-1 x``, with an l1 penalty on the support of w."""
-        return inverse_times(self.problem, hessian, w, x)
 
     def _change_single_cells(self, best: Best) -> None:
         """Change single cells as long as that helps, where it is cheap to compare all such changes."""
@@ -275,11 +259,10 @@ class _Rounds:
         if number == 0 or not loss.is_smooth:
             self.hessians[:] = search.hessian(smooth, ahead, width)
         supports = self.models if number else np.where(self.assumed, 1.0, self.models)
-        u = np.array([search.inverse(self.hessians[k], supports[k], self.aims[k]) for k in active])
+        u = np.array([inverse_times(search.problem, self.hessians[k], supports[k], self.aims[k]) for k in active])
         rows = side_by_side(search.problem.rows, search.layout, self.positions[active])
-        ends = np.concatenate(
-            gathered(rows, _better_ends, smooth, ahead, self.models[active].T, u.T, self.sides[active])
-        )
+        found = gathered(rows, _better_ends, smooth, ahead, self.models[active].T, u.T, self.sides[active])
+        ends = np.concatenate(found)
         drawn = self.rng.random((len(active), len(ends)), dtype=np.float32) < 0.5 ** self.failures[active, None]
         return np.where(drawn, ends.T, self.positions[active])
 

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.answers.attained.first_order import KINK_WIDTH
+from ipub.answers.attained.retraining import FAILED, TOLERANCE
 from ipub.numeric.rounding import Array
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution, solve
@@ -22,10 +23,6 @@ from ipub.rows.completions import whole_table
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.movable_units import BudgetMoves, MovableRows
 
-TOLERANCE = 1e-10
-"""Relative duality gap to which tables are retrained."""
-FAILED = 1e-6
-"""Relative duality gap above which training has failed, and its score does not count."""
 MOST_ROUNDS = 6
 """How often cells are chosen anew, at most."""
 
@@ -38,16 +35,7 @@ class Found(NamedTuple):
 
 
 class BudgetSearch:
-    """The search for cells of a filled-in table that move a score most: all that does not depend on the row.
-
-    Parameters
-    ----------
-    problem : Problem
-        The filled-in table.
-    solution : Solution
-        The model trained on it.
-    movable : MovableRows
-    """
+    """The search for cells of a filled-in table that move a score most: all that does not depend on the row."""
 
     def __init__(self, problem: Problem, solution: Solution, movable: MovableRows) -> None:
         table = whole_table(problem.rows)
@@ -78,7 +66,8 @@ class BudgetSearch:
     def gains(self, x: Array, w: Array, table: Array) -> Array:
         """Return about how much each option, by itself, moves ``x.w`` up."""
         movable = self.movable
-        hessian = self._hessian(w, table)
+        curvature = self.weight * self.loss.curvature(self.y, table @ w) / self.weight.sum()
+        hessian = (table * curvature[:, None]).T @ table + np.diag(self.problem.penalty.lam_vector(len(w)))
         u = np.asarray(np.linalg.lstsq(hessian, x, rcond=None)[0], dtype=float)
         scores, products = self.X @ w, self.X @ u
         i = movable.rows[movable.option_row]
@@ -87,11 +76,6 @@ class BudgetSearch:
         before = self.loss.derivative(self.y, scores)[i] * products[i]
         after = self.loss.derivative(self.y[i], moved_score) * moved_product
         return np.asarray(-(self.weight[i] / self.weight.sum()) * (after - before))
-
-    def _hessian(self, w: Array, table: Array) -> Array:
-        curvature = self.weight * self.loss.curvature(self.y, table @ w) / self.weight.sum()
-        hessian = (table * curvature[:, None]).T @ table + np.diag(self.problem.penalty.lam_vector(len(w)))
-        return np.asarray(hessian)
 
     def order(self, gains: Array) -> Indices:
         """Return the best option of each unit that gains anything, the best first."""

@@ -15,17 +15,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from ipub.app.files.tables import (
-    NULLS,
-    TableError,
-    csv_options,
-    first_line,
-    read_table,
-    refuse_duplicate_names,
-    table_suffix,
-    trimmed,
-    without_index,
-)
+from ipub.app.files import tables
+from ipub.app.files.tables import TableError, read_table, table_suffix
 from ipub.progress_bars import progress
 from ipub.rows.parquet import ParquetTable
 from ipub.rows.parquet_files import ParquetFile, paths_of
@@ -76,15 +67,7 @@ def text_fits(path: str | os.PathLike[str]) -> bool:
 
 BLOCK_BYTES = 1 << 22
 """Bytes of text that are read at a time: memory against calls."""
-KINDS = (
-    pa.int64(),
-    pa.bool_(),
-    pa.date32(),
-    pa.timestamp("s"),
-    pa.timestamp("ns"),
-    pa.float64(),
-    pa.string(),
-)
+KINDS = (pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("ns"), pa.float64(), pa.string())
 """Types of a column in the order in which they are tried, as PyArrow does for a whole file."""
 
 
@@ -93,21 +76,8 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
     """Convert a CSV file to Parquet for as long as the context is open.
 
     The file is read twice: the first time to find the type of each column over all of its rows, so that it is that of
-    `read_table`. The temporary folder is removed in any case.
-
-    Parameters
-    ----------
-    path : Path
-        As for `read_table`.
-    text : collection of str
-        Columns that are text, whatever their cells look like.
-    verbose : int
-        Whether progress is shown.
-
-    Raises
-    ------
-    TableError
-        If the file is no table, or the disk is full.
+    `read_table`. The columns `text` are text, whatever their cells look like. The temporary folder is removed in any
+    case.
     """
     with tempfile.TemporaryDirectory(prefix="ipub-") as folder:
         goal = Path(folder) / "table.parquet"
@@ -140,7 +110,7 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
 
 def _unreadable(path: Path, error: BaseException) -> TableError:
     """Return the error for a file that is no table, in words that say what to do."""
-    reason = first_line(error)
+    reason = tables.first_line(error)
     ragged = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", reason)
     if ragged:
         row, expected, found = ragged.groups()
@@ -159,28 +129,20 @@ def _unreadable(path: Path, error: BaseException) -> TableError:
 
 def _batches(path: Path, what: str, verbose: int) -> Iterator[pa.Table]:
     """Yield the rows as text, without spaces around values and names; nulls where a cell is missing."""
-    options = csv_options(path)
+    read, parse = pa_csv.ReadOptions(block_size=BLOCK_BYTES), pa_csv.ParseOptions(**tables.csv_options(path))
     with pa.input_stream(str(path), compression="detect") as stream:
-        header = pa_csv.open_csv(
-            stream, pa_csv.ReadOptions(block_size=BLOCK_BYTES), pa_csv.ParseOptions(**options)
-        ).schema.names
-    kinds = dict.fromkeys(header, pa.string())
+        header = pa_csv.open_csv(stream, read, parse).schema.names
     with progress(what, path.stat().st_size, bool(verbose)) as report, path.open("rb") as file:
         stream = pa.PythonFile(file)
         source = pa.CompressedInputStream(stream, "gzip") if path.suffix.lower() == ".gz" else stream
-        reader = pa_csv.open_csv(
-            source,
-            pa_csv.ReadOptions(block_size=BLOCK_BYTES),
-            pa_csv.ParseOptions(**options),
-            pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True, column_types=kinds),
-        )
+        reader = pa_csv.open_csv(source, read, parse, tables.convert_options(dict.fromkeys(header, pa.string())))
         for number, batch in enumerate(reader):
-            table = pa.Table.from_batches([batch])
-            table = pa.table([trimmed(column) for column in table.columns], names=[name.strip() for name in header])
-            refuse_duplicate_names(table, path)
+            columns = [tables.trimmed(column) for column in pa.Table.from_batches([batch]).columns]
+            table = pa.table(columns, names=[name.strip() for name in header])
+            tables.refuse_duplicate_names(table, path)
             report(file.tell())
             if table.num_rows:
-                yield without_index(table, path, warns=number == 0 and what.startswith("Finding"))
+                yield tables.without_index(table, path, warns=number == 0 and what.startswith("Finding"))
 
 
 def _possible_types(column: pa.ChunkedArray, before: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -200,16 +162,7 @@ def open_table(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
     """Open a file, or a folder of Parquet files, for as long as the context is open.
 
     A table that fits into memory (`cells_fit` and `text_fits` state the rule) is read into it; else it is streamed, a
-    CSV file from a Parquet file in a temporary folder.
-
-    Parameters
-    ----------
-    path : Path
-        A .csv, .tsv (both also with .gz) or .parquet file, or a folder of .parquet files.
-    text : collection of str
-        Columns of a CSV file that are text, whatever their cells look like.
-    verbose : int
-        Whether progress is shown.
+    CSV file from a Parquet file in a temporary folder. Suffixes and `text` are as for `read_table`.
     """
     if path.is_dir() or table_suffix(path) == ".parquet":
         files = [ParquetFile.open(file) for file in paths_of(path)]

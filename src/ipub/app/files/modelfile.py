@@ -25,17 +25,9 @@ from ipub.app.files.atomic import FileError, whole_file
 from ipub.certificates import Certificate
 from ipub.certificates.stored import PARTS
 from ipub.errors import IpubError
-from ipub.estimators import (
-    FORMER_PARAMETERS,
-    BoundedClassifier,
-    BoundedRegressor,
-    certificates_of,
-    fitted_attributes,
-    is_result,
-    restore_fitted,
-    stored_parameter,
-)
-from ipub.estimators.fitted_state import keeps_training_rows
+from ipub.estimators import BoundedClassifier, BoundedRegressor, fitted_state
+from ipub.estimators.fitted_state import certificates_of, keeps_training_rows, stored_parameter
+from ipub.estimators.linear_model import FORMER_PARAMETERS
 from ipub.losses import LOSSES
 from ipub.promises import Budget, Draws
 from ipub.tables.categories import TableEncoder
@@ -127,16 +119,16 @@ def save(
             f"Only {' and '.join(ESTIMATORS)} can be saved, not {kind}. Of a Pipeline, save the last step and keep "
             "the others with their own means."
         )
-    fitted = fitted_attributes(estimator, training_rows)
+    fitted = fitted_state.fitted_attributes(estimator, training_rows)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    parameters = {name: stored_parameter(value) for name, value in estimator.get_params(deep=False).items()}
+    parameters = estimator.get_params(deep=False).items()
     header = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"ipub {ipub.__version__}",
         "class": kind,
         "training_rows": keeps_training_rows(fitted["certificate_"]),
-        "parameters": _encode_items(parameters, arrays, "parameter"),
+        "parameters": _encode_items({name: stored_parameter(value) for name, value in parameters}, arrays, "parameter"),
         "fitted": _encode_items(fitted, arrays, "attribute"),
         "metadata": _encode_items(dict(metadata or {}), arrays, "metadata"),
     }
@@ -226,10 +218,10 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
         raise ValueError(f"unknown parameter {min(unknown)!r}")
     estimator = kind(**parameters)
     attributes = _decode_items(header["fitted"], archive)
-    unexpected = [name for name in attributes if not is_result(name)]
+    unexpected = [name for name in attributes if not fitted_state.is_result(name)]
     if unexpected:
         raise ValueError(f"unexpected attribute {unexpected[0]!r}")
-    restore_fitted(estimator, attributes)
+    fitted_state.restore_fitted(estimator, attributes)
     _check_consistent(estimator)
     metadata = _decode_items(header["metadata"], archive)
     return StoredModel(estimator, metadata, keeps_training_rows(estimator.certificate_))
@@ -239,18 +231,15 @@ def _check_consistent(estimator: Any) -> None:
     """Raise an error if the parts of a model do not fit each other."""
     encoder = estimator.encoder_
     d = estimator.n_features_in_ if encoder is None else len(encoder.names)
-    certificates = certificates_of(estimator)
+    certificates = certificates_of(estimator.certificate_)
     is_certified = estimator.certificate is not None
     n_classes = len(getattr(estimator, "classes_", ()))
     n_models = n_classes if n_classes > 2 else 1
     several = (n_models,) if n_models > 1 else ()
     if np.size(estimator.coef_) != n_models * d or estimator.fill_values_.shape != (d,):
         raise ValueError("the arrays do not fit the number of features")
-    if (
-        estimator.hole_ranges_.shape != (d, 2)
-        or estimator.precision_.shape != (d,)
-        or (is_certified and estimator.coef_bounds_.shape != (*several, d, 2))
-    ):
+    shapes = {"hole_ranges_": (d, 2), "precision_": (d,)} | ({"coef_bounds_": (*several, d, 2)} if is_certified else {})
+    if any(getattr(estimator, name).shape != shape for name, shape in shapes.items()):
         raise ValueError("the bounds do not fit the number of features")
     if len(certificates) != n_models * is_certified or not all(isinstance(each, Certificate) for each in certificates):
         raise TypeError("the certificate is missing")

@@ -22,7 +22,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ipub.app.files.atomic import FileError, check_folder, whole_file
+from ipub.app.files.atomic import FileError, whole_file
 from ipub.errors import IpubWarning, warn_user
 from ipub.numeric.rounding import LARGEST, Array
 from ipub.rows.parquet_files import is_number, is_text
@@ -51,18 +51,10 @@ class TableWarning(IpubWarning):
 def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.Table:
     """Read a table from a file, by its suffix: .csv, .tsv, both also with .gz, or .parquet.
 
-    The columns `text` of a CSV file are text, whatever their cells look like.
-
-    In CSV the cells of `NULLS` are missing, and spaces around a value or a name do not count. A .csv file
-    whose header has no comma may be separated by semicolons or tabs. A column of row numbers, as pandas
-    writes it, is left out with a `TableWarning`.
-
-    Raises
-    ------
-    TableError
-        If the file is no such table, has no rows, or two columns have the same name.
-    OSError
-        If the file cannot be opened.
+    In CSV the columns `text` are text, whatever their cells look like, the cells of `NULLS` are missing, and spaces
+    around a value or a name do not count. A .csv file whose header has no comma may be separated by semicolons or tabs.
+    A column of row numbers, as pandas writes it, is left out with a `TableWarning`. A file that is no such table, has
+    no rows, or two columns with the same name, raises a `TableError`.
     """
     path = Path(path)
     if path.is_dir():
@@ -82,10 +74,7 @@ def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.T
 
 
 def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as they come to a .csv, .tsv (also with .gz) or .parquet file, whole or not at all.
-
-    All pieces have the same columns; None is an empty cell.
-    """
+    """Write rows of the same columns, as they come, to .csv, .tsv (or with .gz) or .parquet, whole or not at all."""
     path = Path(path)
     suffix = table_suffix(path)
     with whole_file(path) as file, ExitStack() as stack:
@@ -103,12 +92,6 @@ def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any
             writer.write_table(table)
 
 
-def check_table_path(path: str | os.PathLike[str]) -> None:
-    """Raise an error, before any work is done, for a path that `write_pieces` could not write to."""
-    table_suffix(Path(path))
-    check_folder(path)
-
-
 def check_not_overwritten(output: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
     """Raise an error if the output is one of the inputs, under any name."""
     goal = Path(output)
@@ -120,12 +103,8 @@ def check_not_overwritten(output: str | os.PathLike[str], *inputs: str | os.Path
 def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[str], remedy: str) -> pa.Table:
     """Return the named columns as float64 or text, in the order of the names; nulls of numbers are NaN.
 
-    A column of text with a dictionary keeps it: the dictionary declares its levels (see `TableEncoder`).
-
-    Raises
-    ------
-    TableError
-        If columns hold something else; the message names a cell of each and ends with `remedy`.
+    A column of text with a dictionary keeps it: the dictionary declares its levels (see `TableEncoder`). If columns
+    hold something else, a `TableError` names each of them with its type, and ends with `remedy`.
     """
 
     def is_feature(kind: pa.DataType) -> bool:
@@ -161,23 +140,18 @@ def values_of(table: pa.Table, name: str, path: str | os.PathLike[str]) -> NDArr
     is_float = pa.types.is_floating(column.type)
     missing = np.flatnonzero(pc.is_null(column, nan_is_null=is_float).to_numpy())
     if len(missing):
+        fields = {"column": name, "n_missing": len(missing), "n": len(column), "path": path, "row": int(missing[0])}
         raise TableError(
             "The target {column} is missing in {n_missing} of {n} rows of {path}, the first of them {row}. Only "
             "features may have holes: remove these rows.",
-            column=name,
-            n_missing=len(missing),
-            n=len(column),
-            path=path,
-            row=int(missing[0]),
+            **fields,
         )
     beyond = np.flatnonzero(np.abs(column.to_numpy()) > LARGEST) if is_float else NO_ROWS
     if len(beyond):
+        fields = {"column": name, "value": column[beyond[0]].as_py(), "row": int(beyond[0]), "path": path}
         raise TableError(
             "The target {column} is {value:g} in {row} of {path}, beyond {largest:g}: correct it, or remove the row.",
-            column=name,
-            value=column[beyond[0]].as_py(),
-            row=int(beyond[0]),
-            path=path,
+            **fields,
             largest=LARGEST,
         )
     if pa.types.is_decimal(column.type):
@@ -274,22 +248,27 @@ def first_line(error: BaseException) -> str:
 
 def csv_options(path: Path) -> dict[str, Any]:
     """Return how a CSV file is parsed; raise an error if it is empty."""
-    if not _beginning(path).strip():
+    with pa.input_stream(str(path), compression="detect") as stream:
+        beginning = str(stream.read(SNIFFED_BYTES).decode("utf-8", "replace"))
+    if not beginning.strip():
         raise TableError(f"{path} is empty: it needs a line with the names of the columns, and one for each row.")
-    return {"delimiter": _separator(path, table_suffix(path)), "newlines_in_values": True}
+    suffix, header = table_suffix(path), beginning.split("\n", 1)[0]
+    separator = SEPARATORS[suffix]
+    if suffix == ".csv" and "," not in header:
+        separator = next((mark for mark in (";", "\t") if mark in header), ",")
+    return {"delimiter": separator, "newlines_in_values": True}
+
+
+def convert_options(kinds: Mapping[str, pa.DataType]) -> pa_csv.ConvertOptions:
+    """Return how the cells of a CSV file are read, with the types of some columns."""
+    return pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True, column_types=dict(kinds))
 
 
 def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
-    kinds = dict.fromkeys(text, pa.string())
     options = csv_options(path)
+    parse, convert = pa_csv.ParseOptions(**options), convert_options(dict.fromkeys(text, pa.string()))
     try:
-        table = pa_csv.read_csv(
-            path,
-            parse_options=pa_csv.ParseOptions(**options),
-            convert_options=pa_csv.ConvertOptions(
-                null_values=list(NULLS), strings_can_be_null=True, column_types=kinds
-            ),
-        )
+        table = pa_csv.read_csv(path, parse_options=parse, convert_options=convert)
     except pa.ArrowInvalid:
         _refuse_ragged(path, options)
         raise
@@ -312,12 +291,9 @@ def _refuse_ragged(path: Path, options: dict[str, Any]) -> None:
         return "error"
 
     # In threads nobody counts the rows, so this is done only where reading has failed.
+    parse = pa_csv.ParseOptions(**options, invalid_row_handler=remember)
     with suppress(pa.ArrowInvalid):
-        pa_csv.read_csv(
-            path,
-            read_options=pa_csv.ReadOptions(use_threads=False),
-            parse_options=pa_csv.ParseOptions(**options, invalid_row_handler=remember),
-        )
+        pa_csv.read_csv(path, read_options=pa_csv.ReadOptions(use_threads=False), parse_options=parse)
     if wrong and wrong[0].number is not None:
         raise TableError(
             "{path} has {actual} cells in {row} ({text!r}), and {expected} columns: give each row as many cells as the "
@@ -329,19 +305,6 @@ def _refuse_ragged(path: Path, options: dict[str, Any]) -> None:
             expected=wrong[0].expected_columns,
             separator=options["delimiter"],
         )
-
-
-def _beginning(path: Path) -> str:
-    """Return how a file of text begins."""
-    with pa.input_stream(str(path), compression="detect") as stream:
-        return str(stream.read(SNIFFED_BYTES).decode("utf-8", "replace"))
-
-
-def _separator(path: Path, suffix: str) -> str:
-    header = _beginning(path).split("\n", 1)[0]
-    if suffix == ".csv" and "," not in header:
-        return next((mark for mark in (";", "\t") if mark in header), ",")
-    return SEPARATORS[suffix]
 
 
 def _without_spaces(column: pa.ChunkedArray, keeps_text: bool) -> pa.ChunkedArray:
@@ -367,10 +330,7 @@ def without_index(table: pa.Table, path: Path, warns: bool = True) -> pa.Table:
     if not found or len(found) == table.num_columns:
         return table
     if warns:
-        warn_user(
-            f"{path} has a column without a name (row numbers written by pandas?): left out.",
-            TableWarning,
-        )
+        warn_user(f"{path} has a column without a name (row numbers written by pandas?): left out.", TableWarning)
     return table.select([j for j in range(table.num_columns) if j not in found])
 
 
@@ -384,9 +344,7 @@ def refuse_duplicate_names(table: pa.Table, path: Path) -> None:
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column without dictionary encoding, in one piece."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _as_floats(column: pa.ChunkedArray) -> Array:

@@ -14,8 +14,12 @@ from sklearn.utils._param_validation import StrOptions, validate_params
 
 from ipub.certificates import CERTIFICATES, TrainedModel
 from ipub.errors import IpubError, warn_user
-from ipub.estimators import CONSTRAINTS, BoundedClassifier, BoundedRegressor, keep_training, parameters_of
-from ipub.estimators.sklearn_models import FittedModel, Steps, read_model, read_steps, refuse, split
+from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.estimators.fitted_state import keep_training
+from ipub.estimators.linear_model import CONSTRAINTS, parameters_of
+from ipub.estimators.sklearn_models.classes import refuse, split
+from ipub.estimators.sklearn_models.models import FittedModel, read_model
+from ipub.estimators.sklearn_models.steps import Steps, read_steps
 from ipub.losses import LOSSES
 from ipub.numeric.rounding import Array, overflow_means_unbounded, up
 from ipub.problem.objective import Evaluation, Problem
@@ -142,7 +146,9 @@ def certify(
         uncertainty.check()
     if isinstance(X, np.memmap) and before:
         X = np.asarray(X)
-    expected = _expected(kind, [*before, last][0], steps)
+    first = [*before, last][0]
+    columns = Columns(kind, first.n_features_in_, getattr(first, "feature_names_in_", None), steps.encoder)
+    expected = Expected(columns, steps.scaling)
     data = read_training_data(parameters_of(estimator), X, y, sample_weight, X_lower, X_upper, expected=expected)
     if data.classes is not None and not np.array_equal(data.classes, fitted.classes):
         refuse(last, f"it was trained on the classes {fitted.classes}, but y has {data.classes}.")
@@ -150,12 +156,6 @@ def certify(
     source = (X, X_lower, X_upper)
     keep_training(estimator, _certified(parameters_of(estimator), data, fitted, steps, source))
     return estimator  # type: ignore[no-any-return]
-
-
-def _expected(kind: type[Any], first: Any, steps: Steps) -> Expected:
-    """Return the columns that a pipeline's first step was trained on, and how the steps encode and scale them."""
-    names = getattr(first, "feature_names_in_", None)
-    return Expected(Columns(kind, first.n_features_in_, names, steps.encoder), steps.scaling)
 
 
 def _certified(
@@ -227,18 +227,14 @@ def _filling(table: LearntTable, steps: Steps, X: Any, rows: Rows) -> MemoryRows
     in_row, columns, centers, radii = rows.matrix.cells(slice(0, rows.n_rows))
     outside = np.flatnonzero(np.abs(filled[in_row, columns] - centers) > up(radii))
     if len(outside):
-        first = outside[0]
-        warn_user(
-            IntervalWarning(
-                "{n_outside} of {n} holes were filled in training with a value outside their interval (the first: "
-                "{row}, column {column}). The bounds hold for fillings inside the intervals, and this model was "
-                "trained on none of them: widen the intervals, or fill inside them.",
-                n_outside=len(outside),
-                n=len(columns),
-                row=int(in_row[first]),
-                column=column_label(columns[first], table.names),
-            )
+        counts = {"n_outside": len(outside), "n": len(columns)}
+        first = {"row": int(in_row[outside[0]]), "column": column_label(columns[outside[0]], table.names)}
+        text = (
+            "{n_outside} of {n} holes were filled in training with a value outside their interval (the first: {row}, "
+            "column {column}). The bounds hold for fillings inside the intervals, and this model was trained on none "
+            "of them: widen the intervals, or fill inside them."
         )
+        warn_user(IntervalWarning(text, **counts, **first))
     return MemoryRows(IntervalMatrix.from_bounds(filled, filled), rows.y, rows.weight)
 
 

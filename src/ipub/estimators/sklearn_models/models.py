@@ -48,8 +48,9 @@ def read_model(model: Any, y: Any) -> FittedModel:
     coef: Array = np.asarray(model.coef_.toarray() if is_sparse else model.coef_, dtype=np.float64)
     if coef.ndim == 2 and len(coef) != 1:
         refuse(model, f"it has {len(coef)} targets. Train one model for each.")
-    intercept = float(np.ravel(model.intercept_)[0])
-    return FittedModel(coef.reshape(-1), intercept, classes=getattr(model, "classes_", None), **objective)
+    intercept, has_one = float(np.ravel(model.intercept_)[0]), getattr(model, "fit_intercept", True)
+    classes = getattr(model, "classes_", None)
+    return FittedModel(coef.reshape(-1), intercept, fit_intercept=has_one, classes=classes, **objective)
 
 
 def _logistic(model: Any, y: Any) -> dict[str, Any]:
@@ -64,13 +65,8 @@ def _logistic(model: Any, y: Any) -> dict[str, Any]:
         refuse(model, f"{NO_L2} Train with l1_ratio below 1.")
     if model.solver == "liblinear" and model.fit_intercept:
         refuse(model, PENALISED_INTERCEPT.format("with another solver"))
-    return {
-        "loss": "log_loss",
-        "alpha_of": lambda total: 1.0 / (model.C * total),
-        "l1_ratio": l1_ratio,
-        "fit_intercept": model.fit_intercept,
-        "class_weight": _class_weight(model, y),
-    }
+    weights = _class_weight(model, y)
+    return {"loss": "log_loss", "alpha_of": _alpha_of(model), "l1_ratio": l1_ratio, "class_weight": weights}
 
 
 def _linear_svc(model: Any, y: Any) -> dict[str, Any]:
@@ -81,12 +77,7 @@ def _linear_svc(model: Any, y: Any) -> dict[str, Any]:
         refuse(model, f"multi_class={model.multi_class!r} is another model of two classes. Leave it out.")
     if model.fit_intercept:
         refuse(model, PENALISED_INTERCEPT.format("SVC(kernel='linear')"))
-    return {
-        "loss": model.loss,
-        "alpha_of": lambda total: 1.0 / (model.C * total),
-        "fit_intercept": False,
-        "class_weight": _class_weight(model, y),
-    }
+    return {"loss": model.loss, "alpha_of": _alpha_of(model), "class_weight": _class_weight(model, y)}
 
 
 def _svc(model: Any, y: Any) -> dict[str, Any]:  # noqa: ARG001 (has its class weights)
@@ -95,21 +86,14 @@ def _svc(model: Any, y: Any) -> dict[str, Any]:  # noqa: ARG001 (has its class w
         refuse(
             model, f"its kernel is {model.kernel!r}, and only linear models have bounds. Train with kernel='linear'."
         )
-    return {
-        "loss": "hinge",
-        "alpha_of": lambda total: 1.0 / (model.C * total),
-        "class_weight": model.class_weight and _by_label(model, model.class_weight_),
-    }
+    class_weight = model.class_weight and _by_label(model, model.class_weight_)
+    return {"loss": "hinge", "alpha_of": _alpha_of(model), "class_weight": class_weight}
 
 
 def _ridge(model: Any, y: Any) -> dict[str, Any]:  # noqa: ARG001 (no class weights)
     _check_unconstrained(model)
     alpha = float(np.ravel(model.alpha)[0])
-    return {
-        "loss": "squared_error",
-        "alpha_of": lambda total: 2.0 * alpha / total,
-        "fit_intercept": model.fit_intercept,
-    }
+    return {"loss": "squared_error", "alpha_of": lambda total: 2.0 * alpha / total}
 
 
 def _elastic_net(model: Any, y: Any) -> dict[str, Any]:  # noqa: ARG001 (no class weights)
@@ -120,7 +104,6 @@ def _elastic_net(model: Any, y: Any) -> dict[str, Any]:  # noqa: ARG001 (no clas
         "loss": "squared_error",
         "alpha_of": lambda total: 2.0 * model.alpha,  # noqa: ARG005 (weights are normalised)
         "l1_ratio": model.l1_ratio,
-        "fit_intercept": model.fit_intercept,
     }
 
 
@@ -131,6 +114,11 @@ MODELS: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
     "Ridge": _ridge,
     "ElasticNet": _elastic_net,
 }
+
+
+def _alpha_of(model: Any) -> Callable[[float], float]:
+    """Return the penalty of a model whose strength is C, for a sum of the weights of all rows."""
+    return lambda total: 1.0 / (model.C * total)
 
 
 def _check_two_classes(model: Any) -> None:

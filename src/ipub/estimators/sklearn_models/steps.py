@@ -21,39 +21,24 @@ from ipub.tables.scaling import Scaling
 
 Operation = tuple[str, Array]
 
-NOTHING = {
-    "add": 0.0,
-    "subtract": 0.0,
-    "multiply": 1.0,
-    "divide": 1.0,
-    "maximum": -np.finfo(float).max,
-    "minimum": np.finfo(float).max,
-}
+MOST = np.finfo(float).max
+NOTHING = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0, "maximum": -MOST, "minimum": MOST}
 """The operands that leave a column as it is."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps before a model in its pipeline.
-
-    Attributes
-    ----------
-    transformers : tuple
-    scaling : Scaling or None
-        What they do to the columns of the encoded table.
-    imputes : bool
-        Whether they fill holes.
-    encoder : TableEncoder or None
-        How the columns of a frame become numbers, if there is a ColumnTransformer.
-    order : array of int or None
-        For each encoded column, the model's number of it.
-    """
+    """The steps before a model in its pipeline."""
 
     transformers: tuple[Any, ...] = ()
     scaling: Scaling | None = None
+    """What they do to the columns of the encoded table."""
     imputes: bool = False
+    """Whether they fill holes."""
     encoder: TableEncoder | None = None
+    """How the columns of a frame become numbers, if there is a ColumnTransformer."""
     order: Indices | None = None
+    """For each encoded column, the model's number of it."""
 
     def transform(self, table: Any) -> Array:
         """Return the input of the model for a table, in the order of the encoded columns."""
@@ -161,20 +146,13 @@ STEPS: dict[str, Callable[[Any], Iterable[tuple[str, Any]]]] = {
 
 @dataclass
 class _Columns:
-    """What a ColumnTransformer does to the columns of its frame.
-
-    Attributes
-    ----------
-    names : list
-    levels : list
-        As in `TableEncoder`; no levels for a column that is not used.
-    outputs : list of arrays
-        For each column, the transformer's columns that it becomes.
-    """
+    """What a ColumnTransformer does to the columns of its frame."""
 
     names: list[Any]
     levels: list[tuple[Level, ...] | None]
+    """As in `TableEncoder`; no levels for a column that is not used."""
     outputs: list[Indices]
+    """For each column, the transformer's columns that it becomes."""
     branches: list[tuple[Indices, list[Operation]]] = field(default_factory=list)
     imputes: bool = False
 
@@ -204,10 +182,7 @@ def _read_columns(transformer: Any) -> _Columns:
     if not hasattr(transformer, "feature_names_in_"):
         refuse(transformer, "it was trained on an array. Train it on a DataFrame, whose columns have names.")
     if transformer.transformer_weights:
-        refuse(
-            transformer,
-            "its transformer_weights scale whole transformers. Leave them out, or scale inside these.",
-        )
+        refuse(transformer, "its transformer_weights scale whole transformers. Leave them out, or scale inside these.")
     names = list(transformer.feature_names_in_)
     no_columns = np.zeros(0, dtype=np.intp)
     found = _Columns(names, [()] * len(names), [no_columns] * len(names))

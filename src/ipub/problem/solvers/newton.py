@@ -42,8 +42,6 @@ MOST_STALLED = 30
 """Steps at one width without a smaller gap or objective after which rounding is taken to be the limit."""
 PROGRESS = 1e-10
 """Relative decrease of the objective that counts as progress."""
-
-
 SAME_CURVATURE = 500
 """Rows for each column from which the curvature of the sample is used for the table: fewer passes, more steps."""
 CONTRACTION = 0.05
@@ -55,10 +53,7 @@ Beside = Callable[[Point], Sum]
 
 @dataclass(frozen=True)
 class Solution:
-    """A trained model with its dual point, and how good the pair is.
-
-    The dual point is ``alpha_i = -dual_loss.derivative(y_i, x_i.dual_w)``, with `dual_w` = w if None.
-    """
+    """A trained model with its dual point, as that of a `Point`, and how good the pair is."""
 
     w: Array
     dual_loss: Loss
@@ -90,29 +85,15 @@ def solve(
     hessian: Hessian | None = None,
     beside: Beside | None = None,
 ) -> Solution:
-    """Minimise the problem until ``gap / max(|primal|, |dual|) <= tol``.
+    """Minimise the problem until ``gap / max(|primal|, |dual|) <= tol``, from `start` or from zeros.
 
-    One more Newton step follows, at the cost of a pass: it squares the remaining error (for the hinge
-    three, which shrink the smoothing further). If `tol` is not reached a `ConvergenceWarning` says so; a
+    One more Newton step follows, at the cost of a pass: it squares the remaining error (for the hinge three, which
+    shrink the smoothing further). If `tol` is not reached in `max_iter` steps a `ConvergenceWarning` says so; a
     certificate made from the result holds all the same.
 
-    Parameters
-    ----------
-    problem : Problem
-    tol : float
-        Relative duality gap to reach.
-    max_iter : int
-        Greatest number of Newton steps.
-    start : array of shape (n_features,), optional
-        Where to begin; zeros if left out.
-    verbose : int
-        If positive, print a line for each step.
-    hessian : array of shape (n_features, n_features), optional
-        About that of the mean loss at `start`, which is near the optimum: it is used as long as steps with it make the
-        gap smaller fast. For smooth losses.
-    beside : callable, optional
-        Returns the sum that a certificate needs at a point. It is computed in the pass that evaluates what is to be the
-        last point, and kept by the problem. For smooth losses.
+    For smooth losses, a `hessian` is about that of the mean loss at `start`, near the optimum: it is used as long as
+    steps with it make the gap smaller fast. The sum that a certificate needs at a point is computed `beside`, in the
+    pass that evaluates what is to be the last point, and kept by the problem.
     """
     if not problem.loss.is_smooth:
         hessian = beside = None
@@ -239,14 +220,6 @@ def _first_width(problem: Problem, w: Array) -> tuple[float, Loss, Evaluation]:
     return FIRST_WIDTHS[best], losses[best], found[best]
 
 
-class _Step(NamedTuple):
-    """Where a step leads, and whether it was a full Newton step."""
-
-    w: Array
-    at: Evaluation
-    is_full: bool
-
-
 def _step(
     problem: Problem,
     loss: Loss,
@@ -255,11 +228,11 @@ def _step(
     known_hessian: Hessian | None,
     expect_full: bool,
     beside: Beside | None,
-) -> _Step:
-    """Take one Newton step, shortened where the full one goes too far; a `known_hessian` is reused, not computed.
+) -> tuple[Array, Evaluation, bool]:
+    """Take one Newton step, shortened where the full one goes too far; return whether it was a full one, too.
 
     Where a full step is not to be expected, the pass that evaluates it also computes the slopes of shorter ones. With a
-    `known_hessian` it is to be the last: what a certificate needs there is summed `beside`.
+    `known_hessian`, which is reused, it is to be the last: what a certificate needs there is summed `beside`.
     """
     penalty, n = problem.penalty, len(w)
     direction = _direction(here, w, penalty.lam_vector(n), penalty.kappa_vector(n), penalty.is_free(n))
@@ -271,20 +244,22 @@ def _step(
         there, slopes = problem.evaluate_and_try(full, loss, w, direction, TRIAL_STEPS)
     descends = there.objective < here.objective
     if there.penalty_gap <= (0.25 if descends else 0.01) * here.penalty_gap:
-        return _Step(full, there, True)
+        return full, there, True
     slopes = problem.trial(w, direction, TRIAL_STEPS, loss) if slopes is None else slopes
     bracket = _bracket(TRIAL_STEPS, slopes)
     if bracket is None:
-        return _Step(full, there, True)
+        return full, there, True
     if known_hessian is not None:
         w = w + bracket.crossing * direction
-        return _Step(w, problem.evaluate(w, loss, hessian=known_hessian), False)
-    return _Step(*_search(problem, loss, w, here, direction, bracket, float(abs(slopes[0]))), False)
+        return w, problem.evaluate(w, loss, hessian=known_hessian), False
+    return *_search(problem, loss, w, here, direction, bracket, float(abs(slopes[0]))), False
 
 
 def _direction(here: Evaluation, w: Array, lam: Array, kappa: Array, free: NDArray[np.bool_]) -> Array:
     """Return the way from w to the minimum of the quadratic that stands for the loss, with the penalty."""
-    damping = _damping(free, w, here)
+    # Where there is no curvature, so much of it that a free coordinate takes a finite step.
+    flat, wanted = free & (diagonal_of(here.hessian) == 0.0), np.abs(here.gradient) / (FREE_STEP * (1.0 + np.abs(w)))
+    damping = np.where(flat, np.where(wanted > 0.0, wanted, 1.0), 0.0)
     if isinstance(here.hessian, HessianProducts):
         return minimise_by_products(here.hessian, here.gradient, lam, damping, kappa, w)
     hessian = here.hessian + np.diag(damping)
@@ -330,10 +305,3 @@ def _search(
         point = w + bracket.low * direction
         at = problem.evaluate(point, loss)
     return point, at
-
-
-def _damping(free: NDArray[np.bool_], w: Array, here: Evaluation) -> Array:
-    """Return the curvature used where there is none, so that a free coordinate takes a finite step."""
-    flat = free & (diagonal_of(here.hessian) == 0.0)
-    wanted = np.abs(here.gradient) / (FREE_STEP * (1.0 + np.abs(w)))
-    return np.where(flat, np.where(wanted > 0.0, wanted, 1.0), 0.0)
