@@ -166,7 +166,7 @@ MUTANTS = (
         "up(eps)",
         EXACT_INTERCEPT,
     ),
-    Mutant("a radius without the ball of the rows", "_regions", "up(root + extra)", "up(root)", BALL),
+    Mutant("a radius without the ball of the rows", "_regions", "up(roots + each.extra)", "up(roots)", BALL),
     Mutant("a box without the spread of the rows", "_regions", "up(cells + row_box)", "cells", BALL),
     Mutant(
         "a norm without the ball of the rows",

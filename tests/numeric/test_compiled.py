@@ -1,6 +1,7 @@
 """Loops in C have the bits of NumPy, or errors within the analysis; without them NumPy does the same."""
 
 import importlib
+import pickle
 import subprocess
 import sys
 from fractions import Fraction
@@ -14,6 +15,7 @@ from ipub.numeric.compiled import loops
 from ipub.numeric.rounding import EPS, TINY, UNDERFLOW, down, sum_error, sum_upper, up
 from ipub.rows import ops
 from ipub.rows.ops import GroupedRows, weighted_gram, weighted_grams
+from support.planted import plant_rounding_without_loops
 
 kernels = loops()
 needs_loops = pytest.mark.skipif(kernels is None, reason="the package was installed without a compiler")
@@ -26,20 +28,32 @@ HARD = np.array([0.0, -0.0, TINY, -TINY, 3e-308, 1.0, -1.0, 1.0 - EPS / 2, 1e300
 
 
 @needs_loops
-@pytest.mark.parametrize(
-    "function", [up, down, lambda x: sum_error(x, 33), lambda x: sum_upper(x, 33)], ids=["up", "down", "error", "upper"]
-)
-def test_rounding_in_loops_has_the_bits_of_numpy(function, monkeypatch):
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize(("name", "roundings"), [("up", ()), ("down", ()), ("sum_error", (33,)), ("sum_upper", (33,))])
+def test_rounding_in_loops_has_the_bits_of_numpy(name, roundings, monkeypatch):
+    rng, function = np.random.default_rng(0), getattr(rounding, name)
     values = np.concatenate([HARD, rng.normal(size=200) * 10.0 ** rng.integers(-320, 300, 200)]).reshape(3, -1)
     values.flags.writeable = False
     with np.errstate(all="ignore"):
-        found, of_a_view = function(values), function(values.T)
-        monkeypatch.setattr(rounding, "loops", lambda: None)
-        expected = function(values)
-    for each in (found, of_a_view.T):
+        found, of_a_view = function(values, *roundings), function(values.T, *roundings)
+        of_numbers = np.reshape([function(value, *roundings) for value in values.ravel().tolist()], values.shape)
+        plant_rounding_without_loops(monkeypatch, {})
+        expected = getattr(rounding, name)(values, *roundings)
+    assert getattr(rounding, name) is not function
+    for each in (found, of_a_view.T, of_numbers):
         assert np.array_equal(each, expected, equal_nan=True)
         assert (np.signbit(each) == np.signbit(expected))[~np.isnan(expected)].all()
+
+
+@needs_loops
+def test_a_long_array_is_rounded_like_its_parts():
+    values = np.random.default_rng(1).normal(size=(3, 5_000))
+    for function in (up, down, lambda x: sum_error(x, 7), lambda x: sum_upper(x, 7)):
+        np.testing.assert_array_equal(function(values), np.stack([function(part) for part in values]))
+
+
+@needs_loops
+def test_rounding_in_loops_is_pickled_by_name():
+    assert pickle.loads(pickle.dumps(up)) is up
 
 
 @needs_loops
@@ -131,9 +145,10 @@ def test_bounds_with_loops_are_those_without(is_summed, monkeypatch):
     if is_summed:
         monkeypatch.setattr(attempt_module, "MOST_CELLS", 0)
     found = []
-    for used in (loops, loops, lambda: None):
-        monkeypatch.setattr(ops, "loops", used)
-        monkeypatch.setattr(rounding, "loops", used)
+    for has_loops in (True, True, False):
+        if not has_loops:
+            monkeypatch.setattr(ops, "loops", lambda: None)
+            plant_rounding_without_loops(monkeypatch, {})
         clf = BoundedClassifier(alpha=0.1, certificate="slope").fit(X, y)
         found.append(clf.decision_bounds(np.nan_to_num(X[:50])))
     assert (found[0] == found[1]).all()

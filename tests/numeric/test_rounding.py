@@ -6,16 +6,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ipub.numeric import rounding
-from ipub.numeric.compiled import loops
 from ipub.numeric.rounding import EPS, LARGEST, UNDERFLOW, dot_bounds, down, norm_upper, sum_error, sum_upper, up
+from support.planted import plant_rounding_without_loops
 
 VALUES = np.array([0.0, -0.0, 1.0, -1.0, 1e-320, -1e-320, 1e150, -1e150, math.pi, 2.0**-1022])
 
 
-@pytest.fixture(autouse=True, params=[loops, lambda: None], ids=["loops", "numpy"])
+@pytest.fixture(autouse=True, params=["loops", "numpy"])
 def _with_loops_and_without(request, monkeypatch):
-    monkeypatch.setattr(rounding, "loops", request.param)
+    if request.param == "numpy":
+        plant_rounding_without_loops(monkeypatch, globals())
 
 
 def test_up_and_down_reach_the_neighbouring_floats_and_at_most_the_next_but_one():

@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from ipub.numeric import rounding
+
 PACKAGES = ("ipub", "experiments")
 """Where errors are planted: certificates that others have published are among the experiments."""
 
@@ -20,6 +22,15 @@ def plant(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
     assert modules
     for module in modules:
         monkeypatch.setattr(module, name, value)
+
+
+def plant_rounding_without_loops(monkeypatch: pytest.MonkeyPatch, names: dict[str, object]) -> None:
+    """Round outward with NumPy, in the packages and in a module with these names."""
+    for name in ("up", "down", "sum_error", "sum_upper"):
+        with_loops = getattr(rounding, name)
+        plain = getattr(with_loops, "__wrapped__", with_loops)
+        plant_function(monkeypatch, rounding, name, plain)
+        monkeypatch.setitem(names, name, plain)
 
 
 def same(value):

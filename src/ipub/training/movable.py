@@ -96,7 +96,7 @@ def _movable_categories(rows: Indices, levels: Levels, table: Array, group: int)
     """Return categories as units: from the level that the table has to any other."""
     indicators = table[np.ix_(rows, levels.columns)]
     is_level = indicators == 1.0
-    if not ((is_level | (indicators == 0.0)).all() and (is_level.sum(axis=1) == 1).all()):
+    if not ((is_level | (indicators == 0.0)).all() and (np.count_nonzero(is_level, axis=1) == 1).all()):
         raise IpubError(
             "A category that may differ (encoded columns {first} to {last}) is not one of its levels, as 0 and 1, in "
             "the filled-in table: fill in categories before they are encoded, and scale the columns of numbers alone.",
