@@ -324,7 +324,7 @@ def test_parameters_changed_in_place_are_noticed():
         ("intervals", {1: "observed"}, {1: "observed"}, {1: "quantile"}),
         ("intervals", [(0.0, 40.0)] * 3, [(0.0, 40.0)] * 3, [(0.0,), (0.0, 1.0)]),
         ("intervals", Intervals(precision={0: 0.1}), Intervals(precision={0: 0.1}), Intervals(precision=0.1)),
-        ("intervals", Intervals(precision=0.0), Intervals(precision=0, handle_unknown="any"), Intervals()),
+        ("intervals", Intervals(precision=0.0), Intervals(precision=0, handle_unknown="error"), Intervals()),
     ],
 )
 def test_equal_values_are_no_change(name, given, same, other):

@@ -257,6 +257,7 @@ def predict(
         target = metadata.get("target")
         listed = ", ".join(f"{name} (the target)" if name == target else name for name in ignored[:10])
         note(f"Columns not used by the model: {listed}{', ...' if len(ignored) > 10 else ''}.")
+    found.unknown.warn()
     if found.n_holed:
         note(
             f"{found.n_holed} of {found.n_rows} rows have missing cells themselves: predicted with each hole at the "
