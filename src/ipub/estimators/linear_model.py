@@ -16,9 +16,17 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ipub.certificates import CERTIFICATES, Certificate
+from ipub.certificates import CERTIFICATES
 from ipub.errors import IpubError, warn_user
-from ipub.estimators.fitted_state import TRAINING, keep_training, loss_of, state_without_rows, training_of
+from ipub.estimators.fitted_state import (
+    TRAINING,
+    CertifiedResult,
+    certify_now,
+    keep_training,
+    loss_of,
+    state_without_rows,
+    training_of,
+)
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Task, loss_names, loss_parameters
 from ipub.numeric.rounding import Array
@@ -92,7 +100,9 @@ class BoundedLinearModel(FrameOutput):
     precision: Any = None
     handle_unknown: str | None = None
 
-    certificate_: Certificate | tuple[Certificate, ...] | None
+    certificate_ = CertifiedResult()
+    coef_bounds_ = CertifiedResult()
+    intercept_bounds_ = CertifiedResult()
     conditional_intervals_: ConditionalIntervals | None
     coef_: Array
     intercept_: Any
@@ -273,10 +283,12 @@ class BoundedLinearModel(FrameOutput):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave training rows out of pickles, as out of model files: bounds are then in the form without them."""
+        certify_now(self)
         return state_without_rows(self, super().__getstate__())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy with the same bounds; the training table, which is not copied, is not part of it."""
+        certify_now(self)
         other = type(self).__new__(type(self))
         state = {name: value for name, value in vars(self).items() if name != TRAINING}
         other.__dict__ = copy.deepcopy(state, memo)
