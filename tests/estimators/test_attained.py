@@ -140,7 +140,8 @@ def test_a_pickle_holds_no_training_table():
     assert sizes[1] < sizes[0] + 1000
 
 
-def test_a_table_changed_since_fit_is_noticed():
+def test_a_large_table_changed_since_fit_is_noticed(monkeypatch):
+    monkeypatch.setattr("ipub.training.fit.KEPT_CELLS", 0)
     X, y = draw_table(holes=0.05)
     model = make().fit(X, y)
     X[~np.isnan(X[:, 0]), 0] += 1.0

@@ -173,7 +173,7 @@ def fit(
         choice = _pick_alpha(estimator, table) if alpha is None else None
         estimator.set_params(alpha=alpha if choice is None else choice.alpha)
         start = time.perf_counter()
-        estimator.fit(table.source, table.target)
+        _ = estimator.fit(table.source, table.target).certificate_  # that takes time as well
         seconds = time.perf_counter() - start
         save(estimator, output, {"target": target}, training_rows=keep_training_rows)
         say(f"{train}: {table.n_rows} rows, {table.X.num_columns} features, target {target!r}")
@@ -257,6 +257,7 @@ def predict(
         target = metadata.get("target")
         listed = ", ".join(f"{name} (the target)" if name == target else name for name in ignored[:10])
         note(f"Columns not used by the model: {listed}{', ...' if len(ignored) > 10 else ''}.")
+    found.unknown.warn()
     if found.n_holed:
         note(
             f"{found.n_holed} of {found.n_rows} rows have missing cells themselves: predicted with each hole at the "
