@@ -121,7 +121,7 @@ def test_rows_with_holes_are_filled_as_well(loss, l1_ratio, holes):
 def test_a_model_without_its_training_table_says_so(through, tmp_path):
     model = make().fit(*draw_table(holes=0.05))
     if through == "file":
-        save(model, tmp_path / "model.ipub", training_rows=True)
+        save(model, tmp_path / "model.ipub")
         again = load(tmp_path / "model.ipub")
     else:
         again = pickle.loads(pickle.dumps(model)) if through == "pickle" else copy.deepcopy(model)

@@ -263,7 +263,7 @@ def through_a_copy(model, folder):
 
 
 def through_a_file(model, folder):
-    save(model, folder / "model.ipub", training_rows=True)
+    save(model, folder / "model.ipub")
     return load(folder / "model.ipub")
 
 

@@ -26,7 +26,7 @@ from ipub.tables.levels import CategoryWarning, UnknownLevels
 
 ROWS_AT_ONCE = 200
 """Rows bounded between two steps of the progress bar."""
-SUMMARY_ROWS = 300
+SUMMARY_ROWS = 1000
 """Training rows that `fit` bounds for its summary, at most: a better estimate against time."""
 FIRST_ROWS = 10
 """Rows that are bounded before the time of others is estimated."""
@@ -65,7 +65,7 @@ def predictions_of(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
 
 
 def sampled_predictions(estimator: Any, X: pa.Table, seconds: float) -> dict[str, Any]:
-    """Return the columns for rows drawn at random, at most 300: few enough for half of the seconds that `fit` took."""
+    """Return the columns for rows drawn at random: few enough for half of the seconds that `fit` took."""
     drawn = X.take(np.random.default_rng(0).permutation(X.num_rows)[:SUMMARY_ROWS])
     parts, first, size, start = [], 0, FIRST_ROWS, time.perf_counter()
     while first < drawn.num_rows:

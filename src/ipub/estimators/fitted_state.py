@@ -250,15 +250,15 @@ def _shown(value: Any) -> str:
 # --- model files -----------------------------------------------------------------------------------
 
 
-def fitted_attributes(estimator: Any, training_rows: bool) -> dict[str, Any]:
+def fitted_attributes(estimator: Any, rows: bool) -> dict[str, Any]:
     """Return the results of `fit` by name, for a file; `restore_fitted` takes them back.
 
-    Without training rows, bounds of scores and weights are in the form that keeps none.
+    Without `rows`, bounds of scores and weights are in the form that keeps no training rows.
     """
     check_unchanged(estimator)
     certify_now(estimator)
     attributes = {name: value for name, value in vars(estimator).items() if is_result(name)}
-    return attributes if training_rows else without_rows(attributes, fitted_parameter(estimator, "fit_intercept"))
+    return attributes if rows else without_rows(attributes, fitted_parameter(estimator, "fit_intercept"))
 
 
 def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str, Any]:
@@ -273,15 +273,21 @@ def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str
     return {**attributes, "certificate_": certificate, **weights}
 
 
-def state_without_rows(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of an estimator for a pickle."""
+def stored_state(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of an estimator for a pickle: without the training table."""
     if FITTED_WITH not in state:
         return state
-    # A filling or an imputer may hold training rows too.
+    # A filling or an imputer may hold the table too.
     fitted_with = {name: stored_parameter(value) for name, value in state[FITTED_WITH].items()}
-    uncertainty = stored_parameter(estimator.uncertainty)
-    state = {**state, TRAINING: None, FITTED_WITH: fitted_with, "uncertainty": uncertainty}
-    return without_rows(state, fitted_parameter(estimator, "fit_intercept"))
+    return {**state, TRAINING: None, FITTED_WITH: fitted_with, "uncertainty": stored_parameter(estimator.uncertainty)}
+
+
+def as_saved(estimator: Any, rows: bool) -> Any:
+    """Return a fitted estimator as `load` gives it back: its bounds are those that a file delivers."""
+    parameters = {name: stored_parameter(value) for name, value in estimator.get_params(deep=False).items()}
+    other = type(estimator)(**parameters)
+    restore_fitted(other, fitted_attributes(estimator, rows))
+    return other
 
 
 def restore_fitted(estimator: Any, attributes: Mapping[str, Any]) -> None:

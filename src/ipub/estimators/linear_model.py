@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
@@ -24,7 +25,7 @@ from ipub.estimators.fitted_state import (
     certify_now,
     keep_training,
     loss_of,
-    state_without_rows,
+    stored_state,
     training_of,
 )
 from ipub.estimators.outputs import FrameOutput
@@ -281,10 +282,24 @@ class BoundedLinearModel(FrameOutput):
         table = self.training_.table
         return np.array(table.names or [f"x{j}" for j in range(len(table.fill_values))], dtype=object)
 
+    def save(self, path: str | os.PathLike[str], *, rows: bool = True) -> None:
+        """Write the fitted model to a file, which `ipub.load` reads; see `ipub.save`.
+
+        Parameters
+        ----------
+        path : path
+            By habit it ends in ``.ipub``.
+        rows : bool, default=True
+            Whether the file may hold training rows, which the bounds of a loaded model need to be those of this one.
+        """
+        import ipub
+
+        ipub.save(self, path, rows=rows)
+
     def __getstate__(self) -> dict[str, Any]:
-        """Leave training rows out of pickles, as out of model files: bounds are then in the form without them."""
+        """Leave the training table out of pickles; certificates, and the training rows in them, stay as they are."""
         certify_now(self)
-        return state_without_rows(self, super().__getstate__())
+        return stored_state(self, super().__getstate__())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy with the same bounds; the training table, which is not copied, is not part of it."""
