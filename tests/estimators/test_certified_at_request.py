@@ -176,7 +176,7 @@ def test_models_that_are_not_fitted_or_have_no_bounds_have_no_such_attribute(tmp
     for name in RESULTS:
         with pytest.raises(AttributeError, match=f"'BoundedClassifier' object has no attribute '{name}'"):
             getattr(BoundedClassifier(), name)
-    save(BoundedClassifier().fit(*table()), tmp_path / "m.ipub", training_rows=True)
+    save(BoundedClassifier().fit(*table()), tmp_path / "m.ipub")
     assert load(tmp_path / "m.ipub").certificate_.name == "tight"
 
 
