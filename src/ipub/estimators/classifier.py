@@ -393,7 +393,7 @@ default="quantile"
         Parameters
         ----------
         X : array or DataFrame of shape (m, n_features)
-            Rows without holes.
+            Holes of a row may be anything in their intervals, whatever differs: 0 and 0 if they alone change it.
         of : {"holes", "wrong_cells", "labels"}, default="holes"
             Missing values of the training table that differ from the filled-in ones: those of the `Budget`
             of `fit`, or the middle of every interval and the commonest level. Or observed cells that are

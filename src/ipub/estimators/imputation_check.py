@@ -20,7 +20,6 @@ from ipub.progress_bars import progress
 from ipub.promises import Budget, Draws
 from ipub.tables.frames import is_frame
 from ipub.tables.interval_matrix import IntervalMatrix
-from ipub.tables.movable_units import HOLES
 from ipub.tables.sparse_columns import as_dense
 
 MOST_ROWS = 200
@@ -188,8 +187,7 @@ def imputation_report(
         as_filled = fitted(Budget(cells=0, filling=imputer), certificate="sphere")
         predicted = as_filled.predict(tested)
         report(1)
-        n_holes = int(np.count_nonzero(as_filled.training_.around.movable.unit_group == HOLES))
-        budgets, promises = _budgets(shares, imputer, n_holes), []
+        budgets, promises = _budgets(shares, imputer, as_filled.training_.around.n_holes), []
         wanted: list[tuple[str, Any]] = [("any filling", "worst"), *budgets, (f"{draws.n_draws} draws", draws)]
         for name, uncertainty in wanted:
             promises.append(_promise(name, fitted(uncertainty), tested, predicted))

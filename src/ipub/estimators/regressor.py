@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 
@@ -164,3 +165,37 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         intervals, nor about errors in y beyond `y_lower` and `y_upper` of `fit`.
         """
         return self._output(self._score_bounds(self.training_, X), X)
+
+    def flip_distance(self, X: Any, threshold: float, of: str = "holes") -> Any:
+        """Return (m, 2): how many cells must differ before the prediction of a row can cross a threshold, as a bracket.
+
+        As `BoundedClassifier.flip_distance`: the first column is proved, the second was found by retraining.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (m, n_features)
+            Holes of a row may be anything in their intervals, whatever differs: 0 and 0 if they alone change it.
+        threshold : float
+            In the units of the target.
+        of : {"holes", "wrong_cells"}, default="holes"
+            Missing values of the training table that differ from the filled-in ones, or observed cells that are wrong.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ipub import BoundedRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(200, 3))
+        >>> y = X[:, 0] + X[:, 1]
+        >>> X[rng.random(X.shape) < 0.1] = np.nan
+        >>> reg = BoundedRegressor(alpha=0.1).fit(X, y)
+        >>> certified, found = reg.flip_distance([[0.2, 0.1, 0.0]], threshold=0.1)[0]
+        >>> bool(1 < certified <= found)
+        True
+        """
+        from ipub.answers.flips import flip_distance
+
+        training = self.training_
+        rows = self._uncertain_rows(training, X)
+        distance = flip_distance(training, rows, of, self.verbose, self.effort, float(threshold))
+        return self._output(np.column_stack(distance), X, ["certified", "found"])

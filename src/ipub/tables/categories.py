@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -126,12 +127,24 @@ class TableEncoder:
 
     @property
     def names(self) -> list[str]:
-        """Names of the encoded columns: that of the column, and the level."""
-        return [
-            name
+        """Names of the encoded columns, all different: that of the column, and the level.
+
+        Levels of different columns that would share a name, or have that of a column of numbers, are ``column=level``.
+        """
+        found = [
+            (str(column), level)
             for column, levels in zip(self.columns, self.levels, strict=True)
-            for name in ([str(column)] if levels is None else [f"{column}_{level}" for level in levels])
+            for level in ([None] if levels is None else levels)
         ]
+        names = [name if level is None else f"{name}_{level}" for name, level in found]
+        counts = Counter(names)
+        for k, (name, level) in enumerate(found):
+            if level is not None and counts[names[k]] > 1:
+                names[k] = f"{name}={level}"
+                while names[k] in counts:
+                    names[k] += "_"
+                counts[names[k]] += 1
+        return names
 
     def encode(self, X: Any, unknown: UnknownLevels | None = None) -> Array:
         """Return the encoded table of a frame with the same columns; NaN where a value is missing.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.errors import Composable, DropColumn, IpubError, IpubWarning, Message, Wording, warn_user
+from ipub.errors import Composable, DropColumn, IpubError, IpubWarning, MakeMissing, Message, Wording, warn_user
 from ipub.tables.decoded_rows import TextColumn
 from ipub.tables.frames import REFUSED, is_number_in_text
 
@@ -162,17 +162,18 @@ class LevelCounts:
         if not self.is_plain or 2 * len(words) >= len(seen):
             return
         sentence = (
-            "Column {column} holds numbers written as text ({examples}{found}). Make what stands for a missing value "
-            "None, and convert the column to numbers"
+            "Column {column} holds numbers written as text ({examples}{found}). Where a text stands for a missing "
+            "value, {remedy}, so that the column can hold numbers"
         )
         word = self.first_word
         fields = {
             "column": self.name,
             "examples": examples_of(seen - words),
+            "remedy": MakeMissing(),
             "found": "" if word is None else Message(", but {value!r} in {row}", row=word[0], value=word[1]),
         }
         if len(seen) > FEW_LEVELS:
-            raise IpubError(sentence + "; or to a categorical type, if they are codes.", **fields)
+            raise IpubError(sentence + "; or make it categorical, if they are codes.", **fields)
         if words:
             warn_user(CategoryWarning(sentence + ", unless they are categories, as which they are taken.", **fields))
 

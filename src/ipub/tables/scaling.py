@@ -74,7 +74,8 @@ class Scaling:
             from sklearn.preprocessing import StandardScaler
 
             standard = StandardScaler().fit(values)
-            return cls._standard(standard.mean_, standard.scale_, unscaled)
+            mean = _without_rounding(standard.mean_, np.nanmin(values, axis=0), np.nanmax(values, axis=0))
+            return cls._standard(mean, standard.scale_, unscaled)
         return cls._minmax(values, unscaled)
 
     @classmethod
@@ -84,6 +85,9 @@ class Scaling:
         if how == "minmax":
             return cls._minmax(np.array([[m.least, m.greatest] for m in of_range]).T, unscaled)
         n, mean, squares = (np.array([getattr(m, name) for m in of_range]) for name in ("n", "mean", "squares"))
+        mean = _without_rounding(
+            mean, *(np.array([getattr(m, name) for m in of_range]) for name in ("least", "greatest"))
+        )
         variance = squares / n
         # As scikit-learn finds columns of one value, in spite of rounding.
         eps = np.finfo(float).eps
@@ -144,3 +148,8 @@ class Scaling:
             for name, operand in self.operations:
                 values = rounded(OPERATIONS[name](values, operand[columns]))
         return values
+
+
+def _without_rounding(mean: Array, least: Array, greatest: Array) -> Array:
+    """Return means, of columns of one value that value itself: a rest of 1e9 would be left of one of 1e25."""
+    return np.where(least == greatest, least, mean)

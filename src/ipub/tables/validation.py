@@ -21,6 +21,8 @@ def column_label(column: int, names: Sequence[Any] | None) -> Any:
 
 def as_table(values: ArrayLike, what: str) -> Array:
     """Return a table of numbers as floats, and raise an error for anything else."""
+    if np.ma.is_masked(values):
+        raise IpubError(f"{what} must not be masked: give a finite bound for every cell.")
     table = np.asarray(values)
     if table.ndim != 2:
         raise IpubError(f"{what} must be a table (2 dimensions), got {table.ndim} dimension(s).")

@@ -84,7 +84,7 @@ def certify_filled(
         training = Training.of(parameters, data, filled.models, certificates)
     for model in filled.models:
         model.problem.rows.clear_cache()
-    return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled)))
+    return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled), filled.n_holes))
 
 
 # --- the filled-in table ---------------------------------------------------------------------------

@@ -120,6 +120,8 @@ class Around(NamedTuple):
     """Its holes and observed cells, each with the ways in which it may differ."""
     moves: BudgetMoves
     """How many of them may."""
+    n_holes: int
+    """Number of missing values, those that have one possible value alone included."""
 
 
 class Certified(NamedTuple):

@@ -214,7 +214,7 @@ def _search(training: Training, k: int, center: Array, radius: Array, wanted: _W
         if draws is not None:
             return Attained(draws.plain(center, radius), [], np.zeros((len(center), 2), dtype=bool))
         assert training.around is not None
-        movable, moves = training.around
+        movable, moves, _ = training.around
         search = BudgetSearch(*model, movable)
         bounds = np.empty((len(center), 2))
         for row, (x, r) in enumerate(zip(center, radius, strict=True)):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,18 +13,29 @@ from typing import BinaryIO
 
 from ipub.errors import IpubError
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a disk that is full, or may hold no more of this user or in this file."""
+
 
 class FileError(IpubError):
     """A file that cannot be read or written; the message names it."""
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Raise an error, before any work is done, for a path whose folder does not exist or that is a folder itself."""
+    """Raise an error, before any work is done, for a path that is a folder, or whose folder takes no files."""
     target = Path(path)
     if target.is_dir():
         raise FileError(f"{target} is a folder: add a file name.")
     if not target.parent.is_dir():
         raise FileError(f"The folder {target.parent} does not exist: create it first, or write elsewhere.")
+    try:
+        tempfile.TemporaryFile(dir=Path(os.path.realpath(target)).parent).close()
+    except OSError as error:
+        raise _not_written(target, error) from error
+
+
+def _not_written(path: str | os.PathLike[str], error: OSError) -> FileError:
+    return FileError(f"{path} cannot be written ({error.strerror or error}): write elsewhere, or make room there.")
 
 
 @contextmanager
@@ -42,7 +55,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if goal.exists():
             part.chmod(goal.stat().st_mode & 0o7777)
         os.replace(part, goal)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             part.unlink()
+        if isinstance(error, OSError) and (error.errno in NO_ROOM or error.filename == str(part)):
+            raise _not_written(path, error) from error
         raise

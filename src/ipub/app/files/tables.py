@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import gzip
 import io
 import json
@@ -209,16 +208,36 @@ def check_names(wanted: Sequence[str], known: Sequence[str], where: str) -> None
     missing = [name for name in wanted if name not in known]
     if not missing:
         return
-    close = [difflib.get_close_matches(name, known, n=1) for name in missing]
-    hints = [f"{found[0]!r} for {name!r}" for name, found in zip(missing, close, strict=True) if found]
+    close = [_near(name, known) for name in missing]
+    hints = [f"{found!r} for {name!r}" for name, found in zip(missing, close, strict=True) if found]
     word = "column" if len(missing) == 1 else "columns"
     if hints and len(missing) == 1:
-        advice = f"Did you mean {close[0][0]!r}?"
+        advice = f"Did you mean {close[0]!r}?"
     elif hints:
         advice = f"Did you mean {', '.join(hints)}?"
     else:
         advice = f"It has {_listed(known)}."
     raise TableError(f"{where} has no {word} {_listed(missing)}. {advice}")
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    """Return the known name that a slip of the finger, or two in a long name, makes this one; "" if there is none."""
+    edits = {each: _edits(name.casefold(), each.casefold()) for each in known}
+    best = min(edits, key=lambda each: edits[each])
+    return best if edits[best] <= max(1, len(name) // 5) and edits[best] < len(name) else ""
+
+
+def _edits(first: str, second: str) -> int:
+    """Return how many letters are left out, added, replaced, or swapped with the next one."""
+    before, row = [0] * (len(second) + 1), list(range(len(second) + 1))
+    for i, letter in enumerate(first, start=1):
+        above, row = row, [i]
+        for j, other in enumerate(second, start=1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (letter != other)))
+            if i > 1 and j > 1 and letter == second[j - 2] and other == first[i - 2]:
+                row[j] = min(row[j], before[j - 2] + 1)
+        before = above
+    return row[-1]
 
 
 def _listed(names: Sequence[str], most: int = 12) -> str:

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from ipub.errors import IpubError
+from ipub.errors import IpubError, warn_user
 from ipub.numeric.rounding import LARGEST, Array, midpoint_and_radius
 from ipub.rows import MemoryRows, Rows, one_class_against_rest, with_label_uncertainty, with_wrong_labels
-from ipub.tables.frames import is_missing
+from ipub.tables.frames import is_frame, is_missing
 from ipub.tables.interval_matrix import Indices
 from ipub.tables.label_uncertainty import LabelUncertainty
 from ipub.training.reading.parameters import Parameters
@@ -222,6 +223,40 @@ def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | Non
 
 
 # --- labels and weights of either ------------------------------------------------------------------
+
+
+def one_dimension(values: Any, what: str, may_be_unknown: bool | None = None) -> Any:
+    """Return labels or weights that are a column as one dimension, with a warning as scikit-learn has it.
+
+    Masked ones raise an error: nobody may use what a mask hides. Labels that `may_be_unknown` become None; if it is
+    False, the error says how.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        masked = np.flatnonzero(np.ma.getmaskarray(values).ravel())
+        values = values.data
+        if len(masked) and not may_be_unknown:
+            unknown = ", or set unknown_labels=True: bounds then hold for either class"
+            raise IpubError(
+                "{what} is masked in {row} ({n} row(s) in all). Give a value, or drop these rows{unknown}.",
+                what=what,
+                row=int(masked[0]),
+                n=len(masked),
+                unknown="" if may_be_unknown is None else unknown,
+            )
+        if len(masked):
+            values = values.astype(object)
+            values.ravel()[masked] = None
+    if isinstance(values, (list, tuple)) and len(values) and isinstance(values[0], (list, tuple, np.ndarray)):
+        values = np.array(values, dtype=object)
+    if not (isinstance(values, np.ndarray) or is_frame(values)) or len(values.shape) != 2 or values.shape[1] != 1:
+        return values
+    warn_user(
+        f"A column-vector {what} was passed when a 1d array was expected. Please change the shape of {what} to "
+        "(n_samples,), for example using ravel().",
+        DataConversionWarning,
+    )
+    column: NDArray[Any] = np.asarray(values)[:, 0]
+    return column.tolist() if column.dtype == object else column
 
 
 def labels_of(y: Any) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from ipub.rows.long_table import LongTable
 from ipub.rows.piece_reader import decode_weight
 from ipub.rows.slices import KEPT_CELLS
 from ipub.tables.decoded_rows import TextColumn, decode_labels
+from ipub.training.reading.labels import one_dimension
 from ipub.training.reading.parameters import Parameters
 from ipub.training.reading.table import Columns
 from ipub.training.reading.training_data import TrainingData, read_training_data
@@ -127,7 +128,7 @@ def labels_to_score(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any
     named = [each for each in (y, sample_weight) if isinstance(each, str)]
     table = long_table_of(X) if named else None
     if table is None:
-        return y, sample_weight
+        return one_dimension(y, "y"), one_dimension(sample_weight, "sample_weight")
     for name in named:
         if name not in table.names:
             raise IpubError("The table has no column {column}.", column=name)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
-from ipub.errors import GiveRange, IpubError
+from ipub.errors import DropColumn, GiveRange, IpubError, IpubWarning, warn_user
 from ipub.numeric.rounding import LARGEST, Array
 from ipub.rows import Block, MemoryRows, Rows
 from ipub.rows.device import is_foreign, library_of
@@ -28,6 +28,9 @@ from ipub.tables.validation import check_values, column_label
 from ipub.training.reading.parameters import Parameters
 
 Table = NDArray[np.generic]
+
+MOST_EXACT = 1e15
+"""Numbers of up to this size may be added to 1 without losing it."""
 
 SEEDS = 2**31 - 1
 """A seed is a number below this."""
@@ -231,7 +234,26 @@ def learn_table(
         observed = matrix.observed() if counted is None else matrix.observed()[counted]
         scaling = Scaling.learn(parameters.scale, observed, learnt.hole_ranges, ~learnt.is_number)
         learnt = replace(learnt, scaling=scaling)
-    return learnt, MemoryRows(matrix if scaling is None else scaling.intervals(matrix), y, weight)
+    matrix = matrix if scaling is None else scaling.intervals(matrix)
+    _warn_of_large_columns(matrix, learnt.names)
+    return learnt, MemoryRows(matrix, y, weight)
+
+
+def _warn_of_large_columns(matrix: IntervalMatrix, names: Sequence[str] | None) -> None:
+    """Warn of a column beside whose size other columns and the intercept are lost in rounding."""
+    largest = np.fmax(np.fmax.reduce(matrix.table, axis=0), -np.fmin.reduce(matrix.table, axis=0)).astype(float)
+    np.fmax.at(largest, matrix.columns, np.abs(matrix.centers) + matrix.radii)
+    j = int(np.nanargmax(np.fmax(largest, 0.0)))
+    if largest[j] > MOST_EXACT:
+        warn_user(
+            IpubWarning(
+                "Column {column} goes up to {value:.3g}: beside it other columns and the intercept are lost in "
+                "rounding, and bounds are wide. Correct it, rescale it, or {remedy}.",
+                column=column_label(j, names),
+                value=float(largest[j]),
+                remedy=DropColumn(column_label(j, names)),
+            )
+        )
 
 
 def _learn_intervals(

@@ -14,7 +14,7 @@ from ipub.rows import Rows
 from ipub.rows.long_table import LongTable
 from ipub.tables.scaling import Scaling
 from ipub.tables.sparse_columns import is_sparse
-from ipub.training.reading.labels import read_labels, rows_of_models, target_intervals
+from ipub.training.reading.labels import one_dimension, read_labels, rows_of_models, target_intervals
 from ipub.training.reading.on_device import in_memory, read_on_device, stays_on_device
 from ipub.training.reading.parameters import Parameters
 from ipub.training.reading.sparse import check_columns, read_sparse, stays_sparse
@@ -67,6 +67,9 @@ def read_training_data(
             "A table in files or on a cluster is read by the estimators themselves alone: read it into a DataFrame "
             "first."
         )
+    may_be_unknown = parameters.unknown_labels if parameters.loss.task == "classification" else None
+    y, sample_weight = one_dimension(y, "y", may_be_unknown), one_dimension(sample_weight, "sample_weight")
+    y_lower, y_upper = one_dimension(y_lower, "y_lower"), one_dimension(y_upper, "y_upper")
     bounds = X_lower, X_upper, y_lower, y_upper
     if on_device and expected is None and stays_on_device(parameters, X, *bounds):
         return TrainingData(*read_on_device(parameters, X, y, sample_weight))
