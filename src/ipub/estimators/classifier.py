@@ -199,7 +199,7 @@ default="quantile"
         self,
         loss: str = "log_loss",
         *,
-        alpha: float = 0.1,
+        alpha: float | str = 0.1,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         certificate: str | None = "tight",

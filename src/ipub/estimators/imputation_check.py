@@ -187,6 +187,8 @@ def imputation_report(
         # Its predictions are asked for, not its bounds: those of the sphere take the least time.
         as_filled = fitted(Budget(cells=0, filling=imputer), certificate="sphere")
         predicted = as_filled.predict(tested)
+        if isinstance(getattr(model, "alpha", None), str):  # picked once: it is the same under all promises
+            model = clone(model).set_params(alpha=as_filled.alpha_)
         report(1)
         n_holes = int(np.count_nonzero(as_filled.training_.around.movable.unit_group == HOLES))
         budgets, promises = _budgets(shares, imputer, n_holes), []

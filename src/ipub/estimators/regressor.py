@@ -80,7 +80,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         self,
         loss: str = "squared_error",
         *,
-        alpha: float = 0.1,
+        alpha: float | str = 0.1,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         certificate: str | None = "tight",

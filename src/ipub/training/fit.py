@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from ipub.promises import Budget, Draws
+from ipub.training.alpha_choice import with_chosen_alpha
 from ipub.training.reading import Parameters, TrainingData
 from ipub.training.reading.sources import read_source
 from ipub.training.training import Training, train_and_certify
@@ -22,7 +24,8 @@ def fit_training(
     if not isinstance(parameters.uncertainty, str):
         parameters.uncertainty.check()
     data, X = read_source(parameters, X, y, sample_weight, *bounds, on_device=True)
-    training = certify_as_promised(parameters, data, X, bounds[0], bounds[1])
+    parameters, choice = with_chosen_alpha(parameters, data)
+    training = replace(certify_as_promised(parameters, data, X, bounds[0], bounds[1]), alpha_choice=choice)
     training.release_caches()
     return training
 

@@ -38,6 +38,7 @@ from ipub.rows.sparse_array import unit_rows
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.missing_category import MissingCategories
 from ipub.tables.movable_units import BudgetMoves, MovableRows
+from ipub.training.alpha_choice import AlphaChoice
 from ipub.training.models import train
 from ipub.training.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
 
@@ -112,6 +113,8 @@ class Training:
     table: LearntTable
     """How rows are read, with d columns after encoding."""
     loss: Loss
+    alpha: float
+    """Strength of the penalty."""
     fit_intercept: bool
     classes: NDArray[Any] | None
     """The labels, sorted; None in a regression."""
@@ -135,6 +138,8 @@ class Training:
     around: Around | None = None
     """What may differ from a filled-in table, on which the models were trained, if that is what the bounds are
     about."""
+    alpha_choice: AlphaChoice | None = None
+    """How alpha was picked; None if it was given."""
 
     @classmethod
     def of(
@@ -156,6 +161,7 @@ class Training:
         return cls(
             data.table,
             parameters.loss,
+            parameters.alpha,
             has_intercept,
             data.classes,
             certificates,

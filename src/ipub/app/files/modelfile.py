@@ -33,6 +33,7 @@ from ipub.promises import Budget, Draws
 from ipub.tables.categories import TableEncoder
 from ipub.tables.conditional_intervals import ConditionalColumn, ConditionalIntervals, IntervalReport
 from ipub.tables.scaling import Scaling
+from ipub.training.alpha_choice import AlphaChoice
 from ipub.training.reading.intervals import Intervals
 
 FORMAT = "ipub model"
@@ -47,6 +48,7 @@ RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(*PARTS, Scaling, TableEncoder, ConditionalIntervals, ConditionalColumn, IntervalReport),
+        AlphaChoice,
         *(Budget, Draws, Intervals, *map(type, LOSSES.values())),
     )
 }
