@@ -125,7 +125,7 @@ def test_a_table_that_is_too_small_keeps_the_default(holed):
 def test_a_penalty_that_is_no_number_is_named(command, holed):
     done = CliRunner().invoke(cli.app, [command, "t.csv", "--target", "y", "--alpha", "2se"])
     assert done.exit_code == 2
-    assert "'2se' is neither 1se nor min nor a number" in " ".join(done.stderr.split())
+    assert "'2se' is neither 1se nor min nor a number above 0" in " ".join(done.stderr.split())
 
 
 # --- intervals -------------------------------------------------------------------------------------------------------

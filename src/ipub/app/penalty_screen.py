@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
+from contextlib import suppress
 from typing import Any
 
 from sklearn.base import clone
@@ -25,10 +27,10 @@ def read_alpha(text: str) -> float | str:
     text = text.strip()
     if text in RULES:
         return text
-    try:
-        return float(text)
-    except ValueError:
-        raise BadParameter(f"'{text}' is neither {' nor '.join(RULES)} nor a number.", param_hint="--alpha") from None
+    with suppress(ValueError):
+        if 0.0 < float(text) < math.inf:
+            return float(text)
+    raise BadParameter(f"'{text}' is neither {' nor '.join(RULES)} nor a number above 0.", param_hint="'--alpha'")
 
 
 def penalty_sentence(estimator: Any) -> str:
