@@ -14,7 +14,7 @@ from ipub.errors import IpubError, IpubWarning, warn_user
 from ipub.losses import LOSSES, Loss
 from ipub.losses.penalties import ElasticNet
 from ipub.numeric.parallel import single_threaded_blas
-from ipub.numeric.rounding import Array
+from ipub.numeric.rounding import Array, overflow_means_unbounded
 from ipub.progress_bars import progress
 from ipub.rows import Block, MemoryRows, Rows, engine_of
 from ipub.rows.slices import drawn_places
@@ -39,6 +39,9 @@ FEWEST_ROWS = 20
 MOST_ROWS, MOST_WORK = 20_000, 1e8
 """Rows that are compared on, at most, and rows times squared columns (or rows, if these are fewer), for the hinge a
 tenth of it: beyond either, a sample of the rows is used."""
+
+CONSTANT = 1e-20
+"""Variance of a column, relative to its mean square, that is rounding."""
 
 LOST_ACCURACY = 0.01
 """By how much accuracy, or R2, may be lower within one standard error of the least loss."""
@@ -74,7 +77,7 @@ class AlphaChoice:
         """Which is the strongest whose loss is within one standard error of the least and that keeps the accuracy."""
         best = self.least
         is_near = self.loss <= self.loss[best] + self.loss_error[best]
-        return int(np.argmax(is_near & (self.accuracy >= self.accuracy[best] - LOST_ACCURACY)))
+        return int(np.argmax(is_near & ~(self.accuracy < self.accuracy[best] - LOST_ACCURACY)))
 
     @property
     def reason(self) -> str:
@@ -188,6 +191,7 @@ def _values(block: Block) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     return block.center, block.y, block.weight, is_known
 
 
+@overflow_means_unbounded()
 def _cross_validated(parameters: Parameters, compared: Compared) -> AlphaChoice:
     table, labels, weight, classes, n_all = compared
     n, d = table.shape
@@ -212,18 +216,21 @@ def _cross_validated(parameters: Parameters, compared: Compared) -> AlphaChoice:
     sample = "" if n == n_all else f" on a sample of {n} of {n_all} rows"
     how = f"{N_FOLDS}-fold cross-validation ({loss.name.replace('_', ' ')}){sample}"
     rule, is_regression = parameters.alpha_rule, classes is None
+    if not np.isfinite(mean).any():
+        raise IpubError(f"alpha={rule!r} finds no finite held-out loss: rescale the columns (scale='standard').")
     choice = AlphaChoice(rule, 0.0, how, alphas, mean, error, accuracy, slope, is_regression)
     picked = choice.least if rule == LEAST else choice.one_error
     return replace(choice, alpha=float(alphas[picked]))
 
 
 def _unit(table: Array, weight: Array, is_centered: bool) -> float:
-    """Return the power of ten that is next to the mean variance of columns that are not scaled."""
+    """Return the power of ten that is next to the geometric mean of the variances of columns that are not scaled."""
     shares = weight / weight.sum()
     middle = shares @ table if is_centered else 0.0
-    variances = shares @ (table - middle) ** 2
-    mean = variances[variances > 0.0].mean() if (variances > 0.0).any() else 1.0
-    return float(10.0 ** np.clip(np.round(np.log10(mean)), -100, 100))
+    variances, squares = shares @ (table - middle) ** 2, shares @ table**2
+    varies = (variances > CONSTANT * squares) & np.isfinite(variances)
+    power = np.log10(variances[varies]).mean() if varies.any() else 0.0
+    return float(10.0 ** np.clip(np.round(power), -100, 100))
 
 
 def _rotated(table: Array) -> Array:

@@ -245,6 +245,8 @@ def _check_consistent(estimator: Any) -> None:
         raise ValueError("the bounds do not fit the number of features")
     if len(certificates) != n_models * is_certified or not all(isinstance(each, Certificate) for each in certificates):
         raise TypeError("the certificate is missing")
+    if not isinstance(estimator.alpha_choice_, AlphaChoice | None) or not isinstance(estimator.alpha_, int | float):
+        raise TypeError("the penalty is no number")
     if np.size(estimator.intercept_) != n_models or (
         is_certified and estimator.intercept_bounds_.shape != (*several, 2)
     ):
