@@ -1,14 +1,13 @@
 """A promise that few missing values differ from the filled-in ones: what is certified of what is certain.
 
-The classification tables of `useful`, with its split and its preparation. The penalty is the strongest whose mean log
-loss, in 4-fold cross-validation of scikit-learn's model on the filled-in table, is within one standard error of the
-least. Test rows are the first complete ones; of a table that has none, the first ones, filled in. *Changed*: how many
-missing values may differ; where none may, all is certain, and the sums leave it out. *Certain*: share of test rows
-whose class is the same for all tables within the budget, as certified, and as far as retraining within it found no
-table that changes it. *Width*: median of certified over attained width. *Outside*: rows that attain a score not within
-their certified bounds. Times are of the processor, all threads together, with one BLAS thread, of one fit; *plain
-fits*: over the median of nine trainings of scikit-learn's `LogisticRegression` with the same penalty. The first fit
-loads compiled loops and is not counted.
+The classification tables of `useful`, with its split and its preparation. The penalty is that of `alpha="1se"`. Test
+rows are the first complete ones; of a table that has none, the first ones, filled in. *Changed*: how many missing
+values may differ; where none may, all is certain, and the sums leave it out. *Certain*: share of test rows whose class
+is the same for all tables within the budget, as certified, and as far as retraining within it found no table that
+changes it. *Width*: median of certified over attained width. *Outside*: rows that attain a score not within their
+certified bounds. Times are of the processor, all threads together, with one BLAS thread, of one fit; *plain fits*: over
+the median of nine trainings of scikit-learn's `LogisticRegression` with the same penalty. The first fit loads compiled
+loops and is not counted.
 
 Options: `--shares SHARE,...`, `--rows N`, `--tables NAME,...`, `--penalty min|1se`, `--alpha ALPHA` (a penalty in place
 of the one that cross-validation picks), `--split SEED`.

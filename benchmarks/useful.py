@@ -1,8 +1,7 @@
 """Tables as people have them, at the penalty that cross-validation picks: what is certified of what is certain.
 
 Genuine holes, words as categories, columns scaled to mean 0 and standard deviation 1, an intercept, default intervals.
-The penalty is the one that 4-fold cross-validation of scikit-learn's model picks on the filled-in table, by log loss or
-squared error; with `--penalty 1se` the strongest whose mean loss is within one standard error of that. A random fifth
+The penalty is that of `alpha="min"`, of least held-out loss; with `--penalty 1se` that of `alpha="1se"`. A random fifth
 of the rows is for tests; their own holes are filled in, so that the training table alone is uncertain. *Certain*: share
 of test rows whose class is the same for all fillings, as certified, and as far as retraining found no filling that
 changes it. *Width*: median of certified over attained width. *Outside*: attained scores that are not within the

@@ -14,7 +14,6 @@ import pytest
 
 from benchmarks import budgets, page, small
 from benchmarks.lines import Lines, Screen
-from benchmarks.penalties import BEST, ONE_ERROR, chosen
 from benchmarks.timing import medians
 
 NAMES = ("quick", "slow")
@@ -150,12 +149,6 @@ def test_test_rows_of_budgets_are_complete_or_else_filled_in(table):
     assert list(budgets._test_rows(X, X_test, 6).index) == [45, 46, 47, 48, 49, 51]
     (row,) = budgets._test_rows(X, X_test.loc[[50]], 6)["a"]
     assert row == X["a"].median()
-
-
-def test_one_standard_error_picks_the_strongest_penalty_that_is_about_as_good():
-    losses = np.array([[0.9, 1.1], [0.4, 0.6], [0.55, 0.63], [0.75, 0.75]])
-    assert chosen(losses, BEST) == 1
-    assert chosen(losses, ONE_ERROR) == 2
 
 
 def test_times_are_read_from_the_given_clock():

@@ -10,9 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ipub import BoundedClassifier
-from ipub.app import advice, cli, predictions
+from ipub.app import advice, cli, penalty_screen, predictions
 from ipub.app.files.modelfile import load
-from ipub.estimators.alpha_choice import pick_alpha
 
 N = 91
 
@@ -48,25 +47,85 @@ def with_holes(n):
 # --- the penalty -----------------------------------------------------------------------------------------------------
 
 
-def test_without_alpha_it_is_picked_and_the_screen_says_so(holed):
-    done = run("fit", "t.csv", "--target", "y")
-    choice = pick_alpha(BoundedClassifier(scale="standard"), holed[["a", "b", "c"]], holed["y"])
-    assert f"alpha {choice.alpha:g}, picked by 4-fold cross-validation (log loss); --alpha sets it" in done.stdout
-    assert load("model.ipub").alpha == choice.alpha
-    assert load("model.ipub").scale == "standard"
+def picked(holed, alpha="1se"):
+    return BoundedClassifier(alpha=alpha, scale="standard", certificate=None).fit(holed[["a", "b", "c"]], holed["y"])
+
+
+WORDS = {
+    "1se": "the strongest within one standard error of the least held-out loss,",
+    "min": "of the least held-out loss",
+}
+
+
+@pytest.mark.parametrize("rule", ["1se", "min"])
+def test_the_penalty_is_picked_and_the_screen_says_so(rule, holed):
+    done = run("fit", "t.csv", "--target", "y", *(["--alpha", rule] if rule == "min" else []))
+    alpha = picked(holed, rule).alpha_
+    assert f"alpha {alpha:g}, {WORDS[rule]} in 10-fold cross-validation (log loss); --alpha sets it" in done.stdout
+    model = load("model.ipub")
+    assert (model.alpha, model.alpha_, model.scale) == (rule, alpha, "standard")
     assert "Penalty: alpha 0.5, as requested" in run("fit", "t.csv", "--target", "y", "--alpha", "0.5").stdout
+
+
+def rows_of_penalties(done):
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    return [re.split(r"  +", line) for line in lines if line.startswith(("least loss", "one standard error"))]
+
+
+def test_both_penalties_are_shown_with_their_price(holed):
+    done = run("fit", "t.csv", "--target", "y")
+    least, one_error = rows_of_penalties(done)
+    choice = picked(holed).alpha_choice_
+    for row, name, k in (
+        (least, "least loss", choice.least),
+        (one_error, "one standard error", choice.one_error),
+    ):
+        assert row[0] == name
+        assert row[1:4] == [f"{choice.alphas[k]:g}", f"{choice.loss[k]:.4g}", f"{choice.accuracy[k]:.3f}"]
+    assert float(least[5]) >= float(one_error[5])  # the width
+    other = run("fit", "t.csv", "--target", "y", "--alpha", "min")
+    assert [row[1:] for row in rows_of_penalties(other)] == [least[1:], one_error[1:]]
+
+
+def test_the_other_penalty_is_not_tried_after_a_long_fit(holed, monkeypatch):
+    monkeypatch.setattr(penalty_screen, "PATIENCE", 0.0)
+    monkeypatch.delattr(penalty_screen, "clone")
+    done = run("fit", "t.csv", "--target", "y")
+    assert rows_of_penalties(done)[0][4:] == ["-", "-"]
+    assert "The other penalty was not tried, since the fit took 0 s: --alpha min fits with it" in done.stdout
+
+
+def test_without_bounds_there_is_the_loss_of_both(holed):
+    rows = rows_of_penalties(run("fit", "t.csv", "--target", "y", "--certificate", "none"))
+    assert [len(row) for row in rows] == [4, 4]
+
+
+def test_one_penalty_is_said_to_be_the_only_one(holed, monkeypatch):
+    monkeypatch.setattr("ipub.training.alpha_choice.ALPHAS", (0.1,))
+    done = run("fit", "t.csv", "--target", "y")
+    assert rows_of_penalties(done) == []
+    assert "No stronger penalty has a held-out loss within one standard error" in done.stdout
 
 
 def test_check_picks_it_too(holed):
     done = run("check", "t.csv", "--target", "y", "--draws", "3")
-    assert re.search(r"alpha [\d.]+, picked by 4-fold cross-validation \(log loss\); --alpha sets it", done.stdout)
+    alpha = picked(holed).alpha_
+    assert f"alpha {alpha:g}, {WORDS['1se']} in 10-fold cross-validation (log loss); --alpha sets it" in done.stdout
     assert "cross-validation" not in run("check", "t.csv", "--target", "y", "--draws", "3", "--alpha", "1").stdout
 
 
 def test_a_table_that_is_too_small_keeps_the_default(holed):
     holed[:6].assign(y=["no", "yes"] * 3).to_csv("t.csv", index=False)
     done = run("fit", "t.csv", "--target", "y")
-    assert "alpha 0.1, the default, since 6 rows are too few for cross-validation" in done.stdout
+    assert "alpha 0.1, the default; --alpha sets it" in done.stdout
+    assert "there are 6, and it takes at least 20" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("command", ["fit", "check"])
+def test_a_penalty_that_is_no_number_is_named(command, holed):
+    done = CliRunner().invoke(cli.app, [command, "t.csv", "--target", "y", "--alpha", "2se"])
+    assert done.exit_code == 2
+    assert "'2se' is neither 1se nor min nor a number above 0" in " ".join(done.stderr.split())
 
 
 # --- intervals -------------------------------------------------------------------------------------------------------

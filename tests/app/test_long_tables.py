@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from ipub.app import training_tables
 from ipub.app.cli import app
 from ipub.app.files import long_tables
 from ipub.app.files.modelfile import load
+from ipub.training import alpha_choice
 from support.long_tables import stream_everything, write_files
 
 N = 400
@@ -72,7 +72,7 @@ def test_fit_and_predict_stream_what_does_not_fit(kind, frame, tmp_path, monkeyp
 
 def test_alpha_is_picked_on_a_sample(frame, tmp_path, monkeypatch, little_memory):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(training_tables, "SAMPLED_ROWS", 150)
+    monkeypatch.setattr(alpha_choice, "MOST_ROWS", 150)
     folder = write_files(tmp_path / "files", frame, 2, 90)
     little_memory()
     done = run("fit", folder, "--target", "answer", "--certificate", "none", "--drop", "site")

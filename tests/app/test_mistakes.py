@@ -76,7 +76,7 @@ FIT = [
     (table(), ["--loss", "foo"], "--loss foo is not known: use auto, "),
     (table(), ["--certificate", "foo"], "--certificate foo is not known: use sphere, "),
     (table(), ["--intervals", "foo"], "--intervals foo is not known: use quantile, observed, conditional."),
-    (table(), ["--alpha", "0"], "The 'alpha' parameter of BoundedRegressor must be a float in the range (0.0, inf)."),
+    (table(), ["--alpha", "0"], "Invalid value for '--alpha': '0' is neither 1se nor min nor a number above 0"),
     (table(), ["--alpha", "1e-200"], "The strength of the l2 penalty, alpha * (1 - l1_ratio), is 1e-200; it must be"),
     (table(), ["--alpha", "big"], "Invalid value for '--alpha'"),
     (table(), ["--foo"], "No such option: --foo. See `ipub fit --help`."),

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import r2_score
+from sklearn.metrics import log_loss, r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -228,14 +228,29 @@ def test_it_prints_as_a_table_and_its_columns_make_a_frame():
     X, y = draw_table(n=60, holes=0.02)
     path = penalty_path(BoundedClassifier(), X, y, X, y, alphas=ALPHAS)
     head, *lines = repr(path).splitlines()
-    assert head.split() == ["alpha", "score", "guaranteed_score", "certain", "width"]
+    assert head.split() == ["alpha", "loss", "accuracy", "guaranteed_score", "certain", "width"]
     *lines, note, promise = lines
     assert promise == path.promise
     assert promise.startswith("Always:")
     assert note.startswith("Note: with alpha 3 every row is predicted to be of the same class")
     assert [float(line.split()[0]) for line in lines] == ALPHAS
-    assert pd.DataFrame(path.columns()).shape == (3, 5)
-    assert list(penalty_path(BoundedClassifier(), X, y, X, alphas=[1]).columns()) == ["alpha", "certain", "width"]
+    assert pd.DataFrame(path.columns()).shape == (3, 6)
+    without = penalty_path(BoundedClassifier(), X, y, X, alphas=[1])
+    assert list(without.columns()) == ["alpha", "loss", "certain", "width"]
+    assert "Note: the loss is that of the training rows, since y_test was not given." in repr(without)
+
+
+@pytest.mark.parametrize("kind", ["two", "three", "numbers"])
+def test_the_loss_is_that_of_test_rows_or_of_training_rows(kind):
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    y = {"two": X[:, 0] > 0.0, "three": np.digitize(X[:, 0], [-0.5, 0.5]), "numbers": X[:, 0] + 0.1 * X[:, 1]}[kind]
+    model = BoundedRegressor() if kind == "numbers" else BoundedClassifier()
+    tested, trained = (penalty_path(model, X, y, X, truth, alphas=ALPHAS) for truth in (y, None))
+    np.testing.assert_allclose(tested.loss, trained.loss, rtol=1e-6)
+    assert ("r2" if kind == "numbers" else "accuracy") in tested.columns()
+    if kind == "two":
+        expected = [log_loss(y, each.predict_proba(X)) for each in tested.estimators]
+        np.testing.assert_allclose(tested.loss, expected, rtol=1e-9)
 
 
 def test_where_every_row_has_the_same_class_certain_is_said_to_mean_little():
@@ -244,7 +259,7 @@ def test_where_every_row_has_the_same_class_certain_is_said_to_mean_little():
     assert path.one_class.tolist() == [True, False]
     assert path.certain[0] == 1.0
     assert "Note: with alpha 1000 every row" in repr(path)
-    assert "Note:" not in repr(penalty_path(BoundedClassifier(), X, y, X, alphas=[0.3]))
+    assert "every row" not in repr(penalty_path(BoundedClassifier(), X, y, X, alphas=[0.3]))
     assert penalty_path(BoundedRegressor(), X, np.asarray(y, dtype=float), X, alphas=[1.0]).one_class is None
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from ipub import BoundedClassifier, BoundedRegressor, Intervals, IpubError, certify, penalty_path
 from ipub.certificates import CERTIFICATES
-from ipub.estimators.alpha_choice import pick_alpha
 from ipub.losses import LOSSES
 from ipub.rows import engine_of, parquet_files
 from ipub.rows.parquet import ParquetTable
@@ -366,7 +366,8 @@ def test_a_path_of_penalties_and_the_choice_of_one_stream_too(tmp_path, monkeypa
     model = BoundedClassifier(certificate="sphere", fit_intercept=False)
     first, second = (penalty_path(model, *args, X[:5], alphas=[1.0, 0.1]) for args in ((X, frame["y"]), (folder, "y")))
     np.testing.assert_allclose(first.bounds, second.bounds, rtol=1e-9)
-    assert pick_alpha(model, folder, "y").alpha == pick_alpha(model, X, frame["y"]).alpha
+    model.set_params(alpha="1se", certificate=None)
+    assert clone(model).fit(folder, "y").alpha_ == clone(model).fit(X, frame["y"]).alpha_
 
 
 def test_progress_is_shown_for_each_pass(tmp_path, monkeypatch, capsys):

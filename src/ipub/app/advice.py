@@ -16,9 +16,9 @@ from ipub.app.files import tables
 from ipub.app.predictions import median_width, sampled_predictions, share_certain
 from ipub.app.screen import say, working
 from ipub.app.training_tables import TrainingTable
-from ipub.estimators.alpha_choice import ALPHAS, AlphaChoice
 from ipub.estimators.fitted_state import as_saved
 from ipub.promises import Budget
+from ipub.training.alpha_choice import ALPHAS
 
 FEW_CERTAIN = 0.5
 """Below this share of certain predictions, `fit` says what would raise it."""
@@ -89,14 +89,15 @@ class Trials:
         columns = self.columns(**changes)
         return "" if columns is None else _result(columns)
 
-    def stronger_penalty(self, choice: AlphaChoice | None) -> tuple[float, str]:
+    def stronger_penalty(self) -> tuple[float, str]:
         """Return a stronger penalty, and what it gives: the weakest that makes half of the predictions certain.
 
         If none does, the one with most of them certain. A model that says the same of every row does not count.
         """
-        alpha = float(self.estimator.alpha)
+        alpha, choice = self.estimator.alpha_, self.estimator.alpha_choice_
         alphas = sorted(each for each in ALPHAS if each > 1.5 * alpha) or [float(f"{10.0 * alpha:.1g}")]
-        first = next((k for k, each in enumerate(alphas) if choice is not None and each == choice.stronger), 0)
+        one_error = None if choice is None else choice.alphas[choice.one_error]
+        first = next((k for k, each in enumerate(alphas) if each == one_error), 0)
         best, most, words = alphas[first], -1.0, ""
         lowest, highest, at = 0, len(alphas), first
         while lowest < highest:
@@ -115,7 +116,7 @@ class Trials:
         return best, words
 
 
-def advise(trials: Trials, choice: AlphaChoice | None, command: SameCommand) -> None:
+def advise(trials: Trials, command: SameCommand) -> None:
     """Name the columns that cause most of the width, and what can be done, with the command for each."""
     estimator, X = trials.estimator, trials.X
     holes = trials.table.holes
@@ -127,10 +128,10 @@ def advise(trials: Trials, choice: AlphaChoice | None, command: SameCommand) -> 
     numbers = set(tables.numbers_of(X).column_names)
     known = next((name for name in named if name in numbers), None)
     say("What makes the bounds narrower:", "bold")
-    alpha, words = trials.stronger_penalty(choice)
-    loss = ""
-    if choice is not None and len(choice.losses) and alpha in choice.alphas:
-        held_out = [choice.losses[choice.alphas == each][0] for each in (alpha, choice.alpha)]
+    alpha, words = trials.stronger_penalty()
+    loss, choice = "", estimator.alpha_choice_
+    if choice is not None and alpha in choice.alphas:
+        held_out = [choice.loss[choice.alphas == each][0] for each in (alpha, choice.alpha)]
         loss = f", with a held-out loss of {held_out[0]:.4g} instead of {held_out[1]:.4g}"
     _lever(f"a stronger penalty{loss}{words}", command.with_options(alpha=f"{alpha:g}"))
     if known is not None and {"quantile", "conditional"} & _rules(estimator.intervals):

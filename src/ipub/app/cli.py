@@ -21,8 +21,6 @@ from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, s
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ipub.app.training_tables import TrainingTable
-    from ipub.estimators.alpha_choice import AlphaChoice
     from ipub.estimators.imputation_check import ImputationReport
 
 # What help lists is written down here, since the library that knows it takes a second to load; a test compares them.
@@ -33,7 +31,13 @@ FILLING_NAMES = ("middle", "mean", "median")
 SHOWN_ROWS = 20
 """Rows that `predict` prints, at most."""
 
-Alpha = Annotated[float | None, typer.Option(help="Strength of the penalty; else cross-validation picks it.")]
+Alpha = Annotated[
+    str,
+    typer.Option(
+        help="Strength of the penalty: a number, or what cross-validation picks. min has the least held-out loss, 1se "
+        "is stronger, with a loss within one standard error of it and narrower bounds."
+    ),
+]
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """What is raised for an option that is missing or unknown, or whose value is of another type."""
 
@@ -91,7 +95,7 @@ def fit(
     target: Annotated[str, typer.Option(help="Column to predict.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")] = Path("model.ipub"),
     loss: Annotated[str, typer.Option(help=f"auto (by the values of the target), {', '.join(LOSS_NAMES)}.")] = "auto",
-    alpha: Alpha = None,
+    alpha: Alpha = "1se",
     l1_ratio: Annotated[float, typer.Option(help="Fraction of the penalty that is l1, from 0 to below 1.")] = 0.0,
     hinge_width: Annotated[float, typer.Option(help="Width of the rounded kink of smoothed_hinge.")] = 0.5,
     huber_delta: Annotated[
@@ -141,6 +145,7 @@ def fit(
     from ipub.app.files.modelfile import save
     from ipub.app.files.tables import check_not_overwritten
     from ipub.app.fit_report import say_what_is_kept, show_holes, show_training
+    from ipub.app.penalty_screen import read_alpha
     from ipub.app.training_tables import open_training_table
     from ipub.estimators import BoundedClassifier, BoundedRegressor
     from ipub.estimators.fitted_state import as_saved
@@ -162,6 +167,7 @@ def fit(
         kind = BoundedClassifier if task == "classification" else BoundedRegressor
         estimator = kind(
             loss,
+            alpha=read_alpha(alpha),
             l1_ratio=l1_ratio,
             fit_intercept=not no_intercept,
             certificate=None if certificate == "none" else certificate,
@@ -173,8 +179,6 @@ def fit(
         )
         of_losses = {"hinge_width": hinge_width, "huber_delta": huber_delta}
         estimator.set_params(**{name: of_losses[name] for name in loss_parameters(task)})
-        choice = _pick_alpha(estimator, table) if alpha is None else None
-        estimator.set_params(alpha=alpha if choice is None else choice.alpha)
         start = time.perf_counter()
         _ = estimator.fit(table.source, table.target).certificate_  # that takes time as well
         seconds = time.perf_counter() - start
@@ -183,18 +187,9 @@ def fit(
         say(f"{train}: {table.n_rows} rows, {table.X.num_columns} features, target {target!r}")
         say(f"Loss: {loss} ({reason})")
         show_holes(estimator, table)
-        show_training(Fit(estimator, table, seconds, saved, not without_rows), choice, SameCommand(context))
+        show_training(Fit(estimator, table, seconds, saved, not without_rows), SameCommand(context))
         say_what_is_kept(saved)
         say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
-
-
-def _pick_alpha(estimator: Any, table: TrainingTable) -> AlphaChoice:
-    from ipub.estimators.alpha_choice import pick_alpha
-
-    choice = pick_alpha(estimator, table.X, table.y)
-    if not table.is_streamed:
-        return choice
-    return replace(choice, reason=f"{choice.reason} on a sample of {table.X.num_rows} of {table.n_rows} rows")
 
 
 def _intervals(X: pa.Table, intervals: str, ranges: Path | None) -> Any:
@@ -294,7 +289,7 @@ def check(
         Path | None, typer.Option(help="Table whose rows are looked at; else training rows without missing cells.")
     ] = None,
     imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLING_NAMES)}.")] = "mean",
-    alpha: Alpha = None,
+    alpha: Alpha = "1se",
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
     draws: Annotated[int, typer.Option(min=2, help="How many fillings are drawn.")] = 199,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
@@ -303,9 +298,9 @@ def check(
     """Check whether predictions are safe with an imputation: under any filling, under budgets, under draws."""
     from ipub.app.choices import check_choice, choose_loss
     from ipub.app.files import tables
+    from ipub.app.penalty_screen import penalty_sentence, read_alpha
     from ipub.app.training_tables import feature_names, in_memory
     from ipub.estimators import BoundedClassifier, BoundedRegressor
-    from ipub.estimators.alpha_choice import pick_alpha
     from ipub.estimators.imputation_check import imputation_report
     from ipub.losses import LOSSES
     from ipub.promises import Draws
@@ -317,9 +312,9 @@ def check(
     X, y = read.X, read.y
     loss, reason = choose_loss("auto", y, target)
     kind = BoundedClassifier if LOSSES[loss].task == "classification" else BoundedRegressor
-    estimator = kind(loss, scale=None if scale == "none" else scale)
-    choice = pick_alpha(estimator, X, y) if alpha is None else None
-    estimator.set_params(alpha=alpha if choice is None else choice.alpha)
+    # Cross-validation comes first, without certificates: the penalty is the same under all promises.
+    picked = kind(loss, alpha=read_alpha(alpha), scale=None if scale == "none" else scale, certificate=None).fit(X, y)
+    estimator = kind(loss, alpha=picked.alpha_, scale=picked.scale)
     tested = None
     if test is not None:
         table = tables.read_table(test)
@@ -327,8 +322,7 @@ def check(
         tested = tables.features_of(table, X.column_names, test, "The training table has numbers or text there.")
     say(f"{train}: {len(y)} rows, {X.num_columns} features, {tables.holes_of(X).sum()} missing cells")
     say(f"Loss: {loss} ({reason})")
-    if choice is not None:
-        say(f"Penalty: alpha {choice.alpha:g}, {choice.reason}; --alpha sets it")
+    say(penalty_sentence(picked))
     drawn = Draws(n_draws=draws, random_state=seed)
     report = imputation_report(estimator, X, y, tested, imputer=imputer, draws=drawn, verbose=int(err.is_terminal))
     _show_report(report)

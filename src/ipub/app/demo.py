@@ -124,7 +124,7 @@ def _strip(value: float, low: float, high: float) -> str:
 def _show_times(bounded: BoundedClassifier, X: Any, y: Any, test: Any) -> None:
     """Measure fit and bounds against one plain training, in turns, on the same scaled table."""
     filled = SimpleImputer().fit_transform(X)
-    plain = LogisticRegression(C=1.0 / (len(y) * bounded.alpha))
+    plain = LogisticRegression(C=1.0 / (len(y) * bounded.alpha_))
     jobs: Sequence[Callable[[], Any]] = [
         lambda: bounded.fit(X, y).predict_proba_bounds(test),
         lambda: plain.fit(filled, y),

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, advise
 from ipub.app.files import tables
+from ipub.app.penalty_screen import penalty_sentence, show_penalty
 from ipub.app.predictions import median_width, sampled_predictions, say_promise, share_certain, summary_of
 from ipub.app.screen import new_table, note, out, say
 from ipub.app.training_tables import TrainingTable
-from ipub.estimators.alpha_choice import AlphaChoice
 from ipub.estimators.fitted_state import keeps_training_rows
 from ipub.tables.conditional_intervals import IntervalReport
 
@@ -60,23 +60,24 @@ def _show_coverage(report: IntervalReport) -> None:
         out.print(shown)
 
 
-def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand) -> None:
+def show_training(fit: Fit, command: SameCommand) -> None:
     """Say how training ended, how many predictions are certain, and what would make more of them so.
 
-    That takes less time than training did. How alpha was picked is said if there was a `choice`.
+    That takes about as much time as training did.
     """
     estimator, table, seconds, saved, _ = fit
     X, y = table.X, table.y
     intercept = "" if estimator.fit_intercept else ", without intercept"
-    how = "as requested" if choice is None else f"{choice.reason}; --alpha sets it"
-    say(f"Penalty: alpha {estimator.alpha:g}, {how}")
+    say(penalty_sentence(estimator))
     say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
     if estimator.scale is None:
         _advise_on_scale(X)
     if estimator.certificate_ is None:
+        show_penalty(estimator, table, seconds, None)
         say("No bounds, as --certificate none asks for: the model predicts only")
         return
     columns = sampled_predictions(saved, X, seconds)
+    show_penalty(estimator, table, seconds, columns)
     n = len(columns["prediction"])
     n_rows = table.n_rows
     which = "On the training rows" if n == n_rows else f"On {n} of the {n_rows} training rows, drawn at random"
@@ -86,7 +87,7 @@ def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand) ->
     share = share_certain(columns)
     is_wide = median_width(columns) > np.std(y) if share is None else share < FEW_CERTAIN
     if is_wide and table.n_holed:
-        advise(Trials(fit), choice, command)
+        advise(Trials(fit), command)
 
 
 def say_what_is_kept(saved: Any) -> None:

@@ -20,7 +20,7 @@ from ipub.rows.slices import drawn_places
 from ipub.tables.interval_matrix import Indices
 
 SAMPLED_ROWS = 20_000
-"""Rows of a streamed table that alpha is picked on and that the summary is drawn from: accuracy against time."""
+"""Rows of a streamed table that the summary is drawn from: accuracy against time."""
 MOST_VALUES = 1000
 """Different targets that are counted: more are numbers."""
 REMEDY = "Turn them into numbers or text, or leave them out with --drop."

@@ -46,8 +46,11 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
     loss : {"log_loss", "hinge", "squared_hinge", "smoothed_hinge"}, default="log_loss"
         With z = 1 - y t for a score t: ``log(1 + exp(-y t))``; ``max(0, z)``; ``max(0, z)^2``; or the hinge with a
         rounded kink, ``z^2 / (2 h)`` for z between 0 and h = `hinge_width`, ``z - h / 2`` above and 0 below.
-    alpha : float, default=0.1
-        Strength of the penalty. A stronger penalty gives narrower bounds and a less accurate model. The same model as
+    alpha : float, "1se" or "min", default=0.1
+        Strength of the penalty. A stronger penalty gives narrower bounds and a less accurate model. ``"min"`` takes the
+        one of the least held-out loss in 10-fold cross-validation on the filled-in table, where bounds are often wide;
+        ``"1se"`` the strongest whose loss is within one standard error of it, and whose accuracy is lower by 0.01 at
+        most: narrower bounds, and often slightly worse predictions. See `alpha_path_`. The same model as
         ``LogisticRegression(C=C)`` on n rows has ``alpha = 1 / (n C)``, and so has ``SVC(kernel="linear", C=C)`` with
         ``loss="hinge"``. ``LinearSVC`` penalises its intercept, so it is the same model only without one.
     l1_ratio : float, default=0.0
@@ -112,6 +115,13 @@ default="quantile"
 
     Attributes
     ----------
+    alpha_ : float
+        Strength of the penalty that was used.
+    alpha_path_ : DataFrame or None
+        What cross-validation found of each alpha, from strong to weak: ``alpha``, the mean held-out ``loss`` and its
+        standard error ``loss_error``, ``accuracy`` and ``calibration_slope``; None if alpha is a number.
+    alpha_choice_ : AlphaChoice or None
+        The same as arrays, and how it was done; see `ipub.training.alpha_choice.AlphaChoice`.
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     coef_ : array of shape (1, n_features), or (n_classes, n_features) with more than two classes
@@ -179,6 +189,12 @@ default="quantile"
     >>> bool(report.coverage[2] > 0.85), bool(report.width[2] < 0.2 * report.quantile_width[2])
     (True, True)
 
+    The penalty can be picked by cross-validation, which shows its price.
+
+    >>> picked = BoundedClassifier(alpha="1se").fit(X, X[:, 0] + X[:, 1] > rng.normal(size=200))
+    >>> picked.alpha_, list(picked.alpha_path_)
+    (0.056, ['alpha', 'loss', 'loss_error', 'accuracy', 'calibration_slope'])
+
     The class of the first row is certain even if any three (or fewer) of the 200 labels are wrong.
 
     >>> clf = BoundedClassifier(max_label_errors=3).fit(X, y)
@@ -199,7 +215,7 @@ default="quantile"
         self,
         loss: str = "log_loss",
         *,
-        alpha: float = 0.1,
+        alpha: float | str = 0.1,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         certificate: str | None = "tight",

@@ -73,6 +73,8 @@ def keep_training(estimator: Any, training: Training) -> None:
         "precision_": table.precision,
         "scaling_": table.scaling,
         "conditional_intervals_": table.conditional,
+        "alpha_": training.alpha,
+        "alpha_choice_": training.alpha_choice,
         "n_iter_": training.n_iter,
         "dual_gap_": training.dual_gap,
         "coef_": training.coef,
@@ -178,6 +180,7 @@ def _training_from(estimator: Any, kept: KeptTraining | None) -> Training:
     return Training(
         table,
         loss_of(estimator),
+        estimator.alpha_,
         estimator.fit_intercept,
         getattr(estimator, "classes_", None),
         done(Certified(certificates, coef_bounds, intercept_bounds)),
@@ -187,6 +190,7 @@ def _training_from(estimator: Any, kept: KeptTraining | None) -> Training:
         dual_gap=estimator.dual_gap_,
         models=() if kept is None else kept.training.models,
         around=None if kept is None else kept.training.around,
+        alpha_choice=estimator.alpha_choice_,
     )
 
 
@@ -292,4 +296,6 @@ def as_saved(estimator: Any, rows: bool) -> Any:
 
 def restore_fitted(estimator: Any, attributes: Mapping[str, Any]) -> None:
     """Make an estimator with its parameters the fitted one of which `fitted_attributes` were stored."""
-    _assign(estimator, {"encoder_": None, "scaling_": None, "conditional_intervals_": None, **attributes}, None)
+    # Files of earlier versions do not have all of them; alpha was a number then.
+    others = dict.fromkeys(("encoder_", "scaling_", "conditional_intervals_", "alpha_choice_"))
+    _assign(estimator, {**others, "alpha_": estimator.alpha, **attributes}, None)

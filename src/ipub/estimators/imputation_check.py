@@ -186,6 +186,8 @@ def imputation_report(
         # Its predictions are asked for, not its bounds: those of the sphere take the least time.
         as_filled = fitted(Budget(cells=0, filling=imputer), certificate="sphere")
         predicted = as_filled.predict(tested)
+        if isinstance(getattr(model, "alpha", None), str):  # picked once: it is the same under all promises
+            model = clone(model).set_params(alpha=as_filled.alpha_)
         report(1)
         budgets, promises = _budgets(shares, imputer, as_filled.training_.around.n_holes), []
         wanted: list[tuple[str, Any]] = [("any filling", "worst"), *budgets, (f"{draws.n_draws} draws", draws)]

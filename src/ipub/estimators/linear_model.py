@@ -40,6 +40,7 @@ from ipub.tables.interval_matrix import IntervalMatrix
 from ipub.tables.levels import UnknownLevels
 from ipub.tables.sparse_columns import is_sparse
 from ipub.training import Training, fit_training
+from ipub.training.alpha_choice import KEPT_ALPHA, RULES, AlphaChoice
 from ipub.training.reading import LearntTable, Parameters
 from ipub.training.reading.intervals import LEVEL, Intervals
 from ipub.training.reading.on_device import filled_rows, uncertain_rows
@@ -47,7 +48,7 @@ from ipub.training.reading.sources import is_dask, is_kept, long_table_of, of_ea
 from ipub.training.reading.sparse import filled_sparse_rows, uncertain_sparse_rows
 
 CONSTRAINTS: dict[str, list[Any]] = {
-    "alpha": [Interval(Real, 0, None, closed="neither")],
+    "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions(set(RULES))],
     "l1_ratio": [Interval(Real, 0, 1, closed="left")],
     "fit_intercept": ["boolean"],
     "certificate": [StrOptions(set(CERTIFICATES)), None],
@@ -94,6 +95,7 @@ class BoundedLinearModel(FrameOutput):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     loss: str
+    alpha: float | str
     intervals: Any
     interval_level: float
     uncertainty: Any
@@ -101,6 +103,8 @@ class BoundedLinearModel(FrameOutput):
     precision: Any = None
     handle_unknown: str | None = None
 
+    alpha_: float
+    alpha_choice_: AlphaChoice | None
     certificate_ = CertifiedResult()
     coef_bounds_ = CertifiedResult()
     intercept_bounds_ = CertifiedResult()
@@ -152,6 +156,17 @@ class BoundedLinearModel(FrameOutput):
         check_is_fitted(self, "conditional_intervals_")
         found = self.conditional_intervals_
         return None if found is None else found.report
+
+    @property
+    def alpha_path_(self) -> Any:
+        """The values of alpha that cross-validation compared, as a DataFrame; None if alpha is a number.
+
+        From strong to weak: ``alpha``, the mean held-out ``loss`` and its standard error ``loss_error``, ``accuracy``
+        (``r2`` in a regression), and ``calibration_slope``, the slope of the labels' regression on the held-out scores:
+        below 1 these are too extreme, above 1 too timid; NaN of losses without probabilities.
+        """
+        check_is_fitted(self, "alpha_choice_")
+        return None if self.alpha_choice_ is None else self.alpha_choice_.frame()
 
     def _scores(self, training: Training, X: Any) -> Array:
         """Return the scores of rows under each model trained at the center, shape (m, K)."""
@@ -325,6 +340,8 @@ def parameters_of(estimator: BoundedLinearModel) -> Parameters:
         "precision": cells.precision,
         "handle_unknown": cells.handle_unknown,
     }
+    if isinstance(estimator.alpha, str):
+        given |= {"alpha": KEPT_ALPHA, "alpha_rule": estimator.alpha}
     names = {field.name for field in fields(Parameters)} - {"kind", "loss"}
     return Parameters(type(estimator), loss_of(estimator), **{name: given[name] for name in names & given.keys()})
 

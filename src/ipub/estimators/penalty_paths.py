@@ -53,6 +53,9 @@ class PenaltyPath:
     alphas: Array
     bounds: Array
     """Bounds of the scores, as from `decision_bounds` or `predict_bounds`: (n_alphas, m, 2) or (n_alphas, m, K, 2)."""
+    loss: Array
+    """Mean loss of the model trained at the center, of the test rows; without y_test, of the training rows. With more
+    than two classes, summed over the classes, each against the others."""
     score: Array | None
     """Accuracy, or R2 of a regression, of the model trained at the center; None without y_test."""
     guaranteed_score: Array | None
@@ -73,8 +76,10 @@ class PenaltyPath:
 
     def columns(self) -> dict[str, Array]:
         """Return the columns of the table by name, for ``pandas.DataFrame(path.columns())``."""
-        names = ("score", "guaranteed_score", "certain", "width")
-        return {"alpha": self.alphas} | {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        score = "r2" if isinstance(self.estimators[0], BoundedRegressor) else "accuracy"
+        names = {"alpha": self.alphas, "loss": self.loss, score: self.score, "guaranteed_score": self.guaranteed_score}
+        columns = {**names, "certain": self.certain, "width": self.width}
+        return {name: values for name, values in columns.items() if values is not None}
 
     def __repr__(self) -> str:
         columns = [[name, *(f"{value:.4g}" for value in part)] for name, part in self.columns().items()]
@@ -83,6 +88,8 @@ class PenaltyPath:
             same = "every row is predicted to be of the same class: certain means no more there."
             alphas = ", ".join(f"{alpha:.4g}" for alpha in self.alphas[self.one_class])
             below.insert(0, f"Note: with alpha {alphas} {same}")
+        if self.score is None:
+            below.insert(0, "Note: the loss is that of the training rows, since y_test was not given.")
         return text_table(columns, below)
 
     @property
@@ -119,7 +126,7 @@ def penalty_path(
     X_test : array, DataFrame or IntervalMatrix of shape (m, n_features)
         Rows to bound, which may have holes. If you choose alpha by them, evaluate the choice on other rows.
     y_test : array of shape (m,), optional
-        Their labels or targets, for the scores.
+        Their labels or targets, for the loss and the scores.
     alphas : int or array, default=20
         The strengths of the penalty, or how many of them: then evenly spaced in their logarithms, from the mean squared
         distance of the training rows from their mean (from zero with ``fit_intercept=False``), after scaling, down to
@@ -141,11 +148,11 @@ def penalty_path(
     >>> X[:20, 2] = np.nan
     >>> path = penalty_path(BoundedClassifier(), X[:200], y[:200], X[200:], y[200:], alphas=[10, 1, 0.3, 0.1])
     >>> path
-    alpha  score  guaranteed_score  certain     width
-       10   0.47              0.47        1  0.009463
-        1    0.7              0.63     0.86   0.07046
-      0.3   0.81              0.73     0.91    0.1397
-      0.1   0.79              0.75     0.91    0.1986
+    alpha    loss  accuracy  guaranteed_score  certain     width
+       10   0.692      0.47              0.47        1  0.009463
+        1  0.6227       0.7              0.63     0.86   0.07046
+      0.3  0.5397      0.81              0.73     0.91    0.1397
+      0.1  0.4655      0.79              0.75     0.91    0.1986
     Note: with alpha 10 every row is predicted to be of the same class: certain means no more there.
     Always: the bounds hold for every filling of the missing values inside their intervals.
 
@@ -185,11 +192,12 @@ def penalty_path(
         None if None in values else np.array(values)
         for values in zip(*((p.score, p.guaranteed_score, p.certain) for p in points), strict=True)
     )
+    loss = np.array([point.loss for point in points])
     one_class = None if points[0].certain is None else np.array([point.one_class for point in points])
     bounds = np.stack([point.bounds for point in points])
     width = np.median((bounds[..., 1] - bounds[..., 0]).reshape(len(points), -1), axis=1)
     estimators = tuple(point.estimator for point in points)
-    return PenaltyPath(chosen, bounds, score, guaranteed, certain, width, estimators, one_class)
+    return PenaltyPath(chosen, bounds, loss, score, guaranteed, certain, width, estimators, one_class)
 
 
 @dataclass(frozen=True)
@@ -274,6 +282,7 @@ class _Point:
 
     estimator: Any
     bounds: Array
+    loss: float
     score: float | None = None
     guaranteed_score: float | None = None
     certain: float | None = None
@@ -287,18 +296,29 @@ class _Point:
         bounds = training.score_bounds(rows, effort=estimator.effort)
         if isinstance(estimator, BoundedRegressor):
             if truth is None:
-                return cls(estimator, bounds)
+                return cls(estimator, bounds, _training_loss(training))
+            predicted = estimator.predict(X_test)
+            loss = float(training.loss.value(truth, predicted).mean())
             farther = np.maximum(np.abs(truth - bounds[:, 0]), np.abs(truth - bounds[:, 1]))
-            return cls(estimator, bounds, _r2(truth, truth - estimator.predict(X_test)), _r2(truth, farther))
+            return cls(estimator, bounds, loss, _r2(truth, truth - predicted), _r2(truth, farther))
         possible = possible_labels(bounds)
         certain = is_certain(bounds)
         predicted = estimator.predict(X_test)
         one_class = bool(len(predicted) > 1 and (predicted == predicted[0]).all())
         if truth is None:
-            return cls(estimator, bounds, certain=float(certain.mean()), one_class=one_class)
+            return cls(estimator, bounds, _training_loss(training), certain=float(certain.mean()), one_class=one_class)
         right = possible[np.arange(len(truth)), truth]
         score = (predicted == estimator.classes_[truth]).mean()
-        return cls(estimator, bounds, float(score), float((certain & right).mean()), float(certain.mean()), one_class)
+        scores = estimator.decision_function(X_test).reshape(len(truth), -1)
+        is_class = truth[:, None] == ([1] if scores.shape[1] == 1 else np.arange(scores.shape[1]))
+        loss = float(training.loss.value(np.where(is_class, 1.0, -1.0), scores).sum(axis=1).mean())
+        guaranteed = float((certain & right).mean())
+        return cls(estimator, bounds, loss, float(score), guaranteed, float(certain.mean()), one_class)
+
+
+def _training_loss(training: Training) -> float:
+    """Return the mean loss of the training rows, summed over the models."""
+    return sum(solution.primal - problem.penalty.value(solution.w) for problem, solution in training.models)
 
 
 def _r2(truth: Array, residual: Array) -> float:

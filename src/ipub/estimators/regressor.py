@@ -31,8 +31,9 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     loss : {"squared_error", "huber"}, default="squared_error"
         ``(y - t)^2`` for a prediction t; or, with r = abs(y - t), ``r^2 / 2`` for r up to `huber_delta` and
         ``huber_delta (r - huber_delta / 2)`` above, so that outliers in y have less influence.
-    alpha : float, default=0.1
-        Strength of the penalty. A stronger penalty gives narrower bounds and a less accurate model. The same model as
+    alpha : float, "1se" or "min", default=0.1
+        Strength of the penalty. A stronger penalty gives narrower bounds and a less accurate model. Cross-validation
+        picks one with ``"1se"`` or ``"min"``, as in `BoundedClassifier`. The same model as
         ``Ridge(alpha=a)`` on n rows has ``alpha = 2 a / n``, the same as ``ElasticNet(alpha=a)`` has ``alpha = 2 a``
         and its `l1_ratio`. ``HuberRegressor`` also estimates a scale of the noise, so it is another model.
     l1_ratio, fit_intercept, certificate, effort, intervals, interval_level, scale, uncertainty, tol, max_iter,
@@ -52,10 +53,12 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         Bounds of the intercept over all fillings.
     certificate_ : Certificate
         What was certified, and how.
+    alpha_path_ : DataFrame or None
+        As in `BoundedClassifier`, with ``r2`` in place of ``accuracy``.
     fill_values_ : array of shape (n_features,)
         Values that `predict` uses for holes of a test row.
-    hole_ranges_, interval_report_, conditional_intervals_, precision_, scaling_, encoder_, training_, dual_gap_,
-    n_iter_, n_features_in_, feature_names_in_
+    alpha_, alpha_choice_, hole_ranges_, interval_report_, conditional_intervals_, precision_, scaling_, encoder_,
+    training_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `BoundedClassifier`.
 
     Notes
@@ -81,7 +84,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         self,
         loss: str = "squared_error",
         *,
-        alpha: float = 0.1,
+        alpha: float | str = 0.1,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         certificate: str | None = "tight",

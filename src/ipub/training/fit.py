@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ipub.promises import Budget, Draws
 from ipub.rows import MemoryRows, Rows, engine_of
 from ipub.rows.slices import KEPT_CELLS
+from ipub.training.alpha_choice import with_chosen_alpha
 from ipub.training.reading import Parameters, TrainingData
 from ipub.training.reading.sources import read_source
 from ipub.training.training import Training, train_and_certify
@@ -29,7 +30,9 @@ def fit_training(
     is_small = _is_small(data)
     if is_small:
         data = replace(data, rows=_own(data.rows))
+    parameters, choice = with_chosen_alpha(parameters, data)
     training = certify_as_promised(parameters, data, X, bounds[0], bounds[1], deferred=is_small)
+    training = replace(training, alpha_choice=choice)
     training.release_caches()
     return training
 

@@ -38,6 +38,7 @@ from ipub.rows.sparse_array import unit_rows
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.missing_category import MissingCategories
 from ipub.tables.movable_units import BudgetMoves, MovableRows
+from ipub.training.alpha_choice import AlphaChoice
 from ipub.training.deferred import Deferred, done
 from ipub.training.models import train
 from ipub.training.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
@@ -151,6 +152,8 @@ class Training:
     table: LearntTable
     """How rows are read, with d columns after encoding."""
     loss: Loss
+    alpha: float
+    """Strength of the penalty."""
     fit_intercept: bool
     classes: NDArray[Any] | None
     """The labels, sorted; None in a regression."""
@@ -170,6 +173,8 @@ class Training:
     around: Around | None = None
     """What may differ from a filled-in table, on which the models were trained, if that is what the bounds are
     about."""
+    alpha_choice: AlphaChoice | None = None
+    """How alpha was picked; None if it was given."""
 
     @classmethod
     def of(
@@ -188,6 +193,7 @@ class Training:
         return cls(
             data.table,
             parameters.loss,
+            parameters.alpha,
             has_intercept,
             data.classes,
             certified,

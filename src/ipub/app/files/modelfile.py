@@ -33,6 +33,7 @@ from ipub.promises import Budget, Draws
 from ipub.tables.categories import TableEncoder
 from ipub.tables.conditional_intervals import ConditionalColumn, ConditionalIntervals, IntervalReport
 from ipub.tables.scaling import Scaling
+from ipub.training.alpha_choice import AlphaChoice
 from ipub.training.reading.intervals import Intervals
 
 FORMAT = "ipub model"
@@ -47,6 +48,7 @@ RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(*PARTS, Scaling, TableEncoder, ConditionalIntervals, ConditionalColumn, IntervalReport),
+        AlphaChoice,
         *(Budget, Draws, Intervals, *map(type, LOSSES.values())),
     )
 }
@@ -263,6 +265,8 @@ def _check_consistent(estimator: Any) -> None:
         raise ValueError("the bounds do not fit the number of features")
     if len(certificates) != n_models * is_certified or not all(isinstance(each, Certificate) for each in certificates):
         raise TypeError("the certificate is missing")
+    if not isinstance(estimator.alpha_choice_, AlphaChoice | None) or not isinstance(estimator.alpha_, int | float):
+        raise TypeError("the penalty is no number")
     if np.size(estimator.intercept_) != n_models or (
         is_certified and estimator.intercept_bounds_.shape != (*several, 2)
     ):

@@ -21,6 +21,7 @@ class Parameters:
     loss: Loss
     """With its own parameters (`hinge_width`, `huber_delta`) in it."""
     alpha: float
+    """A number: with an `alpha_rule`, that which is kept where cross-validation cannot pick one."""
     l1_ratio: float
     fit_intercept: bool
     certificate: str | None
@@ -37,6 +38,8 @@ class Parameters:
     max_label_errors: int = 0
     uncertainty: Any = "worst"
     random_state: Any = None
+    alpha_rule: str = ""
+    """How alpha is to be picked once the table is read; empty if it is a number."""
 
     @property
     def penalty(self) -> ElasticNet:
