@@ -82,7 +82,9 @@ class Holed:
         clf = BoundedClassifier(alpha=SETTING.lam, fit_intercept=False, certificate=certificate, intervals=self.ranges)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IntervalWarning)  # the middle half of some columns is a single value
-            return clf.fit(self.X, self.y)
+            clf.fit(self.X, self.y)
+        _ = clf.certificate_
+        return clf
 
 
 def most_rows() -> int | None:

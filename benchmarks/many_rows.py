@@ -31,6 +31,7 @@ def _fitted(alpha: float, X: object, y: np.ndarray) -> tuple[BoundedClassifier, 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model = BoundedClassifier(alpha=alpha, scale="standard").fit(X, y)
+        _ = model.certificate_
     return model, time.perf_counter() - start
 
 

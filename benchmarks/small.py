@@ -84,7 +84,7 @@ class Measured:
         LogisticRegression(C=self._C).fit(self._filled, self.y)
 
     def fit(self) -> None:
-        self.estimator.fit(self.X, self.y)
+        _ = self.estimator.fit(self.X, self.y).certificate_
 
     def bounds(self) -> None:
         self.estimator.decision_bounds(self._bounded)

@@ -103,8 +103,9 @@ def _fits_and_predictions() -> list[tuple[str, int, int]]:
     y, filled, row = X[:, 0] + X[:, 1] > 0.0, X.copy(), X[:1].copy()
     X[rng.random(X.shape) < 0.02] = np.nan
     ours, theirs = BoundedClassifier().fit(X, y), LogisticRegression().fit(filled, y)
+    _ = ours.certificate_
     library = Path(sklearn.__file__).parent
-    fit = _changes(lambda: BoundedClassifier().fit(X, y))
+    fit = _changes(lambda: BoundedClassifier().fit(X, y).certificate_)
     found = [
         (f"BoundedClassifier.{name}", fit, _changes(lambda name=name: getattr(ours, name)(row)))
         for name in ("decision_bounds", "predict_proba_bounds", "predict_proba")

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ipub.app.files.modelfile import load, save
     from ipub.errors import IpubError, IpubWarning
     from ipub.estimators import BoundedClassifier, BoundedRegressor
     from ipub.estimators.imputation_check import ImputationReport, imputation_report
@@ -36,7 +37,9 @@ __all__ = [
     "__version__",
     "certify",
     "imputation_report",
+    "load",
     "penalty_path",
+    "save",
 ]
 
 if not TYPE_CHECKING:  # which would take any name for one of ours
@@ -56,7 +59,9 @@ if not TYPE_CHECKING:  # which would take any name for one of ours
         "SentinelWarning": "tables.columns",
         "certify": "estimators.sklearn_models.certified",
         "imputation_report": "estimators.imputation_check",
+        "load": "app.files.modelfile",
         "penalty_path": "estimators.penalty_paths",
+        "save": "app.files.modelfile",
     }
 
     def __getattr__(name: str) -> Any:

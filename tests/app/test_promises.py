@@ -46,7 +46,7 @@ def run(*arguments):
     ],
 )
 def test_fit_and_predict_say_what_is_promised(frame, options, uncertainty, words):
-    fitted = run("fit", "t.csv", "--target", "y", "--alpha", "0.3", "--keep-training-rows", *options)
+    fitted = run("fit", "t.csv", "--target", "y", "--alpha", "0.3", *options)
     predicted = run("predict", "model.ipub", "t.csv", "-o", "bounds.csv")
     assert words in fitted.stdout
     assert words in predicted.stdout

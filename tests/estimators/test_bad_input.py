@@ -330,7 +330,7 @@ def test_a_bad_class_weight_is_refused(class_weight, message, X, y):
     ("parameter", "value", "message"),
     [
         ("scale", "robust", "The 'scale' parameter.*'minmax'"),
-        ("handle_unknown", "ignore", "handle_unknown of Intervals is 'ignore': use 'error' or 'any'"),
+        ("handle_unknown", "ignore", "handle_unknown of Intervals is 'ignore': use 'any' or 'error'"),
         ("level", 1.5, "level of Intervals is 1.5: give a fraction"),
         ("precision", -1.0, "precision of Intervals is -1.0: give a number"),
         ("precision", "half", "precision of Intervals is 'half': give a number"),

@@ -8,17 +8,18 @@ import pickle
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.real_data import DATA
 from ipub import BoundedClassifier, BoundedRegressor, CategoryWarning, Intervals, IntervalWarning
 from ipub.app.files.modelfile import load, save
-from ipub.estimators.fitted_state import without_training_rows
 
 NAMES = ["age", "site_east", "site_north", "site_west", "smoker", "grade_1", "grade_2"]
 
@@ -129,15 +130,48 @@ def test_intervals_and_precision_are_given_by_the_columns_of_the_frame(holed, y)
         BoundedRegressor(intervals=Intervals(precision={"weight": 1.0})).fit(holed, y)
 
 
-def test_a_new_category_is_an_error_or_any(holed, y):
-    rows = holed[20:22].copy()
-    rows.loc[20, "site"] = "south"
-    with pytest.raises(ValueError, match=r"'site' has the category 'south' in row 0"):
-        BoundedRegressor().fit(holed, y).predict_bounds(rows)
-    reg = BoundedRegressor(intervals=Intervals(handle_unknown="any")).fit(holed, y)
+@pytest.mark.parametrize("kind", ["pandas", "polars", "parquet"])
+def test_a_new_category_is_any_of_the_known_ones_with_one_warning_a_call_or_an_error(holed, y, kind, tmp_path):
+    rows = holed[20:23].copy()
+    rows.loc[20:21, "site"], rows["grade"] = "south", pd.Categorical([1, 2, 3])
     missing = rows.copy()
-    missing.loc[20, "site"] = None
-    np.testing.assert_array_equal(reg.predict_bounds(rows), reg.predict_bounds(missing))
+    missing.loc[20:21, "site"], missing.loc[22, "grade"] = None, None
+    reg = BoundedRegressor(intervals=Intervals()).fit(holed, y)
+    expected = reg.predict_bounds(missing), reg.predict(missing)
+    if kind == "polars":
+        given = pl.from_pandas(rows)
+    elif kind == "parquet":
+        given = tmp_path / "rows.parquet"
+        pq.write_table(pa.Table.from_pandas(rows.astype({"grade": int})), given, row_group_size=1)
+    else:
+        given = rows
+    for method, bounds in zip((reg.predict_bounds, reg.predict), expected, strict=True):
+        with pytest.warns(CategoryWarning) as caught:
+            np.testing.assert_array_equal(method(given), bounds)
+        assert len(caught) == 1
+        assert "did not see 'south' in column 'site' (2 rows), 3 in column 'grade' (1 row): " in str(caught[0].message)
+        assert (caught[0].message.column, caught[0].message.value) == ("site", "south")
+        assert caught[0].filename == __file__
+    reg.set_params(intervals=Intervals(handle_unknown="error"))
+    with pytest.raises(ValueError, match=r"'site' has the category 'south' in row 0"):
+        reg.predict_bounds(given)
+
+
+def test_numbers_among_levels_of_text_are_no_new_category(holed, y):
+    clf = BoundedClassifier(certificate=None).fit(holed, y > y.median())
+    with pytest.raises(ValueError, match=r"'site' has the category 7 in row 1"):
+        clf.predict(holed[20:22].assign(site=["south", 7]))
+
+
+def test_folds_whose_test_rows_have_new_categories_have_a_score(holed, y):
+    rare = holed.assign(town=["rare", *["usual", "other"] * 74, "usual"])
+    with pytest.warns(CategoryWarning, match="did not see 'rare' in column 'town'"):
+        scores = cross_val_score(BoundedClassifier(certificate=None), rare, y > y.median(), cv=3)
+    assert np.isfinite(scores).all()
+    grid = GridSearchCV(BoundedRegressor(certificate=None), {"alpha": [0.1, 1.0]}, cv=3, error_score="raise")
+    with pytest.warns(CategoryWarning, match="did not see 'rare' in column 'town'"):
+        grid.fit(rare, y)
+    assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
 
 
 def test_other_columns_another_order_and_arrays_are_refused(holed, y):
@@ -177,11 +211,10 @@ def test_fitting_again_forgets_the_categories(holed, y):
 def test_files_and_pickles_keep_the_categories(through, holed, y, tmp_path):
     clf = BoundedClassifier(scale="standard").fit(holed, y > y.median())
     if through == "file":
-        save(clf, tmp_path / "m.ipub", training_rows=True)
+        save(clf, tmp_path / "m.ipub")
         again = load(tmp_path / "m.ipub")
     else:
         again = pickle.loads(pickle.dumps(clf))
-        clf.certificate_ = without_training_rows(clf.certificate_)
     assert again.encoder_ == clf.encoder_
     np.testing.assert_array_equal(again.predict_proba_bounds(holed), clf.predict_proba_bounds(holed))
 

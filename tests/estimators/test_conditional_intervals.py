@@ -105,7 +105,7 @@ def test_models_trained_on_fillings_inside_are_within_the_bounds(model, table):
 
 def test_files_pickles_and_copies_keep_the_intervals(model, table, tmp_path):
     X, _ = table
-    save(model, tmp_path / "m.ipub", training_rows=True)
+    save(model, tmp_path / "m.ipub")
     loaded = load(tmp_path / "m.ipub")
     np.testing.assert_array_equal(loaded.decision_bounds(X), model.decision_bounds(X))
     assert str(loaded.interval_report_) == str(model.interval_report_)

@@ -41,7 +41,7 @@ def test_former_parameters_warn_and_mean_the_same(table, tmp_path):
         former.fit(X, y)
     assert seen[0].filename == __file__
     np.testing.assert_array_equal(former.decision_bounds(X), new.decision_bounds(X))
-    save(former, tmp_path / "model.ipub", training_rows=True)
+    save(former, tmp_path / "model.ipub")
     np.testing.assert_array_equal(load(tmp_path / "model.ipub").decision_bounds(X), new.decision_bounds(X))
     with pytest.raises(NotFittedError, match=r"precision was 0.1 when"):
         former.set_params(precision=0.2).decision_bounds(X)

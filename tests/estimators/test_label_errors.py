@@ -93,7 +93,7 @@ def test_pointwise_rules_out_scores_or_falls_back_and_says_so(monkeypatch):
 def test_saved_and_loaded_it_bounds_the_same(tmp_path, training_rows):
     X, y, X_test = data()
     clf = BoundedClassifier(max_label_errors=2).fit(X, y)
-    save(clf, tmp_path / "model.ipub", training_rows=training_rows)
+    save(clf, tmp_path / "model.ipub", rows=training_rows)
     other = load(tmp_path / "model.ipub")
     assert other.max_label_errors == 2
     saved, loaded = clf.decision_bounds(X_test), other.decision_bounds(X_test)

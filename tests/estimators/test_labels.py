@@ -57,7 +57,7 @@ def test_rows_of_unknown_class(table, loss, tmp_path):
     assert inside(bounds, np.min(scores, axis=0), np.max(scores, axis=0))
     assert inside(bounds, *attained.T)
     assert (attained[:, 1] - attained[:, 0] >= 0.5 * np.ptp(scores, axis=0)).all()
-    save(clf, tmp_path / "model.ipub", training_rows=True)
+    save(clf, tmp_path / "model.ipub")
     np.testing.assert_array_equal(load(tmp_path / "model.ipub").decision_bounds(X[:8]), bounds)
 
 

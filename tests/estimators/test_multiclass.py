@@ -139,7 +139,7 @@ def test_attained_bounds_are_inside_the_certified_ones_for_each_class(data):
 def test_a_file_keeps_every_class(training_rows, data, tmp_path):
     X, y, X_test = data
     clf = BoundedClassifier(certificate="slope").fit(X, y)
-    save(clf, tmp_path / "m.ipub", training_rows=training_rows)
+    save(clf, tmp_path / "m.ipub", rows=training_rows)
     again = load(tmp_path / "m.ipub")
     np.testing.assert_array_equal(again.predict(X_test), clf.predict(X_test))
     expected, bounds = clf.decision_bounds(X_test), again.decision_bounds(X_test)

@@ -113,7 +113,7 @@ def test_explicit_bounds_and_interval_matrices_are_scaled(scale, data, X_test):
 
 def test_files_and_pipelines_keep_the_scale(data, X_test, tmp_path):
     clf = BoundedClassifier(scale="standard", intervals=Intervals(precision={0: 0.5})).fit(*data)
-    save(clf, tmp_path / "m.ipub", training_rows=True)
+    save(clf, tmp_path / "m.ipub")
     np.testing.assert_array_equal(load(tmp_path / "m.ipub").decision_bounds(X_test), clf.decision_bounds(X_test))
 
 

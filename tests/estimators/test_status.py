@@ -263,10 +263,10 @@ def test_a_regression_has_no_status():
         prediction_status(regressor.training_, rows, 1.0)
 
 
-@pytest.mark.parametrize("how", ["saved", "saved with rows", "pickled", "copied"])
+@pytest.mark.parametrize("how", ["saved", "saved without rows", "pickled", "copied"])
 def test_a_model_without_its_training_table_says_what_its_bounds_say(fitted, tmp_path, how):
     if how.startswith("saved"):
-        save(fitted, tmp_path / "m.ipub", training_rows=how == "saved with rows")
+        save(fitted, tmp_path / "m.ipub", rows=how == "saved")
         loaded = load(tmp_path / "m.ipub")
     else:
         loaded = pickle.loads(pickle.dumps(fitted)) if how == "pickled" else copy.deepcopy(fitted)

@@ -65,7 +65,7 @@ def test_nothing_is_certified(uncertainty, data, nothing_certified):
     clf = BoundedClassifier(certificate=None, uncertainty=uncertainty).fit(*data)
     assert clf.certificate_ is None
     with pytest.raises(AssertionError, match="certified"):
-        BoundedClassifier(uncertainty=uncertainty).fit(*data)
+        _ = BoundedClassifier(uncertainty=uncertainty).fit(*data).certificate_
 
 
 def test_a_grid_search_certifies_nothing(data, nothing_certified):
@@ -136,7 +136,7 @@ def test_copies_pickles_and_files_predict_and_have_no_bounds(several, uncertaint
     X, y = three_classes(data) if several else data
     clf = BoundedClassifier(certificate=None, uncertainty=uncertainty).fit(X, y)
     path = tmp_path / "model.ipub"
-    save(clf, path, training_rows=True)
+    save(clf, path)
     assert not load_with_metadata(path).training_rows
     for other in (copy.deepcopy(clf), pickle.loads(pickle.dumps(clf)), load(path)):
         np.testing.assert_array_equal(other.predict_proba(X), clf.predict_proba(X))

@@ -163,14 +163,14 @@ def test_a_fitted_model_does_everything(uncertainty, tmp_path):
     holed[:, 1], filled[:, 1] = np.nan, 0.3 * model.hole_ranges_[1, 0] + 0.7 * model.hole_ranges_[1, 1]
     outer, inner = model.decision_bounds(holed), model.decision_bounds(filled)
     assert ((outer[:, 0] <= inner[:, 0] + 1e-9) & (inner[:, 1] <= outer[:, 1] + 1e-9)).all()
-    save(model, tmp_path / "model.ipub")
+    save(model, tmp_path / "model.ipub", rows=False)
     for copied in (pickle.loads(pickle.dumps(model)), load(tmp_path / "model.ipub")):
         again = copied.decision_bounds(T)
         assert (again[:, 0] <= bounds[:, 0] + 1e-9).all()
         assert (again[:, 1] >= bounds[:, 1] - 1e-9).all()
         assert copied.certificate_.promise == model.certificate_.promise
         assert type(copied.uncertainty) is type(uncertainty)
-    save(model, tmp_path / "rows.ipub", training_rows=True)
+    save(model, tmp_path / "rows.ipub")
     assert np.array_equal(load(tmp_path / "rows.ipub").decision_bounds(T), bounds)
     assert np.array_equal(clone(model).fit(X, y).decision_bounds(T), bounds)
 
@@ -230,7 +230,7 @@ def test_no_filling_and_no_imputer_is_in_a_file_or_a_pickle(tmp_path):
     X, y = table()
     filled = np.where(np.isnan(X), 0.25, X)
     model = BoundedClassifier(alpha=0.1, uncertainty=Budget(cells=1, filling=filled)).fit(X, y)
-    save(model, tmp_path / "model.ipub")
+    save(model, tmp_path / "model.ipub", rows=False)
     for copied in (load(tmp_path / "model.ipub"), pickle.loads(pickle.dumps(model))):
         assert copied.uncertainty.filling == "given"
         copied.decision_bounds(T)
@@ -239,7 +239,7 @@ def test_no_filling_and_no_imputer_is_in_a_file_or_a_pickle(tmp_path):
     imputer = IterativeImputer(sample_posterior=True, min_value=-2.0, max_value=2.0, max_iter=2)
     options = {"alpha": 0.1, "intervals": "observed"}
     model = BoundedClassifier(**options, uncertainty=Draws(imputer, n_draws=2, clip=True)).fit(X, y)
-    save(model, tmp_path / "model.ipub")
+    save(model, tmp_path / "model.ipub", rows=False)
     loaded = load(tmp_path / "model.ipub")
     assert loaded.uncertainty.imputer == "IterativeImputer"
     with pytest.raises(IpubError, match="imputer='IterativeImputer' is not known"):

@@ -171,7 +171,7 @@ def test_the_same_partitions_give_the_same_bits(numbers):
     assert runs_of(first).count == runs_of(second).count
 
 
-def test_methods_for_rows_are_lazy_and_those_of_a_model_without_training_rows():
+def test_methods_for_rows_are_lazy():
     frame = table()
     memory = reloaded(BoundedClassifier().fit(frame[NUMBERS], frame["kind"]))
     parts = dd.from_pandas(frame, npartitions=3)

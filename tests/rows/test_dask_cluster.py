@@ -139,8 +139,8 @@ def test_bounds_are_computed_on_workers(client, small, expected):
     model = BoundedClassifier(alpha=1.0, certificate="ball").fit(*small)
     found = model.decision_bounds(small[0])
     assert (found.shape, found.chunks[0]) == ((300, 2), (60,) * 5)
-    without_rows = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(found.compute(), without_rows.decision_bounds(small[0].compute()))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(found.compute(), again.decision_bounds(small[0].compute()))
 
 
 def kept_blocks(dask_scheduler):

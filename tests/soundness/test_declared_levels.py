@@ -159,7 +159,7 @@ def test_fillings_that_attain_the_ends_use_the_level():
 
 def test_files_keep_declared_levels(tmp_path):
     model, _ = fitted("log_loss", frame(SITES))
-    save(model, tmp_path / "m.ipub", training_rows=True)
+    save(model, tmp_path / "m.ipub")
     again = load(tmp_path / "m.ipub")
     assert again.encoder_.levels == (None, tuple(LEVELS))
     rows = frame(["a", "unseen", None])

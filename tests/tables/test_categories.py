@@ -13,7 +13,7 @@ import pytest
 
 from ipub import CategoryWarning
 from ipub.tables.categories import TableEncoder
-from ipub.tables.levels import MOST_LEVELS
+from ipub.tables.levels import MOST_LEVELS, UnknownLevels
 
 COLUMNS = {"age": [31.0, None, 40.0, 28.0], "site": ["north", None, "east", "north"], "old": [True, False, None, True]}
 FRAMES = {
@@ -141,7 +141,9 @@ def test_a_new_category_is_refused_by_column_row_and_remedy_or_may_be_any():
         ValueError, match=r"Column 'site' has the category 'south' in row 1.*'east', 'north'.*handle_unknown='any'"
     ):
         encoder.encode(rows)
-    np.testing.assert_array_equal(encoder.encode(rows, any_level=True)[1], [2.0, np.nan, np.nan, 1.0])
+    unknown = UnknownLevels()
+    np.testing.assert_array_equal(encoder.encode(rows, unknown)[1], [2.0, np.nan, np.nan, 1.0])
+    assert unknown.counts == {("site", "south"): 1}
 
 
 def test_text_where_there_were_numbers_is_refused():

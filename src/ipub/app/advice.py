@@ -16,6 +16,7 @@ from ipub.app.files import tables
 from ipub.app.predictions import median_width, sampled_predictions, share_certain
 from ipub.app.screen import say, working
 from ipub.app.training_tables import TrainingTable
+from ipub.estimators.fitted_state import as_saved
 from ipub.promises import Budget
 from ipub.training.alpha_choice import ALPHAS
 
@@ -59,13 +60,17 @@ class Fit(NamedTuple):
     estimator: Any
     table: TrainingTable
     seconds: float
+    saved: Any
+    """The estimator as the model file gives it back."""
+    with_rows: bool
+    """Whether that file may hold training rows."""
 
 
 class Trials:
     """Fits with one setting changed, to say what it would give; none where a fit takes long."""
 
     def __init__(self, fit: Fit) -> None:
-        self.estimator, self.table, seconds = fit
+        self.estimator, self.table, seconds, _, self.with_rows = fit
         self.X, self.y = self.table.X, self.table.y
         self.rows = self.X.take(np.random.default_rng(0).permutation(self.X.num_rows)[:TRIED_ROWS])
         self.end = time.perf_counter() + (PATIENCE if seconds < QUICK else 0.0)
@@ -77,7 +82,7 @@ class Trials:
         with warnings.catch_warnings(), working("Trying what makes the bounds narrower"):
             warnings.simplefilter("ignore")  # said once, of the model that is saved
             other = clone(self.estimator).set_params(verbose=0, **changes).fit(self.X, self.y)
-            return sampled_predictions(other, self.rows, 0.0)
+            return sampled_predictions(as_saved(other, self.with_rows), self.rows, 0.0)
 
     def result(self, **changes: Any) -> str:
         """Say what other parameters give, as the end of a sentence; nothing without time."""

@@ -102,9 +102,10 @@ def fit(
         float, typer.Option(help="Where huber turns from parabola to lines, in the target's units.")
     ] = 1.0,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
-    keep_training_rows: Annotated[
-        bool, typer.Option("--keep-training-rows", help="Keep training rows in the model file; bounds are narrower.")
+    without_rows: Annotated[
+        bool, typer.Option("--without-rows", help="Leave training rows out of the model file; bounds are wider.")
     ] = False,
+    keep_training_rows: Annotated[bool, typer.Option("--keep-training-rows", hidden=True)] = False,
     certificate: Annotated[
         str, typer.Option(help=f"How bounds are proved: {', '.join(CERTIFICATE_NAMES)}; none trains only.")
     ] = "tight",
@@ -147,7 +148,7 @@ def fit(
     from ipub.app.penalty_screen import read_alpha
     from ipub.app.training_tables import open_training_table
     from ipub.estimators import BoundedClassifier, BoundedRegressor
-    from ipub.estimators.fitted_state import keeps_training_rows
+    from ipub.estimators.fitted_state import as_saved
     from ipub.losses import LOSSES, loss_parameters
     from ipub.tables.holes import Rule
 
@@ -156,6 +157,8 @@ def fit(
     check_choice("--certificate", certificate, [*CERTIFICATE_NAMES, "none"])
     check_choice("--intervals", intervals, list(get_args(Rule)))
     check_choice("--scale", scale, ["none", "standard", "minmax"])
+    if keep_training_rows:
+        note("--keep-training-rows is what is done without it now: --without-rows leaves them out.")
     check_folder(output)
     check_not_overwritten(output, train, ranges)
     with open_training_table(train, target, drop or []) as table:
@@ -177,14 +180,15 @@ def fit(
         of_losses = {"hinge_width": hinge_width, "huber_delta": huber_delta}
         estimator.set_params(**{name: of_losses[name] for name in loss_parameters(task)})
         start = time.perf_counter()
-        estimator.fit(table.source, table.target)
+        _ = estimator.fit(table.source, table.target).certificate_  # that takes time as well
         seconds = time.perf_counter() - start
-        save(estimator, output, {"target": target}, training_rows=keep_training_rows)
+        saved = as_saved(estimator, rows=not without_rows)
+        save(saved, output, {"target": target})
         say(f"{train}: {table.n_rows} rows, {table.X.num_columns} features, target {target!r}")
         say(f"Loss: {loss} ({reason})")
         show_holes(estimator, table)
-        show_training(Fit(estimator, table, seconds), SameCommand(context))
-        say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
+        show_training(Fit(estimator, table, seconds, saved, not without_rows), SameCommand(context))
+        say_what_is_kept(saved)
         say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 
 
@@ -252,13 +256,14 @@ def predict(
         target = metadata.get("target")
         listed = ", ".join(f"{name} (the target)" if name == target else name for name in ignored[:10])
         note(f"Columns not used by the model: {listed}{', ...' if len(ignored) > 10 else ''}.")
+    found.unknown.warn()
     if found.n_holed:
         note(
             f"{found.n_holed} of {found.n_rows} rows have missing cells themselves: predicted with each hole at the "
             "middle of its interval, and bounded over all of it."
         )
     if has_rows:
-        note(f"{model} holds training rows: anyone who has the file can read them.")
+        note(f"{model} holds training rows.")
     say(f"{found.n_rows} rows: {found.summary()}")
     say_promise(estimator)
 

@@ -15,6 +15,7 @@ from ipub.app.penalty_screen import penalty_sentence, show_penalty
 from ipub.app.predictions import median_width, sampled_predictions, say_promise, share_certain, summary_of
 from ipub.app.screen import new_table, note, out, say
 from ipub.app.training_tables import TrainingTable
+from ipub.estimators.fitted_state import keeps_training_rows
 from ipub.tables.conditional_intervals import IntervalReport
 
 LARGE_COLUMN = 10.0
@@ -64,7 +65,7 @@ def show_training(fit: Fit, command: SameCommand) -> None:
 
     That takes about as much time as training did.
     """
-    estimator, table, seconds = fit
+    estimator, table, seconds, saved, with_rows = fit
     X, y = table.X, table.y
     intercept = "" if estimator.fit_intercept else ", without intercept"
     say(penalty_sentence(estimator))
@@ -72,16 +73,16 @@ def show_training(fit: Fit, command: SameCommand) -> None:
     if estimator.scale is None:
         _advise_on_scale(X)
     if estimator.certificate_ is None:
-        show_penalty(estimator, table, seconds, None)
+        show_penalty(estimator, table, seconds, None, with_rows)
         say("No bounds, as --certificate none asks for: the model predicts only")
         return
-    columns = sampled_predictions(estimator, X, seconds)
-    show_penalty(estimator, table, seconds, columns)
+    columns = sampled_predictions(saved, X, seconds)
+    show_penalty(estimator, table, seconds, columns, with_rows)
     n = len(columns["prediction"])
     n_rows = table.n_rows
     which = "On the training rows" if n == n_rows else f"On {n} of the {n_rows} training rows, drawn at random"
     say(f"{which}: {summary_of(columns)}")
-    say_promise(estimator)
+    say_promise(saved)
     _warn_of_one_class(columns, y)
     share = share_certain(columns)
     is_wide = median_width(columns) > np.std(y) if share is None else share < FEW_CERTAIN
@@ -89,13 +90,12 @@ def show_training(fit: Fit, command: SameCommand) -> None:
         advise(Trials(fit), command)
 
 
-def say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
-    """Say whether the model file holds training rows."""
-    if has_rows and is_kept:
-        note("The model file holds training rows, as requested: anyone who has the file can read them.")
+def say_what_is_kept(saved: Any) -> None:
+    """Say whether the model file holds training rows, and how to leave them out."""
+    if keeps_training_rows(saved.certificate_):
+        say("The model file holds training rows, which its bounds need; --without-rows leaves them out")
     else:
-        wider = "; its bounds are wider than with --keep-training-rows" if has_rows else ""
-        say(f"The model file holds no training rows{wider}")
+        say("The model file holds no training rows")
 
 
 def _warn_of_one_class(columns: dict[str, Any], y: NDArray[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,11 @@ from ipub.app.files import tables
 from ipub.app.screen import err, note, say
 from ipub.estimators.classifier import probability_bounds
 from ipub.rows.parquet import ParquetTable
+from ipub.tables.levels import CategoryWarning, UnknownLevels
 
 ROWS_AT_ONCE = 200
 """Rows bounded between two steps of the progress bar."""
-SUMMARY_ROWS = 300
+SUMMARY_ROWS = 1000
 """Training rows that `fit` bounds for its summary, at most: a better estimate against time."""
 FIRST_ROWS = 10
 """Rows that are bounded before the time of others is estimated."""
@@ -63,7 +65,7 @@ def predictions_of(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
 
 
 def sampled_predictions(estimator: Any, X: pa.Table, seconds: float) -> dict[str, Any]:
-    """Return the columns for rows drawn at random, at most 300: few enough for half of the seconds that `fit` took."""
+    """Return the columns for rows drawn at random: few enough for half of the seconds that `fit` took."""
     drawn = X.take(np.random.default_rng(0).permutation(X.num_rows)[:SUMMARY_ROWS])
     parts, first, size, start = [], 0, FIRST_ROWS, time.perf_counter()
     while first < drawn.num_rows:
@@ -96,6 +98,8 @@ class PredictedTable:
         """What is bounded."""
         self.n_rows = self.n_holed = 0
         """Rows predicted so far, and those with missing cells among them."""
+        self.unknown = UnknownLevels()
+        """Categories that training did not see."""
         self._n_certain: int | None = None
         self._widths: list[NDArray[Any]] = []
 
@@ -104,7 +108,11 @@ class PredictedTable:
         remedy = "The model was trained on numbers or text: turn them into that."
         for frame in [self.table] if isinstance(self.table, pa.Table) else self.table.frames(self.names):
             X = tables.features_of(frame, self.names, self.path, remedy)
-            columns, self.quantity = predictions_of(self.estimator, X)
+            if self.estimator.encoder_ is not None:
+                self.estimator.encoder_.encode(X, self.unknown)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CategoryWarning)  # said once, of all pieces
+                columns, self.quantity = predictions_of(self.estimator, X)
             self.first = self.first or columns
             self.n_rows += X.num_rows
             self.n_holed += int(tables.holes_of(X).any(axis=1).sum())

@@ -251,6 +251,9 @@ default="quantile"
     ) -> Self:
         """Train with every hole at the middle of its interval, and certify.
 
+        Bounds of a table in memory with up to four million numbers are proved at the first request (`certificate_`,
+        bounds of weights or rows, a pickle, a file), of a copy of the table: searches for parameters only train.
+
         Parameters
         ----------
         X : array, sparse matrix, DataFrame or IntervalMatrix of shape (n_rows, n_features)
@@ -258,8 +261,8 @@ default="quantile"
             for each level, and where it is missing, it may be any level. A ``numpy.memmap`` is streamed from its file
             if neither `scale` nor a precision is set. The path of a Parquet file, or of a folder of them, or a
             ``pyarrow.dataset.Dataset``, may be larger than memory: it is streamed. The rows of a Dask DataFrame or
-            array stay on its workers. No copy of the table is kept. Of a sparse matrix or array of SciPy, the NaN that
-            are stored are the holes; what is not stored is zero.
+            array stay on its workers. No copy of a larger table is kept. Of a sparse matrix or array of SciPy, the NaN
+            that are stored are the holes; what is not stored is zero.
         y : array of shape (n_rows,), or str
             Labels; if X is in files, the name of their column; if X is a Dask collection, another with the same
             partitions, or the name of a column. With more than two classes, one model is trained for

@@ -17,7 +17,9 @@ from ipub.certificates import Certificate
 from ipub.losses import Loss, make_loss
 from ipub.rows.sparse_array import unit_rows
 from ipub.training import Training
+from ipub.training.deferred import done
 from ipub.training.reading import Columns, LearntTable
+from ipub.training.training import Certified
 
 MAY_CHANGE_AFTER_FIT = frozenset({"effort", "handle_unknown", "max_iter", "random_state", "tol", "verbose"})
 """Parameters that may change after `fit`: how rows are read, how exact training is and what is shown. All others
@@ -26,6 +28,9 @@ determine what the model and its bounds mean."""
 TRAINING, FITTED_WITH = "_training", "_fitted_with"
 """Attributes that are no results: the training, with its rows, and the parameters of `fit`. An estimator that was
 copied, unpickled or loaded has no training until it is asked for one, which then has no rows."""
+
+CERTIFIED = ("certificate_", "coef_bounds_", "intercept_bounds_")
+"""Results of `fit` that need what is certified."""
 
 SHOWN = 60
 """Characters of a parameter's value in an error message, at most."""
@@ -59,7 +64,7 @@ def keeps_training_rows(certificate: Certificate | tuple[Certificate, ...] | Non
 
 def keep_training(estimator: Any, training: Training) -> None:
     """Make an estimator the fitted one of a training. Either all of its fitted attributes change or none."""
-    table, certificates = training.table, training.certificates
+    table = training.table
     attributes: dict[str, Any] = {
         "n_features_in_": table.columns.n_features_in,
         "encoder_": table.columns.encoder,
@@ -72,14 +77,11 @@ def keep_training(estimator: Any, training: Training) -> None:
         "alpha_choice_": training.alpha_choice,
         "n_iter_": training.n_iter,
         "dual_gap_": training.dual_gap,
-        "certificate_": certificates or None,
+        "coef_": training.coef,
+        "intercept_": training.intercept,
     }
-    if certificates:
-        attributes |= {"coef_bounds_": training.coef_bounds, "intercept_bounds_": training.intercept_bounds}
-    if len(certificates) == 1:
-        for name in ("certificate_", "coef_bounds_", "intercept_bounds_"):
-            attributes[name] = attributes[name][0]
-    attributes |= {"coef_": training.coef, "intercept_": training.intercept}
+    if training.certified.is_done:
+        attributes |= _certified_results(training)
     if table.columns.feature_names_in is not None:
         attributes["feature_names_in_"] = table.columns.feature_names_in
     if training.classes is None:
@@ -89,9 +91,44 @@ def keep_training(estimator: Any, training: Training) -> None:
     _assign(estimator, attributes, KeptTraining(training, attributes))
 
 
+def _certified_results(training: Training) -> dict[str, Any]:
+    """Return the results of `fit` that need what is certified; it is certified now unless it was before."""
+    certificates = training.certificates
+    if not certificates:
+        return {"certificate_": None}
+    results: tuple[Any, ...] = certificates, training.coef_bounds, training.intercept_bounds
+    only = len(certificates) == 1
+    return {name: value[0] if only else value for name, value in zip(CERTIFIED, results, strict=True)}
+
+
+def certify_now(estimator: Any) -> None:
+    """Give an estimator the results of `fit` that need what is certified, if it was fitted without them."""
+    kept: KeptTraining | None = vars(estimator).get(TRAINING)
+    if kept is not None and "certificate_" not in kept.results:
+        results = _certified_results(kept.training)
+        # One that was set by hand stays, and counts.
+        vars(estimator).update({name: value for name, value in results.items() if name not in vars(estimator)})
+        vars(estimator)[TRAINING] = KeptTraining(kept.training, {**kept.results, **results})
+
+
+class CertifiedResult:
+    """An attribute of a fitted estimator that needs what is certified: made at the first request."""
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: Any, owner: type[Any]) -> Any:
+        # Python asks here only if the estimator has no attribute of this name of its own.
+        if estimator is not None:
+            certify_now(estimator)
+            if self.name in vars(estimator):
+                return vars(estimator)[self.name]
+        raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+
+
 def _assign(estimator: Any, attributes: Mapping[str, Any], training: KeptTraining | None) -> None:
     # Not every fit sets these: what an earlier one has left would be wrong.
-    not_always = {"feature_names_in_", "coef_bounds_", "intercept_bounds_"}
+    not_always = {"feature_names_in_", *CERTIFIED}
     others = {name: value for name, value in vars(estimator).items() if name not in not_always}
     parameters = {"precision": None, **estimator.get_params(deep=False)}
     # Copies, so that a mapping or an array that is changed in place is noticed.
@@ -110,7 +147,9 @@ def training_of(estimator: Any) -> Training:
     check_unchanged(estimator)
     state = vars(estimator)
     kept: KeptTraining | None = state.get(TRAINING)
-    if kept is None or any(state.get(name) is not value for name, value in kept.results.items()):
+    by_hand = () if kept is None else [name for name in CERTIFIED if name in state and name not in kept.results]
+    if kept is None or by_hand or any(state.get(name) is not value for name, value in kept.results.items()):
+        certify_now(estimator)
         results = {name: value for name, value in state.items() if is_result(name)}
         kept = state[TRAINING] = KeptTraining(_training_from(estimator, kept), results)
     return kept.training
@@ -136,17 +175,17 @@ def _training_from(estimator: Any, kept: KeptTraining | None) -> Training:
     )
     certificates, d = certificates_of(estimator.certificate_), len(estimator.fill_values_)
     n_certified, nothing = len(certificates), np.empty(0)
+    coef_bounds = np.reshape(getattr(estimator, "coef_bounds_", nothing), (n_certified, d, 2))
+    intercept_bounds = np.reshape(getattr(estimator, "intercept_bounds_", nothing), (n_certified, 2))
     return Training(
         table,
         loss_of(estimator),
         estimator.alpha_,
         estimator.fit_intercept,
         getattr(estimator, "classes_", None),
-        certificates,
+        done(Certified(certificates, coef_bounds, intercept_bounds)),
         coef=np.reshape(estimator.coef_, (-1, d)),
         intercept=np.reshape(estimator.intercept_, -1),
-        coef_bounds=np.reshape(getattr(estimator, "coef_bounds_", nothing), (n_certified, d, 2)),
-        intercept_bounds=np.reshape(getattr(estimator, "intercept_bounds_", nothing), (n_certified, 2)),
         n_iter=estimator.n_iter_,
         dual_gap=estimator.dual_gap_,
         models=() if kept is None else kept.training.models,
@@ -215,14 +254,15 @@ def _shown(value: Any) -> str:
 # --- model files -----------------------------------------------------------------------------------
 
 
-def fitted_attributes(estimator: Any, training_rows: bool) -> dict[str, Any]:
+def fitted_attributes(estimator: Any, rows: bool) -> dict[str, Any]:
     """Return the results of `fit` by name, for a file; `restore_fitted` takes them back.
 
-    Without training rows, bounds of scores and weights are in the form that keeps none.
+    Without `rows`, bounds of scores and weights are in the form that keeps no training rows.
     """
     check_unchanged(estimator)
+    certify_now(estimator)
     attributes = {name: value for name, value in vars(estimator).items() if is_result(name)}
-    return attributes if training_rows else without_rows(attributes, fitted_parameter(estimator, "fit_intercept"))
+    return attributes if rows else without_rows(attributes, fitted_parameter(estimator, "fit_intercept"))
 
 
 def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str, Any]:
@@ -237,15 +277,21 @@ def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str
     return {**attributes, "certificate_": certificate, **weights}
 
 
-def state_without_rows(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of an estimator for a pickle."""
+def stored_state(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of an estimator for a pickle: without the training table."""
     if FITTED_WITH not in state:
         return state
-    # A filling or an imputer may hold training rows too.
+    # A filling or an imputer may hold the table too.
     fitted_with = {name: stored_parameter(value) for name, value in state[FITTED_WITH].items()}
-    uncertainty = stored_parameter(estimator.uncertainty)
-    state = {**state, TRAINING: None, FITTED_WITH: fitted_with, "uncertainty": uncertainty}
-    return without_rows(state, fitted_parameter(estimator, "fit_intercept"))
+    return {**state, TRAINING: None, FITTED_WITH: fitted_with, "uncertainty": stored_parameter(estimator.uncertainty)}
+
+
+def as_saved(estimator: Any, rows: bool) -> Any:
+    """Return a fitted estimator as `load` gives it back: its bounds are those that a file delivers."""
+    parameters = {name: stored_parameter(value) for name, value in estimator.get_params(deep=False).items()}
+    other = type(estimator)(**parameters)
+    restore_fitted(other, fitted_attributes(estimator, rows))
+    return other
 
 
 def restore_fitted(estimator: Any, attributes: Mapping[str, Any]) -> None:

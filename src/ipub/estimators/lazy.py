@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def lazy_on_dask(method: F) -> F:
     """Let a method of an estimator return a Dask array for a Dask collection, computed with a copy of the estimator.
 
-    The copy has no training rows, so bounds are those of an estimator loaded from a file.
+    The copy has no training table, so bounds are those of an estimator loaded from a file.
     """
 
     @wraps(method)
@@ -34,16 +34,16 @@ def _of_partitions(estimator: Any, X: Any, method: str) -> Any:
     from dask.delayed import delayed
 
     columns = estimator.training_.table.columns
-    # As schedulers send it to workers: a pickle has no training rows.
-    without_rows = pickle.loads(pickle.dumps(estimator)).set_output(transform="default")
+    # As schedulers send it to workers: a pickle has no training table.
+    without_table = pickle.loads(pickle.dumps(estimator)).set_output(transform="default")
     # All cells missing: any table of these columns has the same kind of result.
     row: Any = np.full((1, columns.n_features_in), np.nan)
     if columns.feature_names_in is not None:
         import pandas as pd
 
         row = pd.DataFrame(row.astype(object), columns=list(columns.feature_names_in))
-    none = np.asarray(getattr(without_rows, method)(row))[:0]
-    shared = delayed(without_rows, traverse=False)
+    none = np.asarray(getattr(without_table, method)(row))[:0]
+    shared = delayed(without_table, traverse=False)
     options = {"dtype": none.dtype, "meta": none}
     if not hasattr(X, "chunks"):
         return X.map_partitions(apply_method, shared, method, none, meta=none)

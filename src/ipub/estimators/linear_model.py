@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import wraps
 from numbers import Integral, Real
@@ -15,9 +17,17 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ipub.certificates import CERTIFICATES, Certificate
+from ipub.certificates import CERTIFICATES
 from ipub.errors import IpubError, warn_user
-from ipub.estimators.fitted_state import TRAINING, keep_training, loss_of, state_without_rows, training_of
+from ipub.estimators.fitted_state import (
+    TRAINING,
+    CertifiedResult,
+    certify_now,
+    keep_training,
+    loss_of,
+    stored_state,
+    training_of,
+)
 from ipub.estimators.outputs import FrameOutput
 from ipub.losses import Task, loss_names, loss_parameters
 from ipub.numeric.rounding import Array
@@ -27,6 +37,7 @@ from ipub.rows.device import is_foreign
 from ipub.rows.long_table import LongTable
 from ipub.tables.conditional_intervals import ConditionalIntervals, IntervalReport
 from ipub.tables.interval_matrix import IntervalMatrix
+from ipub.tables.levels import UnknownLevels
 from ipub.tables.sparse_columns import is_sparse
 from ipub.training import Training, fit_training
 from ipub.training.alpha_choice import KEPT_ALPHA, RULES, AlphaChoice
@@ -94,7 +105,9 @@ class BoundedLinearModel(FrameOutput):
 
     alpha_: float
     alpha_choice_: AlphaChoice | None
-    certificate_: Certificate | tuple[Certificate, ...] | None
+    certificate_ = CertifiedResult()
+    coef_bounds_ = CertifiedResult()
+    intercept_bounds_ = CertifiedResult()
     conditional_intervals_: ConditionalIntervals | None
     coef_: Array
     intercept_: Any
@@ -157,24 +170,26 @@ class BoundedLinearModel(FrameOutput):
 
     def _scores(self, training: Training, X: Any) -> Array:
         """Return the scores of rows under each model trained at the center, shape (m, K)."""
+        with unknown_levels(self) as unknown:
 
-        def scores(frame: Any) -> Array:
-            result: Array = self._filled_rows(training.table, frame) @ training.coef.T + training.intercept
-            return result
+            def scores(frame: Any) -> Array:
+                rows = self._filled_rows(training.table, frame, unknown)
+                result: Array = rows @ training.coef.T + training.intercept
+                return result
 
-        table = None if type(X) is np.ndarray else long_table_of(X)
-        if table is None:
-            return scores(X)
-        return np.concatenate(list(of_each_piece(scores, table, training.table.columns)))
+            table = None if type(X) is np.ndarray else long_table_of(X)
+            if table is None:
+                return scores(X)
+            return np.concatenate(list(of_each_piece(scores, table, training.table.columns)))
 
-    def _filled_rows(self, table: LearntTable, X: Any) -> Array:
+    def _filled_rows(self, table: LearntTable, X: Any, unknown: UnknownLevels | None) -> Array:
         """Read rows to predict that are in one place, in memory or on a device."""
         if type(X) is not np.ndarray and table.is_plain:
             if is_foreign(X):
                 return filled_rows(table, X)  # type: ignore[return-value]
             if is_sparse(X):
                 return filled_sparse_rows(table, X)  # type: ignore[return-value]
-        return table.filled_rows(X, takes_any_level(self))
+        return table.filled_rows(X, unknown)
 
     def _score_bounds(self, training: Training, X: Any) -> Array:
         """Bound the scores of rows, which may have holes of their own."""
@@ -190,11 +205,11 @@ class BoundedLinearModel(FrameOutput):
         """Bound the scores of the rows of a long table, piece by piece."""
 
         def bounds(frame: Any) -> Array:
-            rows = training.table.uncertain_rows(frame, takes_any_level(self))
+            rows = training.table.uncertain_rows(frame, unknown)
             return training.score_bounds(rows, effort=self.effort, n_in_all=table.n_rows)
 
         parts = []
-        with progress("Bounding rows", table.n_rows, bool(self.verbose)) as report:
+        with unknown_levels(self) as unknown, progress("Bounding rows", table.n_rows, bool(self.verbose)) as report:
             for part in of_each_piece(bounds, table, training.table.columns):
                 parts.append(part)
                 report(sum(map(len, parts)))
@@ -211,7 +226,8 @@ class BoundedLinearModel(FrameOutput):
                 )
             table = long_table_of(X)
             X = X if table is None else whole_to_predict(table, training.table.columns)
-        return training.table.uncertain_rows(X, takes_any_level(self))
+        with unknown_levels(self) as unknown:
+            return training.table.uncertain_rows(X, unknown)
 
     def attained_bounds(self, X: Any, *, return_completions: bool = False) -> Any:
         """Return (m, 2): a low and a high score that models trained on fillings of the training table really have.
@@ -227,8 +243,8 @@ class BoundedLinearModel(FrameOutput):
         each hole at an end of its interval is tried. If `verbose` is positive, progress is shown, and how many ends the
         search inside intervals improved.
 
-        It needs the training table, and uses the one given to `fit`, which must not be changed: no copy is kept. A
-        model that was copied, unpickled or loaded from a file has none.
+        It needs the training table, and uses the one given to `fit`: one of more than four million numbers must not be
+        changed, since no copy is kept. A model that was copied, unpickled or loaded from a file has none.
 
         Parameters
         ----------
@@ -281,12 +297,28 @@ class BoundedLinearModel(FrameOutput):
         table = self.training_.table
         return np.array(table.names or [f"x{j}" for j in range(len(table.fill_values))], dtype=object)
 
+    def save(self, path: str | os.PathLike[str], *, rows: bool = True) -> None:
+        """Write the fitted model to a file, which `ipub.load` reads; see `ipub.save`.
+
+        Parameters
+        ----------
+        path : path
+            By habit it ends in ``.ipub``.
+        rows : bool, default=True
+            Whether the file may hold training rows, which the bounds of a loaded model need to be those of this one.
+        """
+        import ipub
+
+        ipub.save(self, path, rows=rows)
+
     def __getstate__(self) -> dict[str, Any]:
-        """Leave training rows out of pickles, as out of model files: bounds are then in the form without them."""
-        return state_without_rows(self, super().__getstate__())
+        """Leave the training table out of pickles; certificates, and the training rows in them, stay as they are."""
+        certify_now(self)
+        return stored_state(self, super().__getstate__())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy with the same bounds; the training table, which is not copied, is not part of it."""
+        certify_now(self)
         other = type(self).__new__(type(self))
         state = {name: value for name, value in vars(self).items() if name != TRAINING}
         other.__dict__ = copy.deepcopy(state, memo)
@@ -314,9 +346,14 @@ def parameters_of(estimator: BoundedLinearModel) -> Parameters:
     return Parameters(type(estimator), loss_of(estimator), **{name: given[name] for name in names & given.keys()})
 
 
-def takes_any_level(estimator: BoundedLinearModel) -> bool:
-    """Whether an unknown category of a row to predict may be any of the known ones."""
-    return (estimator.handle_unknown or _given_intervals(estimator).handle_unknown) == "any"
+@contextmanager
+def unknown_levels(estimator: BoundedLinearModel) -> Iterator[UnknownLevels | None]:
+    """Count the unknown categories of the rows of a call, and warn of them in the end; None if they are an error."""
+    takes_any = (estimator.handle_unknown or _given_intervals(estimator).handle_unknown) == "any"
+    unknown = UnknownLevels() if takes_any else None
+    yield unknown
+    if unknown is not None:
+        unknown.warn()
 
 
 def _given_intervals(estimator: BoundedLinearModel) -> Intervals:

@@ -20,7 +20,7 @@ from ipub.certificates import CERTIFICATES, NO_HINT, Certificate, Hint, Neighbou
 from ipub.errors import IpubError, IpubTypeError
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.fitted_state import keep_training
-from ipub.estimators.linear_model import check_parameters, parameters_of, takes_any_level
+from ipub.estimators.linear_model import check_parameters, parameters_of, unknown_levels
 from ipub.estimators.outputs import text_table
 from ipub.model_sets.certificate import ANY_FILLING
 from ipub.numeric.rounding import LARGEST, Array, check_arithmetic, overflow_means_unbounded
@@ -291,7 +291,8 @@ class _Point:
     @classmethod
     def of(cls, estimator: Any, X_test: Any, truth: NDArray[Any] | None) -> _Point:
         training = estimator.training_
-        rows = training.table.uncertain_rows(X_test, takes_any_level(estimator))
+        with unknown_levels(estimator) as unknown:
+            rows = training.table.uncertain_rows(X_test, unknown)
         bounds = training.score_bounds(rows, effort=estimator.effort)
         if isinstance(estimator, BoundedRegressor):
             if truth is None:

@@ -119,6 +119,9 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     ) -> Self:
         """Train with every hole at the middle of its interval, and certify.
 
+        Bounds of a table in memory with up to four million numbers are proved at the first request (`certificate_`,
+        bounds of weights or rows, a pickle, a file), of a copy of the table: searches for parameters only train.
+
         Parameters
         ----------
         X : array, sparse matrix, DataFrame or IntervalMatrix of shape (n_rows, n_features)

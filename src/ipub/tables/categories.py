@@ -22,7 +22,7 @@ from ipub.tables.frames import (
     refuse_duplicate_names,
 )
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.levels import Level, LevelCounts, examples_of
+from ipub.tables.levels import Level, LevelCounts, UnknownLevels, examples_of
 from ipub.tables.missing_category import NOTHING_MISSING, Levels, MissingCategories
 
 
@@ -133,10 +133,11 @@ class TableEncoder:
             for name in ([str(column)] if levels is None else [f"{column}_{level}" for level in levels])
         ]
 
-    def encode(self, X: Any, any_level: bool = False) -> Array:
+    def encode(self, X: Any, unknown: UnknownLevels | None = None) -> Array:
         """Return the encoded table of a frame with the same columns; NaN where a value is missing.
 
-        A level that is none of those of the training table is an error or, with `any_level`, taken as missing.
+        A level that is none of those of the training table is counted in `unknown` and taken as missing; without
+        `unknown` it is an error, and so is text among numbers, or a number among text.
         """
         frame = nw.from_native(X, eager_only=True)
         kinds = [
@@ -151,7 +152,7 @@ class TableEncoder:
             if levels is None:
                 table[:, start] = floats_of_column(column)
             elif levels:
-                table[:, start : start + len(levels)] = _one_hot(column, levels, any_level)
+                table[:, start : start + len(levels)] = _one_hot(column, levels, unknown)
         return table
 
     def column_means(self, table: Array) -> Array:
@@ -193,18 +194,23 @@ def _levels(column: nw.Series[Any]) -> tuple[Level, ...]:
     return LevelCounts.of(column.name, text).levels()
 
 
-def _one_hot(column: nw.Series[Any], levels: Sequence[Level], any_level: bool) -> Array:
+def _one_hot(column: nw.Series[Any], levels: Sequence[Level], unknown: UnknownLevels | None) -> Array:
     codes = {level: k for k, level in enumerate(levels)}
     values = column.to_list()
     numbers = np.array([codes.get(value, -1) for value in values], dtype=np.intp)
-    unseen = np.array([i for i in np.flatnonzero(numbers < 0) if not is_missing(values[i])], dtype=np.intp)
-    if len(unseen) and not any_level:
+    unseen = [i for i in np.flatnonzero(numbers < 0).tolist() if not is_missing(values[i])]
+    if unknown is None:
+        refused = unseen
+    else:
+        refused = [i for i in unseen if isinstance(values[i], str) != isinstance(levels[0], str)]
+        unknown.add(column.name, [values[i] for i in unseen])
+    if refused:
         raise IpubError(
             "Column {column} has the category {value!r} in {row}, which was neither there in training nor "
             "declared (there were {levels}). Correct it, or {remedy}: bounds then hold for each of those.",
             column=column.name,
-            value=values[unseen[0]],
-            row=int(unseen[0]),
+            value=values[refused[0]],
+            row=refused[0],
             levels=examples_of(levels),
             remedy=AllowAnyLevel(),
         )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.errors import DropColumn, IpubError, IpubWarning, Message, warn_user
+from ipub.errors import Composable, DropColumn, IpubError, IpubWarning, Message, Wording, warn_user
 from ipub.tables.decoded_rows import TextColumn
 from ipub.tables.frames import REFUSED, is_number_in_text
 
@@ -25,7 +25,50 @@ Level = str | int | float | bool
 
 
 class CategoryWarning(IpubWarning):
-    """A column of categories that may not be meant as one."""
+    """A column of categories that may not be meant as one, or a category that training did not see."""
+
+
+@dataclass(frozen=True)
+class UnknownLevel(Composable):
+    """A category of rows to predict that the training table had not."""
+
+    column: Any
+    value: Any
+    n_rows: int
+
+    def text(self, wording: Wording) -> str:
+        return f"{self.value!r} in column {wording.column(self.column)} ({rows_in_words(self.n_rows)})"
+
+
+class UnknownLevels:
+    """The categories of the rows of one call that the training table had not, counted."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[Any, Any]] = Counter()
+        """How many rows have each column's value."""
+
+    def add(self, column: Any, values: Iterable[Any]) -> None:
+        """Count values of a column."""
+        self.counts.update((column, value) for value in values)
+
+    def warn(self) -> None:
+        """Warn once of all that was counted, if anything was."""
+        if self.counts:
+            found = [UnknownLevel(*key, n_rows) for key, n_rows in self.counts.items()]
+            warn_user(
+                CategoryWarning(
+                    "Training did not see {unknown}: predicted as a missing category, with bounds that hold if it is "
+                    "any of those that training saw.",
+                    unknown=found,
+                    column=found[0].column,
+                    value=found[0].value,
+                )
+            )
+
+
+def rows_in_words(n_rows: int) -> str:
+    """Say how many rows."""
+    return "1 row" if n_rows == 1 else f"{n_rows:,} rows"
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from ipub.promises import Budget, Draws
+from ipub.rows import MemoryRows, Rows, engine_of
+from ipub.rows.slices import KEPT_CELLS
 from ipub.training.alpha_choice import with_chosen_alpha
 from ipub.training.reading import Parameters, TrainingData
 from ipub.training.reading.sources import read_source
@@ -25,15 +28,41 @@ def fit_training(
         parameters.uncertainty.check()
     data, X = read_source(parameters, X, y, sample_weight, *bounds, on_device=True)
     parameters, choice = with_chosen_alpha(parameters, data)
-    training = replace(certify_as_promised(parameters, data, X, bounds[0], bounds[1]), alpha_choice=choice)
+    is_small = _is_small(data)
+    if is_small:
+        data = replace(data, rows=_own(data.rows))
+    training = certify_as_promised(parameters, data, X, bounds[0], bounds[1], deferred=is_small)
+    training = replace(training, alpha_choice=choice)
     training.release_caches()
     return training
 
 
+def _is_small(data: TrainingData) -> bool:
+    """Whether the rows are in memory, and so few that a copy of them costs nothing beside training."""
+    engine = engine_of(data.rows[0])
+    return type(engine) is MemoryRows and engine.n_rows * engine.n_features <= KEPT_CELLS
+
+
+def _own(models: tuple[Rows, ...]) -> tuple[Rows, ...]:
+    """Return the rows of all models with arrays that nobody else has, so that nobody changes them later."""
+    models[0].clear_cache()
+    return copy.deepcopy(models)
+
+
 def certify_as_promised(
-    parameters: Parameters, data: TrainingData, X: Any, X_lower: ArrayLike | None, X_upper: ArrayLike | None
+    parameters: Parameters,
+    data: TrainingData,
+    X: Any,
+    X_lower: ArrayLike | None,
+    X_upper: ArrayLike | None,
+    *,
+    deferred: bool = False,
 ) -> Training:
-    """Train on what was read, and certify what the parameter `uncertainty` asks for."""
+    """Train on what was read, and certify what the parameter `uncertainty` asks for.
+
+    With `deferred`, bounds over any filling are proved at the first request. Nobody else may then have the arrays of
+    the rows.
+    """
     match parameters.uncertainty:
         case Draws() as draws:
             from ipub.training.draws import train_and_certify_draws
@@ -44,4 +73,4 @@ def certify_as_promised(
 
             return certify_filled(parameters, data, uncertainty, (X, X_lower, X_upper))
         case _:
-            return train_and_certify(parameters, data)
+            return train_and_certify(parameters, data, deferred=deferred)

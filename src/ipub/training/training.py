@@ -39,6 +39,7 @@ from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.missing_category import MissingCategories
 from ipub.tables.movable_units import BudgetMoves, MovableRows
 from ipub.training.alpha_choice import AlphaChoice
+from ipub.training.deferred import Deferred, done
 from ipub.training.models import train
 from ipub.training.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
 
@@ -57,22 +58,38 @@ ROWS_AT_ONCE = 2048
 """Rows that are bounded between two reports of progress."""
 
 
-def train_and_certify(parameters: Parameters, data: TrainingData) -> Training:
-    """Train on what was read, and certify, unless the certificate is None."""
+def train_and_certify(parameters: Parameters, data: TrainingData, *, deferred: bool = False) -> Training:
+    """Train on what was read, and certify, unless the certificate is None; `deferred` as in `certify_models`."""
     recipe = None if parameters.certificate is None else CERTIFICATES[parameters.certificate]
-    return certify_models(parameters, data, train(parameters, data.rows, recipe=recipe))
+    return certify_models(parameters, data, train(parameters, data.rows, recipe=recipe), deferred=deferred)
 
 
-def certify_models(parameters: Parameters, data: TrainingData, models: tuple[TrainedModel, ...]) -> Training:
-    """Certify trained models with the certificate that the parameters name; with none, only combine them."""
+def certify_models(
+    parameters: Parameters, data: TrainingData, models: tuple[TrainedModel, ...], *, deferred: bool = False
+) -> Training:
+    """Certify trained models with the certificate that the parameters name; with none, only combine them.
+
+    With `deferred` that is done at the first request of a bound. Nobody else may then have the arrays of the rows.
+    """
     check_arithmetic()
-    with single_threaded_blas(models[0].problem.rows.n_features):
-        name = parameters.certificate
-        certificates = () if name is None else tuple(CERTIFICATES[name](*model) for model in models)
-        training = Training.of(parameters, data, models, certificates)
+    recipe = None if parameters.certificate is None else CERTIFICATES[parameters.certificate]
+    n_columns = models[0].problem.rows.n_features
+
+    def certify() -> Certified:
+        check_arithmetic()
+        with single_threaded_blas(n_columns):
+            certificates = () if recipe is None else tuple(recipe(*model) for model in models)
+            certified = Certified.of(certificates, n_columns, parameters.fit_intercept)
+        for model in models:
+            model.problem.rows.clear_cache()
+        return certified
+
+    certified = Deferred(certify)
+    if recipe is None or not deferred:
+        certified()
     for model in models:
         model.problem.rows.clear_cache()
-    return training
+    return Training.of(parameters, data, models, certified)
 
 
 class ExtendedRows(NamedTuple):
@@ -106,6 +123,26 @@ class Around(NamedTuple):
     """How many of them may."""
 
 
+class Certified(NamedTuple):
+    """What is proved of K models with d columns."""
+
+    certificates: tuple[Certificate, ...]
+    coef_bounds: Array
+    """Shape (K, d, 2)."""
+    intercept_bounds: Array
+    """Shape (K, 2)."""
+
+    @classmethod
+    def of(cls, certificates: tuple[Certificate, ...], n_columns: int, has_intercept: bool) -> Certified:
+        """Bound the weights, of which the last is the intercept if there is one."""
+        bounds = np.empty((len(certificates), n_columns, 2))
+        for k, certificate in enumerate(certificates):
+            bounds[k] = certificate.in_fit().score_bounds(unit_rows(n_columns))
+            certificate.prepare()
+        d = n_columns - has_intercept
+        return cls(certificates, bounds[:, :d], bounds[:, d] if has_intercept else np.zeros((len(certificates), 2)))
+
+
 @dataclass(frozen=True, eq=False)
 class Training:
     """What was read, trained and certified. There are K models: one, or one for each of more than two classes."""
@@ -118,16 +155,12 @@ class Training:
     fit_intercept: bool
     classes: NDArray[Any] | None
     """The labels, sorted; None in a regression."""
-    certificates: tuple[Certificate, ...]
-    """Empty if nothing was certified, as ``certificate=None`` asks for; so are the bounds of the weights."""
+    certified: Deferred[Certified]
+    """What is proved, for small tables in memory from the first request on."""
     coef: Array
     """Shape (K, d): weights of the models trained at the center."""
     intercept: Array
     """Shape (K,)."""
-    coef_bounds: Array
-    """Shape (K, d, 2): bounds of each weight over all completions."""
-    intercept_bounds: Array
-    """Shape (K, 2)."""
     n_iter: int
     """Greatest number of Newton steps of a model."""
     dual_gap: float
@@ -147,34 +180,44 @@ class Training:
         parameters: Parameters,
         data: TrainingData,
         models: tuple[TrainedModel, ...],
-        certificates: tuple[Certificate, ...],
+        certified: tuple[Certificate, ...] | Deferred[Certified],
     ) -> Training:
-        """Combine what was read, trained and certified."""
-        n_columns = models[0].problem.rows.n_features
-        d = n_columns - parameters.fit_intercept
+        """Combine what was read and trained with what is, or will be, certified."""
+        n_columns, has_intercept = models[0].problem.rows.n_features, parameters.fit_intercept
+        if not isinstance(certified, Deferred):
+            certified = done(Certified.of(certified, n_columns, has_intercept))
+        d = n_columns - has_intercept
         weights = np.stack([model.solution.w for model in models])
-        bounds = np.empty((len(certificates), n_columns, 2))
-        for k, certificate in enumerate(certificates):
-            bounds[k] = certificate.in_fit().score_bounds(unit_rows(n_columns))
-            certificate.prepare()
-        has_intercept = parameters.fit_intercept
         return cls(
             data.table,
             parameters.loss,
             parameters.alpha,
             has_intercept,
             data.classes,
-            certificates,
+            certified,
             coef=weights[:, :d],
             intercept=weights[:, d] if has_intercept else np.zeros(len(models)),
-            coef_bounds=bounds[:, :d],
-            intercept_bounds=bounds[:, d] if has_intercept else np.zeros((len(certificates), 2)),
             n_iter=max(model.solution.n_iter for model in models),
             dual_gap=max(model.solution.gap for model in models),
             models=models,
         )
 
     # --- certified bounds --------------------------------------------------------------------------
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """Empty if nothing was certified, as ``certificate=None`` asks for; so are the bounds of the weights."""
+        return self.certified().certificates
+
+    @property
+    def coef_bounds(self) -> Array:
+        """Shape (K, d, 2): bounds of each weight over all completions."""
+        return self.certified().coef_bounds
+
+    @property
+    def intercept_bounds(self) -> Array:
+        """Shape (K, 2)."""
+        return self.certified().intercept_bounds
 
     def check_certified(self) -> None:
         """Raise an error if nothing was certified."""

@@ -32,7 +32,7 @@ def model(table, tmp_path):
     X, t = table
     path = tmp_path / "m.ipub"
     fitted = BoundedClassifier().fit(pd.DataFrame(X, columns=NAMES), t > 0)
-    save(fitted, path, training_rows=True)
+    save(fitted, path)
     return fitted, path
 
 
@@ -69,7 +69,7 @@ def test_a_loaded_model_predicts_and_bounds_bit_by_bit_as_the_saved_one(table, t
     frame = pd.DataFrame(X, columns=NAMES)
     y = t if isinstance(estimator, BoundedRegressor) else t > 0
     fitted = clone(estimator).fit(frame, y)
-    save(fitted, tmp_path / "m.ipub", training_rows=True)
+    save(fitted, tmp_path / "m.ipub")
     loaded = load(tmp_path / "m.ipub")
     assert type(loaded) is type(fitted)
     assert set(attributes(loaded)) == set(attributes(fitted))
@@ -120,7 +120,7 @@ def test_every_part_of_a_certificate_is_stored(
     X, t = table
     kind = BoundedRegressor if loss == "huber" else BoundedClassifier
     fitted = kind(loss, l1_ratio=l1_ratio, certificate=certificate).fit(X, t if kind is BoundedRegressor else t > 0)
-    save(fitted, tmp_path / "m.ipub", training_rows=training_rows)
+    save(fitted, tmp_path / "m.ipub", rows=training_rows)
     stored, parts = load(tmp_path / "m.ipub").certificate_, fitted.certificate_
     assert_same_parts(stored, parts if training_rows else parts.without_training_rows())
     slope = stored.part(SlopeBounds)
@@ -167,7 +167,7 @@ def test_metadata_travels_with_the_model(model, tmp_path):
 
 
 def test_the_same_model_gives_the_same_bytes(model, tmp_path):
-    save(model[0], tmp_path / "again.ipub", training_rows=True)
+    save(model[0], tmp_path / "again.ipub")
     assert (tmp_path / "again.ipub").read_bytes() == model[1].read_bytes()
 
 
@@ -264,13 +264,13 @@ def test_loaded_row_sums_bound_and_decide_as_the_saved_ones(table, tmp_path, unc
     X, t = table
     fitted = BoundedClassifier(alpha=0.1, uncertainty=uncertainty).fit(X, t > 0)
     assert "row sums" in {part.name for part in fitted.certificate_.parts}
-    save(fitted, tmp_path / "m.ipub", training_rows=True)
+    save(fitted, tmp_path / "m.ipub")
     loaded = load(tmp_path / "m.ipub")
     assert_same_parts(loaded.certificate_, fitted.certificate_)
     rows = np.nan_to_num(X)
     assert (loaded.decision_bounds(rows) == fitted.decision_bounds(rows)).all()
     if uncertainty != "worst":
-        save(fitted, tmp_path / "box.ipub")
+        save(fitted, tmp_path / "box.ipub", rows=False)
         box = load(tmp_path / "box.ipub")
         assert [part.name for part in box.certificate_.parts] == ["box"]
         wider, bounds = box.decision_bounds(rows), fitted.decision_bounds(rows)

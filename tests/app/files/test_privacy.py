@@ -1,4 +1,4 @@
-"""A saved model holds no training row unless that is asked for: the file is searched for every one of them."""
+"""A model saved without rows holds no training row: the file is searched for every one of them."""
 
 import copy
 import dataclasses
@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import ipub
 from ipub import BoundedClassifier, BoundedRegressor, penalty_path
 from ipub.app import cli
-from ipub.app.files.modelfile import load, load_with_metadata, save
+from ipub.app.files.modelfile import load_with_metadata, save
 from ipub.certificates import Certificate
 from ipub.estimators.fitted_state import keeps_training_rows
 
@@ -110,7 +111,7 @@ MODELS = {
 def test_no_training_row_can_be_read_from_a_saved_model(name, n_holed, tmp_path):
     X, t = table(n_holed)
     model = copy.deepcopy(MODELS[name]).fit(X, t if isinstance(MODELS[name], BoundedRegressor) else t > t.mean())
-    save(model, tmp_path / "m.ipub")
+    save(model, tmp_path / "m.ipub", rows=False)
     arrays = arrays_of(tmp_path / "m.ipub")
     assert recovered(arrays, X, model.hole_ranges_) == set()
     contents = b"".join(array.tobytes() for array in arrays)
@@ -123,7 +124,7 @@ def test_no_training_row_can_be_read_from_a_saved_model(name, n_holed, tmp_path)
 def test_the_search_finds_the_rows_of_a_file_that_holds_them(name, tmp_path):
     X, t = table(6)
     model = copy.deepcopy(MODELS[name]).fit(X, t > t.mean())
-    save(model, tmp_path / "m.ipub", training_rows=True)
+    save(model, tmp_path / "m.ipub")
     found = recovered(arrays_of(tmp_path / "m.ipub"), X, model.hole_ranges_)
     assert found >= set(range(6))
     if name != "log_loss":
@@ -132,17 +133,32 @@ def test_the_search_finds_the_rows_of_a_file_that_holds_them(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["log_loss", "hinge", "wrong labels"])
-def test_a_pickle_holds_no_training_row_and_bounds_as_a_saved_model(name, tmp_path):
+def test_a_file_without_rows_bounds_what_the_model_does(name, tmp_path):
     X, t = table(6)
     model = copy.deepcopy(MODELS[name]).fit(X, t > t.mean())
-    again = pickle.loads(pickle.dumps(model))
+    model.save(tmp_path / "m.ipub", rows=False)
+    again, rows = ipub.load(tmp_path / "m.ipub"), X[40:60]
     assert recovered(arrays_in(vars(again)), X, model.hole_ranges_) == set()
-    save(model, tmp_path / "m.ipub")
-    rows = X[40:60]
-    np.testing.assert_array_equal(again.decision_bounds(rows), load(tmp_path / "m.ipub").decision_bounds(rows))
     low, high = (again.decision_bounds(rows) - model.decision_bounds(rows)).T
     assert (low <= 0.0).all()
     assert (high >= 0.0).all()
+
+
+@pytest.mark.parametrize("name", ["log_loss", "hinge", "wrong labels"])
+def test_files_and_pickles_bound_as_the_model_and_hold_no_training_table(name, tmp_path):
+    X, t = table(6)
+    model = copy.deepcopy(MODELS[name]).fit(X, t > t.mean())
+    model.save(tmp_path / "m.ipub")
+    for again in (pickle.loads(pickle.dumps(model)), ipub.load(tmp_path / "m.ipub")):
+        assert not again.training_.models
+        np.testing.assert_array_equal(again.decision_bounds(X), model.decision_bounds(X))
+
+
+def test_the_former_name_of_rows_is_taken_with_a_warning(tmp_path):
+    X, t = table(6)
+    with pytest.warns(FutureWarning, match=r"save\(rows=False\)"):
+        save(BoundedRegressor().fit(X, t), tmp_path / "m.ipub", training_rows=False)
+    assert not load_with_metadata(tmp_path / "m.ipub").training_rows
 
 
 def test_a_deep_copy_in_the_same_process_bounds_as_the_model():
@@ -155,10 +171,10 @@ def test_several_classes_and_paths_hold_no_rows_either(tmp_path):
     X, t = table(6)
     y = np.digitize(t, np.quantile(t, [0.33, 0.66]))
     model = BoundedClassifier().fit(X, y)
-    save(model, tmp_path / "m.ipub")
+    save(model, tmp_path / "m.ipub", rows=False)
     assert recovered(arrays_of(tmp_path / "m.ipub"), X, model.hole_ranges_) == set()
     path = penalty_path(BoundedClassifier(), X, t > t.mean(), X[60:], alphas=[1.0, 0.1])
-    save(path.estimators[1], tmp_path / "p.ipub")
+    save(path.estimators[1], tmp_path / "p.ipub", rows=False)
     assert recovered(arrays_of(tmp_path / "p.ipub"), X, path.estimators[1].hole_ranges_) == set()
 
 
@@ -170,18 +186,19 @@ def test_a_certificate_says_whether_it_keeps_rows():
     assert not keeps_training_rows(certificate.without_training_rows())
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_the_screen_and_the_file_say_which(asked, tmp_path, capsys):
+@pytest.mark.parametrize("option", ["", "--without-rows", "--keep-training-rows"])
+def test_the_screen_and_the_file_say_which(option, tmp_path, capsys):
     X, t = table(6)
     frame = pd.DataFrame(X, columns=list("abcde"))
     frame["target"] = np.where(t > t.mean(), "yes", "no")
     frame.to_csv(tmp_path / "train.csv", index=False)
     model = str(tmp_path / "m.ipub")
-    extra = ["--keep-training-rows"] if asked else []
-    arguments = ["fit", str(tmp_path / "train.csv"), "--target", "target", "-o", model, *extra]
+    arguments = ["fit", str(tmp_path / "train.csv"), "--target", "target", "-o", model, *filter(None, [option])]
     cli.app(arguments, standalone_mode=False)
     printed = "".join(capsys.readouterr())
-    assert ("holds training rows, as requested" if asked else "holds no training rows") in " ".join(printed.split())
-    assert load_with_metadata(model).training_rows is asked
+    has_rows = option != "--without-rows"
+    assert ("holds training rows, which" if has_rows else "holds no training rows") in " ".join(printed.split())
+    assert ("is what is done without it" in " ".join(printed.split())) == (option == "--keep-training-rows")
+    assert load_with_metadata(model).training_rows is has_rows
     cli.app(["predict", model, str(tmp_path / "train.csv")], standalone_mode=False)
-    assert ("holds training rows" in " ".join("".join(capsys.readouterr()).split())) is asked
+    assert ("holds training rows" in " ".join("".join(capsys.readouterr()).split())) is has_rows

@@ -183,7 +183,7 @@ def test_the_remainder_is_used_as_it_was(remainder):
 def test_the_result_is_kept_in_a_file(tmp_path):
     pipe = make_pipeline(columns(), LogisticRegression(C=0.2)).fit(FRAME, LABELS)
     bounded = certify(pipe, FRAME, LABELS)
-    save(bounded, tmp_path / "model.ipub", training_rows=True)
+    save(bounded, tmp_path / "model.ipub")
     again = load(tmp_path / "model.ipub")
     assert np.array_equal(again.decision_bounds(FRAME), bounded.decision_bounds(FRAME))
 

@@ -2,8 +2,8 @@
 
 A model file is a zip archive: ``model.json`` names the class, its parameters, its fitted attributes and any
 metadata, and every array is a ``.npy`` member. Nothing in it is ever executed, so a file from a stranger can
-be loaded. Numbers are stored bit by bit. A file holds no training row unless that is asked for: without them its bounds
-are those of `Certificate.without_training_rows`, which are wider. Its header says which.
+be loaded. Numbers are stored bit by bit. A file holds the certificates as they are, training rows included, or with
+``rows=False`` the form of `Certificate.without_training_rows`, whose bounds are wider. Its header says which.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import ipub
 from ipub.app.files.atomic import FileError, whole_file
 from ipub.certificates import Certificate
 from ipub.certificates.stored import PARTS
-from ipub.errors import IpubError
+from ipub.errors import IpubError, warn_user
 from ipub.estimators import BoundedClassifier, BoundedRegressor, fitted_state
 from ipub.estimators.fitted_state import certificates_of, keeps_training_rows, stored_parameter
 from ipub.estimators.linear_model import FORMER_PARAMETERS
@@ -90,11 +90,14 @@ def save(
     path: str | os.PathLike[str],
     metadata: Mapping[str, Any] | None = None,
     *,
-    training_rows: bool = False,
+    rows: bool = True,
+    training_rows: bool | None = None,
 ) -> None:
     """Write a fitted `BoundedClassifier` or `BoundedRegressor` to a file.
 
-    The file appears under its name only when it is complete; an older file of that name stays until then.
+    The file appears under its name only when it is complete; an older file of that name stays until then. Like a pickle
+    it holds what bounds need, training rows among them, but not the training table, which `attained_bounds` and
+    pointwise bounds need.
 
     Parameters
     ----------
@@ -104,24 +107,40 @@ def save(
     metadata : mapping, optional
         Anything of numbers, strings, arrays, lists and mappings that shall travel with the model, for
         `load_with_metadata`.
-    training_rows : bool, default=False
+    rows : bool, default=True
         Whether the file may hold training rows, so that a loaded model has the bounds of this one: the rows with
-        missing cells, those where the derivative of a hinge jumps, and with `max_label_errors` all. Without them
-        bounds are wider, several times if fewer than five rows are incomplete, and the file holds sums over many rows
-        (never over fewer than five) in their place.
+        missing cells, those where the derivative of a hinge jumps, and with row sums or `max_label_errors` all. Without
+        them bounds are wider, and the file holds sums over many rows (never over fewer than five) in their place.
+    training_rows : bool, optional
+        Former name of `rows`.
 
     Raises
     ------
     ModelFileError
         If the estimator is of another kind, or a parameter cannot be stored without pickle.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import ipub
+    >>> model = ipub.BoundedRegressor(alpha=1.0).fit([[0.0], [1.0], [float("nan")], [3.0]], [1.0, 2.0, 3.0, 4.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ipub.save(model, Path(folder) / "model.ipub")
+    ...     loaded = ipub.load(Path(folder) / "model.ipub")
+    >>> bool((loaded.predict_bounds([[2.0]]) == model.predict_bounds([[2.0]])).all())
+    True
     """
+    if training_rows is not None:
+        warn_user(f"save(training_rows={training_rows}) is save(rows={training_rows}) now.", FutureWarning)
+        rows = training_rows
     kind = type(estimator).__name__
     if ESTIMATORS.get(kind) is not type(estimator):
         raise ModelFileError(
             f"Only {' and '.join(ESTIMATORS)} can be saved, not {kind}. Of a Pipeline, save the last step and keep "
             "the others with their own means."
         )
-    fitted = fitted_state.fitted_attributes(estimator, training_rows)
+    fitted = fitted_state.fitted_attributes(estimator, rows)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     parameters = estimator.get_params(deep=False).items()
     header = {
@@ -150,7 +169,8 @@ def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator that `save` wrote: it predicts exactly as the saved one.
 
-    Its bounds are those of the saved one if the file has its training rows, and else a little wider.
+    Its bounds are those of the saved one if it was saved with rows (but for pointwise bounds, which need the training
+    table), and else wider.
 
     Raises
     ------
@@ -187,7 +207,7 @@ def load_with_metadata(path: str | os.PathLike[str]) -> StoredModel:
 
 
 def _not_a_model(path: Path) -> str:
-    return f"{path} is not an ipub model, or not a whole one. Make it with `ipub fit` or ipub.app.files.modelfile.save."
+    return f"{path} is not an ipub model, or not a whole one. Make it with `ipub fit` or ipub.save."
 
 
 def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:

@@ -28,9 +28,10 @@ class Intervals(Described):
     precision : float, mapping or None, default=None
         By how much observed numbers may be off, in the units of X. Every observed cell, of training and test rows, is
         then the interval ``value ± precision``. ``{column: number}`` gives it for some columns.
-    handle_unknown : {"error", "any"}, default="error"
+    handle_unknown : {"any", "error"}, default="any"
         What to do with a category in a test row that was neither there in training nor declared by the column's type:
-        raise an error, or let it be any of those that were. It alone may change after `fit`.
+        warn, and take it for a missing one, which may be any of those that were; or raise an error. It alone may
+        change after `fit`.
 
     Examples
     --------
@@ -43,7 +44,7 @@ class Intervals(Described):
     kind: Any = "quantile"
     level: float = LEVEL
     precision: Any = None
-    handle_unknown: str = field(default="error", compare=False)
+    handle_unknown: str = field(default="any", compare=False)
 
     def check(self) -> None:
         """Raise an error if a parameter has a value that it cannot have; `kind` is checked with the table."""
@@ -56,7 +57,7 @@ class Intervals(Described):
                 "mapping {column: number}."
             )
         if self.handle_unknown not in ("error", "any"):
-            raise IpubError(f"handle_unknown of Intervals is {self.handle_unknown!r}: use 'error' or 'any'.")
+            raise IpubError(f"handle_unknown of Intervals is {self.handle_unknown!r}: use 'any' or 'error'.")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 (as in scikit-learn)
         """Return the parameters by name, as estimators of scikit-learn do."""

@@ -21,6 +21,7 @@ from ipub.tables.conditional_intervals import ConditionalIntervals
 from ipub.tables.frames import array_to_table, column_labels, frame_to_table, is_frame
 from ipub.tables.holes import column_precision, column_ranges, conditional_columns
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
+from ipub.tables.levels import UnknownLevels
 from ipub.tables.scaling import Scaling
 from ipub.tables.sparse_columns import as_dense
 from ipub.tables.validation import check_values, column_label
@@ -64,15 +65,20 @@ class Columns:
         return cls(kind, stand_in.n_features_in_)
 
     def values(
-        self, X: Any, *, any_level: bool = False, text: str = "unexpected text", is_checked_later: bool = False
+        self,
+        X: Any,
+        *,
+        unknown: UnknownLevels | None = None,
+        text: str = "unexpected text",
+        is_checked_later: bool = False,
     ) -> Table:
         """Return the values of X as a numeric array, NaN where missing, checked and not copied if possible.
 
-        With `any_level` an unknown category may be any of the known ones; else it raises an error. `text` is the
-        message that a column of text gets, as in `frame_to_table`. With `is_checked_later`, values that are infinite or
-        too large are found by who takes the array.
+        An unknown category is counted in `unknown`, and may be any of the known ones; without `unknown` it is an error.
+        `text` is the message that a column of text gets, as in `frame_to_table`. With `is_checked_later`, values that
+        are infinite or too large are found by who takes the array.
         """
-        table = _values(self.stand_in(), self.encoder, X, reset=False, any_level=any_level, text=text)
+        table = _values(self.stand_in(), self.encoder, X, reset=False, unknown=unknown, text=text)
         if not is_checked_later:
             check_values(table, self.names)
         return table
@@ -98,7 +104,13 @@ class Columns:
 
 
 def _values(
-    stand_in: Any, encoder: TableEncoder | None, X: Any, *, reset: bool, any_level: bool = False, text: str = "text"
+    stand_in: Any,
+    encoder: TableEncoder | None,
+    X: Any,
+    *,
+    reset: bool,
+    unknown: UnknownLevels | None = None,
+    text: str = "text",
 ) -> Table:
     if encoder is not None:
         if not is_frame(X):
@@ -108,7 +120,7 @@ def _values(
                 "columns."
             )
         validate_data(stand_in, X, reset=reset, skip_check_array=True)
-        table: Table = encoder.encode(X, any_level)
+        table: Table = encoder.encode(X, unknown)
         check_array(table, ensure_all_finite=False)
     elif type(X) is not np.ndarray and is_frame(X):
         table = frame_to_table(X, text)
@@ -323,23 +335,23 @@ class LearntTable:
             is_number[encoder.numbers] = True
         return is_number
 
-    def filled_rows(self, X: Any, any_level: bool = False) -> Array:
+    def filled_rows(self, X: Any, unknown: UnknownLevels | None = None) -> Array:
         """Read rows to predict, scaled; holes take the fill value of their column or row, intervals their middle."""
         if isinstance(X, IntervalMatrix):
             self._check_intervals(X)
             return self._scaled(X.center_rows(slice(0, X.shape[0])))
-        table = np.ascontiguousarray(self.columns.values(X, any_level=any_level), dtype=float)
+        table = np.ascontiguousarray(self.columns.values(X, unknown=unknown), dtype=float)
         if self.conditional is not None:
             table = self.conditional.filled(table)
         return self._scaled(np.where(np.isnan(table), self.fill_values, table))
 
-    def uncertain_rows(self, X: Any, any_level: bool = False) -> IntervalMatrix:
+    def uncertain_rows(self, X: Any, unknown: UnknownLevels | None = None) -> IntervalMatrix:
         """Read rows to bound, scaled; holes lie in the interval of their column, or in that of their row."""
         if isinstance(X, IntervalMatrix):
             self._check_intervals(X)
             rows = X
         else:
-            table = self.columns.values(X, any_level=any_level, is_checked_later=True)
+            table = self.columns.values(X, unknown=unknown, is_checked_later=True)
             rows = self.intervals(np.ascontiguousarray(table, dtype=float))
         if self.scaling is None:
             return rows
