@@ -65,7 +65,7 @@ def show_training(fit: Fit, command: SameCommand) -> None:
 
     That takes about as much time as training did.
     """
-    estimator, table, seconds, saved, _ = fit
+    estimator, table, seconds, saved, with_rows = fit
     X, y = table.X, table.y
     intercept = "" if estimator.fit_intercept else ", without intercept"
     say(penalty_sentence(estimator))
@@ -73,11 +73,11 @@ def show_training(fit: Fit, command: SameCommand) -> None:
     if estimator.scale is None:
         _advise_on_scale(X)
     if estimator.certificate_ is None:
-        show_penalty(estimator, table, seconds, None)
+        show_penalty(estimator, table, seconds, None, with_rows)
         say("No bounds, as --certificate none asks for: the model predicts only")
         return
     columns = sampled_predictions(saved, X, seconds)
-    show_penalty(estimator, table, seconds, columns)
+    show_penalty(estimator, table, seconds, columns, with_rows)
     n = len(columns["prediction"])
     n_rows = table.n_rows
     which = "On the training rows" if n == n_rows else f"On {n} of the {n_rows} training rows, drawn at random"

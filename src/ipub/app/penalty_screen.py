@@ -14,6 +14,7 @@ from typer import BadParameter
 from ipub.app.predictions import median_width, sampled_predictions, share_certain
 from ipub.app.screen import new_table, out, say, working
 from ipub.app.training_tables import TrainingTable
+from ipub.estimators.fitted_state import as_saved
 from ipub.training.alpha_choice import LEAST, ONE_ERROR, RULES, AlphaChoice
 
 PATIENCE = 3.0
@@ -43,11 +44,13 @@ def penalty_sentence(estimator: Any) -> str:
     return f"Penalty: alpha {estimator.alpha_:g}, {how}"
 
 
-def show_penalty(estimator: Any, table: TrainingTable, seconds: float, columns: dict[str, Any] | None) -> None:
+def show_penalty(
+    estimator: Any, table: TrainingTable, seconds: float, columns: dict[str, Any] | None, with_rows: bool
+) -> None:
     """Show the penalties of both rules side by side: held-out loss and accuracy, certain predictions, and width.
 
     `columns` are predictions of the fitted model; those of the other penalty are of the same rows, by a fit that is
-    made only if that of the model took few `seconds`.
+    made only if that of the model took few `seconds`, as a model file `with_rows`, or without, gives it back.
     """
     choice: AlphaChoice | None = estimator.alpha_choice_
     if choice is None:
@@ -63,6 +66,7 @@ def show_penalty(estimator: Any, table: TrainingTable, seconds: float, columns: 
             warnings.simplefilter("ignore")  # said once, of the model that is saved
             start, alpha = time.perf_counter(), float(choice.alphas[rows[other]])
             fitted = clone(estimator).set_params(alpha=alpha, verbose=0).fit(table.source, table.target)
+            fitted = as_saved(fitted, with_rows)
             found[other] = sampled_predictions(fitted, table.X, time.perf_counter() - start)
     score = "R2" if choice.is_regression else "accuracy"
     of_bounds = [] if columns is None else ["median width"] if choice.is_regression else ["certain", "median width"]

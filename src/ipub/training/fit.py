@@ -27,10 +27,10 @@ def fit_training(
     if not isinstance(parameters.uncertainty, str):
         parameters.uncertainty.check()
     data, X = read_source(parameters, X, y, sample_weight, *bounds, on_device=True)
+    parameters, choice = with_chosen_alpha(parameters, data)
     is_small = _is_small(data)
     if is_small:
         data = replace(data, rows=_own(data.rows))
-    parameters, choice = with_chosen_alpha(parameters, data)
     training = certify_as_promised(parameters, data, X, bounds[0], bounds[1], deferred=is_small)
     training = replace(training, alpha_choice=choice)
     training.release_caches()
