@@ -60,7 +60,12 @@ FAULTS = {
     "infinity": (lambda: with_value(np.inf).astype(float), "infinity in {row}, column {}: ", MakeMissing, 3),
     "huge": (lambda: with_value(1e200).astype(float), "1e+200 in {row}, column {}, beyond", None, 3),
     "names": (lambda: [f"row {i}" for i in range(N)], "Column {} holds a different category", DropColumn, None),
-    "numbers": (lambda: [f"{i}.5" for i in range(N - 1)] + ["red"], "Column {} holds numbers written", None, None),
+    "numbers": (
+        lambda: [f"{i}.5" for i in range(N - 1)] + ["red"],
+        "Column {} holds numbers written",
+        MakeMissing,
+        None,
+    ),
 }
 """How a column comes to be refused: its values, what is said of it, the remedy and the row."""
 each_fault = pytest.mark.parametrize("fault", FAULTS)
@@ -153,7 +158,7 @@ WARNINGS = {
     "words": (
         [*["1", "2", "3"] * 13, "red"],
         lambda name: f"Column {name!r} holds numbers written as text ('1', '2', '3', but 'red' in row 39)",
-        lambda name: "in row 40)",
+        lambda name: "in row 40): where a text stands for a missing value, leave the cell empty; then",
     ),
     "many": (
         [f"v{i % 30}" for i in range(N)],

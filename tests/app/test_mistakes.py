@@ -62,7 +62,11 @@ FIT = [
     (table(y=["u", "v"] * 15), ["--loss", "huber"], "--loss huber needs a target of numbers, but 'y' is u in row 1"),
     (table(a=(5, "inf")), [], "X contains infinity in row 6, column 'a': leave the cell empty (a hole), or give a fin"),
     (table(b=np.nan), [], "Column 'b' has no observed value"),
-    (table(b=[*map(str, np.arange(29) / 2), "red"]), [], "Column 'b' holds numbers written as text"),
+    (
+        table(b=[*map(str, np.arange(29) / 2), "red"]),
+        [],
+        "Column 'b' holds numbers written as text",
+    ),
     (table(c=[f"id{i}" for i in range(N)]), [], "Column 'c' holds a different category in each row"),
     (table()[:1], [], "The table has one row: at least two are needed"),
     ("", [], "t.csv is empty: it needs a line with the names of the columns, and one for each row."),

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, Intervals
+from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, Intervals, IpubError, IpubWarning
 
 NAMES = ["age", "dose", "size"]
 ESTIMATORS = [BoundedClassifier, BoundedRegressor]
@@ -586,3 +586,85 @@ def test_a_single_weight_that_is_not_positive_is_refused(estimator, weight, X, y
 def test_dates_are_refused(estimator, X, y):
     with pytest.raises(ValueError, match="dates or durations"):
         estimator().fit(np.full((20, 3), np.datetime64("2020-01-01")), y)
+
+
+# --- labels and weights as masked arrays and as columns --------------------------------------------
+
+
+def masked(values, *rows):
+    return np.ma.array(values, mask=np.isin(np.arange(len(values)), rows))
+
+
+def test_what_a_mask_hides_is_never_used(X, y):
+    for kind in (BoundedClassifier, BoundedRegressor):
+        model = kind(certificate=None)
+        with pytest.raises(
+            IpubError, match=r"y is masked in row 2 \(2 row\(s\) in all\)\. Give a value, or drop"
+        ) as caught:
+            model.fit(X, masked(y, 2, 5))
+        assert caught.value.row == 2
+        assert ("unknown_labels" in str(caught.value)) == (kind is BoundedClassifier)
+        with pytest.raises(IpubError, match="sample_weight is masked in row 1"):
+            model.fit(X, y, sample_weight=masked(np.ones(len(y)), 1))
+        with pytest.raises(IpubError, match="X_upper must not be masked"):
+            model.fit(X, y, X_lower=X, X_upper=np.ma.array(X, mask=X[0, 0] < X))
+        np.testing.assert_array_equal(model.fit(X, masked(y)).coef_, clone(model).fit(X, y).coef_)
+        with pytest.raises(IpubError, match="y is masked in row 0"):
+            model.score(X, masked(y, 0))
+    with pytest.raises(IpubError, match="y_lower is masked in row 4"):
+        BoundedRegressor().fit(X, y, y_lower=masked(y, 4), y_upper=y)
+
+
+@pytest.mark.parametrize("kind", [int, float, str, object])
+def test_masked_labels_may_be_unknown_ones(X, y, kind):
+    labels = y.astype(kind)
+    model = BoundedClassifier(unknown_labels=True, alpha=1.0).fit(X, masked(labels, 3, 7))
+    other = labels.astype(object)
+    other[[3, 7]] = None
+    expected = BoundedClassifier(unknown_labels=True, alpha=1.0).fit(X, other)
+    np.testing.assert_array_equal(model.decision_bounds(X), expected.decision_bounds(X))
+    assert model.classes_.tolist() == expected.classes_.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y:sklearn.exceptions.DataConversionWarning")
+@each_estimator
+def test_labels_in_a_column_have_the_errors_of_others(kind, X, y):
+    for wrong, message in [
+        (np.nan, "Input y contains NaN: row 3 has no label"),
+        (np.inf, "contains infinity in row 3"),
+    ]:
+        labels = y.astype(float)
+        labels[3] = wrong
+        for column in (labels[:, None], [[label] for label in labels], pd.DataFrame({"y": labels})):
+            with pytest.raises(IpubError, match=message):
+                kind().fit(X, column)
+    model = kind(certificate=None)
+    np.testing.assert_array_equal(model.fit(X, y[:, None]).coef_, clone(model).fit(X, y).coef_)
+    if kind is BoundedClassifier:
+        words = np.where(y > 0, "a", "b").astype(object)
+        words[5] = None
+        with pytest.raises(IpubError, match="row 5 has no label"):
+            kind().fit(X, words[:, None])
+        unknown = kind(unknown_labels=True, certificate=None)
+        np.testing.assert_array_equal(unknown.fit(X, words[:, None]).coef_, clone(unknown).fit(X, words).coef_)
+
+
+# --- columns of huge numbers -----------------------------------------------------------------------
+
+
+@each_estimator
+def test_a_column_beside_which_others_are_lost_is_named(kind, X, y):
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])]).assign(big=1e25)
+    with pytest.warns(
+        IpubWarning, match=r"Column 'big' goes up to 1e\+25: .* Correct it, rescale it, or drop"
+    ) as caught:
+        kind(certificate=None, max_iter=1, tol=1e300).fit(frame, y)
+    assert caught[0].message.column == "big"
+    # Of one value nothing is left if it is moved, not even a rounding error of a thousand millions.
+    model = kind(scale="standard", alpha=1.0).fit(frame, y)
+    np.testing.assert_array_equal(model.scaling_.rows(model.fill_values_[None] * 0.0 + 1e25)[0, -1], 0.0)
+    bounds = "decision_bounds" if kind is BoundedClassifier else "predict_bounds"
+    without = kind(scale="standard", alpha=1.0).fit(frame.drop(columns="big"), y)
+    np.testing.assert_allclose(
+        getattr(model, bounds)(frame[:5]), getattr(without, bounds)(frame.drop(columns="big")[:5]), rtol=1e-6
+    )

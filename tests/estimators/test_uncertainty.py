@@ -22,6 +22,7 @@ from ipub import (
     Draws,
     IntervalMatrix,
     Intervals,
+    IntervalWarning,
     IpubError,
     certify,
     imputation_report,
@@ -567,8 +568,87 @@ def test_distances_that_are_not_there_say_what_to_do(fit, arguments, message):
     model = BoundedClassifier(**fit).fit(X, y)
     with pytest.raises(IpubError, match=message):
         model.flip_distance(T, **arguments)
-    with pytest.raises(IpubError, match="missing values"):
-        BoundedClassifier().fit(X, y).flip_distance(np.full((1, D), np.nan))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", [BoundedClassifier, BoundedRegressor])
+def test_rows_with_missing_values_and_predictions_at_a_threshold_have_true_distances(kind, seed):
+    rng = np.random.default_rng(seed)
+    numbers = rng.normal(size=(14, 2))
+    site = np.where(rng.random(14) < 0.5, "a", "b").astype(object)
+    site[:2] = "a", "b"
+    target = numbers[:, 0] + 0.5 * (site == "a")
+    y = (target > 0).astype(int) if kind is BoundedClassifier else target
+    if kind is BoundedClassifier:
+        y[:2] = 0, 1
+    holes = [(int(i), int(rng.integers(2))) for i in rng.permutation(14)[:4]]
+    filled = pd.DataFrame({"u": numbers[:, 0], "v": numbers[:, 1], "site": site})
+    ranges = {"u": (-2.0, 2.0), "v": (-2.0, 2.0)}
+    for i, j in holes:
+        filled.iloc[i, j] = 0.0
+    X = filled.copy()
+    for i, j in holes:
+        X.iloc[i, j] = np.nan
+    model = kind(alpha=0.3, intervals=ranges).fit(X, y)
+    scores = "decision_function" if kind is BoundedClassifier else "predict"
+    threshold = 0.0 if kind is BoundedClassifier else float(np.median(target))
+    rows = pd.DataFrame({"u": rng.normal(size=8), "v": rng.normal(size=8), "site": ["a", "b"] * 4})
+    rows.loc[0:1, "v"], rows.loc[2:3, "site"], rows.loc[4, ["v", "site"]] = np.nan, None, (np.nan, None)
+
+    def ways(row):
+        """Return the row with its missing values at the ends of their ranges, and at every level."""
+        values = [[-2.0, 2.0] if pd.isna(row[name]) else [row[name]] for name in ("u", "v")]
+        levels = ["a", "b"] if pd.isna(row["site"]) else [row["site"]]
+        return pd.DataFrame(list(itertools.product(*values, levels)), columns=["u", "v", "site"])
+
+    asked = [ways(row) for _, row in rows.iterrows()]
+    truth, above = np.full(len(rows), np.inf), getattr(model, scores)(rows) > threshold
+    for k in range(len(holes), -1, -1):
+        for chosen in itertools.combinations(holes, k):
+            for ends in itertools.product((-2.0, 2.0), repeat=k):
+                other = filled.copy()
+                for (i, j), end in zip(chosen, ends, strict=True):
+                    other.iloc[i, j] = end
+                trained = kind(alpha=0.3, tol=1e-12, certificate=None).fit(other, y)
+                for number, table in enumerate(asked):
+                    if ((getattr(trained, scores)(table) > threshold) != above[number]).any():
+                        truth[number] = k
+    arguments = {} if kind is BoundedClassifier else {"threshold": threshold}
+    certified, found = model.flip_distance(rows, **arguments).T
+    assert (certified <= truth).all()
+    assert (truth <= found).all()
+    assert np.isfinite(truth).any()
+    assert ((certified == 0) == (found == 0)).all()
+    complete = ~rows.isna().any(axis=1).to_numpy()
+    np.testing.assert_array_equal(model.flip_distance(rows[complete], **arguments)[:, 0], certified[complete])
+
+
+def test_distances_of_labels_hold_whatever_missing_values_of_a_row_are():
+    X, y = table(holes=0.0)
+    model = BoundedClassifier(alpha=0.3).fit(X, y)
+    rows = T[:6].copy()
+    rows[:3, 2] = np.nan
+    certified, found = model.flip_distance(rows, of="labels").T
+    assert (certified <= found).all()
+    for k in (0, 1, 2):
+        ends = np.repeat(rows, 9, axis=0)
+        ends[:, 2] = np.where(np.isnan(ends[:, 2]), np.tile(np.linspace(*model.hole_ranges_[2], 9), 6), ends[:, 2])
+        attained = BoundedClassifier(alpha=0.3, max_label_errors=k).fit(X, y).attained_bounds(ends)
+        is_both = ((attained[:, 0] < 0) & (attained[:, 1] > 0)).reshape(6, 9).any(axis=1)
+        assert not is_both[certified > k].any()
+
+
+def test_a_regression_has_distances_to_a_finite_threshold_alone():
+    X, y = table()
+    reg = BoundedRegressor().fit(X, y.astype(float))
+    frame = clone(reg).set_output(transform="pandas").fit(X, y.astype(float)).flip_distance(T[:1], threshold=0.4)
+    assert list(frame) == ["certified", "found"]
+    with pytest.raises(IpubError, match="threshold is nan: give a finite number"):
+        reg.flip_distance(T, threshold=np.nan)
+    with pytest.raises(IpubError, match="of='labels' is for classes"):
+        reg.flip_distance(T, threshold=0.0, of="labels")
+    with pytest.raises(IpubError, match="for two classes, or for a regression"):
+        BoundedClassifier().fit(X, np.arange(N) % 3).flip_distance(T)
 
 
 # --- the imputation report -------------------------------------------------------------------------
@@ -690,6 +770,17 @@ def test_a_share_of_less_than_one_hole_is_one_hole():
     assert all("at most 0" not in promise.sentence for promise in report.promises)
     complete = imputation_report(BoundedClassifier(alpha=0.3), np.nan_to_num(X), y, T, draws=Draws(n_draws=3))
     assert "all 12 predictions are safe under the promise 'any filling'" in complete.verdict
+
+
+def test_shares_are_of_all_missing_values_also_of_those_with_one_possible_value():
+    X, y = table(holes=0.0)
+    X[:, 2], X[:4, 1] = 5.0, np.nan
+    X[:20, 2] = np.nan
+    options = {"shares": [0.1], "draws": Draws(n_draws=2)}
+    with pytest.warns(IntervalWarning):
+        report = imputation_report(BoundedClassifier(alpha=1.0), X, y, T, **options)
+    assert report.columns()["promise"] == ["any filling", "10 % differ", "2 draws"]
+    assert "at most 2 of the 24 missing values" in report.promises[1].sentence
 
 
 def test_the_report_names_the_imputers_inside_a_column_transformer():

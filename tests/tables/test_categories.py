@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from ipub import CategoryWarning
+from ipub import BoundedClassifier, CategoryWarning
 from ipub.tables.categories import TableEncoder
 from ipub.tables.levels import MOST_LEVELS, UnknownLevels
 
@@ -156,8 +156,8 @@ def test_text_where_there_were_numbers_is_refused():
     ("column", "message"),
     [
         ([f"row{i}" for i in range(60)], r"a different category in each row \('row0', 'row1', 'row10', \.\.\.\).*drop"),
-        ([str(i / 2) for i in range(60)], r"numbers written as text \('0.0', '0.5', .*\)\. .*convert.*categorical"),
-        ([*(str(i / 2) for i in range(59)), "unknown"], r"'1.0', \.\.\., but 'unknown' in row 59\)\. Make what"),
+        ([str(i / 2) for i in range(60)], r"written as text \('0.0', '0.5', .*\): convert it to numbers; or make"),
+        ([*(str(i / 2) for i in range(59)), "unknown"], r"'1.0', \.\.\., but 'unknown' in row 59\): where .* NaN"),
         (pd.Categorical([1, "a"] * 30), r"'column' \(1 in row 0, 'a' in row 1\) mix text, numbers"),
         (pd.cut(np.arange(60.0), 3), r"has categories of type Interval: turn them into text, with \.astype\(str\)"),
         (pd.Categorical(pd.to_datetime(["2020-01-01", "2020-01-02"] * 30)), r"has categories of type Timestamp"),
@@ -198,3 +198,12 @@ def test_what_is_given_by_number_is_meant_by_the_frames_own_columns():
     assert encoder.by_name("observed", "intervals") == "observed"
     with pytest.raises(ValueError, match=r"intervals names the column 'site', which holds categories"):
         encoder.by_name({1: (0, 1)}, "intervals")
+
+
+def test_names_of_encoded_columns_are_all_different():
+    frame = pd.DataFrame({"k": ["x_1", "y"] * 3, "k_x": ["1", "2"] * 3, "k_x_1": [0.5] * 6, "k=x_1": [1.5] * 6})
+    model = BoundedClassifier(certificate=None).fit(frame, [0, 1] * 3)
+    names = ["k=x_1_", "k_y", "k_x=1", "k_x_2", "k_x_1", "k=x_1"]
+    assert model.encoder_.names == model.get_feature_names_out().tolist() == names
+    plain = TableEncoder.learn(FRAMES["pandas"]())
+    assert all("=" not in name for name in plain.names)

@@ -58,7 +58,8 @@ class SentencesForErrors(typer.core.TyperGroup):
                 _fail(f"{error.filename}: {error.strerror}." if error.filename else str(error))
             except USAGE_ERROR as error:
                 sentence = error.format_message().rstrip(".")
-                _fail(f"{sentence}. See `ipub {ctx.invoked_subcommand} --help`.")
+                known = ctx.invoked_subcommand in self.commands
+                _fail(f"{sentence}. See `ipub {f'{ctx.invoked_subcommand} ' if known else ''}--help`.")
             except (ValueError, TypeError, ArithmeticError, MemoryError, ImportError) as error:
                 _fail(sentence_of(error) or "Out of memory.")
 

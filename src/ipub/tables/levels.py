@@ -161,9 +161,9 @@ class LevelCounts:
         words = {level for level in seen if not is_number_in_text(level)}
         if not self.is_plain or 2 * len(words) >= len(seen):
             return
+        missing = "where a text stands for a missing value, {remedy}; then " if words else ""
         sentence = (
-            "Column {column} holds numbers written as text ({examples}{found}). Where a text stands for a missing "
-            "value, {remedy}, so that the column can hold numbers"
+            f"Column {{column}} holds numbers written as text ({{examples}}{{found}}): {missing}convert it to numbers"
         )
         word = self.first_word
         fields = {

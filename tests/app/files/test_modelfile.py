@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ipub import BoundedClassifier, BoundedRegressor, Budget
+from ipub.app.files.atomic import FileError
 from ipub.app.files.modelfile import VERSION, ModelFileError, load, load_with_metadata, save
 from ipub.certificates import Region, SlopeBounds
 from ipub.certificates.slopes import attempt as attempt_module
@@ -196,7 +197,7 @@ def test_a_crash_while_saving_keeps_the_old_model(model, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "save", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(FileError, match="No space"):
         save(fitted, path)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]

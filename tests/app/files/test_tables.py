@@ -137,8 +137,24 @@ def test_unknown_names_suggest_the_closest():
         check_names(["sevrity"], ["age", "severity"], "t.csv")
     with pytest.raises(TableError, match=r"no columns 'aeg', 'xyz'\. Did you mean 'age' for 'aeg'\?"):
         check_names(["aeg", "xyz"], ["age", "severity"], "t.csv")
-    with pytest.raises(TableError, match="It has 'age'"):
-        check_names(["xyz"], ["age"], "t.csv")
+    for wrong in ("xyz", "b", "outcome", "ag e s"):
+        with pytest.raises(TableError, match=r"It has 'age', 'income', 'a'\."):
+            check_names([wrong], ["age", "income", "a"], "t.csv")
+    for near, name in [("AGE", "age"), ("gae", "age"), ("incme", "income"), ("imcone_2010", "income_2010")]:
+        with pytest.raises(TableError, match=rf"Did you mean '{name}'\?"):
+            check_names([near], ["age", "income", "a", "income_2010"], "t.csv")
+
+
+def test_a_file_that_is_no_table_is_named_in_plain_letters(tmp_path):
+    for name, content, message in [
+        ("t.csv.gz", b"a,b\n1,2\n", r"t\.csv\.gz cannot be read: "),
+        ("t.csv", "a,b\n1,2\n".encode("utf-16"), r"t\.csv is no text in the encoding UTF-8, perhaps UTF-16: save it"),
+        ("u.csv", b"\x1b[31m\xff,a\n\x07,1,2\n", r"u\.csv (cannot be read|has)"),
+    ]:
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(TableError, match=message) as caught:
+            read_table(tmp_path / name)
+        assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("text", ["age = [0, 120]\n", "[ranges]\nage = [0, 120]\n"])

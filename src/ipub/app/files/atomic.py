@@ -22,10 +22,12 @@ class FileError(IpubError):
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Raise an error, before any work is done, for a path that is a folder, or whose folder takes no files."""
+    """Raise an error, before any work is done, for a path that is no file, or whose folder takes none."""
     target = Path(path)
     if target.is_dir():
         raise FileError(f"{target} is a folder: add a file name.")
+    if target.exists() and not target.is_file():
+        raise FileError(f"{target} is no ordinary file, and would be replaced by one: write elsewhere.")
     if not target.parent.is_dir():
         raise FileError(f"The folder {target.parent} does not exist: create it first, or write elsewhere.")
     try:

@@ -100,6 +100,8 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
             raise _unreadable(path, error) from error
         except OSError as error:
             if error.errno != errno.ENOSPC and "No space left" not in str(error):
+                if error.errno is None:
+                    raise _unreadable(path, error) from error
                 raise
             raise TableError(
                 f"{path} is larger than memory, and there is no space to convert it in {tempfile.gettempdir()}: free "

@@ -34,6 +34,8 @@ INDEX_NAMES = ("", "__index_level_0__", "Unnamed: 0")
 """How pandas writes row numbers into a file; they are no feature."""
 
 SNIFFED_BYTES = 1 << 16
+MOST_QUOTED = 300
+"""Characters of an error of PyArrow, which may be those of a file that is no table, that an error shows."""
 SHOWN = 40
 """Characters of a wrong row that an error shows."""
 NO_ROWS = np.zeros(0, dtype=np.intp)
@@ -65,6 +67,10 @@ def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.T
     except (pa.ArrowException, UnicodeDecodeError, EOFError) as error:
         kind = "a Parquet" if suffix == ".parquet" else "a CSV"
         raise TableError(f"{path} cannot be read as {kind} file: {first_line(error)}") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise TableError(f"{path} cannot be read: {first_line(error)}") from error
     table = without_index(table, path)
     refuse_duplicate_names(table, path)
     if table.num_rows == 0:
@@ -262,13 +268,17 @@ def table_suffix(path: Path) -> str:
 
 def first_line(error: BaseException) -> str:
     """Return the first line of an error, as a sentence."""
-    return str(error).strip().split("\n", 1)[0].rstrip(".") + "."
+    line = str(error).strip().split("\n", 1)[0][:MOST_QUOTED]
+    return "".join(letter if letter.isprintable() else "?" for letter in line).rstrip(".") + "."
 
 
 def csv_options(path: Path) -> dict[str, Any]:
     """Return how a CSV file is parsed; raise an error if it is empty."""
     with pa.input_stream(str(path), compression="detect") as stream:
-        beginning = str(stream.read(SNIFFED_BYTES).decode("utf-8", "replace"))
+        content = stream.read(SNIFFED_BYTES)
+    if b"\0" in content:
+        raise TableError(f"{path} is no text in the encoding UTF-8, perhaps UTF-16: save it as CSV in UTF-8 first.")
+    beginning = str(content.decode("utf-8", "replace"))
     if not beginning.strip():
         raise TableError(f"{path} is empty: it needs a line with the names of the columns, and one for each row.")
     suffix, header = table_suffix(path), beginning.split("\n", 1)[0]
