@@ -179,7 +179,7 @@ def fit(
         say(f"{train}: {table.n_rows} rows, {table.X.num_columns} features, target {target!r}")
         say(f"Loss: {loss} ({reason})")
         show_holes(estimator, table)
-        show_training(Fit(estimator, table, seconds), choice, SameCommand(context))
+        show_training(Fit(estimator, table, seconds), choice, SameCommand(context), target)
         say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
         say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 

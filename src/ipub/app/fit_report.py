@@ -9,9 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from rich.text import Text
 
-from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, advise
+from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, column_shares, show_levers
+from ipub.app.budgets import is_wide, show_budget
 from ipub.app.files import tables
-from ipub.app.predictions import median_width, sampled_predictions, say_promise, share_certain, summary_of
+from ipub.app.predictions import sampled_predictions, say_promise, summary_of
 from ipub.app.screen import new_table, note, out, say
 from ipub.app.training_tables import TrainingTable
 from ipub.estimators.alpha_choice import AlphaChoice
@@ -59,33 +60,48 @@ def _show_coverage(report: IntervalReport) -> None:
         out.print(shown)
 
 
-def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand) -> None:
-    """Say how training ended, how many predictions are certain, and what would make more of them so.
+def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand, target: str) -> None:
+    """Say how many predictions are certain, and if few are, what else is promised and what would make more so.
 
-    That takes less time than training did. How alpha was picked is said if there was a `choice`.
+    How alpha was picked is said if there was a `choice`.
     """
     estimator, table, seconds = fit
-    X, y = table.X, table.y
-    intercept = "" if estimator.fit_intercept else ", without intercept"
-    how = "as requested" if choice is None else f"{choice.reason}; --alpha sets it"
-    say(f"Penalty: alpha {estimator.alpha:g}, {how}")
-    say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
+    _show_penalty(estimator, choice)
     if estimator.scale is None:
-        _advise_on_scale(X)
+        _advise_on_scale(table.X)
     if estimator.certificate_ is None:
         say("No bounds, as --certificate none asks for: the model predicts only")
         return
-    columns = sampled_predictions(estimator, X, seconds)
+    columns = sampled_predictions(estimator, table.X, seconds)
     n = len(columns["prediction"])
-    n_rows = table.n_rows
-    which = "On the training rows" if n == n_rows else f"On {n} of the {n_rows} training rows, drawn at random"
-    say(f"{which}: {summary_of(columns)}")
+    which = (
+        "On the training rows" if n == table.n_rows else f"On {n} of the {table.n_rows} training rows, drawn at random"
+    )
+    say(f"{which}: {summary_of(columns)}", "bold")
     say_promise(estimator)
-    _warn_of_one_class(columns, y)
-    share = share_certain(columns)
-    is_wide = median_width(columns) > np.std(y) if share is None else share < FEW_CERTAIN
-    if is_wide and table.n_holed:
-        advise(Trials(fit), choice, command)
+    _warn_of_one_class(columns, table.y)
+    if table.n_holed and is_wide(columns, table.y, FEW_CERTAIN):
+        _show_what_helps(fit, columns, command, target)
+
+
+def _show_penalty(estimator: Any, choice: AlphaChoice | None) -> None:
+    how = "as requested" if choice is None else f"{choice.reason}; --alpha sets it"
+    say(f"Penalty: alpha {estimator.alpha:g}, {how}")
+
+
+def _show_what_helps(fit: Fit, columns: dict[str, Any], command: SameCommand, target: str) -> None:
+    """Say what is promised where few missing values differ, which columns are the reason, and what can be done."""
+    table = fit.table
+    shares = column_shares(fit.estimator, table.X)
+    show_budget(Trials(fit, columns), columns, command, target)
+    if shares:
+        listed = ", ".join(f"{name} ({100 * share:.0f} %)" for name, share in shares.items())
+        say(f"Missing values in these columns cause most of the width, by a first estimate: {listed}")
+    if not table.is_streamed:
+        named = list(shares) or sorted(
+            (name for name in table.holes if table.holes[name]), key=lambda k: -table.holes[k]
+        )
+        show_levers(Trials(fit, columns), command, named)
 
 
 def say_what_is_kept(has_rows: bool, is_kept: bool) -> None:

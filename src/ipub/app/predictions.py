@@ -128,7 +128,7 @@ def summary_of(columns: dict[str, Any]) -> str:
 def _summary(n: int, n_certain: int | None, widths: NDArray[Any] | None) -> str:
     if n_certain is not None:
         if n_certain == 0:
-            return "No prediction is certain"
+            return "No prediction is certain: some filling might change each of them"
         return f"{n_certain} of {n} predictions ({100 * n_certain / n:.0f} %) are certain"
     if widths is None:
         return "predicted without bounds, since the model was fitted without a certificate"

@@ -189,8 +189,7 @@ def _certificates(
         if attempt.found is not None:
             certificate = Certificate(parameters.certificate, with_box(attempt.found), model.solution.gap)
         else:
-            instead = NOT_PROVED.format(why=attempt.note, instead="all cells" if wrong_cells else "any filling")
-            note = " ".join(filter(None, [instead, others[k].note]))
+            note = NOT_PROVED.format(why=attempt.note, instead="all cells" if wrong_cells else "any filling")
             certificate = replace(others[k], name=parameters.certificate, gap=model.solution.gap, note=note)
         certificates.append(replace(certificate, promise=promise))
     return tuple(certificates)
