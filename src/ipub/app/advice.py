@@ -15,11 +15,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from ipub.answers.column_effects import first_order_widths
 from ipub.app.files import tables
-from ipub.app.predictions import median_width, sampled_predictions, share_certain
+from ipub.app.predictions import median_width, percent, sampled_predictions, share_certain
 from ipub.app.screen import say, working
 from ipub.app.training_tables import TrainingTable
 from ipub.errors import IpubError
-from ipub.estimators.alpha_choice import ALPHAS
 from ipub.promises import Draws
 
 FEW_CERTAIN = 0.5
@@ -31,13 +30,16 @@ SHOWN_COLUMNS, LEAST_SHARE = 3, 0.05
 MOST_LEVERS = 4
 """Levers that are offered, at most."""
 MORE_CERTAIN, LESS_WIDE = 0.2, 0.8
-"""A lever must make so many more predictions certain, or in a regression bounds at most so many times as wide."""
+"""A lever must make so many more predictions certain, or in a regression bounds at most so many times as wide, and no
+wider than a standard deviation of the targets."""
 PATIENCE, OF_FIT, MOST_PATIENCE = 5.0, 6.0, 30.0
 """Seconds for which levers are tried: at least the first, and so many times what the fit took up to the last."""
 TRIAL_SECONDS = 4.0
 """Half of it is for the bounds of a trial."""
 DRAWS = 39
 """Draws that are tried: 95 %."""
+MOST_ALPHA = 3.2
+"""Strongest penalty that is tried, unless that of the fit is stronger: of scaled columns little is left beyond."""
 N_FOLDS, FOLD_ROWS = 4, 20_000
 """Folds, and rows at most, over which a lever's accuracy is measured."""
 
@@ -73,6 +75,11 @@ class Fit(NamedTuple):
     table: TrainingTable
     seconds: float
 
+    @property
+    def alpha(self) -> float:
+        """The strength of the penalty that was used."""
+        return float(self.estimator.alpha)
+
 
 class Change(NamedTuple):
     """What a lever changes."""
@@ -99,7 +106,8 @@ class Trials:
     """Fits with one setting changed, to see what it gives, for as long as there is time."""
 
     def __init__(self, fit: Fit, columns: dict[str, Any]) -> None:
-        self.estimator, self.table, self.seconds = fit
+        self.table, self.seconds = fit.table, fit.seconds
+        self.estimator = clone(fit.estimator).set_params(alpha=fit.alpha, verbose=0)
         self.X, self.y = self.table.X, self.table.y
         self.drawn = np.random.default_rng(0).permutation(self.X.num_rows)[:TRIED_ROWS]
         self.now = {name: part.slice(0, TRIED_ROWS) for name, part in columns.items()}
@@ -124,7 +132,7 @@ class Trials:
         with warnings.catch_warnings(), working("Trying what makes the bounds narrower"):
             warnings.simplefilter("ignore")  # said once, of the model that is saved
             try:
-                other = clone(self.estimator).set_params(verbose=0, **change.parameters).fit(X, self.y)
+                other = clone(self.estimator).set_params(**change.parameters).fit(X, self.y)
             except IpubError:  # it does not go with this table
                 return None
             return sampled_predictions(other, X.take(self.drawn), TRIAL_SECONDS)
@@ -139,7 +147,7 @@ class Trials:
         share, before = share_certain(columns), share_certain(self.now)
         if share is None or before is None:
             width, now = median_width(columns), median_width(self.now)
-            is_better = width <= LESS_WIDE * now
+            is_better = width <= min(LESS_WIDE * now, float(np.std(self.y)))
             return Lever(change, now / max(width, 1e-300), f"median width {width:.4g}") if is_better else None
         n = len(columns["prediction"])
         of_few = "" if n == len(self.drawn) else f" (of {n} rows)"
@@ -157,11 +165,6 @@ class Trials:
             return ""
         what, digits = ("accuracy", ".3f") if is_classifier(self.estimator) else ("held-out error", ".4g")
         return f", {what} {other:{digits}} instead of {self._held_out:{digits}}"
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent, rounded down: never more than is proved."""
-    return f"{int(100.0 * share + 1e-9)} %"
 
 
 def says_one(columns: dict[str, Any]) -> bool:
@@ -226,7 +229,8 @@ def with_dropped(command: SameCommand, change: Change) -> dict[str, Any]:
 
 def stronger(alpha: float) -> list[float]:
     """Return the values of alpha that are tried above one, from weak to strong."""
-    return sorted(each for each in ALPHAS if each > 1.5 * alpha) or [float(f"{10.0 * alpha:.1g}")]
+    several = [float(f"{alpha * 10.0 ** (k / 2):.2g}") for k in range(1, 9)]
+    return [each for each in several if each <= MOST_ALPHA] or several[:2]
 
 
 def with_alpha(alpha: float) -> Change:

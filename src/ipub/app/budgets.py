@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone, is_classifier
 
-from ipub.app.advice import Change, SameCommand, Trials, percent, stronger, with_alpha
-from ipub.app.predictions import median_width, sampled_predictions, share_certain
+from ipub.app.advice import Change, SameCommand, Trials, stronger, with_alpha
+from ipub.app.predictions import how_many, median_width, sampled_predictions, share_certain
 from ipub.app.screen import say, working
 from ipub.errors import IpubError
 from ipub.estimators.safe_budget import NARROW, SafeBudget, largest_safe_budget
@@ -48,23 +48,20 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
         of_all = sampled_predictions(found.budget.model, trials.X, max(MOST_SECONDS, trials.seconds))
     if not _is_better(of_all, columns):
         return False
-    kept, n, missing = found.budget.cells, len(of_all["prediction"]), f"{found.budget.n_missing:,}"
-    differ = f"{'differs' if kept == 1 else 'differ'} from the filled-in ones"
+    kept, missing = found.budget.cells, found.budget.n_missing
+    differ = "differs" if kept == 1 else "differ"
     condition = (
-        f"at most {kept:,} of the {missing} missing values ({100 * kept / found.budget.n_missing:.2g} %) {differ}"
+        f"as long as at most {kept:,} of the {missing:,} missing values ({100 * kept / missing:.2g} %) "
+        f"{differ} from the filled-in ones"
     )
-    which = "" if n == len(columns["prediction"]) else f" on {n} training rows"
-    start = f"With {_listed(trials, found.changes)}, for" if found.changes else "For"
-    share = share_certain(of_all)
-    if share is not None:
-        say(
-            f"{start} {percent(share)} of the predictions{which} the class stays the same as long as {condition}.",
-            "bold",
-        )
+    start = f"With {_listed(trials, found.changes)}, for " if found.changes else "For "
+    if share_certain(of_all) is not None:
+        same = how_many(of_all["certain"].true_count, len(of_all["certain"]))
+        say(f"{start}{same} the class stays the same {condition}.", "bold")
     else:
         size = f"{median_width(of_all):.4g} (the standard deviation of {target} is {np.std(trials.y):.4g})"
-        start = f"{start} the predictions" if found.changes else "The bounds"
-        say(f"{start} have a median width of {size} as long as {condition}.", "bold")
+        start = f"{start}the predictions bounds" if found.changes else "Bounds"
+        say(f"{start} have a median width of {size} {condition}.", "bold")
     open_share = 1.0 - found.budget.filled_in
     if is_classifier(trials.estimator) and open_share >= OWN_HOLES:
         say(f"About {100 * open_share:.0f} % are open however the table is filled: the row itself has missing values.")
@@ -106,7 +103,7 @@ def _of_loss(loss: str) -> tuple[Change, ...]:
 
 def _search(trials: Trials, rows: pa.Table, changes: tuple[Change, ...]) -> Found | None:
     parameters = {name: value for change in changes for name, value in change.parameters.items()}
-    estimator = clone(trials.estimator).set_params(verbose=0, **parameters)
+    estimator = clone(trials.estimator).set_params(**parameters)
     try:
         found = largest_safe_budget(estimator, trials.X, trials.y, rows)
     except IpubError:  # the table is not filled in memory, or more than its holes is uncertain

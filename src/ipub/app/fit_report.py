@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from rich.text import Text
+from sklearn.base import is_classifier
 
 from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, column_shares, show_levers
 from ipub.app.budgets import is_wide, show_budget
@@ -77,7 +78,8 @@ def show_training(fit: Fit, choice: AlphaChoice | None, command: SameCommand, ta
     which = (
         "On the training rows" if n == table.n_rows else f"On {n} of the {table.n_rows} training rows, drawn at random"
     )
-    say(f"{which}: {summary_of(columns)}", "bold")
+    spread = "" if is_classifier(estimator) else f"; the standard deviation of {target} is {np.std(table.y):.4g}"
+    say(f"{which}: {summary_of(columns)}{spread}", "bold")
     say_promise(estimator)
     _warn_of_one_class(columns, table.y)
     if table.n_holed and is_wide(columns, table.y, FEW_CERTAIN):
