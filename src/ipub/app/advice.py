@@ -113,6 +113,7 @@ class Trials:
         self.now = {name: part.slice(0, TRIED_ROWS) for name, part in columns.items()}
         """What the fit gives for the first of these rows."""
         self.end = time.perf_counter() + max(PATIENCE, min(OF_FIT * self.seconds, MOST_PATIENCE))
+        self.n_tried = 0
         self._held_out: float | None = None
 
     @property
@@ -135,6 +136,7 @@ class Trials:
                 other = clone(self.estimator).set_params(**change.parameters).fit(X, self.y)
             except IpubError:  # it does not go with this table
                 return None
+            self.n_tried += 1
             return sampled_predictions(other, X.take(self.drawn), TRIAL_SECONDS)
 
     def lever(self, change: Change) -> Lever | None:
@@ -205,7 +207,7 @@ def show_levers(trials: Trials, command: SameCommand, named: list[str]) -> None:
     levers = [lever for lever in (_stronger_penalty(trials), *map(trials.lever, _changes(trials, named))) if lever]
     levers += [lever for lever in [_draws(trials)] if lever and len(levers) < MOST_LEVERS]
     if not levers:
-        if named:
+        if named and trials.n_tried:
             say(
                 f"No other setting that was tried gives much more. What is left: fill in missing values of {named[0]} "
                 f"({trials.table.holes[named[0]]}), or say with --ranges where they lie."
