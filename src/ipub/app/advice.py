@@ -199,12 +199,13 @@ def held_out(estimator: Any, X: pa.Table, y: NDArray[Any]) -> float:
 # --- levers ------------------------------------------------------------------------------------------
 
 
-def show_levers(trials: Trials, command: SameCommand, named: list[str]) -> None:
+def show_levers(trials: Trials, command: SameCommand, named: list[str], first: Lever | None) -> None:
     """Say what makes more predictions certain, best first, with what each gives and the command for it.
 
-    The columns `named` cause most of the width.
+    The columns `named` cause most of the width; the `first` lever has been tried before.
     """
-    levers = [lever for lever in (_stronger_penalty(trials), *map(trials.lever, _changes(trials, named))) if lever]
+    tried = first, _stronger_penalty(trials), *map(trials.lever, _changes(trials, named))
+    levers = [lever for lever in tried if lever]
     levers += [lever for lever in [_draws(trials)] if lever and len(levers) < MOST_LEVERS]
     if not levers:
         if named and trials.n_tried:

@@ -9,14 +9,17 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone, is_classifier
 
-from ipub.app.advice import Change, SameCommand, Trials, stronger, with_alpha
-from ipub.app.predictions import how_many, median_width, sampled_predictions, share_certain
+from ipub.app.advice import FEW_CERTAIN, Change, Lever, SameCommand, Trials, stronger, with_alpha
+from ipub.app.predictions import how_many, median_width, percent, sampled_predictions, share_certain
 from ipub.app.screen import say, working
 from ipub.errors import IpubError
 from ipub.estimators.safe_budget import NARROW, SafeBudget, largest_safe_budget
 from ipub.losses import LOSSES
 from ipub.promises import Budget
 
+FEW_CELLS, MANY_MORE = 0.01, 3
+"""Where less than this share of the missing values may differ, a stronger penalty is tried under which at least so many
+times as many may."""
 OWN_HOLES = 0.05
 """From this share of predictions on that no budget makes certain, the screen says why."""
 MOST_SECONDS = 8.0
@@ -32,22 +35,22 @@ class Found(NamedTuple):
     budget: SafeBudget
 
 
-def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, target: str) -> bool:
-    """Say how many missing values may differ while most predictions stay, if any may; else return False.
+def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, target: str) -> Found | None:
+    """Say how many missing values may differ while most predictions stay, if any may, and return that.
 
     `columns` are the predictions that the screen speaks of.
     """
     given = trials.estimator.uncertainty
     if trials.table.is_streamed or not (given == "worst" or (isinstance(given, Budget) and not given.wrong_cells)):
-        return False
+        return None
     with warnings.catch_warnings(), working("Looking for the largest budget that keeps most predictions"):
         warnings.simplefilter("ignore")
         found = _found(trials)
         if found is None or (isinstance(given, Budget) and found.budget.cells >= given.count(found.budget.n_missing)):
-            return False
+            return None
         of_all = sampled_predictions(found.budget.model, trials.X, max(MOST_SECONDS, trials.seconds))
     if not _is_better(of_all, columns):
-        return False
+        return None
     kept, missing = found.budget.cells, found.budget.n_missing
     differ = "differs" if kept == 1 else "differ"
     condition = (
@@ -68,7 +71,7 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
     options = {name: value for change in found.changes for name, value in change.options.items()}
     say("To save a model with that promise:")
     say(f"    {command.with_options(**options, budget=str(kept))}")
-    return True
+    return found
 
 
 def _listed(trials: Trials, changes: tuple[Change, ...]) -> str:
@@ -90,6 +93,31 @@ def _found(trials: Trials) -> Found | None:
         found = _search(trials, rows, (*base, with_alpha(alpha)))
         if found is not None:
             return found
+    return None
+
+
+def larger_budget(trials: Trials, found: Found) -> Lever | None:
+    """Return a stronger penalty under which many more missing values may differ, where few may."""
+    cells, n = found.budget.cells, found.budget.n_missing
+    if cells >= FEW_CELLS * n:
+        return None
+    changed = next((each.parameters["alpha"] for each in found.changes if "alpha" in each.parameters), None)
+    for alpha in stronger(float(changed or trials.estimator.alpha))[:2]:
+        if not trials.has_time:
+            return None
+        changes = (*(each for each in found.changes if "alpha" not in each.parameters), with_alpha(alpha))
+        with warnings.catch_warnings(), working("Looking for a larger budget"):
+            warnings.simplefilter("ignore")
+            other = _search(trials, trials.rows(), changes)
+        if other is not None and other.budget.cells >= MANY_MORE * cells and other.budget.share >= FEW_CERTAIN:
+            kept, of = other.budget.cells, f"{100 * other.budget.cells / n:.2g} %"
+            words = f"{' and '.join(each.words for each in changes)}, and at most {kept} missing values ({of}) differ"
+            parameters = {name: value for each in changes for name, value in each.parameters.items()}
+            options = {name: value for each in changes for name, value in each.options.items()}
+            share = other.budget.share
+            kind = "certain" if is_classifier(trials.estimator) else "with useful bounds"
+            change = Change(words, parameters, {**options, "budget": str(kept)})
+            return Lever(change, share, f"{percent(share)} {kind}")
     return None
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from sklearn.base import is_classifier
 
 from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, column_shares, show_levers
-from ipub.app.budgets import is_wide, show_budget
+from ipub.app.budgets import is_wide, larger_budget, show_budget
 from ipub.app.files import tables
 from ipub.app.predictions import sampled_predictions, say_promise, summary_of
 from ipub.app.screen import new_table, note, out, say
@@ -95,7 +95,8 @@ def _show_what_helps(fit: Fit, columns: dict[str, Any], command: SameCommand, ta
     """Say what is promised where few missing values differ, which columns are the reason, and what can be done."""
     table = fit.table
     shares = column_shares(fit.estimator, table.X)
-    show_budget(Trials(fit, columns), columns, command, target)
+    trials = Trials(fit, columns)
+    found = show_budget(trials, columns, command, target)
     if shares:
         listed = ", ".join(f"{name} ({100 * share:.0f} %)" for name, share in shares.items())
         say(f"Missing values in these columns cause most of the width, by a first estimate: {listed}")
@@ -103,7 +104,8 @@ def _show_what_helps(fit: Fit, columns: dict[str, Any], command: SameCommand, ta
         named = list(shares) or sorted(
             (name for name in table.holes if table.holes[name]), key=lambda k: -table.holes[k]
         )
-        show_levers(Trials(fit, columns), command, named)
+        first = None if found is None else larger_budget(Trials(fit, columns), found)
+        show_levers(Trials(fit, columns), command, named, first)
 
 
 def say_what_is_kept(has_rows: bool, is_kept: bool) -> None:
