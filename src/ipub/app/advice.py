@@ -35,7 +35,7 @@ wider than a standard deviation of the targets."""
 PATIENCE, OF_FIT, MOST_PATIENCE = 5.0, 6.0, 30.0
 """Seconds for which levers are tried: at least the first, and so many times what the fit took up to the last."""
 TRIAL_SECONDS = 4.0
-"""Half of it is for the bounds of a trial."""
+"""Half of it, or of the seconds that the fit took, is for the bounds of a trial."""
 DRAWS = 39
 """Draws that are tried: 95 %."""
 MOST_ALPHA = 3.2
@@ -137,7 +137,7 @@ class Trials:
             except IpubError:  # it does not go with this table
                 return None
             self.n_tried += 1
-            return sampled_predictions(other, X.take(self.drawn), TRIAL_SECONDS)
+            return sampled_predictions(other, X.take(self.drawn), max(TRIAL_SECONDS, self.seconds))
 
     def lever(self, change: Change) -> Lever | None:
         """Try a change, and return what it gives; None without time, or if it makes nothing much better."""

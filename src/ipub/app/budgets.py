@@ -55,7 +55,7 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
     differ = "differs" if kept == 1 else "differ"
     condition = (
         f"as long as at most {kept:,} of the {missing:,} missing values ({100 * kept / missing:.2g} %) "
-        f"{differ} from the filled-in ones"
+        f"{differ} from the filled-in ones (middle of the interval, most frequent category)"
     )
     start = f"With {_listed(trials, found.changes)}, for " if found.changes else "For "
     if share_certain(of_all) is not None:
