@@ -38,6 +38,7 @@ ALL = (
     "rivals",
     "real_tables",
     "useful",
+    "screen",
     "small",
     "budgets",
     "adversaries",
@@ -46,7 +47,7 @@ ALL = (
 )
 PAGE = "page"
 NOT_ON_PAGE = ("device", "widths")
-WITH_OPTIONS = ("pointwise", "useful", "small", "widths", "budgets", "parquet", "dask", "sparse", "device")
+WITH_OPTIONS = ("pointwise", "useful", "screen", "small", "widths", "budgets", "parquet", "dask", "sparse", "device")
 
 
 def main() -> None:

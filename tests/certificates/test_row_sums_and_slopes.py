@@ -10,14 +10,13 @@ import pytest
 from ipub.certificates import RowSumBounds, SlopeBounds, certify_pointwise, certify_tight
 from ipub.certificates.row_sums import prove as prove_module
 from ipub.certificates.row_sums import table as table_module
-from ipub.certificates.row_sums.bounds import NOT_CLOSED
 from ipub.certificates.row_sums.ranges import COARSE
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.certificates.slopes.attempt import slope_bounds_within
 from ipub.certificates.slopes.linearization import linearize
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
-from ipub.model_sets.base import Outcome, Reason
+from ipub.model_sets.base import NOT_CLOSED, Outcome, Reason
 from ipub.model_sets.move_sets import KnownRows
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution

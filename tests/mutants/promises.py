@@ -18,7 +18,23 @@ FLIPS = (
     f"{UNCERTAINTY}::test_the_certified_distance_of_a_tiny_table_is_at_most_the_true_one",
 )
 
+SAFE = ("estimators/test_safe_budget.py::test_a_fit_with_the_budget_that_is_named_has_the_same_bounds_and_share",)
+
 MUTANTS = (
+    Mutant(
+        "bounds of half the number that is named",
+        "_Search._share",
+        "attempt_budget(self._filled, budget)",
+        "attempt_budget(self._filled, Budget(cells=k // 2, filling=budget.filling))",
+        SAFE,
+    ),
+    Mutant(
+        "the share that another number keeps",
+        "_Search.largest",
+        "SafeBudget(k, n, self._shares[k], of_filled",
+        "SafeBudget(k, n, max(self._shares.values()), of_filled",
+        SAFE,
+    ),
     Mutant(
         "half of the way down from a filled-in value",
         "_movable_numbers",

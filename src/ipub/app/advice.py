@@ -1,4 +1,4 @@
-"""What makes bounds narrower: the columns that cause their width, and what can be done, with the command for each."""
+"""What helps where few predictions are certain: each lever is tried before it is offered, with what it gives."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from sklearn.base import clone
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from ipub.answers.column_effects import first_order_widths
 from ipub.app.files import tables
-from ipub.app.predictions import median_width, sampled_predictions, share_certain
+from ipub.app.predictions import median_width, percent, sampled_predictions, share_certain
 from ipub.app.screen import say, working
 from ipub.app.training_tables import TrainingTable
+from ipub.errors import IpubError
 from ipub.estimators.fitted_state import as_saved
-from ipub.promises import Budget
-from ipub.training.alpha_choice import ALPHAS
+from ipub.promises import Draws
 
 FEW_CERTAIN = 0.5
 """Below this share of certain predictions, `fit` says what would raise it."""
@@ -26,8 +28,21 @@ EFFECT_ROWS, TRIED_ROWS = 25, 100
 """Training rows over which the effects of columns are averaged, and that are bounded to try something."""
 SHOWN_COLUMNS, LEAST_SHARE = 3, 0.05
 """So many columns are named, and only those with this share of the width."""
-QUICK, PATIENCE = 1.0, 5.0
-"""Where `fit` takes fewer seconds than the first, other settings are tried, for about as many as the second."""
+MOST_LEVERS = 4
+"""Levers that are offered, at most."""
+MORE_CERTAIN, LESS_WIDE = 0.2, 0.8
+"""A lever must make so many more predictions certain, or in a regression bounds at most so many times as wide, and no
+wider than a standard deviation of the targets."""
+PATIENCE, OF_FIT, MOST_PATIENCE = 5.0, 6.0, 30.0
+"""Seconds for which levers are tried: at least the first, and so many times what the fit took up to the last."""
+TRIAL_SECONDS = 4.0
+"""Half of it, or of the seconds that the fit took, is for the bounds of a trial."""
+DRAWS = 39
+"""Draws that are tried: 95 %."""
+MOST_ALPHA = 3.2
+"""Strongest penalty that is tried, unless that of the fit is stronger: of scaled columns little is left beyond."""
+N_FOLDS, FOLD_ROWS = 4, 20_000
+"""Folds, and rows at most, over which a lever's accuracy is measured."""
 
 
 class SameCommand:
@@ -66,99 +81,227 @@ class Fit(NamedTuple):
     """Whether that file may hold training rows."""
 
 
+class Change(NamedTuple):
+    """What a lever changes."""
+
+    words: str
+    parameters: dict[str, Any]
+    """Of the estimator."""
+    options: dict[str, Any]
+    """Of the command."""
+    dropped: str = ""
+    """A column that is left out."""
+
+
+class Lever(NamedTuple):
+    """What was tried, and what it gives."""
+
+    change: Change
+    gain: float
+    """Share of certain predictions; in a regression, how many times narrower bounds are."""
+    words: str
+
+
 class Trials:
-    """Fits with one setting changed, to say what it would give; none where a fit takes long."""
+    """Fits with one setting changed, to see what it gives, for as long as there is time."""
 
-    def __init__(self, fit: Fit) -> None:
-        self.estimator, self.table, seconds, _, self.with_rows = fit
+    def __init__(self, fit: Fit, columns: dict[str, Any]) -> None:
+        self.table, self.seconds, self.with_rows = fit.table, fit.seconds, fit.with_rows
+        self.estimator = clone(fit.estimator).set_params(alpha=fit.estimator.alpha_, verbose=0)
         self.X, self.y = self.table.X, self.table.y
-        self.rows = self.X.take(np.random.default_rng(0).permutation(self.X.num_rows)[:TRIED_ROWS])
-        self.end = time.perf_counter() + (PATIENCE if seconds < QUICK else 0.0)
+        self.drawn = np.random.default_rng(0).permutation(self.X.num_rows)[:TRIED_ROWS]
+        self.now = {name: part.slice(0, TRIED_ROWS) for name, part in columns.items()}
+        """What the fit gives for the first of these rows."""
+        self.end = time.perf_counter() + max(PATIENCE, min(OF_FIT * self.seconds, MOST_PATIENCE))
+        self.n_tried = 0
+        self._held_out: float | None = None
 
-    def columns(self, **changes: Any) -> dict[str, Any] | None:
-        """Return the predictions of some training rows by an estimator with other parameters; None without time."""
-        if time.perf_counter() > self.end:
+    @property
+    def has_time(self) -> bool:
+        """Whether there is time for another trial."""
+        return time.perf_counter() < self.end
+
+    def rows(self) -> pa.Table:
+        """Return the rows that are bounded to try something."""
+        return self.X.take(self.drawn)
+
+    def columns(self, change: Change) -> dict[str, Any] | None:
+        """Return the predictions of these rows by a fit with something changed; None without time."""
+        if not self.has_time:
             return None
+        X = self.without(change)
         with warnings.catch_warnings(), working("Trying what makes the bounds narrower"):
             warnings.simplefilter("ignore")  # said once, of the model that is saved
-            other = clone(self.estimator).set_params(verbose=0, **changes).fit(self.X, self.y)
-            return sampled_predictions(as_saved(other, self.with_rows), self.rows, 0.0)
+            try:
+                other = clone(self.estimator).set_params(**change.parameters).fit(X, self.y)
+            except IpubError:  # it does not go with this table
+                return None
+            self.n_tried += 1
+            return sampled_predictions(
+                as_saved(other, self.with_rows), X.take(self.drawn), max(TRIAL_SECONDS, self.seconds)
+            )
 
-    def result(self, **changes: Any) -> str:
-        """Say what other parameters give, as the end of a sentence; nothing without time."""
-        columns = self.columns(**changes)
-        return "" if columns is None else _result(columns)
+    def lever(self, change: Change) -> Lever | None:
+        """Try a change, and return what it gives; None without time, or if it makes nothing much better."""
+        columns = self.columns(change)
+        return None if columns is None or says_one(columns) else self.lever_of(change, columns)
 
-    def stronger_penalty(self) -> tuple[float, str]:
-        """Return a stronger penalty, and what it gives: the weakest that makes half of the predictions certain.
+    def lever_of(self, change: Change, columns: dict[str, Any]) -> Lever | None:
+        """Return what predictions with a change are better in; None if in nothing much."""
+        share, before = share_certain(columns), share_certain(self.now)
+        if share is None or before is None:
+            width, now = median_width(columns), median_width(self.now)
+            is_better = width <= min(LESS_WIDE * now, float(np.std(self.y)))
+            return Lever(change, now / max(width, 1e-300), f"median width {width:.4g}") if is_better else None
+        n = len(columns["prediction"])
+        of_few = "" if n == len(self.drawn) else f" (of {n} rows)"
+        return Lever(change, share, f"{percent(share)} certain{of_few}") if share >= before + MORE_CERTAIN else None
 
-        If none does, the one with most of them certain. A model that says the same of every row does not count.
-        """
-        alpha, choice = self.estimator.alpha_, self.estimator.alpha_choice_
-        alphas = sorted(each for each in ALPHAS if each > 1.5 * alpha) or [float(f"{10.0 * alpha:.1g}")]
-        one_error = None if choice is None else choice.alphas[choice.one_error]
-        first = next((k for k, each in enumerate(alphas) if each == one_error), 0)
-        best, most, words = alphas[first], -1.0, ""
-        lowest, highest, at = 0, len(alphas), first
-        while lowest < highest:
-            columns = self.columns(alpha=alphas[at])
-            if columns is None:
-                break
-            share = share_certain(columns)
-            if share is None:
-                return alphas[at], _result(columns)
-            says_one = len(columns["prediction"].unique()) == 1
-            is_enough = says_one or share >= FEW_CERTAIN
-            if not says_one and (share > most or is_enough):
-                best, most, words = alphas[at], share, _result(columns)
-            lowest, highest = (lowest, at) if is_enough else (at + 1, highest)
-            at = (lowest + highest) // 2
-        return best, words
+    def without(self, change: Change) -> pa.Table:
+        """Return the table without what a change leaves out."""
+        return self.X.drop_columns([change.dropped]) if change.dropped else self.X
+
+    def accuracy(self, change: Change) -> str:
+        """Return the accuracy, or error, that a lever has on held-out rows beside that of the fit; nothing if not."""
+        self._held_out = held_out(self.estimator, self.X, self.y) if self._held_out is None else self._held_out
+        other = held_out(clone(self.estimator).set_params(**change.parameters), self.without(change), self.y)
+        if np.isnan(self._held_out) or np.isnan(other):
+            return ""
+        what, digits = ("accuracy", ".3f") if is_classifier(self.estimator) else ("held-out error", ".4g")
+        return f", {what} {other:{digits}} instead of {self._held_out:{digits}}"
 
 
-def advise(trials: Trials, command: SameCommand) -> None:
-    """Name the columns that cause most of the width, and what can be done, with the command for each."""
-    estimator, X = trials.estimator, trials.X
-    holes = trials.table.holes
-    shares = column_shares(estimator, X)
-    if shares:
-        listed = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
-        say(f"Columns whose missing values cause most of the width, to first order: {listed}")
-    named = list(shares) or sorted((name for name in holes if holes[name]), key=lambda name: -holes[name])
-    numbers = set(tables.numbers_of(X).column_names)
-    known = next((name for name in named if name in numbers), None)
-    say("What makes the bounds narrower:", "bold")
-    alpha, words = trials.stronger_penalty()
-    loss, choice = "", estimator.alpha_choice_
-    if choice is not None and alpha in choice.alphas:
-        held_out = [choice.loss[choice.alphas == each][0] for each in (alpha, choice.alpha)]
-        loss = f", with a held-out loss of {held_out[0]:.4g} instead of {held_out[1]:.4g}"
-    _lever(f"a stronger penalty{loss}{words}", command.with_options(alpha=f"{alpha:g}"))
-    if known is not None and {"quantile", "conditional"} & _rules(estimator.intervals):
+def says_one(columns: dict[str, Any]) -> bool:
+    """Whether all classes that are predicted are the same: then they say nothing of a row."""
+    return "certain" in columns and len(columns["prediction"].unique()) == 1
+
+
+def held_out(estimator: Any, X: pa.Table, y: NDArray[Any]) -> float:
+    """Return the accuracy, or in a regression the root mean square error, in 4-fold cross-validation; NaN if none."""
+    chosen = np.random.default_rng(0).permutation(X.num_rows)[:FOLD_ROWS]
+    X, y = X.take(chosen), y[chosen]
+    is_classes = is_classifier(estimator)
+    if len(y) < 2 * N_FOLDS or (is_classes and np.unique(y, return_counts=True)[1].min() < N_FOLDS):
+        return float("nan")
+    folds = (StratifiedKFold if is_classes else KFold)(N_FOLDS, shuffle=True, random_state=0)
+    model = clone(estimator).set_params(certificate=None, uncertainty="worst", verbose=0)
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for inside, outside in folds.split(np.zeros((len(y), 1)), y):
+            try:
+                predicted = model.fit(X.take(inside), y[inside]).predict(X.take(outside))
+            except IpubError:
+                return float("nan")
+            wrong = predicted == y[outside] if is_classes else (predicted - y[outside]) ** 2
+            found.append(np.mean(wrong))
+    return float(np.mean(found)) if is_classes else float(np.sqrt(np.mean(found)))
+
+
+# --- levers ------------------------------------------------------------------------------------------
+
+
+def show_levers(trials: Trials, command: SameCommand, named: list[str], first: Lever | None) -> None:
+    """Say what makes more predictions certain, best first, with what each gives and the command for it.
+
+    The columns `named` cause most of the width; the `first` lever has been tried before.
+    """
+    tried = first, _stronger_penalty(trials), *map(trials.lever, _changes(trials, named))
+    levers = [lever for lever in tried if lever]
+    levers += [lever for lever in [_draws(trials)] if lever and len(levers) < MOST_LEVERS]
+    if not levers:
+        if named and trials.n_tried:
+            say(
+                f"No other setting that was tried gives much more. What is left: fill in missing values of {named[0]} "
+                f"({trials.table.holes[named[0]]}), or say with --ranges where they lie."
+            )
+        return
+    is_classes = is_classifier(trials.estimator)
+    what = "more predictions certain" if is_classes else "the bounds narrower"
+    say(f"What makes {what} (each was tried on {len(trials.drawn)} training rows):", "bold")
+    for change, _, words in sorted(levers, key=lambda lever: -lever.gain)[:MOST_LEVERS]:
+        accuracy = "" if "uncertainty" in change.parameters else trials.accuracy(change)
+        say(f"- {change.words}: {words}{accuracy}:")
+        say(f"    {command.with_options(**with_dropped(command, change))}")
+
+
+def with_dropped(command: SameCommand, change: Change) -> dict[str, Any]:
+    """Return the options of a lever, with the columns that are left out already."""
+    if not change.dropped:
+        return change.options
+    return {**change.options, "drop": [*(command.given("drop") or []), change.dropped]}
+
+
+def stronger(alpha: float) -> list[float]:
+    """Return the values of alpha that are tried above one, from weak to strong."""
+    several = [float(f"{alpha * 10.0 ** (k / 2):.2g}") for k in range(1, 9)]
+    return [each for each in several if each <= MOST_ALPHA] or several[:2]
+
+
+def with_alpha(alpha: float) -> Change:
+    """Return another strength of the penalty."""
+    return Change(f"alpha {alpha:g}", {"alpha": alpha}, {"alpha": f"{alpha:g}"})
+
+
+def _stronger_penalty(trials: Trials) -> Lever | None:
+    """Return the weakest penalty that makes half of the predictions certain; if none does, the one with most.
+
+    In a regression, the weakest that is tried and makes bounds half as wide.
+    """
+    alphas = stronger(float(trials.estimator.alpha))
+    enough = FEW_CERTAIN if is_classifier(trials.estimator) else 2.0
+    best: Lever | None = None
+    lowest, highest = 0, len(alphas)
+    while lowest < highest:
+        at = (lowest + highest) // 2
+        columns = trials.columns(with_alpha(alphas[at]))
+        if columns is None:
+            break
+        too_strong = says_one(columns)
+        lever = None if too_strong else trials.lever_of(with_alpha(alphas[at]), columns)
+        is_enough = lever is not None and lever.gain >= enough
+        if lever is not None and (best is None or is_enough or lever.gain > best.gain):
+            best = lever
+        lowest, highest = (lowest, at) if is_enough or too_strong else (at + 1, highest)
+    return best
+
+
+def _changes(trials: Trials, named: list[str]) -> list[Change]:
+    """Return what else may help, what helps most often first."""
+    estimator = trials.estimator
+    rules = _rules(estimator.intervals)
+    numbers = set(tables.numbers_of(trials.X).column_names)
+    changes = []
+    if named and trials.X.num_columns > 1:
+        changes.append(Change(f"without the column {named[0]}", {}, {}, named[0]))
+    if not numbers.isdisjoint(named) and {"quantile", "conditional"} & rules:
         level = 0.5 if estimator.interval_level > 0.5 else 0.5 * estimator.interval_level
-        result = trials.result(interval_level=level)
-        _lever(
-            f"narrower intervals, with {100 * level:.3g} % of the observed values in them{result}",
-            command.with_options(interval_level=f"{level:g}"),
-        )
-    is_possible = not trials.table.is_streamed and estimator.interval_level < 1.0
-    if known is not None and is_possible and "conditional" not in _rules(estimator.intervals):
-        result = trials.result(intervals="conditional") if estimator.intervals == "quantile" else ""
-        _lever(
-            f"intervals that follow from the other values of each row{result}",
-            command.with_options(intervals="conditional"),
-        )
-    if known is not None:
-        line = f"{tables.toml_key(known)} = [low, high]"
-        _lever(f"what you know of a column, as lines {line} in a file", command.with_options(ranges="ranges.toml"))
-    if isinstance(estimator.uncertainty, str):
-        result = trials.result(uncertainty=Budget(share=0.05))
-        _lever(
-            f"a weaker promise: 5 % of the missing values differ from the filled-in ones{result}",
-            command.with_options(budget="5%"),
-        )
-        _lever("another: they are as an imputer draws them", command.with_options(draws=199))
-    _lever(f"measuring: fill in empty cells of {named[0]}, which has {holes[named[0]]}", command.with_options())
+        words = f"narrower intervals, with {100 * level:.3g} % of the observed values in them"
+        changes.append(Change(words, {"interval_level": level}, {"interval_level": f"{level:g}"}))
+    if not numbers.isdisjoint(named) and estimator.intervals == "quantile" and estimator.interval_level < 1.0:
+        words = "intervals that follow from the other values of each row"
+        changes.append(Change(words, {"intervals": "conditional"}, {"intervals": "conditional"}))
+    return changes
+
+
+def _draws(trials: Trials) -> Lever | None:
+    """Return draws of an imputer, if there is time for them."""
+    if not isinstance(trials.estimator.uncertainty, str):
+        return None
+    start = time.perf_counter()
+    few = trials.lever(_with_draws(2))
+    seconds = time.perf_counter() - start
+    if few is None or time.perf_counter() + 0.5 * DRAWS * seconds > trials.end:
+        return None
+    return trials.lever(_with_draws(DRAWS))
+
+
+def _with_draws(n: int) -> Change:
+    draws = Draws(n_draws=n, random_state=0)
+    words = (
+        f"a weaker promise, with probability {100 * draws.probability:.3g} %: missing values as an imputer draws them"
+    )
+    return Change(words, {"uncertainty": draws}, {"draws": n})
 
 
 def column_shares(estimator: Any, X: pa.Table) -> dict[str, float]:
@@ -173,17 +316,7 @@ def column_shares(estimator: Any, X: pa.Table) -> dict[str, float]:
     return {X.column_names[j]: float(shares[j]) for j in largest}
 
 
-def _result(columns: dict[str, Any]) -> str:
-    share = share_certain(columns)
-    return f" (median width {median_width(columns):.4g})" if share is None else f" ({100 * share:.0f} % certain)"
-
-
 def _rules(intervals: Any) -> set[str]:
     """Return the rules that are used for intervals."""
     values = [intervals] if isinstance(intervals, str) else list(intervals.values())
     return {value for value in values if isinstance(value, str)}
-
-
-def _lever(what: str, command: str) -> None:
-    say(f"- {what}:")
-    say(f"    {command}")

@@ -188,7 +188,7 @@ def fit(
         say(f"{train}: {table.n_rows} rows, {table.X.num_columns} features, target {target!r}")
         say(f"Loss: {loss} ({reason})")
         show_holes(estimator, table)
-        show_training(Fit(estimator, table, seconds, saved, not without_rows), SameCommand(context))
+        show_training(Fit(estimator, table, seconds, saved, not without_rows), SameCommand(context), target)
         say_what_is_kept(saved)
         say(f"Saved to {output}. Next: ipub predict {output} TABLE", "bold")
 

@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from rich.text import Text
+from sklearn.base import is_classifier
 
-from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, advise
+from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, column_shares, show_levers
+from ipub.app.budgets import is_wide, larger_budget, show_budget
 from ipub.app.files import tables
 from ipub.app.penalty_screen import penalty_sentence, show_penalty
-from ipub.app.predictions import median_width, sampled_predictions, say_promise, share_certain, summary_of
+from ipub.app.predictions import sampled_predictions, say_promise, summary_of
 from ipub.app.screen import new_table, note, out, say
 from ipub.app.training_tables import TrainingTable
 from ipub.estimators.fitted_state import keeps_training_rows
@@ -60,34 +62,45 @@ def _show_coverage(report: IntervalReport) -> None:
         out.print(shown)
 
 
-def show_training(fit: Fit, command: SameCommand) -> None:
-    """Say how training ended, how many predictions are certain, and what would make more of them so.
-
-    That takes about as much time as training did.
-    """
+def show_training(fit: Fit, command: SameCommand, target: str) -> None:
+    """Say how many predictions are certain, and if few are, what else is promised and what would make more so."""
     estimator, table, seconds, saved, with_rows = fit
-    X, y = table.X, table.y
-    intercept = "" if estimator.fit_intercept else ", without intercept"
     say(penalty_sentence(estimator))
-    say(f"Trained in {estimator.n_iter_} steps{intercept}; duality gap {estimator.dual_gap_:.1e}")
     if estimator.scale is None:
-        _advise_on_scale(X)
+        _advise_on_scale(table.X)
     if estimator.certificate_ is None:
         show_penalty(estimator, table, seconds, None, with_rows)
         say("No bounds, as --certificate none asks for: the model predicts only")
         return
-    columns = sampled_predictions(saved, X, seconds)
+    columns = sampled_predictions(saved, table.X, seconds)
     show_penalty(estimator, table, seconds, columns, with_rows)
     n = len(columns["prediction"])
-    n_rows = table.n_rows
-    which = "On the training rows" if n == n_rows else f"On {n} of the {n_rows} training rows, drawn at random"
-    say(f"{which}: {summary_of(columns)}")
+    which = (
+        "On the training rows" if n == table.n_rows else f"On {n} of the {table.n_rows} training rows, drawn at random"
+    )
+    spread = "" if is_classifier(estimator) else f"; the standard deviation of {target} is {np.std(table.y):.4g}"
+    say(f"{which}: {summary_of(columns)}{spread}", "bold")
     say_promise(saved)
-    _warn_of_one_class(columns, y)
-    share = share_certain(columns)
-    is_wide = median_width(columns) > np.std(y) if share is None else share < FEW_CERTAIN
-    if is_wide and table.n_holed:
-        advise(Trials(fit), command)
+    _warn_of_one_class(columns, table.y)
+    if table.n_holed and is_wide(columns, table.y, FEW_CERTAIN):
+        _show_what_helps(fit, columns, command, target)
+
+
+def _show_what_helps(fit: Fit, columns: dict[str, Any], command: SameCommand, target: str) -> None:
+    """Say what is promised where few missing values differ, which columns are the reason, and what can be done."""
+    table = fit.table
+    shares = column_shares(fit.estimator, table.X)
+    trials = Trials(fit, columns)
+    found = show_budget(trials, columns, command, target)
+    if shares:
+        listed = ", ".join(f"{name} ({100 * share:.0f} %)" for name, share in shares.items())
+        say(f"Missing values in these columns cause most of the width, by a first estimate: {listed}")
+    if not table.is_streamed:
+        named = list(shares) or sorted(
+            (name for name in table.holes if table.holes[name]), key=lambda k: -table.holes[k]
+        )
+        first = None if found is None else larger_budget(Trials(fit, columns), found)
+        show_levers(Trials(fit, columns), command, named, first)
 
 
 def say_what_is_kept(saved: Any) -> None:

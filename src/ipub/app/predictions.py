@@ -136,11 +136,27 @@ def summary_of(columns: dict[str, Any]) -> str:
 def _summary(n: int, n_certain: int | None, widths: NDArray[Any] | None) -> str:
     if n_certain is not None:
         if n_certain == 0:
-            return "No prediction is certain"
-        return f"{n_certain} of {n} predictions ({100 * n_certain / n:.0f} %) are certain"
+            return "No prediction is certain: some filling might change each of them"
+        return f"{how_many(n_certain, n)} are certain"
     if widths is None:
         return "predicted without bounds, since the model was fitted without a certificate"
-    return f"the bounds of {n} predictions have a median width of {np.median(widths):.4g}"
+    return f"the bounds of {n:,} predictions have a median width of {np.median(widths):.4g}"
+
+
+def how_many(count: int, n: int) -> str:
+    """Say how many predictions of n, and which share that is, rounded down: never more than is proved."""
+    return f"{count} of {n} predictions ({percent(count / n)})"
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent, rounded down.
+
+    Examples
+    --------
+    >>> percent(0.29), percent(0.999)
+    ('29 %', '99 %')
+    """
+    return f"{int(100.0 * share + 1e-9)} %"
 
 
 def share_certain(columns: dict[str, Any]) -> float | None:

@@ -104,7 +104,7 @@ class _Proved:
         found = (part for part in (self.slopes.found, self.row_sums.found) if part is not None)
         notes = [self.slopes.note] if self.row_sums.found is None else []
         notes += [self.row_sums.note] if not self.is_enough else []
-        note = " ".join(filter(None, notes))
+        note = " ".join(dict.fromkeys(filter(None, notes)))
         parts = (*self.regions, *found, *self.more)
         return Certificate("tight", parts, self.solution.gap, note, only_searched=self.only_searched)
 

@@ -69,6 +69,10 @@ class ModelSet(ABC):
         return self
 
 
+NOT_CLOSED = "These bounds may be wider than necessary: a larger alpha gives narrower ones."
+"""The note where sets were tried, and none proved itself."""
+
+
 class Reason(Enum):
     """Why an attempt ended as it did."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, TrainedModel
-from ipub.certificates.row_sums.bounds import bounds_around_filling, with_box
+from ipub.certificates.row_sums.bounds import RowSumBounds, bounds_around_filling, with_box
 from ipub.errors import IpubError
+from ipub.model_sets.base import Outcome
 from ipub.numeric.parallel import single_threaded_blas
 from ipub.numeric.rounding import Array, check_arithmetic, down, up
 from ipub.problem.objective import Problem
@@ -75,12 +76,31 @@ def certify_filled(
     With no certificate nothing is certified. `table` is the filled-in one as the models see it; else it is filled here.
     `reference` returns the solution of a problem that is certified from; else models are trained.
     """
-    uncertainty.check()
-    check_arithmetic()
-    refuse_other_uncertainty("Budgets", parameters, data)
-    filled = _filled(parameters, data, uncertainty, source, table, reference)
+    filled = train_on_filled(parameters, data, uncertainty, source, table, reference)
+    attempts = [] if parameters.certificate is None else attempt_budget(filled, uncertainty)
+    return training_around(parameters, data, filled, uncertainty, attempts)
+
+
+def attempt_budget(filled: FilledTraining, uncertainty: Budget) -> list[Outcome[RowSumBounds]]:
+    """Try to bound each model over the tables that a budget allows."""
+    moves = moves_of(uncertainty, filled)
+    with single_threaded_blas(filled.models[0].problem.rows.n_features):
+        return [bounds_around_filling(*model, filled.movable, moves) for model in filled.models]
+
+
+def training_around(
+    parameters: Parameters,
+    data: TrainingData,
+    filled: FilledTraining,
+    uncertainty: Budget,
+    attempts: Sequence[Outcome[RowSumBounds]],
+) -> Training:
+    """Return the training whose bounds are those of `attempt_budget`, without which nothing is certified.
+
+    Where an attempt failed the bounds are those of any filling; if observed cells may be wrong, those of all cells.
+    """
     with single_threaded_blas(data.rows[0].n_features):
-        certificates = () if parameters.certificate is None else _certificates(parameters, data, filled, uncertainty)
+        certificates = _certificates(parameters, data, filled, uncertainty, attempts) if attempts else ()
         training = Training.of(parameters, data, filled.models, certificates)
     for model in filled.models:
         model.problem.rows.clear_cache()
@@ -90,15 +110,18 @@ def certify_filled(
 # --- the filled-in table ---------------------------------------------------------------------------
 
 
-def _filled(
+def train_on_filled(
     parameters: Parameters,
     data: TrainingData,
     uncertainty: Budget,
     source: Source,
-    table: Array | None,
-    reference: Callable[[Problem], Solution] | None,
+    table: Array | None = None,
+    reference: Callable[[Problem], Solution] | None = None,
 ) -> FilledTraining:
     """Fill the table, train on it, and find what may differ from it; nothing is certified."""
+    uncertainty.check()
+    check_arithmetic()
+    refuse_other_uncertainty("Budgets", parameters, data)
     engine = engine_of(data.rows[0])
     if not isinstance(engine, MemoryRows):
         raise IpubError("The table is filled in memory, and X is a memory-mapped file: load it with numpy.array(X).")
@@ -147,15 +170,15 @@ def _with_values_of(matrix: IntervalMatrix, table: Array) -> Array:
 
 
 def _certificates(
-    parameters: Parameters, data: TrainingData, filled: FilledTraining, uncertainty: Budget
+    parameters: Parameters,
+    data: TrainingData,
+    filled: FilledTraining,
+    uncertainty: Budget,
+    attempts: Sequence[Outcome[RowSumBounds]],
 ) -> tuple[Certificate, ...]:
-    """Certify the tables around a filled-in one, for each model.
-
-    Where that fails the bounds are those of any filling; if observed cells may be wrong, those of all cells.
-    """
+    """Return the certificate of each model: of the tables around a filled-in one, or of more where that failed."""
     assert parameters.certificate is not None
-    moves, wrong_cells = moves_of(uncertainty, filled), bool(uncertainty.wrong_cells)
-    attempts = [bounds_around_filling(*model, filled.movable, moves) for model in filled.models]
+    wrong_cells = bool(uncertainty.wrong_cells)
     is_any_filling = not wrong_cells and all(attempt.found is None for attempt in attempts)
     # One sentence for all classes: what holds for each of them.
     promise = ANY_FILLING if is_any_filling else uncertainty.promise(filled.n_holes)
@@ -166,8 +189,7 @@ def _certificates(
         if attempt.found is not None:
             certificate = Certificate(parameters.certificate, with_box(attempt.found), model.solution.gap)
         else:
-            instead = NOT_PROVED.format(why=attempt.note, instead="all cells" if wrong_cells else "any filling")
-            note = " ".join(filter(None, [instead, others[k].note]))
+            note = NOT_PROVED.format(why=attempt.note, instead="all cells" if wrong_cells else "any filling")
             certificate = replace(others[k], name=parameters.certificate, gap=model.solution.gap, note=note)
         certificates.append(replace(certificate, promise=promise))
     return tuple(certificates)

@@ -12,16 +12,13 @@ from ipub.certificates.row_sums.prove import can_be_narrowed, narrowed, prove_ra
 from ipub.certificates.row_sums.ranges import COARSE, FINEST, Accuracy, Ranges, kernel_type
 from ipub.certificates.row_sums.table import MOST_ROWS, MOST_WORK_OF_BUDGETS, RowTable, is_small
 from ipub.certificates.row_sums.upper import largest_scores
-from ipub.model_sets.base import ModelSet, Outcome, Reason
+from ipub.model_sets.base import NOT_CLOSED, ModelSet, Outcome, Reason
 from ipub.model_sets.certificate import Certificate
 from ipub.model_sets.region import Region
 from ipub.numeric.rounding import Array, dot_bounds, midpoint_and_radius, overflow_means_unbounded
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.tables.movable_units import BudgetMoves, MovableRows
-
-NOT_CLOSED = "These bounds may be wider than necessary: a larger alpha gives narrower ones."
-"""The note where ranges were tried, and none proved itself."""
 
 TOO_MUCH_DIFFERS = "too much may differ at this penalty; a smaller budget or a larger alpha may help"
 """The end of a sentence where no ranges around a filled-in table prove themselves."""

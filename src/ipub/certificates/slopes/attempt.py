@@ -16,7 +16,7 @@ from ipub.certificates.slopes.linearization import Linearization, linearize
 from ipub.certificates.slopes.prove_moves import ellipsoid_of_moves, prove_move_set
 from ipub.certificates.slopes.suggestions import choose_tuning, suggest_from_sample
 from ipub.certificates.slopes.sums_of_cells import TuningChoices
-from ipub.model_sets.base import Outcome, Reason
+from ipub.model_sets.base import NOT_CLOSED, Outcome, Reason
 from ipub.model_sets.certificate import Certificate
 from ipub.model_sets.move_sets import Ellipsoid, FromCertificate, Intersection, MoveSet
 from ipub.model_sets.proofs import narrow
@@ -108,15 +108,15 @@ def attempt_slope_bounds(
     else:
         proved = prove_move_set(problem, solution, suggested, tuning)
         if proved.found is None:
-            return Outcome(None, proved.reason, "No set of moves could be proved.")
+            return Outcome(None, proved.reason, NOT_CLOSED)
         begin = _Start(proved.found.linear, proved.found.ellipsoid, proved.found.ellipsoid)
     best = _rounds(problem, solution, begin, tuning, hint)
     if best is None:
-        return Outcome(None, Reason.UNBOUNDED, "The curvature could not be enclosed: the half-ball is used alone.")
+        return Outcome(None, Reason.UNBOUNDED, NOT_CLOSED)
     notes = []
     if is_summed and not in_columns:
         notes.append(
-            f"{n_cells:,} uncertain cells are summed, not kept: bounds may be wider than if each were looked at."
+            f"{n_cells:,} missing values are bounded together: bounds may be wider than if each were looked at."
         )
     if not begin.linear.jumps.are_kept:
         notes.append(
