@@ -283,6 +283,14 @@ def test_a_table_in_a_file_is_read(data, tmp_path):
     assert trained_only().fit(on_disk, score > 0.0).alpha_ == trained_only().fit(X, score > 0.0).alpha_
 
 
+def test_a_collection_of_dask_is_sampled(data):
+    dask = pytest.importorskip("dask.dataframe")
+    X, score = data
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=score > 0.0)
+    found = trained_only().fit(dask.from_pandas(frame.drop(columns="y"), 3), dask.from_pandas(frame["y"], 3))
+    assert found.alpha_ == trained_only().fit(X, score > 0.0).alpha_
+
+
 def test_a_sparse_table_is_refused_with_a_remedy(data):
     wide = sparse.random_array((N, 20_000), density=0.01, format="csr", rng=0)
     with pytest.raises(IpubError, match="give alpha as a number"):
