@@ -607,7 +607,7 @@ def test_what_a_mask_hides_is_never_used(X, y):
         with pytest.raises(IpubError, match="sample_weight is masked in row 1"):
             model.fit(X, y, sample_weight=masked(np.ones(len(y)), 1))
         with pytest.raises(IpubError, match="X_upper must not be masked"):
-            model.fit(X, y, X_lower=X, X_upper=np.ma.array(X, mask=X[0, 0] < X))
+            model.fit(X, y, X_lower=bounds_of(X)[0], X_upper=np.ma.array(bounds_of(X)[1], mask=X[0, 0] < X))
         np.testing.assert_array_equal(model.fit(X, masked(y)).coef_, clone(model).fit(X, y).coef_)
         with pytest.raises(IpubError, match="y is masked in row 0"):
             model.score(X, masked(y, 0))
@@ -628,7 +628,8 @@ def test_masked_labels_may_be_unknown_ones(X, y, kind):
 
 @pytest.mark.filterwarnings("ignore:A column-vector y:sklearn.exceptions.DataConversionWarning")
 @each_estimator
-def test_labels_in_a_column_have_the_errors_of_others(kind, X, y):
+def test_labels_in_a_column_have_the_errors_of_others(estimator, X, y):
+    kind = type(estimator) if not isinstance(estimator, type) else estimator
     for wrong, message in [
         (np.nan, "Input y contains NaN: row 3 has no label"),
         (np.inf, "contains infinity in row 3"),
@@ -653,7 +654,8 @@ def test_labels_in_a_column_have_the_errors_of_others(kind, X, y):
 
 
 @each_estimator
-def test_a_column_beside_which_others_are_lost_is_named(kind, X, y):
+def test_a_column_beside_which_others_are_lost_is_named(estimator, X, y):
+    kind = type(estimator) if not isinstance(estimator, type) else estimator
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])]).assign(big=1e25)
     with pytest.warns(
         IpubWarning, match=r"Column 'big' goes up to 1e\+25: .* Correct it, rescale it, or drop"

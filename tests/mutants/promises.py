@@ -73,6 +73,31 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "what may be changed after fit is certified later",
+        "_own",
+        "return copy.deepcopy(models)",
+        "return models",
+        ("estimators/test_certified_at_request.py::test_changes_of_the_arrays_after_fit_change_no_bound",),
+    ),
+    Mutant(
+        "distances for the middle of missing values of a row",
+        "_Asked.bounds",
+        "if not self.is_uncertain:",
+        "if True:",
+        (
+            "estimators/test_uncertainty.py::test_rows_with_missing_values_and_predictions_at_a_threshold_have_true_distances",
+        ),
+    ),
+    Mutant(
+        "distances to another threshold",
+        "_certified",
+        "is_certain(candidates.bounds(k), threshold)",
+        "is_certain(candidates.bounds(k))",
+        (
+            "estimators/test_uncertainty.py::test_rows_with_missing_values_and_predictions_at_a_threshold_have_true_distances",
+        ),
+    ),
+    Mutant(
         "budgets of holes and of wrong cells exchanged",
         "moves_of",
         "BudgetMoves((uncertainty.count(filled.n_holes), min(int(uncertainty.wrong_cells), n_observed)))",

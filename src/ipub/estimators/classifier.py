@@ -62,8 +62,7 @@ class BoundedClassifier(ClassifierMixin, BoundedLinearModel):
         a half-ball inside it, ``"slope"`` a bound of how fast the weights move with the cells. ``"tight"`` takes row
         sums where a table is short enough, else slopes where they are nearly exact, else their intersection with the
         half-ball. ``"pointwise"`` is nearly exact, and spends time on every row that is bounded.
-        None trains only, which is fast (for `GridSearchCV`): predictions are the same, and methods for bounds raise an
-        error.
+        None trains only: predictions are the same, and methods for bounds raise an error.
     effort : float, default=1.0
         Work that ``"pointwise"`` bounds, and `predict_status`, may spend on a row beyond a few retrainings: more of it,
         narrower bounds. The unit is a thousand million multiplications, about 0.5 to 1 s on one core of 2021; they are

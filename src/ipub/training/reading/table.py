@@ -240,15 +240,18 @@ def learn_table(
 
 
 def _warn_of_large_columns(matrix: IntervalMatrix, names: Sequence[str] | None) -> None:
-    """Warn of a column beside whose size other columns and the intercept are lost in rounding."""
-    largest = np.fmax(np.fmax.reduce(matrix.table, axis=0), -np.fmin.reduce(matrix.table, axis=0)).astype(float)
+    """Warn of a column beside whose size most others, or the intercept if there are none, are lost in rounding."""
+    highest, lowest = (end.reduce(matrix.table, axis=0).astype(float) for end in (np.fmax, np.fmin))
+    largest = np.fmax(highest, -lowest)
     np.fmax.at(largest, matrix.columns, np.abs(matrix.centers) + matrix.radii)
     j = int(np.nanargmax(np.fmax(largest, 0.0)))
-    if largest[j] > MOST_EXACT:
+    others = np.delete(largest, j)
+    others = others[others > 0.0]
+    if largest[j] > MOST_EXACT * (np.median(others) if len(others) else 1.0):
         warn_user(
             IpubWarning(
-                "Column {column} goes up to {value:.3g}: beside it other columns and the intercept are lost in "
-                "rounding, and bounds are wide. Correct it, rescale it, or {remedy}.",
+                "Column {column} goes up to {value:.3g}: beside it other columns are lost in rounding, and "
+                "bounds are wide. Correct it, rescale it, or {remedy}.",
                 column=column_label(j, names),
                 value=float(largest[j]),
                 remedy=DropColumn(column_label(j, names)),
