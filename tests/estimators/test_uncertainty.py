@@ -206,7 +206,10 @@ def test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so():
     model = BoundedClassifier("hinge", alpha=0.5, uncertainty=Budget(cells=1)).fit(X, y)
     worst = BoundedClassifier("hinge", alpha=0.5).fit(X, y)
     assert np.allclose(model.decision_bounds(T), worst.decision_bounds(T), rtol=1e-3, atol=1e-4)
-    assert "'hinge' jumps; take one without a jump. The bounds are those of any filling" in model.certificate_.note
+    assert (
+        "'hinge' has a kink; take one without, as 'smoothed_hinge'. The bounds are those of any filling"
+        in model.certificate_.note
+    )
     assert "every filling" in model.certificate_.promise
     wrong = BoundedClassifier("hinge", alpha=0.5, uncertainty=Budget(cells=1, wrong_cells=1, precision=0.1)).fit(X, y)
     assert (np.ptp(wrong.decision_bounds(T), axis=1) > np.ptp(worst.decision_bounds(T), axis=1)).all()

@@ -15,14 +15,12 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from ipub.answers.column_effects import first_order_widths
 from ipub.app.files import tables
-from ipub.app.predictions import median_width, percent, sampled_predictions, share_certain
-from ipub.app.screen import say, working
+from ipub.app.predictions import FEW_CERTAIN, median_width, percent, sampled_predictions, share_certain
+from ipub.app.screen import say, say_command, working
 from ipub.app.training_tables import TrainingTable
 from ipub.errors import IpubError
 from ipub.promises import Draws
 
-FEW_CERTAIN = 0.5
-"""Below this share of certain predictions, `fit` says what would raise it."""
 EFFECT_ROWS, TRIED_ROWS = 25, 100
 """Training rows over which the effects of columns are averaged, and that are bounded to try something."""
 SHOWN_COLUMNS, LEAST_SHARE = 3, 0.05
@@ -214,13 +212,15 @@ def show_levers(trials: Trials, command: SameCommand, named: list[str], first: L
                 f"({trials.table.holes[named[0]]}), or say with --ranges where they lie."
             )
         return
+    say()
     is_classes = is_classifier(trials.estimator)
-    what = "more predictions certain" if is_classes else "the bounds narrower"
+    under = " under any filling" if trials.estimator.uncertainty == "worst" else ""
+    what = f"more predictions certain{under}" if is_classes else f"the bounds{under} narrower"
     say(f"What makes {what} (each was tried on {len(trials.drawn)} training rows):", "bold")
     for change, _, words in sorted(levers, key=lambda lever: -lever.gain)[:MOST_LEVERS]:
         accuracy = "" if "uncertainty" in change.parameters else trials.accuracy(change)
         say(f"- {change.words}: {words}{accuracy}:")
-        say(f"    {command.with_options(**with_dropped(command, change))}")
+        say_command(command.with_options(**with_dropped(command, change)))
 
 
 def with_dropped(command: SameCommand, change: Change) -> dict[str, Any]:

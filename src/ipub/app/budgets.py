@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone, is_classifier
 
-from ipub.app.advice import FEW_CERTAIN, Change, Lever, SameCommand, Trials, stronger, with_alpha
-from ipub.app.predictions import how_many, median_width, percent, sampled_predictions, share_certain
-from ipub.app.screen import say, working
+from ipub.app.advice import Change, Lever, SameCommand, Trials, stronger, with_alpha
+from ipub.app.predictions import FEW_CERTAIN, how_many, median_width, percent, sampled_predictions, share_certain
+from ipub.app.screen import say, say_command, working
 from ipub.errors import IpubError
 from ipub.estimators.safe_budget import NARROW, SafeBudget, largest_safe_budget
 from ipub.losses import LOSSES
@@ -70,7 +70,7 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
         say(f"About {100 * open_share:.0f} % are open however the table is filled: the row itself has missing values.")
     options = {name: value for change in found.changes for name, value in change.options.items()}
     say("To save a model with that promise:")
-    say(f"    {command.with_options(**options, budget=str(kept))}")
+    say_command(command.with_options(**options, budget=str(kept)))
     return found
 
 

@@ -177,7 +177,7 @@ def fit(
         seconds = time.perf_counter() - start
         save(estimator, output, {"target": target}, training_rows=keep_training_rows)
         say(f"{train}: {table.n_rows} rows, {table.X.num_columns} features, target {target!r}")
-        say(f"Loss: {loss} ({reason})")
+        say(f"Loss: {loss} ({reason}){', without intercept' if no_intercept else ''}")
         show_holes(estimator, table)
         show_training(Fit(estimator, table, seconds), choice, SameCommand(context), target)
         say_what_is_kept(keeps_training_rows(estimator.certificate_), keep_training_rows)
@@ -228,7 +228,7 @@ def predict(
     from ipub.app.files.atomic import check_folder
     from ipub.app.files.long_tables import open_table
     from ipub.app.files.modelfile import load_with_metadata
-    from ipub.app.predictions import PredictedTable, say_promise
+    from ipub.app.predictions import FEW_CERTAIN, PredictedTable, say_promise
 
     if output is not None:
         tables.table_suffix(output)  # raises an error if it is none
@@ -266,6 +266,12 @@ def predict(
         note(f"{model} holds training rows: anyone who has the file can read them.")
     say(f"{found.n_rows} rows: {found.summary()}")
     say_promise(estimator)
+    share = found.share_certain
+    if share is not None and share < FEW_CERTAIN and estimator.uncertainty == "worst":
+        say(
+            "Next: ipub fit looks for a weaker promise under which more predictions are certain",
+            "bold",
+        )
 
 
 def _show_predictions(columns: dict[str, Any], quantity: str, n_rows: int) -> None:
