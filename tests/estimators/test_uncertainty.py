@@ -223,7 +223,7 @@ def test_a_note_says_why_no_budget_was_proved_and_what_to_do(monkeypatch):
     assert "any filling" in weak.certificate_.note
     monkeypatch.setattr("ipub.certificates.row_sums.table.MOST_ROWS", len(X) - 1)
     long = BoundedClassifier(alpha=0.5, uncertainty=Budget(cells=1)).fit(X, y)
-    assert re.search(rf"{N} rows and {D + 1} columns are too many, .*; take at most .* rows", long.certificate_.note)
+    assert re.search(rf"{N} rows and {D + 1} columns are too many; take at most .* rows", long.certificate_.note)
     monkeypatch.setattr("ipub.certificates.row_sums.bounds.kernel_type", lambda: None)
     plain = BoundedClassifier(alpha=0.5, uncertainty=Budget(cells=1)).fit(X, y)
     assert "without its compiled loops" in plain.certificate_.note

@@ -14,7 +14,6 @@ from ipub.app.predictions import FEW_CERTAIN, how_many, median_width, percent, s
 from ipub.app.screen import say, say_command, working
 from ipub.errors import IpubError
 from ipub.estimators.safe_budget import NARROW, SafeBudget, largest_safe_budget
-from ipub.losses import LOSSES
 from ipub.promises import Budget
 
 FEW_CELLS, MANY_MORE = 0.01, 3
@@ -123,10 +122,8 @@ def larger_budget(trials: Trials, found: Found) -> Lever | None:
 
 def _of_loss(loss: str) -> tuple[Change, ...]:
     """Return the change to a loss of which budgets are proved."""
-    if LOSSES[loss].is_smooth:
-        return ()
-    smooth = SMOOTH[loss]
-    return (Change(f"--loss {smooth}", {"loss": smooth}, {"loss": smooth}),)
+    smooth = SMOOTH.get(loss)
+    return () if smooth is None else (Change(f"--loss {smooth}", {"loss": smooth}, {"loss": smooth}),)
 
 
 def _search(trials: Trials, rows: pa.Table, changes: tuple[Change, ...]) -> Found | None:
