@@ -91,6 +91,9 @@ class Change(NamedTuple):
     """A column that is left out."""
 
 
+NOTHING = Change("", {}, {})
+
+
 class Lever(NamedTuple):
     """What was tried, and what it gives."""
 
@@ -151,7 +154,9 @@ class Trials:
             return Lever(change, now / max(width, 1e-300), f"median width {width:.4g}") if is_better else None
         n = len(columns["prediction"])
         of_few = "" if n == len(self.drawn) else f" (of {n} rows)"
-        return Lever(change, share, f"{percent(share)} certain{of_few}") if share >= before + MORE_CERTAIN else None
+        is_any = {"uncertainty": self.estimator.uncertainty, **change.parameters}["uncertainty"] == "worst"
+        words = f"{percent(share)} certain{' under any filling' if is_any else ''}{of_few}"
+        return Lever(change, share, words) if share >= before + MORE_CERTAIN else None
 
     def without(self, change: Change) -> pa.Table:
         """Return the table without what a change leaves out."""
@@ -214,8 +219,7 @@ def show_levers(trials: Trials, command: SameCommand, named: list[str], first: L
         return
     say()
     is_classes = is_classifier(trials.estimator)
-    under = " under any filling" if trials.estimator.uncertainty == "worst" else ""
-    what = f"more predictions certain{under}" if is_classes else f"the bounds{under} narrower"
+    what = "more predictions certain" if is_classes else "the bounds narrower"
     say(f"What makes {what} (each was tried on {len(trials.drawn)} training rows):", "bold")
     for change, _, words in sorted(levers, key=lambda lever: -lever.gain)[:MOST_LEVERS]:
         accuracy = "" if "uncertainty" in change.parameters else trials.accuracy(change)
@@ -236,9 +240,10 @@ def stronger(alpha: float) -> list[float]:
     return [each for each in several if each <= MOST_ALPHA] or several[:2]
 
 
-def with_alpha(alpha: float) -> Change:
-    """Return another strength of the penalty."""
-    return Change(f"alpha {alpha:g}", {"alpha": alpha}, {"alpha": f"{alpha:g}"})
+def with_alpha(alpha: float, other: Change = NOTHING) -> Change:
+    """Return another strength of the penalty, beside another change."""
+    words = f"{other.words} and alpha {alpha:g}" if other.words else f"alpha {alpha:g}"
+    return Change(words, {**other.parameters, "alpha": alpha}, {**other.options, "alpha": f"{alpha:g}"})
 
 
 def _stronger_penalty(trials: Trials) -> Lever | None:

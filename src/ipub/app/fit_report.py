@@ -105,7 +105,7 @@ def _show_what_helps(fit: Fit, columns: dict[str, Any], command: SameCommand, ta
         named = list(shares) or sorted(
             (name for name in table.holes if table.holes[name]), key=lambda k: -table.holes[k]
         )
-        first = None if found is None else larger_budget(Trials(fit, columns), found)
+        first = None if found is None else larger_budget(trials, found)
         show_levers(Trials(fit, columns), command, named, first)
 
 
