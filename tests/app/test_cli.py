@@ -105,7 +105,7 @@ def test_fit_gives_the_model_of_the_library(train):
 def test_the_intercept_can_be_left_out(train):
     assert "without intercept" not in fit(*CLASSIFY).stdout
     assert load("model.ipub").intercept_[0] != 0.0
-    assert "steps, without intercept;" in fit(*CLASSIFY, "--no-intercept").stdout
+    assert "), without intercept" in fit(*CLASSIFY, "--no-intercept").stdout
     assert load("model.ipub").intercept_[0] == 0.0
 
 

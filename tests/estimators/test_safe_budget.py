@@ -86,10 +86,9 @@ def test_no_number_is_reported_that_was_not_proved_itself(monkeypatch, seed):
         patch.setattr(module, "attempt_budget", at_random)
         found = largest_safe_budget(classifier(alpha=1.0), X, y, X)
     assert len(asked) == len(set(asked))
-    if found is not None:
-        assert found.cells in proved
-        bounds = classifier(alpha=1.0, uncertainty=Budget(cells=found.cells)).fit(X, y).decision_bounds(X)
-        assert found.share == is_certain(bounds).mean()
+    assert found.cells in proved
+    bounds = classifier(alpha=1.0, uncertainty=Budget(cells=found.cells)).fit(X, y).decision_bounds(X)
+    assert found.share == is_certain(bounds).mean()
 
 
 def test_fewer_predictions_to_keep_allow_a_larger_number():
@@ -120,6 +119,14 @@ def test_the_filling_of_a_budget_is_kept_and_the_estimator_is_not_changed():
     assert found.model.uncertainty.filling == "mean"
     assert estimator.uncertainty.cells == 5
     assert not hasattr(estimator, "coef_")
+
+
+def test_where_nothing_is_proved_for_one_cell_none_may_differ():
+    X, y = table()
+    found = largest_safe_budget(classifier(alpha=1e-7), X, y, X)
+    assert found.cells == 0
+    assert found.share == found.filled_in
+    assert found.model.uncertainty.cells == 0
 
 
 def test_there_is_none_where_nothing_is_missing_or_budgets_are_not_proved():

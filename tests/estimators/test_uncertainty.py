@@ -207,7 +207,10 @@ def test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so():
     model = BoundedClassifier("hinge", alpha=0.5, uncertainty=Budget(cells=1)).fit(X, y)
     worst = BoundedClassifier("hinge", alpha=0.5).fit(X, y)
     assert np.allclose(model.decision_bounds(T), worst.decision_bounds(T), rtol=1e-3, atol=1e-4)
-    assert "'hinge' jumps; take one without a jump. The bounds are those of any filling" in model.certificate_.note
+    assert (
+        "'hinge' has a kink; take one without, as 'smoothed_hinge'. The bounds are those of any filling"
+        in model.certificate_.note
+    )
     assert "every filling" in model.certificate_.promise
     wrong = BoundedClassifier("hinge", alpha=0.5, uncertainty=Budget(cells=1, wrong_cells=1, precision=0.1)).fit(X, y)
     assert (np.ptp(wrong.decision_bounds(T), axis=1) > np.ptp(worst.decision_bounds(T), axis=1)).all()
@@ -221,7 +224,7 @@ def test_a_note_says_why_no_budget_was_proved_and_what_to_do(monkeypatch):
     assert "any filling" in weak.certificate_.note
     monkeypatch.setattr("ipub.certificates.row_sums.table.MOST_ROWS", len(X) - 1)
     long = BoundedClassifier(alpha=0.5, uncertainty=Budget(cells=1)).fit(X, y)
-    assert re.search(rf"{N} rows and {D + 1} columns are too many, .*; take at most .* rows", long.certificate_.note)
+    assert re.search(rf"{N} rows and {D + 1} columns are too many; take at most .* rows", long.certificate_.note)
     monkeypatch.setattr("ipub.certificates.row_sums.bounds.kernel_type", lambda: None)
     plain = BoundedClassifier(alpha=0.5, uncertainty=Budget(cells=1)).fit(X, y)
     assert "without its compiled loops" in plain.certificate_.note

@@ -183,4 +183,7 @@ def test_cells_that_may_differ_are_for_missing_values_alone():
     with pytest.raises(IpubError, match="cells is -1"):
         BoundedClassifier(uncertainty=Draws(n_draws=2, cells=-1)).fit(X, y)
     hinge = BoundedClassifier("hinge", alpha=0.5, uncertainty=Draws(n_draws=2, cells=1, random_state=0)).fit(X, y)
-    assert "'hinge' jumps; take one without a jump. Those of any filling are used" in hinge.certificate_.note
+    assert (
+        "'hinge' has a kink; take one without, as 'smoothed_hinge'. Those of any filling are used"
+        in hinge.certificate_.note
+    )

@@ -15,15 +15,13 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from ipub.answers.column_effects import first_order_widths
 from ipub.app.files import tables
-from ipub.app.predictions import median_width, percent, sampled_predictions, share_certain
-from ipub.app.screen import say, working
+from ipub.app.predictions import FEW_CERTAIN, median_width, percent, sampled_predictions, share_certain
+from ipub.app.screen import say, say_command, working
 from ipub.app.training_tables import TrainingTable
 from ipub.errors import IpubError
 from ipub.estimators.fitted_state import as_saved
 from ipub.promises import Draws
 
-FEW_CERTAIN = 0.5
-"""Below this share of certain predictions, `fit` says what would raise it."""
 EFFECT_ROWS, TRIED_ROWS = 25, 100
 """Training rows over which the effects of columns are averaged, and that are bounded to try something."""
 SHOWN_COLUMNS, LEAST_SHARE = 3, 0.05
@@ -93,6 +91,9 @@ class Change(NamedTuple):
     """A column that is left out."""
 
 
+NOTHING = Change("", {}, {})
+
+
 class Lever(NamedTuple):
     """What was tried, and what it gives."""
 
@@ -155,7 +156,9 @@ class Trials:
             return Lever(change, now / max(width, 1e-300), f"median width {width:.4g}") if is_better else None
         n = len(columns["prediction"])
         of_few = "" if n == len(self.drawn) else f" (of {n} rows)"
-        return Lever(change, share, f"{percent(share)} certain{of_few}") if share >= before + MORE_CERTAIN else None
+        is_any = {"uncertainty": self.estimator.uncertainty, **change.parameters}["uncertainty"] == "worst"
+        words = f"{percent(share)} certain{' under any filling' if is_any else ''}{of_few}"
+        return Lever(change, share, words) if share >= before + MORE_CERTAIN else None
 
     def without(self, change: Change) -> pa.Table:
         """Return the table without what a change leaves out."""
@@ -216,13 +219,14 @@ def show_levers(trials: Trials, command: SameCommand, named: list[str], first: L
                 f"({trials.table.holes[named[0]]}), or say with --ranges where they lie."
             )
         return
+    say()
     is_classes = is_classifier(trials.estimator)
     what = "more predictions certain" if is_classes else "the bounds narrower"
     say(f"What makes {what} (each was tried on {len(trials.drawn)} training rows):", "bold")
     for change, _, words in sorted(levers, key=lambda lever: -lever.gain)[:MOST_LEVERS]:
         accuracy = "" if "uncertainty" in change.parameters else trials.accuracy(change)
         say(f"- {change.words}: {words}{accuracy}:")
-        say(f"    {command.with_options(**with_dropped(command, change))}")
+        say_command(command.with_options(**with_dropped(command, change)))
 
 
 def with_dropped(command: SameCommand, change: Change) -> dict[str, Any]:
@@ -238,9 +242,10 @@ def stronger(alpha: float) -> list[float]:
     return [each for each in several if each <= MOST_ALPHA] or several[:2]
 
 
-def with_alpha(alpha: float) -> Change:
-    """Return another strength of the penalty."""
-    return Change(f"alpha {alpha:g}", {"alpha": alpha}, {"alpha": f"{alpha:g}"})
+def with_alpha(alpha: float, other: Change = NOTHING) -> Change:
+    """Return another strength of the penalty, beside another change."""
+    words = f"{other.words} and alpha {alpha:g}" if other.words else f"alpha {alpha:g}"
+    return Change(words, {**other.parameters, "alpha": alpha}, {**other.options, "alpha": f"{alpha:g}"})
 
 
 def _stronger_penalty(trials: Trials) -> Lever | None:

@@ -6,15 +6,13 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import clone, is_classifier
 
-from ipub.app.advice import FEW_CERTAIN, Change, Lever, SameCommand, Trials, stronger, with_alpha
-from ipub.app.predictions import how_many, median_width, percent, sampled_predictions, share_certain
-from ipub.app.screen import say, working
+from ipub.app.advice import NOTHING, Change, Lever, SameCommand, Trials, stronger, with_alpha
+from ipub.app.predictions import FEW_CERTAIN, how_many, median_width, percent, sampled_predictions, share_certain
+from ipub.app.screen import say, say_command, working
 from ipub.errors import IpubError
 from ipub.estimators.safe_budget import NARROW, SafeBudget, largest_safe_budget
-from ipub.losses import LOSSES
 from ipub.promises import Budget
 
 FEW_CELLS, MANY_MORE = 0.01, 3
@@ -31,7 +29,7 @@ SMOOTH = {"hinge": "smoothed_hinge"}
 class Found(NamedTuple):
     """A budget that keeps most predictions, and what else had to change for it."""
 
-    changes: tuple[Change, ...]
+    change: Change
     budget: SafeBudget
 
 
@@ -43,57 +41,48 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
     given = trials.estimator.uncertainty
     if trials.table.is_streamed or not (given == "worst" or (isinstance(given, Budget) and not given.wrong_cells)):
         return None
-    with warnings.catch_warnings(), working("Looking for the largest budget that keeps most predictions"):
-        warnings.simplefilter("ignore")
-        found = _found(trials)
-        if found is None or (isinstance(given, Budget) and found.budget.cells >= given.count(found.budget.n_missing)):
-            return None
-        of_all = sampled_predictions(found.budget.model, trials.X, max(MOST_SECONDS, trials.seconds))
+    found = _found(trials)
+    if found is None or (isinstance(given, Budget) and found.budget.cells >= given.count(found.budget.n_missing)):
+        return None
+    of_all = sampled_predictions(found.budget.model, trials.X, max(MOST_SECONDS, trials.seconds))
     if not _is_better(of_all, columns):
         return None
-    kept, missing = found.budget.cells, found.budget.n_missing
+    change, (kept, missing, _, at_filled, _) = found
     differ = "differs" if kept == 1 else "differ"
     condition = (
-        f"as long as at most {kept:,} of the {missing:,} missing values ({100 * kept / missing:.2g} %) "
-        f"{differ} from the filled-in ones (middle of the interval, most frequent category)"
+        f"as long as at most {kept:,} of the {missing:,} missing values ({100 * kept / missing:.2g} %) {differ} "
+        "from the filled-in ones (middle of the interval, most frequent category)"
     )
-    start = f"With {_listed(trials, found.changes)}, for " if found.changes else "For "
+    accuracy = trials.accuracy(change).removeprefix(", ") if change.words else ""
+    start = f"With {change.words}{f' ({accuracy})' if accuracy else ''}, " if change.words else ""
     if share_certain(of_all) is not None:
         same = how_many(of_all["certain"].true_count, len(of_all["certain"]))
-        say(f"{start}{same} the class stays the same {condition}.", "bold")
+        sentence = f"for {same} the class stays the same {condition}."
+        if at_filled <= 1.0 - OWN_HOLES:
+            sentence += (
+                f" About {100 - 100 * at_filled:.0f} % are open in any case, as the row itself has missing values."
+            )
     else:
-        size = f"{median_width(of_all):.4g} (the standard deviation of {target} is {np.std(trials.y):.4g})"
-        start = f"{start}the predictions bounds" if found.changes else "Bounds"
-        say(f"{start} have a median width of {size} {condition}.", "bold")
-    open_share = 1.0 - found.budget.filled_in
-    if is_classifier(trials.estimator) and open_share >= OWN_HOLES:
-        say(f"About {100 * open_share:.0f} % are open however the table is filled: the row itself has missing values.")
-    options = {name: value for change in found.changes for name, value in change.options.items()}
+        spread = f"{np.std(trials.y):.4g}"
+        width = f"{median_width(of_all):.4g} (the standard deviation of {target} is {spread})"
+        sentence = f"bounds have a median width of {width} {condition}."
+    sentence = start + sentence
+    say(sentence[0].upper() + sentence[1:], "bold")
     say("To save a model with that promise:")
-    say(f"    {command.with_options(**options, budget=str(kept))}")
+    say_command(command.with_options(**change.options, budget=str(kept)))
     return found
-
-
-def _listed(trials: Trials, changes: tuple[Change, ...]) -> str:
-    """Say what had to change, and what that does to the accuracy."""
-    together = {name: value for change in changes for name, value in change.parameters.items()}
-    accuracy = trials.accuracy(Change("", together, {})).removeprefix(", ")
-    return " and ".join(change.words for change in changes) + (f" ({accuracy})" if accuracy else "")
 
 
 def _found(trials: Trials) -> Found | None:
     """Return the largest budget with the fit's own parameters; if none is proved, with a loss or penalty that helps."""
-    rows, base = trials.rows(), _of_loss(trials.estimator.loss)
-    found = _search(trials, rows, base)
-    if found is not None:
-        return found
-    for alpha in stronger(float(trials.estimator.alpha)):
-        if not trials.has_time:
+    change = _loss(trials)
+    found, alphas = _search(trials, change), iter(stronger(float(trials.estimator.alpha)))
+    while found is not None and not _is_enough(found):
+        alpha = next(alphas, None)
+        if alpha is None or not trials.has_time:
             return None
-        found = _search(trials, rows, (*base, with_alpha(alpha)))
-        if found is not None:
-            return found
-    return None
+        found = _search(trials, with_alpha(alpha, change))
+    return found
 
 
 def larger_budget(trials: Trials, found: Found) -> Lever | None:
@@ -101,42 +90,39 @@ def larger_budget(trials: Trials, found: Found) -> Lever | None:
     cells, n = found.budget.cells, found.budget.n_missing
     if cells >= FEW_CELLS * n:
         return None
-    changed = next((each.parameters["alpha"] for each in found.changes if "alpha" in each.parameters), None)
-    for alpha in stronger(float(changed or trials.estimator.alpha))[:2]:
-        if not trials.has_time:
+    for alpha in stronger(float(found.budget.model.alpha))[:2]:
+        other = _search(trials, with_alpha(alpha, _loss(trials))) if trials.has_time else None
+        if other is None:
             return None
-        changes = (*(each for each in found.changes if "alpha" not in each.parameters), with_alpha(alpha))
-        with warnings.catch_warnings(), working("Looking for a larger budget"):
-            warnings.simplefilter("ignore")
-            other = _search(trials, trials.rows(), changes)
-        if other is not None and other.budget.cells >= MANY_MORE * cells and other.budget.share >= FEW_CERTAIN:
-            kept, of = other.budget.cells, f"{100 * other.budget.cells / n:.2g} %"
-            words = f"{' and '.join(each.words for each in changes)}, and at most {kept} missing values ({of}) differ"
-            parameters = {name: value for each in changes for name, value in each.parameters.items()}
-            options = {name: value for each in changes for name, value in each.options.items()}
-            share = other.budget.share
+        change, (kept, _, share, _, _) = other
+        if kept >= MANY_MORE * cells and share >= FEW_CERTAIN:
+            words = f"{change.words}, and at most {kept} missing values ({100 * kept / n:.2g} %) differ"
             kind = "certain" if is_classifier(trials.estimator) else "with useful bounds"
-            change = Change(words, parameters, {**options, "budget": str(kept)})
-            return Lever(change, share, f"{percent(share)} {kind}")
+            options = {**change.options, "budget": str(kept)}
+            return Lever(change._replace(words=words, options=options), share, f"{percent(share)} {kind}")
     return None
 
 
-def _of_loss(loss: str) -> tuple[Change, ...]:
+def _loss(trials: Trials) -> Change:
     """Return the change to a loss of which budgets are proved."""
-    if LOSSES[loss].is_smooth:
-        return ()
-    smooth = SMOOTH[loss]
-    return (Change(f"--loss {smooth}", {"loss": smooth}, {"loss": smooth}),)
+    loss = SMOOTH.get(trials.estimator.loss)
+    return NOTHING if loss is None else Change(f"--loss {loss}", {"loss": loss}, {"loss": loss})
 
 
-def _search(trials: Trials, rows: pa.Table, changes: tuple[Change, ...]) -> Found | None:
-    parameters = {name: value for change in changes for name, value in change.parameters.items()}
-    estimator = clone(trials.estimator).set_params(**parameters)
-    try:
-        found = largest_safe_budget(estimator, trials.X, trials.y, rows)
-    except IpubError:  # the table is not filled in memory, or more than its holes is uncertain
-        return None
-    return None if found is None or found.share < found.filled_in / 2.0 else Found(changes, found)
+def _is_enough(found: Found) -> bool:
+    return found.budget.cells > 0 and found.budget.share >= found.budget.filled_in / 2.0
+
+
+def _search(trials: Trials, change: Change) -> Found | None:
+    """Return the largest budget with something changed; None if budgets are not proved there at all."""
+    with warnings.catch_warnings(), working("Looking for the largest budget that keeps most predictions"):
+        warnings.simplefilter("ignore")
+        estimator = clone(trials.estimator).set_params(**change.parameters)
+        try:
+            found = largest_safe_budget(estimator, trials.X, trials.y, trials.rows())
+        except IpubError:  # more than its holes is uncertain
+            return None
+    return None if found is None else Found(change, found)
 
 
 def _is_better(columns: dict[str, Any], now: dict[str, Any]) -> bool:

@@ -186,7 +186,7 @@ def fit(
         saved = as_saved(estimator, rows=not without_rows)
         save(saved, output, {"target": target})
         say(f"{train}: {table.n_rows} rows, {table.X.num_columns} features, target {target!r}")
-        say(f"Loss: {loss} ({reason})")
+        say(f"Loss: {loss} ({reason}){', without intercept' if no_intercept else ''}")
         show_holes(estimator, table)
         show_training(Fit(estimator, table, seconds, saved, not without_rows), SameCommand(context), target)
         say_what_is_kept(saved)
@@ -228,7 +228,7 @@ def predict(
     from ipub.app.files.atomic import check_folder
     from ipub.app.files.long_tables import open_table
     from ipub.app.files.modelfile import load_with_metadata
-    from ipub.app.predictions import PredictedTable, say_promise
+    from ipub.app.predictions import FEW_CERTAIN, PredictedTable, say_promise
 
     if output is not None:
         tables.table_suffix(output)  # raises an error if it is none
@@ -267,6 +267,12 @@ def predict(
         note(f"{model} holds training rows.")
     say(f"{found.n_rows} rows: {found.summary()}")
     say_promise(estimator)
+    share = found.share_certain
+    if share is not None and share < FEW_CERTAIN and estimator.uncertainty == "worst":
+        say(
+            "Next: ipub fit looks for a weaker promise under which more predictions are certain",
+            "bold",
+        )
 
 
 def _show_predictions(columns: dict[str, Any], quantity: str, n_rows: int) -> None:

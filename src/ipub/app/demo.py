@@ -86,8 +86,9 @@ def _show_attained(classifier: BoundedClassifier, test: Any) -> None:
         attained = classifier.attained_bounds(test)
     fraction = np.ptp(attained, axis=1) / np.ptp(classifier.decision_bounds(test), axis=1)
     changed = int(((attained[:, 0] < 0.0) & (attained[:, 1] > 0.0)).sum())
-    say(f"For {changed} of these, retraining found a filling that does change it. Such fillings reach")
-    say(f"over {np.median(fraction):.0%} of the width of the bounds (median): none could be narrower than that.\n")
+    say(f"For {changed} of these, retraining found a filling that does change it.")
+    say(f"Such fillings reach over {np.median(fraction):.0%} of the width of the bounds (median):")
+    say("none could be narrower than that.\n")
 
 
 def _show_demo_rows(X: NDArray[np.float64], probability: Any, bounds: Any, certain: NDArray[np.bool_]) -> None:
@@ -138,8 +139,8 @@ def _show_times(bounded: BoundedClassifier, X: Any, y: Any, test: Any) -> None:
                 job()
                 times.append(time.perf_counter() - start)
     ours, theirs = (statistics.median(times) for times in seconds)
-    say(f"Training with the bounds of all test rows takes {1e3 * ours:.1f} ms, {ours / theirs:.1f} times as long")
-    say(f"as LogisticRegression on the mean-filled table, without bounds ({1e3 * theirs:.1f} ms).")
+    say(f"Training with the bounds of all test rows: {1e3 * ours:.1f} ms, {ours / theirs:.1f} times as long as")
+    say(f"LogisticRegression on the mean-filled table, without bounds ({1e3 * theirs:.1f} ms).")
 
 
 def _save_demo_figure(output: Path, bounds: Any, probability: Any, n_holes: int) -> None:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from rich.text import Text
 from sklearn.base import is_classifier
 
-from ipub.app.advice import FEW_CERTAIN, Fit, SameCommand, Trials, column_shares, show_levers
+from ipub.app.advice import Fit, SameCommand, Trials, column_shares, show_levers
 from ipub.app.budgets import is_wide, larger_budget, show_budget
 from ipub.app.files import tables
 from ipub.app.penalty_screen import penalty_sentence, show_penalty
-from ipub.app.predictions import sampled_predictions, say_promise, summary_of
+from ipub.app.predictions import FEW_CERTAIN, sampled_predictions, say_promise, summary_of
 from ipub.app.screen import new_table, note, out, say
 from ipub.app.training_tables import TrainingTable
 from ipub.estimators.fitted_state import keeps_training_rows
@@ -78,6 +78,7 @@ def show_training(fit: Fit, command: SameCommand, target: str) -> None:
     which = (
         "On the training rows" if n == table.n_rows else f"On {n} of the {table.n_rows} training rows, drawn at random"
     )
+    say()
     spread = "" if is_classifier(estimator) else f"; the standard deviation of {target} is {np.std(table.y):.4g}"
     say(f"{which}: {summary_of(columns)}{spread}", "bold")
     say_promise(saved)
@@ -99,7 +100,7 @@ def _show_what_helps(fit: Fit, columns: dict[str, Any], command: SameCommand, ta
         named = list(shares) or sorted(
             (name for name in table.holes if table.holes[name]), key=lambda k: -table.holes[k]
         )
-        first = None if found is None else larger_budget(Trials(fit, columns), found)
+        first = None if found is None else larger_budget(trials, found)
         show_levers(Trials(fit, columns), command, named, first)
 
 

@@ -24,6 +24,8 @@ from ipub.estimators.classifier import probability_bounds
 from ipub.rows.parquet import ParquetTable
 from ipub.tables.levels import CategoryWarning, UnknownLevels
 
+FEW_CERTAIN = 0.5
+"""Below this share of certain predictions, the screen says what would raise it."""
 ROWS_AT_ONCE = 200
 """Rows bounded between two steps of the progress bar."""
 SUMMARY_ROWS = 1000
@@ -121,6 +123,11 @@ class PredictedTable:
             elif "lower" in columns:
                 self._widths.append(widths_of(columns))
             yield columns
+
+    @property
+    def share_certain(self) -> float | None:
+        """Which share of the predictions is certain; None if nothing is."""
+        return None if self._n_certain is None else self._n_certain / max(1, self.n_rows)
 
     def summary(self) -> str:
         """Say in one sentence how many predictions are certain, or how wide the bounds are."""

@@ -56,6 +56,11 @@ def say(sentence: str = "", style: str = "") -> None:
     _print(out, Text(sentence, style))
 
 
+def say_command(command: str) -> None:
+    """Print a command on one line, however narrow the screen is, so that it can be copied."""
+    out.print(Text(f"    {command}"), soft_wrap=True)
+
+
 def note(sentence: str) -> None:
     """Print a note on stderr."""
     _print(err, Text.assemble(("Note: ", "yellow"), sentence))

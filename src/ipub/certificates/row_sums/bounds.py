@@ -203,12 +203,12 @@ def bounds_around_filling(
         note = "the package was installed without its compiled loops; install it where there is a C compiler"
         return Outcome(None, Reason.NOT_APPLICABLE, note)
     if not problem.loss.is_smooth:
-        note = f"the derivative of the loss {problem.loss.name!r} jumps; take one without a jump"
+        note = f"the loss {problem.loss.name!r} has a kink; take one without, as 'smoothed_hinge'"
         return Outcome(None, Reason.NOT_APPLICABLE, note)
     if not is_small(rows.n_rows, rows.n_features, MOST_WORK_OF_BUDGETS):
         note = (
-            f"{rows.n_rows:,} rows and {rows.n_features:,} columns are too many, as every row is bounded by a sum over "
-            f"all; take at most {MOST_ROWS:,} rows, and fewer with many columns"
+            f"{rows.n_rows:,} rows and {rows.n_features:,} columns are too many; take at most {MOST_ROWS:,} rows, and "
+            "fewer with many columns"
         )
         return Outcome(None, Reason.TOO_LARGE, note)
     if not np.isfinite(solution.w).all():
