@@ -20,6 +20,7 @@ QUICK = ("tightness", "cost", "sphere_cost")
 ALL = (
     "speed",
     "adversaries_draws",
+    "draws",
     "memory",
     "growth",
     "parquet",
@@ -46,7 +47,7 @@ ALL = (
 )
 PAGE = "page"
 NOT_ON_PAGE = ("device", "widths")
-WITH_OPTIONS = ("pointwise", "useful", "small", "widths", "budgets", "parquet", "dask", "sparse", "device")
+WITH_OPTIONS = ("pointwise", "useful", "draws", "small", "widths", "budgets", "parquet", "dask", "sparse", "device")
 
 
 def main() -> None:
