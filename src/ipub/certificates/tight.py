@@ -152,6 +152,8 @@ def certify_where_little_differs(
         Those of another draw of the same table, with which it begins.
     """
     bounds = prove_with_one_matrix(problem, solution, like).found
+    if bounds is None and like is not None:
+        bounds = prove_with_one_matrix(problem, solution).found
     if bounds is None:
         return None
     return Certificate("tight", (bounds.box, bounds), solution.gap)

@@ -236,7 +236,11 @@ class _Task:
         if self.recipe is None:
             return None
         like = None if self.one_matrix is None else self.one_matrix[number]
-        if self.recipe.name == "tight" and self.n_of_rows <= MOST_KEPT and (like is not None or self.one_matrix is None):
+        if (
+            self.recipe.name == "tight"
+            and self.n_of_rows <= MOST_KEPT
+            and (like is not None or self.one_matrix is None)
+        ):
             certificate = certify_where_little_differs(*model, like)
             if certificate is not None:
                 return certificate

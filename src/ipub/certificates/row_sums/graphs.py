@@ -309,9 +309,7 @@ class Lines(NamedTuple):
         return cls(lower, upper, slope, *_heights(slope, points))
 
 
-def heights_of_lines(
-    graph: Graph, slope: Array, lower: Array, upper: Array, n_pieces: int
-) -> tuple[Array, Array]:
+def heights_of_lines(graph: Graph, slope: Array, lower: Array, upper: Array, n_pieces: int) -> tuple[Array, Array]:
     """Bound ``k s - p`` and ``p - k s`` from above for one slope k of each row, whose scores s are in [lower, upper]."""
     (above,), (below,) = _heights(slope[None], graph_points(graph, lower, upper, n_pieces))
     return above, below

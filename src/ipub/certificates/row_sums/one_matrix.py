@@ -1,7 +1,7 @@
 """Row sums with one matrix for all directions: nearly as narrow where little may differ, at a small part of the cost.
 
 Theorem 11 with the multipliers ``u = Z y`` and ``z_i = k_i x_i.u``, Z about the inverse of the Hessian at w and k_i the
-slope of row i's derivative there, is a few matrix products for all directions at once (Lemma 32).
+slope of row i's derivative there, is a few matrix products for all directions at once (Lemma 30).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from ipub.tables.interval_matrix import Indices
 MOST_WORK = 1 << 29
 """Rows times directions times columns, at most: time, about a tenth of a second a round."""
 
-TOGETHER = 1 << 16
+TOGETHER = 1 << 15
 """Numbers that are looked at together, which fit into a processor's cache."""
 
 N_PIECES = 6
@@ -51,6 +51,9 @@ N_PIECES = 6
 CAN_BE_NARROWED = 1.1
 """Where ranges are this many times as wide as to first order, rows that are asked for also have sums with a matrix for
 each: width against time."""
+
+WIDE = 1.7
+"""Where they are this many times as wide, ranges are narrowed by such sums, once, before: width against time."""
 
 FIRST_WIDTH, WIDENING = 1.25, (0.03, 0.1)
 """Width of the first ranges, in first-order changes; and by how much more than what was found they are widened."""
@@ -184,7 +187,7 @@ class OneMatrixTable:
         )
 
     def ends(self, reached: _Reached, Y: Array) -> tuple[Array, Array]:
-        """Bound ``y.w''`` for each direction, rounded outward (Lemma 32)."""
+        """Bound ``y.w''`` for each direction, rounded outward (Lemma 30)."""
         low, high = np.empty(len(Y)), np.empty(len(Y))
         for some in row_slices(len(Y), max(len(self.X), len(self.rows)), TOGETHER):
             low[some], high[some] = self._ends(reached, Y[some])
@@ -200,14 +203,23 @@ class OneMatrixTable:
         middle, middle_error = self.middle
         change = U @ (middle + reached.shift)
         change_size = size @ (np.abs(middle) + np.abs(reached.shift))
-        C = U @ self.X.T
+        C = self.X @ U.T
         pull, bend = self.of_cells
         weights = np.maximum(np.abs(reached.ends[0]), np.abs(reached.ends[1]))[self.columns]
         # An inner product x.u is off by so much, relative to |x| |u|; and so are the products of a cell.
-        relative = (d + 16) * EPS * float(sum_upper(reached.spread @ self.norms + 2.0 * (np.abs(bend) * weights) @ self.norms[self.rows], height + len(self.rows)))
+        relative = (
+            (d + 16)
+            * EPS
+            * float(
+                sum_upper(
+                    reached.spread @ self.norms + 2.0 * (np.abs(bend) * weights) @ self.norms[self.rows],
+                    height + len(self.rows),
+                )
+            )
+        )
         of_columns = up(reached.of_cells + 16 * EPS * self.by_column(np.abs(pull)))
         total = (
-            np.abs(C) @ reached.spread
+            reached.spread @ np.abs(C)
             + self._of_first_order(U, C, reached.ends)
             + size @ up(up(of_columns + self.gradient) + up(middle_error + reached.shift_error))
             + left @ reached.largest_weight
@@ -217,21 +229,20 @@ class OneMatrixTable:
         total = sum_upper(total, height + len(self.rows))
         return down(change - total), up(change + total)
 
-    def _of_first_order(self, U: Array, C: Array, weights: tuple[Array, Array]) -> Array:
+    def _of_first_order(self, U: Array, C: Array, weights: tuple[Array, ...]) -> Array:
         """Return the largest sum over the cells of ``m r |p u_j + k c w_j|``, each w_j one number for its column."""
-        if not len(self.rows):
-            return np.zeros(len(U))
         pull, bend = self.of_cells
         starts = np.flatnonzero(np.concatenate([[True], np.diff(self.columns) > 0]))
-        of_column, of_row, best = U[:, self.columns] * pull, C[:, self.rows] * bend, None
+        of_row, of_column, best = C[self.rows], U.T[self.columns], None
+        of_column *= pull[:, None]
         for end in weights:
-            found = of_row * end[self.columns]
+            found = of_row * (bend * end[self.columns])[:, None]
             found += of_column
             np.abs(found, out=found)
-            found = np.add.reduceat(found, starts, axis=1)
-            best = found if best is None else np.maximum(best, found)
+            sums = np.add.reduceat(found, starts, axis=0)
+            best = sums if best is None else np.maximum(best, sums)
         assert best is not None
-        return np.asarray(best.sum(axis=1))
+        return np.asarray(best.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,18 +277,23 @@ class OneMatrixBounds(ModelSet):
 
     @cached_property
     def _closer(self) -> Ranges | None:
-        """The same ranges for sums with a matrix for each direction, if these gain much; they are made when asked."""
+        """The ranges for sums with a matrix for each direction, if these gain much; they are made when asked for."""
         table = RowTable.for_asked_rows(self.problem, self.solution) if self.excess > CAN_BE_NARROWED else None
         if table is None or kernel_type() is None:
             return None
-        return replace(Ranges.of(table, *self._one_matrix_ends(table.directions), on_path=False), accuracy=COARSE)
+        Y, n = table.directions, len(table.directions)
+        ranges = replace(Ranges.of(table, *self._one_matrix_ends(Y), on_path=False), accuracy=COARSE)
+        if self.excess <= WIDE:
+            return ranges
+        bounds = largest_scores(ranges, np.concatenate([Y, -Y]))
+        return ranges.within(-bounds[n:], bounds[:n])
 
     @overflow_means_unbounded()
     def ends(self, X: Array) -> tuple[Array, Array]:
         low, high = self._one_matrix_ends(np.asarray(X, dtype=float))
-        if self._closer is None:
-            return low, high
         try:
+            if self._closer is None:
+                return low, high
             highest = largest_scores(self._closer, np.concatenate([X, -X]))
         except np.linalg.LinAlgError:
             return low, high
@@ -302,7 +318,9 @@ class _Guess(NamedTuple):
 
 
 @overflow_means_unbounded()
-def prove_with_one_matrix(problem: Problem, solution: Solution, like: OneMatrixBounds | None = None) -> Outcome[OneMatrixBounds]:
+def prove_with_one_matrix(
+    problem: Problem, solution: Solution, like: OneMatrixBounds | None = None
+) -> Outcome[OneMatrixBounds]:
     """Prove ranges of all rows and weights by their own sums (Theorem 12), beginning with those of a similar table."""
     table = OneMatrixTable.of(problem, solution)
     if table is None:
@@ -310,16 +328,18 @@ def prove_with_one_matrix(problem: Problem, solution: Solution, like: OneMatrixB
     Y = table.directions
     try:
         at_w = dot_bounds(Y, table.w)
-        first = _first_order(table, Y)
+        first = _first_order(table, Y) if like is None else None
     except np.linalg.LinAlgError:
         return Outcome(None, Reason.UNBOUNDED)
 
     def relax(guess: _Guess) -> Relaxed[_Guess, OneMatrixBounds] | None:
         lower, upper = down(at_w[0] - guess.below), up(at_w[1] + guess.above)
         low, high = table.ends(table.reached(lower, upper), Y)
-        is_inside = bool(np.isfinite(lower).all() and np.isfinite(upper).all() and ((low > lower) & (high < upper)).all())
+        is_inside = bool(
+            np.isfinite(lower).all() and np.isfinite(upper).all() and ((low > lower) & (high < upper)).all()
+        )
         found = at_w[0] - low, high - at_w[1]
-        excess = float(np.median((high - low) / (2.0 * first)))
+        excess = float(np.median((high - low) / (2.0 * first))) if like is None else like.excess
         ends = np.fmax(lower, low), np.fmin(upper, high)
         bounds = OneMatrixBounds(problem, solution, table, *ends, (guess.below, guess.above), excess)
         if is_inside:
@@ -347,6 +367,6 @@ def _first_order(table: OneMatrixTable, Y: Array) -> Array:
     rise = np.empty(len(Y))
     for some in row_slices(len(Y), max(len(table.X), len(table.rows)), TOGETHER):
         U = Y[some] @ table.inverse
-        rise[some] = table._of_first_order(U, U @ table.X.T, (table.w, table.w))
+        rise[some] = table._of_first_order(U, table.X @ U.T, (table.w,))
     scale = np.abs(Y @ table.w)
     return np.maximum(rise, np.maximum(1e-6 * scale, 1e-9 * max(scale.max(), rise.max(), TINY)))
