@@ -310,7 +310,7 @@ class Lines(NamedTuple):
 
 
 def heights_of_lines(graph: Graph, slope: Array, lower: Array, upper: Array, n_pieces: int) -> tuple[Array, Array]:
-    """Bound ``k s - p`` and ``p - k s`` from above for one slope k of each row, whose scores s are in [lower, upper]."""
+    """Bound ``k s - p`` and ``p - k s`` from above, for one slope k of each row and scores s in [lower, upper]."""
     (above,), (below,) = _heights(slope[None], graph_points(graph, lower, upper, n_pieces))
     return above, below
 

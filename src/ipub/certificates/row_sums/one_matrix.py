@@ -249,9 +249,9 @@ class OneMatrixTable:
 class OneMatrixBounds(ModelSet):
     """Bounds of ``x.w''`` by row sums over ranges that were proved with one matrix."""
 
-    problem: Problem
-    solution: Solution
     table: OneMatrixTable
+    all_rows: RowTable | None
+    """For sums with a matrix for each direction; None if they would gain little."""
     lower: Array
     upper: Array
     """Ranges of all rows and weights, for the models of all completions."""
@@ -278,7 +278,7 @@ class OneMatrixBounds(ModelSet):
     @cached_property
     def _closer(self) -> Ranges | None:
         """The ranges for sums with a matrix for each direction, if these gain much; they are made when asked for."""
-        table = RowTable.for_asked_rows(self.problem, self.solution) if self.excess > CAN_BE_NARROWED else None
+        table = self.all_rows
         if table is None or kernel_type() is None:
             return None
         Y, n = table.directions, len(table.directions)
@@ -341,9 +341,12 @@ def prove_with_one_matrix(
         found = at_w[0] - low, high - at_w[1]
         excess = float(np.median((high - low) / (2.0 * first))) if like is None else like.excess
         ends = np.fmax(lower, low), np.fmin(upper, high)
-        bounds = OneMatrixBounds(problem, solution, table, *ends, (guess.below, guess.above), excess)
+        tried = guess.below, guess.above
+        bounds = OneMatrixBounds(table, None, *ends, tried, excess)
         if is_inside:
-            return Relaxed(bounds, True, None)
+            is_wide = excess > CAN_BE_NARROWED
+            all_rows = RowTable.for_asked_rows(problem, solution) if is_wide else None
+            return Relaxed(replace(bounds, all_rows=all_rows), True, None)
         ratios = [each / before for each, before in zip(found, (guess.below, guess.above), strict=True)]
         worst = float(max(ratio.max() for ratio in ratios))
         patience = PATIENCE if worst < guess.worst else guess.patience - 1
