@@ -25,7 +25,7 @@ from ipub.certificates import (
     certify_where_little_differs,
 )
 from ipub.certificates.row_sums.bounds import RowSumBounds, bounds_around_filling, with_box
-from ipub.errors import IpubError
+from ipub.errors import IpubError, IpubWarning, warn_user
 from ipub.numeric.parallel import single_threaded_blas
 from ipub.numeric.rounding import Array, check_arithmetic
 from ipub.progress_bars import progress
@@ -54,6 +54,12 @@ bounded column by column if that is nearly as narrow; beyond the second, they al
 NOT_PROVED = "No bounds around a draw could be proved: {why}. Those of any filling are used for it, which are wider."
 """The note where few cells may be anywhere, and bounds are those of all."""
 
+NO_RADIUS = (
+    "radius=0 promises nothing unless the missing values have exactly the law of the imputer {imputer}, given everything "
+    "observed, the labels included. Few imputers look at the labels: take a radius, 0.1 by default."
+)
+"""The warning where draws have no neighbourhood."""
+
 NEARLY_AS_NARROW = 1.2
 """Bounds by columns may be so many times as wide over the rows that are probed."""
 
@@ -72,6 +78,8 @@ def train_and_certify_draws(
     the draws. The models are those of the middle of every interval.
     """
     draws.check()
+    if draws.radius == 0.0 and not draws.cells:
+        warn_user(NO_RADIUS.format(imputer=draws.name), IpubWarning)
     check_arithmetic()
     engine = engine_of(data.rows[0])
     if not isinstance(engine, MemoryRows):
@@ -97,7 +105,8 @@ def train_and_certify_draws(
     for model in middle:
         model.problem.rows.clear_cache()
     by_model, name = list(zip(*members, strict=True)), parameters.certificate
-    certificates = () if name is None else tuple(_certificate(name, each, draws, len(middle)) for each in by_model)
+    promise = draws.promise_for(len(middle), is_of_classes=middle[0].problem.loss.task == "classification")
+    certificates = () if name is None else tuple(_certificate(name, each, promise) for each in by_model)
     training = Training.of(parameters, data, middle, certificates)
     weights = np.stack([np.stack([member.w for member in each]).mean(axis=0) for each in by_model])
     d = training.coef.shape[1]
@@ -292,7 +301,7 @@ def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_
         return [task.weights(seed) for seed in seeds]
 
 
-def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws, n_classes: int) -> Certificate:
+def _certificate(name: str, members: tuple[_Weights, ...], promise: str) -> Certificate:
     """Return the range over all draws of one model as a certificate."""
     found = tuple(member.certificate for member in members if member.certificate is not None)
     bounds = DrawBounds(found, np.stack([member.w for member in members]))
@@ -300,4 +309,4 @@ def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws, n_class
     if CERTIFICATES[name].retrains:
         notes["Draws are certified by 'tight': retraining for each row of each draw would take too long."] = None
     gap = max(certificate.gap for certificate in found)
-    return Certificate(name, (bounds,), gap, " ".join(notes), draws.promise_for(n_classes))
+    return Certificate(name, (bounds,), gap, " ".join(notes), promise)
