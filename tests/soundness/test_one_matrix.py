@@ -167,6 +167,21 @@ def test_no_model_leaves_the_ranges_they_prove(loss_name, intercept, report_atta
     report_attack(tally)
 
 
+def test_what_is_proved_lies_strictly_inside_what_was_tried():
+    rng = np.random.default_rng(7)
+    case = draw_case(rng, "plain", "log_loss", "l2")
+    case = replace(case, penalty=replace(case.penalty, lam=1.0))
+    solution = train(case.problem)
+    first = prove_with_one_matrix(case.problem, solution).found
+    assert first is not None
+    narrow = replace(first, tried=(1e-3 * first.tried[0], 1e-3 * first.tried[1]))
+    for found in (first, prove_with_one_matrix(case.problem, solution, narrow).found):
+        assert found is not None
+        low, high = dot_bounds(found.table.directions, solution.w)
+        assert (found.lower > low - found.tried[0]).all()
+        assert (found.upper < high + found.tried[1]).all()
+
+
 def test_what_they_are_not_made_for_is_left_to_others():
     rng = np.random.default_rng(4)
     case = draw_case(rng, "plain", "log_loss", "elastic net")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor, Intervals, IpubError
-from ipub.errors import IpubWarning
 from ipub.app.files.modelfile import load, save
+from ipub.errors import IpubWarning
 from ipub.promises import Draws
 from support.draws import fit_draws
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -193,9 +194,9 @@ class Draws(Described):
         failure = self._class_failure
         return (
             f"With probability {percent_of_success(failure, digits=3)} %, for each row by itself and whichever of all "
-            f"classes it is, a class that is certain is the one that training on the true values gives: {over} For m rows together "
-            f"the probability is at least 1 - m {_three_digits_up(failure)}. The score is within its bounds with "
-            f"probability {percent} %, for {several} with at least 1 - {failures}."
+            f"classes it is, a class that is certain is the one that training on the true values gives: {over} "
+            f"For m rows together the probability is at least 1 - m {_three_digits_up(failure)}. "
+            f"The score is within its bounds with probability {percent} %, for {several} with at least 1 - {failures}."
         )
 
 
@@ -210,9 +211,7 @@ def class_failure(n_draws: int) -> Fraction:
     T = min(n_draws, MOST_COUNTED)
     peak = Fraction(T, T + 1)
     ends = [Fraction(PIECES + k, 2 * PIECES) for k in range(PIECES + 1)]
-    bounds = (
-        _missed(T, min(max(low, peak), high)) + _missed(T, 1 - low) for low, high in zip(ends, ends[1:], strict=False)
-    )
+    bounds = (_missed(T, min(max(low, peak), high)) + _missed(T, 1 - low) for low, high in pairwise(ends))
     return max(bounds)
 
 

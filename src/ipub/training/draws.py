@@ -55,8 +55,8 @@ NOT_PROVED = "No bounds around a draw could be proved: {why}. Those of any filli
 """The note where few cells may be anywhere, and bounds are those of all."""
 
 NO_RADIUS = (
-    "radius=0 promises nothing unless the missing values have exactly the law of the imputer {imputer}, given everything "
-    "observed, the labels included. Few imputers look at the labels: take a radius, 0.1 by default."
+    "radius=0 promises nothing unless the missing values have exactly the law of the imputer {imputer}, given "
+    "everything observed, the labels included. Few imputers look at the labels: take a radius, 0.1 by default."
 )
 """The warning where draws have no neighbourhood."""
 
