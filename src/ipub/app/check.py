@@ -10,9 +10,6 @@ from ipub.estimators.imputation_check import report_of
 from ipub.estimators.imputation_promises import Checked, Promise, Skipped, imputation_promises
 from ipub.promises import Draws
 
-MOST_SECONDS = 25.0
-"""What would take longer than is left of this is skipped: time of the whole answer."""
-
 SAFE = 0.9
 """Share of the predictions that are to be certain under the promise that is advised."""
 
@@ -20,15 +17,18 @@ NAME, NUMBER = 18, 9
 """Widths of the columns."""
 
 
-def show_promises(checked: Checked, draws: Draws, *, is_quick: bool, fit_command: str) -> None:
-    """Print a line for each promise as soon as it is known, then what they say, and the command to go on with."""
+def show_promises(checked: Checked, draws: Draws, *, is_quick: bool, seconds: float, fit_command: str) -> None:
+    """Print a line for each promise as soon as it is known, then what they say, and the command to go on with.
+
+    What would take longer than is left of so many seconds is skipped.
+    """
     n = len(checked.rows)
     found: list[Promise] = []
     for each in imputation_promises(
-        checked, shares=(0.01, 0.05, 0.2)[::-1], draws=draws, is_quick=is_quick, seconds=MOST_SECONDS, verbose=1
+        checked, shares=(0.01, 0.05, 0.2)[::-1], draws=draws, is_quick=is_quick, seconds=seconds, verbose=1
     ):
         if isinstance(each, Skipped):
-            say(f"{each.name:<{NAME}} {each.why}")
+            say(f"{each.name:<{NAME}} {each.why}; --seconds gives more time")
             continue
         if not found:
             share = "" if each.certain is None else f" {'certain':>{NUMBER}}"
@@ -36,8 +36,8 @@ def show_promises(checked: Checked, draws: Draws, *, is_quick: bool, fit_command
         found.append(each)
         say(_line(each, n))
     report = report_of(checked, found)
-    for each in dict.fromkeys(promise.note for promise in report.promises if promise.note):
-        note(each)
+    for text in dict.fromkeys(promise.note for promise in report.promises if promise.note):
+        note(text)
     say(_verdict(report.plain, report.promises, n))
     say(f"Next: {fit_command}{_option(report.promises, draws, is_quick=is_quick)}", "bold")
 
@@ -57,6 +57,8 @@ def _advised(promises: tuple[Promise, ...]) -> Promise:
 
 
 def _verdict(plain: Promise | None, promises: tuple[Promise, ...], n: int) -> str:
+    if not promises:
+        return "Nothing was proved in the time there was: --seconds gives more, a larger --alpha needs less."
     best = _advised(promises)
     if best.certain is None:
         widths = ", ".join(f"{cell_of(each.width, None).plain} ({each.name})" for each in promises)
@@ -78,6 +80,8 @@ def _verdict(plain: Promise | None, promises: tuple[Promise, ...], n: int) -> st
 
 def _option(promises: tuple[Promise, ...], draws: Draws, *, is_quick: bool) -> str:
     """Return the option of `ipub fit` that gives the advised promise."""
+    if not promises:
+        return f" --draws {draws.n_draws}"
     best = _advised(promises)
     if best.name == f"{draws.n_draws} draws":
         return f" --draws {draws.n_draws}"

@@ -295,6 +295,7 @@ def check(
     quick: Annotated[bool, typer.Option("--quick", help="Only plain draws, which prove nothing, and any filling.")] = (
         False
     ),
+    seconds: Annotated[float, typer.Option(min=0.0, help="What would take longer is skipped.")] = 25.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
@@ -337,7 +338,7 @@ def check(
     options = {"--alpha": alpha, "--scale": None if scale == "standard" else scale, "--drop": drop}
     command = fit_command(train, target, options)
     drawn = Draws(n_draws=draws, random_state=seed)
-    show_promises(checked, drawn, is_quick=quick, fit_command=command)
+    show_promises(checked, drawn, is_quick=quick, seconds=seconds, fit_command=command)
 
 
 @app.command()

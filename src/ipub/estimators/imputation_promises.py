@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.base import clone, is_classifier
 
 from ipub.answers.certainty import is_certain, possible_labels
 from ipub.certificates import DrawBounds
-from ipub.errors import IpubError
+from ipub.errors import IpubError, warn_user
 from ipub.estimators import BoundedClassifier, BoundedRegressor
 from ipub.estimators.sklearn_models.certified import certify
 from ipub.numeric.rounding import Array
@@ -30,8 +32,8 @@ MOST_ROWS = 100
 PLAIN_DRAWS = 20
 """Fillings that are drawn and trained on at first, without a certificate."""
 
-PROBED_DRAWS = 3
-"""Draws that are made where time is limited, to see how long all take."""
+PROBED_DRAWS = 2, 3
+"""So many draws are made first where time is limited, to see how long all take."""
 
 CERTAIN_DRAWS = 37
 """Draws by default: those that make a class certain with probability 99 %."""
@@ -123,49 +125,67 @@ def imputation_promises(
     draws.check()
     if not isinstance(shares, Sequence):
         raise IpubError(f"shares is {shares!r}: give a list of shares of the missing values, from 0 to 1.")
-    end = time.perf_counter() + seconds
-
-    def promise(name: str, make: Callable[[], Promise]) -> Promise:
-        start = time.perf_counter()
-        with progress_of_step(name, bool(verbose)):
-            found = make()
-        return found._replace(name=name, seconds=time.perf_counter() - start)
-
+    steps = _Steps(checked, time.perf_counter() + seconds, bool(verbose), set())
     # Their predictions are asked for, not their bounds: those of the sphere take the least time.
     few = replace(draws, n_draws=min(PLAIN_DRAWS, draws.n_draws), cells=0)
-    yield promise(
-        f"{few.n_draws} plain draws", lambda: _plain(checked.fitted(few, certificate="sphere"), checked.tested)
-    )
-    as_filled = checked.fitted(Budget(cells=0, filling=checked.imputer), certificate="sphere")
+    yield steps.timed(f"{few.n_draws} plain draws", lambda: _plain(steps.fitted(few, certificate="sphere"), checked))
+    as_filled = steps.fitted(Budget(cells=0, filling=checked.imputer), certificate="sphere")
     predicted = as_filled.predict(checked.tested)
     n_holes = int(np.count_nonzero(as_filled.training_.around.movable.unit_group == HOLES))
-    wanted: list[tuple[str, Any]] = [] if is_quick else [(f"{draws.n_draws} draws", draws)]
-    if not is_quick:
-        wanted += reversed(_budgets(shares, checked.imputer, n_holes))
+    wanted: list[tuple[str, Any]] = [(f"{draws.n_draws} draws", draws)]
+    wanted += reversed(_budgets(shares, checked.imputer, n_holes))
     last = 0.0
-    for name, uncertainty in [*wanted, ("any filling", "worst")]:
-        left = end - time.perf_counter()
-        needed = last
-        if isinstance(uncertainty, Draws) and np.isfinite(left):
-            needed = _seconds_of(checked, uncertainty)
-        if needed > left:
-            yield Skipped(name, f"skipped, as it would take about {max(needed, 1.0):.0f} s.")
+    for name, uncertainty in [*([] if is_quick else wanted), ("any filling", "worst")]:
+        needed = steps.seconds_of(uncertainty) if isinstance(uncertainty, Draws) else last
+        if needed > steps.left:
+            is_known = needed > 1.0
+            yield Skipped(name, f"skipped: it may take {needed:.0f} s" if is_known else "skipped: no time is left")
             continue
-        found = promise(
-            name, lambda to=uncertainty, by=name: _promise(by, checked.fitted(to), checked.tested, predicted)
-        )
+        make = partial(_promise, name, partial(steps.fitted, uncertainty), checked.tested, predicted)
+        found = steps.timed(name, make)
         last = 0.0 if isinstance(uncertainty, Draws) else found.seconds
         yield found
 
 
-def _seconds_of(checked: Checked, draws: Draws) -> float:
-    """Return about how long draws take, bounds included, by a few of them."""
-    seconds = []
-    for count in (2, PROBED_DRAWS):
+class _Steps(NamedTuple):
+    """One fit after another, in the time there is."""
+
+    checked: Checked
+    end: float
+    is_shown: bool
+    said: set[str]
+    """Warnings that were given: each is given once."""
+
+    @property
+    def left(self) -> float:
+        return self.end - time.perf_counter()
+
+    def timed(self, name: str, make: Callable[[], Promise]) -> Promise:
         start = time.perf_counter()
-        _bounds(checked.fitted(replace(draws, n_draws=count)), checked.tested)
-        seconds.append(time.perf_counter() - start)
-    return seconds[0] + (seconds[1] - seconds[0]) * (draws.n_draws - 2)
+        with progress_of_step(name, self.is_shown):
+            found = make()
+        return found._replace(name=name, seconds=time.perf_counter() - start)
+
+    def fitted(self, uncertainty: Any, **other: Any) -> Any:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = self.checked.fitted(uncertainty, **other)
+        for each in caught:
+            if str(each.message) not in self.said:
+                self.said.add(str(each.message))
+                warn_user(each.message if isinstance(each.message, Warning) else str(each.message))
+        return found
+
+    def seconds_of(self, draws: Draws) -> float:
+        """Return about how long draws take, bounds included, by a few of them; 0 if there is no end."""
+        seconds: list[float] = []
+        for count in PROBED_DRAWS if np.isfinite(self.end) else ():
+            start = time.perf_counter()
+            _bounds(self.fitted(replace(draws, n_draws=min(count, draws.n_draws))), self.checked.tested)
+            seconds.append(time.perf_counter() - start)
+            if seconds[0] > self.left:
+                return seconds[0] * draws.n_draws / PROBED_DRAWS[0]
+        return seconds[0] + (seconds[1] - seconds[0]) * (draws.n_draws - 2) if seconds else 0.0
 
 
 def _budgets(shares: Sequence[float], imputer: Any, n_holes: int) -> list[tuple[str, Budget]]:
@@ -218,7 +238,8 @@ def _bounds(fitted: Any, tested: Any) -> Array:
     return np.asarray((fitted.decision_bounds if is_classifier(fitted) else fitted.predict_bounds)(tested))
 
 
-def _promise(name: str, fitted: Any, tested: Any, predicted: NDArray[Any]) -> Promise:
+def _promise(name: str, fit: Callable[[], Any], tested: Any, predicted: NDArray[Any]) -> Promise:
+    fitted = fit()
     certificates = fitted.training_.certificates
     notes = " ".join(dict.fromkeys(each.note for each in certificates if each.note))
     if not is_classifier(fitted):
@@ -229,10 +250,10 @@ def _promise(name: str, fitted: Any, tested: Any, predicted: NDArray[Any]) -> Pr
     return Promise(name, certificates[0].promise, bounds, is_certain(bounds) & is_predicted, notes, 0.0)
 
 
-def _plain(fitted: Any, tested: Any) -> Promise:
+def _plain(fitted: Any, checked: Checked) -> Promise:
     """Say what the models trained on draws predict, without a certificate."""
     training = fitted.training_
-    rows = training.table.filled_rows(tested)
+    rows = training.table.filled_rows(checked.tested)
     parts = [certificate.part(DrawBounds) for certificate in training.certificates]
     weights = np.stack([part.weights for part in parts if part is not None])
     rows = np.column_stack([rows, np.ones((len(rows), weights.shape[2] - rows.shape[1]))])

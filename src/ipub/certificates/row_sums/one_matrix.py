@@ -135,7 +135,7 @@ class OneMatrixTable:
     @cached_property
     def inverse(self) -> Array:
         """About the inverse of K; any matrix is valid."""
-        return np.linalg.inv(self.hessian[0])
+        return np.asarray(np.linalg.inv(self.hessian[0]), dtype=float)
 
     @cached_property
     def middle(self) -> tuple[Array, Array]:
@@ -328,7 +328,8 @@ def prove_with_one_matrix(
     Y = table.directions
     try:
         at_w = dot_bounds(Y, table.w)
-        first = _first_order(table, Y) if like is None else None
+        # Of another draw only whether it was wide counts.
+        first = _first_order(table, Y) if like is None else np.ones(len(Y))
     except np.linalg.LinAlgError:
         return Outcome(None, Reason.UNBOUNDED)
 
@@ -359,9 +360,8 @@ def prove_with_one_matrix(
         return Relaxed(bounds, False, _Guess(below, above, min(worst, guess.worst), patience))
 
     if like is None:
-        below = above = FIRST_WIDTH * first
-    else:
-        below, above = (WIDER_THAN_ANOTHER * each for each in like.tried)
+        return prove(relax, _Guess(FIRST_WIDTH * first, FIRST_WIDTH * first, np.inf, PATIENCE))
+    below, above = (WIDER_THAN_ANOTHER * each for each in like.tried)
     return prove(relax, _Guess(below, above, np.inf, PATIENCE))
 
 
@@ -372,4 +372,4 @@ def _first_order(table: OneMatrixTable, Y: Array) -> Array:
         U = Y[some] @ table.inverse
         rise[some] = table._of_first_order(U, table.X @ U.T, (table.w,))
     scale = np.abs(Y @ table.w)
-    return np.maximum(rise, np.maximum(1e-6 * scale, 1e-9 * max(scale.max(), rise.max(), TINY)))
+    return np.asarray(np.maximum(rise, np.maximum(1e-6 * scale, 1e-9 * max(scale.max(), rise.max(), TINY))))
