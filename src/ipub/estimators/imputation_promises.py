@@ -35,6 +35,9 @@ PLAIN_DRAWS = 20
 PROBED_DRAWS = 2, 3
 """So many draws are made first where time is limited, to see how long all take."""
 
+HOPELESS = 3.0
+"""If the first ones, of which one takes longer, seem to need so many times what is left, no more are tried."""
+
 CERTAIN_DRAWS = 37
 """Draws by default: those that make a class certain with probability 99 %."""
 
@@ -183,7 +186,7 @@ class _Steps(NamedTuple):
             start = time.perf_counter()
             _bounds(self.fitted(replace(draws, n_draws=min(count, draws.n_draws))), self.checked.tested)
             seconds.append(time.perf_counter() - start)
-            if seconds[0] > self.left:
+            if seconds[0] * draws.n_draws > HOPELESS * PROBED_DRAWS[0] * self.left:
                 return seconds[0] * draws.n_draws / PROBED_DRAWS[0]
         return seconds[0] + (seconds[1] - seconds[0]) * (draws.n_draws - 2) if seconds else 0.0
 
