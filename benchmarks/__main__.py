@@ -20,6 +20,7 @@ QUICK = ("tightness", "cost", "sphere_cost")
 ALL = (
     "speed",
     "adversaries_draws",
+    "draws",
     "memory",
     "growth",
     "parquet",
@@ -47,7 +48,19 @@ ALL = (
 )
 PAGE = "page"
 NOT_ON_PAGE = ("device", "widths")
-WITH_OPTIONS = ("pointwise", "useful", "screen", "small", "widths", "budgets", "parquet", "dask", "sparse", "device")
+WITH_OPTIONS = (
+    "pointwise",
+    "useful",
+    "screen",
+    "draws",
+    "small",
+    "widths",
+    "budgets",
+    "parquet",
+    "dask",
+    "sparse",
+    "device",
+)
 
 
 def main() -> None:

@@ -79,7 +79,7 @@ def _certain(bounds: Array) -> float:
     return float(np.mean(is_certain(bounds)))
 
 
-def _part(estimator: BoundedClassifier) -> DrawBounds:
+def part_of(estimator: BoundedClassifier) -> DrawBounds:
     part = estimator.training_.certificates[0].part(DrawBounds)
     assert part is not None
     return part
@@ -98,7 +98,7 @@ def _uniform(console: Console) -> None:
         fitted(model, X, y, Draws(_UniformLaw(ranges), N_UNIFORM, RADIUS, random_state=0))
         spent = (time.process_time() - start) / N_UNIFORM
         bounds = model.decision_bounds(X_test)
-        certain, plain = _certain(bounds), _part(model).plain(np.column_stack([X_test, np.ones(len(X_test))]))
+        certain, plain = _certain(bounds), part_of(model).plain(np.column_stack([X_test, np.ones(len(X_test))]))
         mark = " " if certain >= target - 0.005 else "!"
         cells = [f"{len(y)}", f"{int(np.isnan(X).sum())}", f"{certain:.2f}{mark}", f"{target:.2f}"]
         width = f"{np.median(np.ptp(bounds, axis=1)):.3f}"
@@ -176,11 +176,11 @@ def _useful_line(
     """Measure one table; return the share of certain predictions, and that of the draws alone."""
     model = BoundedClassifier(alpha=alpha, scale="standard")
     spent = _cost(model, X, y, N_USEFUL)
-    part = _part(model)
+    part = part_of(model)
     rows = np.column_stack([model.training_.table.filled_rows(X_test), np.ones(len(X_test))])
     bounds, plain = np.column_stack(part.ends(rows)), part.plain(rows)
     filled = whole_table(model.training_.models[0].problem.rows).center[:, :-1]
-    fit = _plain_fit(filled, y, alpha)
+    fit = plain_fit(filled, y, alpha)
     ratio = spent / fit
     mark = "!" if len(y) < SMALL and ratio > SMALL_TARGET else " "
     widths = [f"{np.median(np.ptp(each, axis=1)):.3f}" for each in (bounds, plain)]
@@ -203,7 +203,7 @@ def _cost(model: BoundedClassifier, X: Any, y: Any, n_draws: int) -> float:
     return (times[1] - times[0]) / (n_draws - 2)
 
 
-def _plain_fit(table: Array, y: np.ndarray, alpha: float, repeats: int = 5) -> float:
+def plain_fit(table: Array, y: np.ndarray, alpha: float, repeats: int = 5) -> float:
     """Return the time of scikit-learn's fit, with the solver that is faster."""
     times = []
     for solver in ("lbfgs", "newton-cholesky"):
@@ -221,7 +221,7 @@ def _default_cost(console: Console) -> None:
     lines = Lines(console, title, "alpha", "ms a draw", "fit ms", "ratio", "target", "1000 rows, ms a draw")
     for alpha in COST_ALPHAS:
         model = BoundedClassifier(alpha=alpha, intervals=holed.ranges)
-        spent, fit = _cost(model, holed.X, holed.y, 199), _plain_fit(holed.filled, holed.y, alpha)
+        spent, fit = _cost(model, holed.X, holed.y, 199), plain_fit(holed.filled, holed.y, alpha)
         start = time.process_time()
         model.decision_bounds(holed.X_test[:1000])
         bounds = (time.process_time() - start) / 199

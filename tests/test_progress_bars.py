@@ -1,10 +1,12 @@
 """Progress is a bar with rich, lines without it, and nothing unless it is asked for."""
 
 import sys
+import time
 
 import pytest
 
-from ipub.progress_bars import progress
+from ipub import progress_bars
+from ipub.progress_bars import progress, progress_of_step
 
 
 def run(is_shown):
@@ -51,3 +53,31 @@ def test_a_progress_inside_another_is_not_shown(capsys):
 def test_nothing_is_shown_unless_asked_for(capsys):
     run(False)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_step_in_a_pipe_has_lines_with_an_estimate_by_the_progress_of_its_parts(capsys, monkeypatch):
+    monkeypatch.setattr(progress_bars, "SECONDS", 0.01)
+    with progress_of_step("Draws", True):
+        time.sleep(0.05)
+        with progress("Inside", 4, False) as inside:
+            inside(1)
+            time.sleep(0.05)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "Draws: 0 s so far" in shown.err
+    assert "Draws: 25%, about 0 s left" in shown.err
+    run(True)
+    assert "Working" in capsys.readouterr().out
+
+
+def test_a_step_that_is_not_asked_for_shows_nothing(capsys):
+    with progress_of_step("Draws", False):
+        run(False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_step_on_a_terminal_is_a_bar(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress_of_step("Draws", True):
+        run(False)
+    assert capsys.readouterr().out == ""

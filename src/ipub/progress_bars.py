@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LINES = 10
 """Lines printed for one computation without rich, at most."""
+
+SECONDS = 10.0
+"""In a pipe a line is printed whenever so many have passed."""
 
 
 @contextmanager
@@ -28,6 +33,10 @@ def progress(description: str, total: float, is_shown: bool) -> Iterator[Callabl
     callable
         Takes how much of `total` is done.
     """
+    if _Shown.part is not None:
+        part = _Shown.part
+        yield lambda done: part(done / total if total else 1.0)
+        return
     if not is_shown or _Shown.is_one:
         yield lambda done: None  # noqa: ARG005 (nothing to show)
         return
@@ -45,10 +54,58 @@ def progress(description: str, total: float, is_shown: bool) -> Iterator[Callabl
         _Shown.is_one = False
 
 
+@contextmanager
+def progress_of_step(description: str, is_shown: bool) -> Iterator[None]:
+    """Show how far one step is, by the progress of what it is made of, and about how long it will take.
+
+    On a terminal it is a bar that vanishes; in a pipe a line on stderr every ten seconds. A step that says nothing of
+    its progress has lines without an estimate.
+    """
+    if not is_shown or _Shown.is_one:
+        yield
+        return
+    _Shown.is_one = True
+    try:
+        with _bar(description) if sys.stderr.isatty() else _lines_in_time(description) as _Shown.part:
+            yield
+    finally:
+        _Shown.is_one, _Shown.part = False, None
+
+
+@contextmanager
+def _bar(description: str) -> Iterator[Callable[[float], None]]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=None)
+        yield lambda share: bar.update(task, total=1.0, completed=share)
+
+
+@contextmanager
+def _lines_in_time(description: str) -> Iterator[Callable[[float], None]]:
+    start, shares, is_done = time.monotonic(), [0.0], threading.Event()
+
+    def run() -> None:
+        while not is_done.wait(SECONDS):
+            spent, share = time.monotonic() - start, shares[-1]
+            left = f"{share:.0%}, about {spent * (1.0 / share - 1.0):.0f} s left" if share else f"{spent:.0f} s so far"
+            print(f"{description}: {left}", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield shares.append
+    finally:
+        is_done.set()
+        thread.join()
+
+
 class _Shown:
-    """Whether a progress is shown."""
+    """Whether a progress is shown, and where a part of it tells how far it is."""
 
     is_one = False
+    part: Callable[[float], None] | None = None
 
 
 def _in_lines(description: str, total: float) -> Callable[[float], None]:

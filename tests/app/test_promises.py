@@ -79,11 +79,32 @@ def test_fit_refuses_what_promises_nothing(options, words):
     assert words in sentence
 
 
-def test_check_shows_one_promise_after_another_and_counts_rows_from_1(frame):
-    done = run("check", "t.csv", "--target", "y", "--draws", "3", "--imputer", "median")
-    for name in ("any filling", "1 hole differs", "3 draws"):
-        assert name in done.stdout
+def test_check_shows_one_promise_after_another_and_a_command_to_go_on_with(frame):
+    done = run("check", "t.csv", "--target", "y", "--draws", "3", "--imputer", "median", "--seconds", "1000")
+    lines = [line.split("  ")[0] for line in done.stdout.splitlines()]
+    names = ["3 plain draws", "3 draws", "1 hole differs", "20 % differ", "any filling"]
+    assert [line for line in lines if line in names] == names
+    assert "unproved" in done.stdout
     assert "Filled in by the median" in done.stdout
-    frame.drop(columns="y").assign(a=0.0, b=0.0, c="y").iloc[:1].to_csv("test.csv", index=False)
-    done = run("check", "t.csv", "--target", "y", "--draws", "3", "--alpha", "0.0001", "--test", "test.csv")
-    assert "rows that may change: 1. " in done.stdout or "all 1 predictions are safe" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Next: ipub fit t.csv --target y")
+    frame.drop(columns="y").assign(a=0.0, b=0.0, c="y").iloc[:3].to_csv("test.csv", index=False)
+    options = "--draws", "3", "--alpha", "0.5", "--test", "test.csv", "--rows", "2", "--quick"
+    done = run("check", "t.csv", "--target", "y", *options)
+    assert "2 rows of test.csv are looked at" in done.stdout
+    assert "1 hole differs" not in done.stdout
+    assert "Next: ipub fit t.csv --target y --alpha 0.5" in done.stdout
+
+
+def test_check_says_what_it_skips(frame):
+    done = run("check", "t.csv", "--target", "y", "--draws", "3", "--alpha", "0.5", "--seconds", "0")
+    for name in ("3 draws", "20 % differ", "any filling"):
+        assert any(line.startswith(name) and "skipped" in line for line in done.stdout.splitlines())
+    assert "3 plain draws" in done.stdout
+    assert "Nothing was proved" in done.stdout
+
+
+def test_check_of_a_regression_compares_widths(frame):
+    frame.assign(y=frame["a"].fillna(0.0) + 0.25).to_csv("numbers.csv", index=False)
+    done = run("check", "numbers.csv", "--target", "y", "--draws", "3", "--alpha", "0.5", "--seconds", "1000")
+    assert "certain" not in done.stdout
+    assert "Median width of the bounds" in done.stdout

@@ -185,7 +185,8 @@ def test_the_sentence_says_always_or_with_which_probability():
     assert len(set(promises.values())) == len(promises)
     for name in ("worst", "budget", "share", "wrong cells"):
         assert promises[name].startswith("Always: the bounds hold for every")
-    assert promises["draws"].startswith("With probability 66.6666 %")
+    assert promises["draws"].startswith("With probability 93.2 %")
+    assert "score is within its bounds with probability 66.6666 %" in promises["draws"]
     assert "at most 2 of the" in promises["budget"]
     assert "at most 1 of the observed cells" in promises["wrong cells"]
 
@@ -332,9 +333,7 @@ def test_more_than_two_classes():
     assert (model.predict_set(T).sum(axis=1) >= 1).all()
     assert all("at most 1 of the" in each.promise for each in model.certificate_)
     model = BoundedClassifier(alpha=0.2, uncertainty=Draws(n_draws=5, random_state=0)).fit(X, y)
-    assert "the 3 scores of each of m rows together the probability is at least 1 - m 6/6" in (
-        model.certificate_[0].promise
-    )
+    assert "the 3 scores of each of m rows together with at least 1 - m 6/6" in (model.certificate_[0].promise)
 
 
 # --- paths, scikit-learn models, attained bounds ---------------------------------------------------

@@ -13,7 +13,37 @@ CELLS = (
 RANGE = ("soundness/test_draws.py::test_the_range_is_that_over_all_draws",)
 SAMPLERS = ("training/imputing/test_samplers.py",)
 
+CLASSES = ("promises/test_draws.py",)
+
 MUTANTS = (
+    Mutant(
+        "a class that is certain in one draw less",
+        "_missed",
+        "p**T * (1 - p)",
+        "p ** (T + 1) * (1 - p)",
+        CLASSES,
+    ),
+    Mutant(
+        "a piece of probabilities without its largest",
+        "class_failure",
+        "_missed(T, min(max(low, peak), high))",
+        "_missed(T, low)",
+        CLASSES,
+    ),
+    Mutant(
+        "one class of two",
+        "class_failure",
+        " + _missed(T, 1 - low)",
+        "",
+        CLASSES,
+    ),
+    Mutant(
+        "a percentage that is rounded up",
+        "percent_of_success",
+        "ROUND_FLOOR",
+        "ROUND_CEILING",
+        CLASSES,
+    ),
     Mutant(
         "a neighbourhood of half the radius",
         "DrawnTables.of",

@@ -1,12 +1,17 @@
 """Draws: what its parameters may be, and the sentence that it promises."""
 
 import copy
+from decimal import Decimal
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from sklearn.impute import SimpleImputer
 
 from ipub import IpubError
 from ipub.promises import Draws
+from ipub.promises.described import percent_of_success
+from ipub.promises.draws import class_failure
 
 
 @pytest.mark.parametrize(("n_draws", "probability"), [(199, 0.99), (39, 0.95), (19, 0.9), (3, 0.5)])
@@ -52,3 +57,47 @@ def test_a_copy_equals_the_original():
         assert copy.deepcopy(draws) == draws
         assert draws == Draws(imputer, n_draws=9)
         assert draws != Draws(imputer, n_draws=8)
+
+
+def test_one_draw_is_refused_wherever_its_probability_is_asked_for():
+    for ask in (lambda draws: draws.promise, lambda draws: draws.probability, lambda draws: draws.class_probability):
+        with pytest.raises(IpubError, match="19 are the"):
+            ask(Draws(n_draws=1))
+    assert percent_of_success(Decimal(1)) == "0"
+
+
+@pytest.mark.parametrize("n_draws", [2, 3, 4, 5, 10, 19, 37, 199, 1000])
+def test_the_failure_of_classes_is_at_least_its_largest_and_hardly_more(n_draws):
+    p = [Fraction(k, 1000) for k in range(1001)] + [Fraction(n_draws, n_draws + 1)]
+    largest = max(each**n_draws * (1 - each) + (1 - each) ** n_draws * each for each in p)
+    assert largest <= class_failure(n_draws) <= largest * Fraction(102, 100)
+
+
+def test_37_draws_are_the_fewest_for_99_percent_of_a_class():
+    assert Draws(n_draws=37).class_probability == 0.99
+    assert Draws(n_draws=36).class_probability < 0.99
+    sentence = Draws(n_draws=37).promise_for(1, is_of_classes=True)
+    for words in (
+        "probability 99 %",
+        "class that is certain",
+        "labels included",
+        "0.00982",
+        "94.7368 %",
+        "37 fillings",
+    ):
+        assert words in sentence
+    assert "6/38" in Draws(n_draws=37).promise_for(3, is_of_classes=True)
+
+
+@pytest.mark.parametrize(
+    "law", [(0.5, 0.5), (0.75, 0.25), (0.8, 0.1, 0.1), (1 / 3, 1 / 3, 1 / 3), (0.6, 0.2), (0.4,) * 2]
+)
+@pytest.mark.parametrize("n_draws", [2, 3, 5])
+def test_a_class_is_certain_and_wrong_no_more_often_than_is_said(law, n_draws):
+    """Enumerated: which class is certain in a draw, or none, has any law; the truth has the same one."""
+    chances = [*law, 1.0 - sum(law)]  # the last: none is certain
+    wrong = 0.0
+    for draws in np.ndindex(*(len(chances),) * n_draws):
+        if len(set(draws)) == 1 and draws[0] < len(law):
+            wrong += float(np.prod([chances[each] for each in draws])) * (1.0 - chances[draws[0]])
+    assert wrong <= float(class_failure(n_draws)) + 1e-12

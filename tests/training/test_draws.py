@@ -8,6 +8,7 @@ import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor, Intervals, IpubError
 from ipub.app.files.modelfile import load, save
+from ipub.errors import IpubWarning
 from ipub.promises import Draws
 from support.draws import fit_draws
 
@@ -143,7 +144,13 @@ def test_the_seed_of_the_estimator_serves_draws_without_one():
     assert not np.array_equal(first, other)
 
 
+def test_draws_without_a_radius_warn_that_imputers_do_not_see_the_labels():
+    with pytest.warns(IpubWarning, match="labels included"):
+        fit_draws(BoundedClassifier(alpha=0.5), *table(), Draws(n_draws=2, radius=0.0, random_state=0))
+
+
 # With a weak penalty row sums, which know no budget of cells, are so narrow that a budget gains nothing.
+@pytest.mark.filterwarnings("ignore:radius=0")
 @pytest.mark.parametrize(("alpha", "gain"), [(0.5, 0.9), (0.1, 1.0)], ids=["slopes", "row sums"])
 def test_some_cells_may_differ_from_every_draw_by_any_amount(alpha, gain):
     X, y = table()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import time
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_args
 
@@ -21,7 +20,6 @@ from ipub.app.screen import OUTWARD, complain, err, new_table, note, out, say, s
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ipub.estimators.imputation_check import ImputationReport
 
 # What help lists is written down here, since the library that knows it takes a second to load; a test compares them.
 LOSS_NAMES = ("squared_error", "hinge", "log_loss", "squared_hinge", "smoothed_hinge", "huber")
@@ -298,17 +296,26 @@ def check(
     imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLING_NAMES)}.")] = "mean",
     alpha: Alpha = "1se",
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
-    draws: Annotated[int, typer.Option(min=2, help="How many fillings are drawn.")] = 199,
+    draws: Annotated[int, typer.Option(min=2, help="How many fillings are drawn: 37 for classes with 99 %.")] = 37,
+    rows: Annotated[int, typer.Option(min=1, help="How many rows are looked at, at most.")] = 100,
+    quick: Annotated[bool, typer.Option("--quick", help="Only plain draws, which prove nothing, and any filling.")] = (
+        False
+    ),
+    seconds: Annotated[float, typer.Option(min=0.0, help="What would take longer is skipped.")] = 25.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
-    """Check whether predictions are safe with an imputation: under any filling, under budgets, under draws."""
+    """Check whether predictions are safe with an imputation: under draws, under budgets, under any filling.
+
+    Each line is printed as soon as it is known; what would take too long is skipped.
+    """
+    from ipub.app.check import fit_command, show_promises
     from ipub.app.choices import check_choice, choose_loss
     from ipub.app.files import tables
     from ipub.app.penalty_screen import penalty_sentence, read_alpha
     from ipub.app.training_tables import feature_names, in_memory
     from ipub.estimators import BoundedClassifier, BoundedRegressor
-    from ipub.estimators.imputation_check import imputation_report
+    from ipub.estimators.imputation_promises import Checked
     from ipub.losses import LOSSES
     from ipub.promises import Draws
 
@@ -330,25 +337,17 @@ def check(
     say(f"{train}: {len(y)} rows, {X.num_columns} features, {tables.holes_of(X).sum()} missing cells")
     say(f"Loss: {loss} ({reason})")
     say(penalty_sentence(picked))
+    checked = Checked.of(estimator, X, y, tested, imputer=imputer, most_rows=rows)
+    looked_at = "training rows without missing cells" if tested is None else f"rows of {test}"
+    say(f"Filled in by the {imputer}; {len(checked.rows)} {looked_at} are looked at")
+    options = {
+        "--alpha": None if alpha == "1se" else alpha,
+        "--scale": None if scale == "standard" else scale,
+        "--drop": drop,
+    }
+    command = fit_command(train, target, options)
     drawn = Draws(n_draws=draws, random_state=seed)
-    report = imputation_report(estimator, X, y, tested, imputer=imputer, draws=drawn, verbose=int(err.is_terminal))
-    _show_report(report)
-
-
-def _show_report(report: ImputationReport) -> None:
-    from ipub.app.predictions import cell_of
-
-    report = replace(report, rows=report.rows + 1)  # the screen counts rows from 1
-    columns = report.columns()
-    table = new_table(*columns, left=["promise"])
-    for values in zip(*columns.values(), strict=True):
-        table.add_row(*(cell_of(value, None) for value in values))
-    out.print(table)
-    say(report.verdict)
-    for promise in report.promises:
-        if promise.note:
-            note(f"{promise.name}: {promise.note}")
-    say("Next: ipub fit TRAIN --target TARGET with --budget or --draws saves a model with such bounds", "bold")
+    show_promises(checked, drawn, is_quick=quick, seconds=seconds, fit_command=command)
 
 
 @app.command()

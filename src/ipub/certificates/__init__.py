@@ -9,10 +9,11 @@ from ipub.certificates.per_row.pointwise import EFFORT, PointwiseBounds, certify
 from ipub.certificates.per_row.ruled_out_scores import is_on_one_side
 from ipub.certificates.recipe import Recipe
 from ipub.certificates.row_sums.bounds import RowSumBounds
+from ipub.certificates.row_sums.one_matrix import OneMatrixBounds
 from ipub.certificates.slopes.attempt import certify_slopes
 from ipub.certificates.slopes.bounds import SlopeBounds
 from ipub.certificates.sphere import certify_sphere, sphere_sum, why_no_sphere
-from ipub.certificates.tight import certify_tight
+from ipub.certificates.tight import certify_tight, certify_where_little_differs
 from ipub.certificates.uncertain_rows import MOST_TRIED, bounds_of_uncertain_rows
 from ipub.model_sets.base import ModelSet, Outcome, Reason
 from ipub.model_sets.certificate import (
@@ -46,6 +47,7 @@ __all__ = [
     "Hint",
     "ModelSet",
     "Neighbour",
+    "OneMatrixBounds",
     "Outcome",
     "PointwiseBounds",
     "Reason",
@@ -61,6 +63,7 @@ __all__ = [
     "certify_slopes",
     "certify_sphere",
     "certify_tight",
+    "certify_where_little_differs",
     "is_on_one_side",
     "with_effort",
 ]

@@ -7,6 +7,7 @@ from typing import Any, get_args, get_type_hints
 
 from ipub.certificates.per_row.pointwise import PointwiseBounds
 from ipub.certificates.row_sums.bounds import RowSumBounds
+from ipub.certificates.row_sums.one_matrix import OneMatrixBounds
 from ipub.certificates.slopes.bounds import SlopeBounds
 from ipub.losses import LOSSES
 from ipub.model_sets.certificate import Certificate
@@ -23,7 +24,7 @@ def _dataclasses_in(kind: Any) -> dict[type, None]:
     return {kind: None} | {found: None for hint in fields for found in _dataclasses_in(hint)}
 
 
-BOUNDS = (Region, SlopeBounds, PointwiseBounds, DrawBounds, RowSumBounds)
+BOUNDS = (Region, SlopeBounds, PointwiseBounds, DrawBounds, RowSumBounds, OneMatrixBounds)
 
 KINDS = (Certificate, *BOUNDS, *LOSSES.values())
 

@@ -20,7 +20,7 @@ class Described:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def percent_of_success(failure: decimal.Decimal) -> str:
+def percent_of_success(failure: decimal.Decimal, digits: int = 6) -> str:
     """Return the probability that something does not fail in per cent, rounded down: never more than is proved.
 
     Examples
@@ -29,5 +29,5 @@ def percent_of_success(failure: decimal.Decimal) -> str:
     >>> percent_of_success(Decimal("0.01")), percent_of_success(Decimal("1e-30")), percent_of_success(Decimal(2) / 6)
     ('99', '99.9999', '66.6666')
     """
-    success = decimal.Context(prec=6, rounding=decimal.ROUND_FLOOR).subtract(decimal.Decimal(1), failure)
-    return f"{(100 * success).normalize():f}"
+    success = decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR).subtract(decimal.Decimal(1), failure)
+    return f"{(100 * max(decimal.Decimal(0), success)).normalize():f}"

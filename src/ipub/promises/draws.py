@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,6 +23,12 @@ KINDS = (
 )
 """What an imputer may be, for messages."""
 
+PIECES = 64
+"""Into so many pieces half the probabilities are cut: how near a bound of Theorem C (d) is."""
+
+MOST_COUNTED = 10_000
+"""More draws fail no more often than so many, which is what is said of them: time of exact numbers."""
+
 MOST_RADIUS = 1.0
 """Beyond so many half-widths the neighbourhood of every draw contains the whole interval."""
 
@@ -35,7 +43,11 @@ class Draws(Described):
     the draws and the missing values (``docs/theory.md``, Theorem C), for every law of the missing values that can be
     coupled to that of the imputer within the neighbourhood. That of an imputer with an error of up to `radius`
     half-widths in every value, in whatever direction and for all of them together, is such a law. One with wrong
-    categories is not.
+    categories is not. For a class fewer draws are enough: that a row's class is certain under 37 draws and is another
+    one in truth has a probability of less than 1 %.
+
+    The law is that of the missing values given *everything observed, the labels included*. An imputer that does not
+    look at the labels has another one if missing values depend on them: the radius is there to make up for that.
 
     Parameters
     ----------
@@ -46,9 +58,11 @@ class Draws(Described):
         `random_state`: it is cloned, and fitted to X, for each draw. A callable takes X and a
         ``numpy.random.Generator`` and returns X filled in.
     n_draws : int, default=199
-        Number of draws: 199 for a probability of 99 %, 39 for 95 %, 19 for 90 %.
+        Number of draws: for bounds of scores 199 for a probability of 99 %, 39 for 95 %, 19 for 90 %; for classes 37
+        for 99 %.
     radius : float, default=0.1
-        Radius of the neighbourhood, in half-widths of the interval of each cell; 0 for the law of the imputer alone.
+        Radius of the neighbourhood, in half-widths of the interval of each cell; 0 for the law of the imputer alone,
+        which `fit` warns of.
     cells : int, default=0
         How many missing values may, besides, differ from the drawn ones by any amount inside their intervals, or have
         another level: wherever they are. The loss must be logistic or squared, and the penalty L2; else bounds are
@@ -64,12 +78,12 @@ class Draws(Described):
     Examples
     --------
     >>> from ipub.promises import Draws
-    >>> Draws(n_draws=19).probability
-    0.9
+    >>> Draws(n_draws=19).probability, Draws(n_draws=37).class_probability
+    (0.9, 0.99)
     >>> print(Draws(radius=0).promise)
     With probability 99 %, for each row by itself, the score is within its bounds: over 199 fillings drawn by the
-    imputer 'hot_deck' and over the missing values, if these have the law of that imputer. For m rows together the
-    probability is at least 1 - m 2/200.
+    imputer 'hot_deck' and over the missing values, if these have, given everything observed, the labels included, the
+    law of that imputer. For m rows together the probability is at least 1 - m 2/200.
     """
 
     imputer: Any = "hot_deck"
@@ -94,8 +108,7 @@ class Draws(Described):
             raise IpubError(f"imputer is the class {imputer.__name__}: give an object, {imputer.__name__}(...).")
         elif not (hasattr(imputer, "fit_transform") or callable(imputer)):
             raise IpubError(f"imputer is a {type(imputer).__name__}: use {KINDS}.")
-        if not isinstance(self.n_draws, Integral) or isinstance(self.n_draws, bool) or self.n_draws < 2:
-            raise IpubError(f"n_draws is {self.n_draws!r}: give a whole number of draws, at least 2.")
+        self._check_n_draws()
         radius = self.radius
         if not isinstance(radius, Real) or isinstance(radius, bool) or not 0.0 <= float(radius) <= MOST_RADIUS:
             raise IpubError(f"radius is {radius!r}: give a number of half-widths from 0 to {MOST_RADIUS:g}.")
@@ -114,10 +127,28 @@ class Draws(Described):
                 f"random_state is {self.random_state!r}: give a whole number, at least 0, or None."
             ) from None
 
+    def _check_n_draws(self) -> None:
+        if not isinstance(self.n_draws, Integral) or isinstance(self.n_draws, bool) or self.n_draws < 2:
+            raise IpubError(
+                f"n_draws is {self.n_draws!r}: give a whole number, at least 2. Few draws promise little: 19 are the "
+                "least that are sensible, for bounds that hold with probability 90 %; 37 for classes with 99 %."
+            )
+
     @property
     def probability(self) -> float:
         """With which probability, at least, the bounds of one row hold (Theorem C (a))."""
+        self._check_n_draws()
         return (self.n_draws - 1) / (self.n_draws + 1)
+
+    @property
+    def class_probability(self) -> float:
+        """With which probability, at least, a row's class is not certain and wrong (Theorem C (d)), to three digits."""
+        return float(Decimal(percent_of_success(self._class_failure, digits=3)) / 100)
+
+    @property
+    def _class_failure(self) -> Decimal:
+        self._check_n_draws()
+        return _rounded_up(class_failure(int(self.n_draws)))
 
     @property
     def name(self) -> str:
@@ -135,8 +166,11 @@ class Draws(Described):
         """One sentence that says what the bounds promise, and a second one for several rows."""
         return self.promise_for(1)
 
-    def promise_for(self, n_scores: int) -> str:
-        """Return the same for rows with so many scores: one for each of more than two classes (Theorem C (c))."""
+    def promise_for(self, n_scores: int, *, is_of_classes: bool = False) -> str:
+        """Return the same for rows with so many scores, one for each of more than two classes (Theorem C (c)).
+
+        If they are scores of classes, it begins with what is promised of a row's class (Theorem C (d)).
+        """
         law = "the law of that imputer"
         if self.radius > 0.0 or self.cells:
             law = (
@@ -146,9 +180,50 @@ class Draws(Described):
             )
         several = f"the {n_scores} scores of each of m rows together" if n_scores > 1 else "m rows together"
         failures = f"m {2 * n_scores}/{self.n_draws + 1}"
+        self._check_n_draws()
         percent = percent_of_success(Decimal(2) / (int(self.n_draws) + 1))
-        return (
-            f"With probability {percent} %, for each row by itself, the score is within its "
-            f"bounds: over {self.n_draws} fillings drawn by the imputer {self.name} and over the missing values, if "
-            f"these have {law}. For {several} the probability is at least 1 - {failures}."
+        over = (
+            f"over {self.n_draws} fillings drawn by the imputer {self.name} and over the missing values, if "
+            f"these have, given everything observed, the labels included, {law}."
         )
+        if not is_of_classes:
+            return (
+                f"With probability {percent} %, for each row by itself, the score is within its bounds: {over} "
+                f"For {several} the probability is at least 1 - {failures}."
+            )
+        failure = self._class_failure
+        return (
+            f"With probability {percent_of_success(failure, digits=3)} %, for each row by itself and whichever of all "
+            f"classes it is, a class that is certain is the one that training on the true values gives: {over} "
+            f"For m rows together the probability is at least 1 - m {_three_digits_up(failure)}. "
+            f"The score is within its bounds with probability {percent} %, for {several} with at least 1 - {failures}."
+        )
+
+
+def class_failure(n_draws: int) -> Fraction:
+    """Bound ``max p^T (1 - p) + (1 - p)^T p`` for T draws from above, exactly (Theorem C (d)).
+
+    Examples
+    --------
+    >>> class_failure(2) >= Fraction(1, 4), float(class_failure(37)) < 0.01 < float(class_failure(36))
+    (True, True)
+    """
+    T = min(n_draws, MOST_COUNTED)
+    peak = Fraction(T, T + 1)
+    ends = [Fraction(PIECES + k, 2 * PIECES) for k in range(PIECES + 1)]
+    bounds = (_missed(T, min(max(low, peak), high)) + _missed(T, 1 - low) for low, high in pairwise(ends))
+    return max(bounds)
+
+
+def _missed(T: int, p: Fraction) -> Fraction:
+    """Return the probability that what has probability p happens T times and then does not."""
+    return p**T * (1 - p)
+
+
+def _rounded_up(value: Fraction) -> Decimal:
+    """Return at least a fraction."""
+    return Context(prec=9, rounding=ROUND_CEILING).divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _three_digits_up(value: Decimal) -> str:
+    return f"{Context(prec=3, rounding=ROUND_CEILING).plus(value):f}"

@@ -18,12 +18,14 @@ from ipub.certificates import (
     Certificate,
     DrawBounds,
     Hint,
+    OneMatrixBounds,
     Outcome,
     Recipe,
     TrainedModel,
+    certify_where_little_differs,
 )
 from ipub.certificates.row_sums.bounds import RowSumBounds, bounds_around_filling, with_box
-from ipub.errors import IpubError
+from ipub.errors import IpubError, IpubWarning, warn_user
 from ipub.numeric.parallel import single_threaded_blas
 from ipub.numeric.rounding import Array, check_arithmetic
 from ipub.progress_bars import progress
@@ -52,6 +54,12 @@ bounded column by column if that is nearly as narrow; beyond the second, they al
 NOT_PROVED = "No bounds around a draw could be proved: {why}. Those of any filling are used for it, which are wider."
 """The note where few cells may be anywhere, and bounds are those of all."""
 
+NO_RADIUS = (
+    "radius=0 promises nothing unless the missing values have exactly the law of the imputer {imputer}, given "
+    "everything observed, the labels included. Few imputers look at the labels: take a radius, 0.1 by default."
+)
+"""The warning where draws have no neighbourhood."""
+
 NEARLY_AS_NARROW = 1.2
 """Bounds by columns may be so many times as wide over the rows that are probed."""
 
@@ -70,6 +78,8 @@ def train_and_certify_draws(
     the draws. The models are those of the middle of every interval.
     """
     draws.check()
+    if draws.radius == 0.0 and not draws.cells:
+        warn_user(NO_RADIUS.format(imputer=draws.name), IpubWarning)
     check_arithmetic()
     engine = engine_of(data.rows[0])
     if not isinstance(engine, MemoryRows):
@@ -83,7 +93,8 @@ def train_and_certify_draws(
     middle = train(parameters, data.rows)
     starts = tuple(model.solution.w for model in middle)
     n_kept = draws.n_draws * int(np.count_nonzero(tables.radii)) * data.rows[0].n_features
-    task = _Task(parameters, data.rows, engine, sampler, tables, n_kept, n_kept > MOST_KEPT, starts)
+    n_of_rows = draws.n_draws * engine.n_rows * data.rows[0].n_features
+    task = _Task(parameters, data.rows, engine, sampler, tables, n_kept, n_of_rows, n_kept > MOST_KEPT, starts)
     if draws.cells:
         refuse_other_uncertainty("Draws with cells", parameters, data)
     recipe = task.recipe
@@ -94,7 +105,8 @@ def train_and_certify_draws(
     for model in middle:
         model.problem.rows.clear_cache()
     by_model, name = list(zip(*members, strict=True)), parameters.certificate
-    certificates = () if name is None else tuple(_certificate(name, each, draws, len(middle)) for each in by_model)
+    promise = draws.promise_for(len(middle), is_of_classes=middle[0].problem.loss.task == "classification")
+    certificates = () if name is None else tuple(_certificate(name, each, promise) for each in by_model)
     training = Training.of(parameters, data, middle, certificates)
     weights = np.stack([np.stack([member.w for member in each]).mean(axis=0) for each in by_model])
     d = training.coef.shape[1]
@@ -152,6 +164,10 @@ class _Member(NamedTuple):
         found = None if self.certificate is None else AnotherDraw.of(self.certificate, self._probed_rows())
         return NO_HINT if found is None else found
 
+    def one_matrix(self) -> OneMatrixBounds | None:
+        """Return where another draw is to begin, if little enough differs around draws for one matrix."""
+        return None if self.certificate is None else self.certificate.part(OneMatrixBounds)
+
     def is_nearly_as_narrow_in_columns(self) -> bool:
         """Whether bounds that take the cells of a column together are nearly as narrow."""
         if self.certificate is None:
@@ -186,10 +202,14 @@ class _Task:
     sampler: Sampler
     tables: DrawnTables
     n_kept: int
+    n_of_rows: int
+    """Numbers that all draws may keep of uncertain cells, and of rows."""
     is_in_columns: bool
     starts: tuple[Array, ...]
     hessians: tuple[Array, ...] | None = None
     hints: tuple[Hint, ...] | None = None
+    one_matrix: tuple[OneMatrixBounds | None, ...] | None = None
+    """Of each model of the first draw, with None where one matrix proves nothing; None before that."""
     cells: int = 0
     any_filling: tuple[Certificate, ...] | None = None
     """Of each model, if some cells may be anywhere in their intervals."""
@@ -212,23 +232,28 @@ class _Task:
         drawn = MemoryRows(self.tables.matrix(filling), engine.y, engine.weight, engine.label_uncertainty)
         rows = [on_engine(each, drawn) for each in self.rows]
         models = train(replace(self.parameters, verbose=0), rows, self.starts, self.hessians)
-        hints = self.hints or [NO_HINT] * len(models)
-        return tuple(
-            _Member(model, self._certified(model, drawn, hint, any_filling))
-            for model, hint, any_filling in zip(models, hints, self.any_filling or [None] * len(models), strict=True)
-        )
+        return tuple(_Member(model, self._certified(model, drawn, number)) for number, model in enumerate(models))
 
-    def _certified(
-        self, model: TrainedModel, drawn: MemoryRows, hint: Hint, any_filling: Certificate | None
-    ) -> Certificate | None:
+    def _certified(self, model: TrainedModel, drawn: MemoryRows, number: int) -> Certificate | None:
         """Certify the neighbourhood of a draw, and the few cells that may be anywhere."""
-        if any_filling is not None:
+        if self.any_filling is not None:
+            any_filling = self.any_filling[number]
             around = bounds_around(model, drawn, self.engine.matrix, self.cells)
             if around.found is None:
                 return replace(any_filling, gap=model.solution.gap, note=NOT_PROVED.format(why=around.note))
             return Certificate(any_filling.name, with_box(around.found), model.solution.gap)
         if self.recipe is None:
             return None
+        like = None if self.one_matrix is None else self.one_matrix[number]
+        if (
+            self.recipe.name == "tight"
+            and self.n_of_rows <= MOST_KEPT
+            and (like is not None or self.one_matrix is None)
+        ):
+            certificate = certify_where_little_differs(*model, like)
+            if certificate is not None:
+                return certificate
+        hint = NO_HINT if self.hints is None else self.hints[number]
         return self.recipe(*model, hint=hint, in_columns=self.is_in_columns)
 
 
@@ -247,7 +272,8 @@ def _all_draws(
             task,
             starts=tuple(member.model.solution.w for member in first),
             hessians=tuple(member.hessian() for member in first),
-            hints=tuple(member.hint() for member in first),
+            one_matrix=tuple(member.one_matrix() for member in first),
+            hints=tuple(NO_HINT if member.one_matrix() else member.hint() for member in first),
         )
         for weights in _in_processes(task, seeds[1:], draws.n_jobs):
             done.append(weights)
@@ -275,7 +301,7 @@ def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_
         return [task.weights(seed) for seed in seeds]
 
 
-def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws, n_classes: int) -> Certificate:
+def _certificate(name: str, members: tuple[_Weights, ...], promise: str) -> Certificate:
     """Return the range over all draws of one model as a certificate."""
     found = tuple(member.certificate for member in members if member.certificate is not None)
     bounds = DrawBounds(found, np.stack([member.w for member in members]))
@@ -283,4 +309,4 @@ def _certificate(name: str, members: tuple[_Weights, ...], draws: Draws, n_class
     if CERTIFICATES[name].retrains:
         notes["Draws are certified by 'tight': retraining for each row of each draw would take too long."] = None
     gap = max(certificate.gap for certificate in found)
-    return Certificate(name, (bounds,), gap, " ".join(notes), draws.promise_for(n_classes))
+    return Certificate(name, (bounds,), gap, " ".join(notes), promise)

@@ -218,3 +218,13 @@ def test_intervals_of_an_interval_matrix_are_holes():
     for numbers, _ in drawn(Draws(), holes, 5):
         assert (numbers >= lower[:4, 0]).all()
         assert (numbers <= upper[:4, 0]).all()
+
+
+def test_an_imputer_that_takes_no_text_says_so_and_what_does():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=20), "t": rng.choice(["u", "v"], 20)})
+    frame.loc[:3, "a"] = np.nan
+    imputer = IterativeImputer(sample_posterior=True, max_iter=1)
+    model = BoundedClassifier(uncertainty=Draws(imputer, n_draws=2, clip=True))
+    with pytest.raises(IpubError, match=r"IterativeImputer cannot fill X in: .*'hot_deck' or 'chained'"):
+        model.fit(frame, np.arange(20) % 2)

@@ -309,6 +309,12 @@ class Lines(NamedTuple):
         return cls(lower, upper, slope, *_heights(slope, points))
 
 
+def heights_of_lines(graph: Graph, slope: Array, lower: Array, upper: Array, n_pieces: int) -> tuple[Array, Array]:
+    """Bound ``k s - p`` and ``p - k s`` from above, for one slope k of each row and scores s in [lower, upper]."""
+    (above,), (below,) = _heights(slope[None], graph_points(graph, lower, upper, n_pieces))
+    return above, below
+
+
 def _slopes(graph: Graph, lower: Array, upper: Array, convex: Envelope, concave: Envelope) -> Array:
     """Return the slopes of lines below a derivative, then of lines above it."""
     at = lower + (upper - lower) * np.linspace(0.0, 1.0, N_SLOPES)[:, None]

@@ -126,6 +126,15 @@ class UserImputer:
                     "does, such as IterativeImputer(sample_posterior=True), 'hot_deck' or 'chained'."
                 )
 
+    def _cannot_fill(self, error: Exception) -> str:
+        sentence = f"{self._reader.what} cannot fill X in: {str(error).rstrip('.')}."
+        if self._holes.learnt.columns.encoder is None:
+            return sentence
+        return (
+            f"{sentence} X has columns of categories: use 'hot_deck' or 'chained', which take them, or give a function "
+            "of X and a numpy.random.Generator that fills the numbers with this imputer and the categories otherwise."
+        )
+
     def draw(self, rng: np.random.Generator) -> Filling:
         """Draw a filling, checked.
 
@@ -136,7 +145,10 @@ class UserImputer:
         if self._seeds:
             imputer = clone(self._imputer)
             imputer.set_params(**{name: int(rng.integers(SEEDS)) for name in self._seeds})
-            filled = imputer.fit_transform(X)
+            try:
+                filled = imputer.fit_transform(X)
+            except (TypeError, ValueError) as error:
+                raise IpubError(self._cannot_fill(error)) from error
         else:
             # A copy: a callable may fill in place.
             filled = self._imputer(X.copy() if hasattr(X, "copy") else X, rng)

@@ -1,0 +1,105 @@
+"""`ipub check`: one promise after another on the screen, each as soon as it is known, then a verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ipub.app.predictions import cell_of
+from ipub.app.screen import note, say
+from ipub.estimators.imputation_check import report_of
+from ipub.estimators.imputation_promises import Checked, Promise, Skipped, imputation_promises
+from ipub.promises import Draws
+
+SAFE = 0.9
+"""Share of the predictions that are to be certain under the promise that is advised."""
+
+NAME, NUMBER = 18, 9
+"""Widths of the columns."""
+
+
+def show_promises(checked: Checked, draws: Draws, *, is_quick: bool, seconds: float, fit_command: str) -> None:
+    """Print a line for each promise as soon as it is known, then what they say, and the command to go on with.
+
+    What would take longer than is left of so many seconds is skipped.
+    """
+    n = len(checked.rows)
+    found: list[Promise] = []
+    for each in imputation_promises(
+        checked, shares=(0.01, 0.05, 0.2)[::-1], draws=draws, is_quick=is_quick, seconds=seconds, verbose=1
+    ):
+        if isinstance(each, Skipped):
+            say(f"{each.name:<{NAME}} {each.why}; --seconds gives more time")
+            continue
+        if not found:
+            share = "" if each.certain is None else f" {'certain':>{NUMBER}}"
+            say(f"{'promise':<{NAME}}{share} {'width':>{NUMBER}} {'seconds':>{NUMBER}}")
+        found.append(each)
+        say(_line(each, n))
+    report = report_of(checked, found)
+    for text in dict.fromkeys(promise.note for promise in report.promises if promise.note):
+        note(text)
+    say(_verdict(report.plain, report.promises, n))
+    say(f"Next: {fit_command}{_option(report.promises, draws, is_quick=is_quick)}", "bold")
+
+
+def _line(promise: Promise, n: int) -> str:
+    cells = [] if promise.certain is None else [f"{100 * promise.certain.sum() / n:.0f} %"]
+    cells += [cell_of(promise.width, None).plain, f"{promise.seconds:.1f}"]
+    line = f"{promise.name:<{NAME}} " + " ".join(f"{cell:>{NUMBER}}" for cell in cells)
+    return line if promise.is_proved else f"{line}  unproved: what these fillings say"
+
+
+def _advised(promises: tuple[Promise, ...]) -> Promise:
+    """Return the strongest promise under which most predictions are certain; else the one with the most."""
+    shares = [0.0 if each.certain is None else float(each.certain.mean()) for each in promises]
+    safe = (each for each, share in zip(promises, shares, strict=True) if share >= SAFE)
+    return next(safe, promises[shares.index(max(shares))])
+
+
+def _verdict(plain: Promise | None, promises: tuple[Promise, ...], n: int) -> str:
+    if not promises:
+        return "Nothing was proved in the time there was: --seconds gives more, a larger --alpha needs less."
+    best = _advised(promises)
+    if best.certain is None:
+        widths = ", ".join(f"{cell_of(each.width, None).plain} ({each.name})" for each in promises)
+        return f"Median width of the bounds of {n} predictions: {widths}."
+    certain = int(best.certain.sum())
+    if certain:
+        return f"{certain} of {n} predictions are certain under the promise '{best.name}'. {best.sentence}"
+    disagree = 0 if plain is None or plain.certain is None else n - int(plain.certain.sum())
+    if disagree > n // 2:
+        return (
+            f"The missing values decide: {disagree} of {n} predictions change between fillings drawn at random. No "
+            "bound can prove them certain; measure missing values, or leave out columns that have many."
+        )
+    return (
+        f"None of {n} predictions is proved certain, though the fillings that were drawn agree on {n - disagree}. A "
+        "stronger penalty gives narrower bounds: try a larger --alpha."
+    )
+
+
+def _option(promises: tuple[Promise, ...], draws: Draws, *, is_quick: bool) -> str:
+    """Return the option of `ipub fit` that gives the advised promise."""
+    if not promises:
+        return f" --draws {draws.n_draws}"
+    best = _advised(promises)
+    if best.name == f"{draws.n_draws} draws":
+        return f" --draws {draws.n_draws}"
+    if best.name.endswith("% differ"):
+        return f" --budget {best.name.split()[0]}%"
+    if best.name == "1 hole differs":
+        return " --budget 1"
+    few = best.certain is not None and best.certain.mean() < SAFE
+    return f" --draws {draws.n_draws}" if is_quick and few else ""
+
+
+def fit_command(train: Any, target: str, options: dict[str, Any]) -> str:
+    """Return the command that saves a model of the same table."""
+    import shlex
+
+    words = ["ipub", "fit", str(train), "--target", target]
+    for name, value in options.items():
+        for each in value if isinstance(value, list) else [value]:
+            if each is not None:
+                words += [name, str(each)]
+    return shlex.join(words)
