@@ -530,7 +530,7 @@ MUTANTS = (
     Mutant(
         "a mean value without the slack of cells",
         "mean_value_bounds",
-        "up(linear.gradient_error + cells.gradient_slack)",
+        "up(linear.gradient_error + cell_slack)",
         "up(linear.gradient_error)",
         planted("no slack of the mean value"),
     ),

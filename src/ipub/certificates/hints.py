@@ -8,8 +8,8 @@ import numpy as np
 
 from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slopes.bounds import FirstRound, SlopeBounds
+from ipub.certificates.slopes.cell_coefficients import TuningChoices
 from ipub.certificates.slopes.prove_moves import GROWTH, Suggestion
-from ipub.certificates.slopes.sums_of_cells import TuningChoices
 from ipub.model_sets.certificate import Certificate
 from ipub.model_sets.move_sets import Ellipsoid
 from ipub.numeric.linalg import Inverse

@@ -11,11 +11,11 @@ from ipub.certificates.ball import certify_ball
 from ipub.certificates.hints import NO_HINT, Hint
 from ipub.certificates.slopes.assemble import slope_bounds
 from ipub.certificates.slopes.bounds import FirstRound, SlopeBounds
+from ipub.certificates.slopes.cell_coefficients import TuningChoices
 from ipub.certificates.slopes.l1_signs import L1Signs, decide_signs
 from ipub.certificates.slopes.linearization import Linearization, linearize
 from ipub.certificates.slopes.prove_moves import ellipsoid_of_moves, prove_move_set
 from ipub.certificates.slopes.suggestions import choose_tuning, suggest_from_sample
-from ipub.certificates.slopes.sums_of_cells import TuningChoices
 from ipub.model_sets.base import Outcome, Reason
 from ipub.model_sets.certificate import Certificate
 from ipub.model_sets.move_sets import Ellipsoid, FromCertificate, Intersection, MoveSet

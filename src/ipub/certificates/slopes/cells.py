@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ipub.certificates.slopes.categories import ChoiceTerms, choice_terms
+from ipub.certificates.slopes.cell_coefficients import CellCoefficients, TuningChoices
+from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups
+from ipub.certificates.slopes.column_bounds import sorted_cells, with_column_forms
 from ipub.certificates.slopes.hessian import HessianChange, hessian_loss
-from ipub.certificates.slopes.incomplete_rows import IncompleteRows, Leverages, choose_prices
+from ipub.certificates.slopes.incomplete_rows import IncompleteRows, choose_prices, price_sums
 from ipub.losses import Loss
-from ipub.numeric.linalg import form_norm_upper, positive_weights, rough_inverse, rounded_up, zonotope_norm_upper
+from ipub.numeric.linalg import form_norm_upper, rough_inverse, rounded_up, zonotope_norm_upper
 from ipub.numeric.rounding import EPS, Array, down, sum_error, sum_upper, up
 from ipub.tables.interval_matrix import Indices
 
 
 @dataclass(frozen=True)
-class CellTerms:
+class CellTerms(CellCoefficients):
     """The terms of Theorem 6 that come from uncertain cells, one by one."""
 
-    incomplete: IncompleteRows
-    generator_row: Array
-    generator_cell: Array
-    """``G_k = generator_row_k x_i + generator_cell_k e_j``: half the difference that the ends of a cell make to the
-    gradient; ``m_i rise_k`` and ``m_i level_k R_k`` of Lemma 6."""
     shift: Array
     """By how much the ends of all cells move the middle of the gradient."""
     slack: Array
@@ -35,14 +32,6 @@ class CellTerms:
     force_shift: Array
     force_slack: Array
     """For the gradient as a vector: everything but the generators."""
-    product_row: Array
-    product_cell: Array
-    """``n_k = product_row_k |x_i.u| + product_cell_k |u_j|`` bounds ``|N_k.v|`` (Lemma 7)."""
-    curvature_row: Array
-    curvature_cell: Array
-    """``F_k = curvature_row_k |x_i.u| + curvature_cell_k |u_j|`` (Lemma 6)."""
-    weighted_slope: Array
-    """``m_i h_i`` of each row."""
     product_sizes: Array
     """What the rounding of sums of generators and products is relative to, coordinate by coordinate."""
     crossing_sum: float
@@ -51,14 +40,6 @@ class CellTerms:
     crossing: Array
     """Their product, from above: c of Lemma 6 is at most ``sqrt(u.crossing u)``, the cells' own part apart."""
     choices: tuple[ChoiceTerms, ...]
-
-    @cached_property
-    def generators(self) -> Array:
-        """G, one by one."""
-        incomplete = self.incomplete
-        generators = incomplete.center[incomplete.cell_rows] * self.generator_row[:, None]
-        generators[np.arange(len(generators)), incomplete.cell_columns] += self.generator_cell
-        return generators
 
     @property
     def n_rows(self) -> int:
@@ -99,45 +80,24 @@ class CellTerms:
         weights = np.concatenate([self.weights(inverse), sizes])
         return float(up(zonotope_norm_upper(generators, weights, matrix, self.incomplete.roundings) + others))
 
-    def squares(self, inverse: Array, leverages: Leverages) -> Array:
-        """Return about ``G.inverse G`` for each cell."""
-        i, j = self.incomplete.cell_rows, self.incomplete.cell_columns
-        square = self.generator_row * (
-            self.generator_row * leverages.squares[i] + 2.0 * self.generator_cell * leverages.products[i, j]
-        )
-        return np.maximum(square + self.generator_cell**2 * np.diag(inverse)[j], 0.0)
-
-    def weights(self, inverse: Array, leverages: Leverages | None = None) -> Array:
-        """Choose a positive weight o_k for each cell: the size of its term in a typical direction."""
-        leverages = self.incomplete.leverages(inverse) if leverages is None else leverages
-        i, j = self.incomplete.cell_rows, self.incomplete.cell_columns
-        own = np.sqrt(np.maximum(np.diag(inverse), 0.0))[j]
-        across = np.sqrt(np.maximum(leverages.squares, 0.0))[i]
-        size = own * np.abs(self.incomplete.center[i, j] * self.generator_row + self.generator_cell)
-        size += 0.1 * np.sqrt(self.squares(inverse, leverages))
-        size += own * (self.product_cell + self.curvature_cell) + across * (self.product_row + self.curvature_row)
-        return positive_weights(size)
-
     def first_order_half_width(self, U: Array) -> Array:
         """Return about how much the cells move ``u.g`` to first order alone, for each row u."""
         return np.asarray(np.abs(U @ self.generators.T).sum(axis=1))
 
-    def moving_shares(self, inverse: Array, leverages: Leverages | None = None, weights: Array | None = None) -> Array:
-        """Choose eps of Lemma 8 (a) for each column: how much of its form goes to what depends on the move."""
-        incomplete, d = self.incomplete, len(inverse)
-        leverages = incomplete.leverages(inverse) if leverages is None else leverages
-        weights = self.weights(inverse, leverages) if weights is None else weights
-        own, leverage = np.diag(inverse)[incomplete.cell_columns], leverages.squares[incomplete.cell_rows]
-        moving = (leverage * self.product_row**2 + own * self.product_cell**2) / weights
-        fixed = self.squares(inverse, leverages) / weights
-        sums = (np.bincount(incomplete.cell_columns, part, minlength=d) for part in (moving, fixed))
-        return np.array([best_moving_share(*pair) for pair in zip(*sums, strict=True)])
+    def groups(self, inverse: Array, *, with_forms: bool) -> tuple[ColumnGroups, CellTable | None]:
+        """Return the cells of each column together, `with_forms` as forms too (Lemma 8), and one by one."""
+        groups, cells = sorted_cells(self)
+        return (with_column_forms(groups, self, inverse) if with_forms else groups), cells
 
+    def gradient_sizes(self) -> tuple[Array, Array] | None:
+        """Return `gradient_slack`, and what the generators add up to coordinate by coordinate."""
+        return self.gradient_slack, sum_upper(np.abs(self.generators).sum(axis=0), self.incomplete.roundings)
 
-def best_moving_share(moving: float, fixed: float) -> float:
-    """Choose eps of Lemma 8 (a) by what depends on the move and what does not; any positive number is valid."""
-    share = np.sqrt(2.0 * moving / fixed) if fixed > 0.0 and moving > 0.0 else 1.0
-    return float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))
+    def tuning_for_sums(self, inverse: Array) -> TuningChoices:
+        """Return the choices that this suggests for a similar problem whose cells are summed."""
+        leverages = self.incomplete.leverages(inverse)
+        prices = price_sums(self.incomplete, leverages.squares).prices(inverse)
+        return TuningChoices(inverse, self.moving_shares(inverse, leverages), prices)
 
 
 class Generators(NamedTuple):

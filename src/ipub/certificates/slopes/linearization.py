@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.scores import ScoreRanges, score_ranges
+from ipub.certificates.slopes.cell_coefficients import TuningChoices
 from ipub.certificates.slopes.cells import CellTerms, cell_terms
 from ipub.certificates.slopes.hessian import CenterCurvature, hessian_gain, hessian_lower, hessian_upper
 from ipub.certificates.slopes.incomplete_rows import IncompleteRowArrays, IncompleteRows, choose_prices
-from ipub.certificates.slopes.sums_of_cells import CellSums, SummedCells, TuningChoices, summed_cells, sums_of_cells
+from ipub.certificates.slopes.sums_of_cells import CellSums, SummedCells, cell_sums, summed_cells
 from ipub.certificates.wrong_labels import WrongLabelRows, WrongLabelSums, WrongLabelTerms, wrong_label_parts
 from ipub.losses import Loss
 from ipub.model_sets.move_sets import MoveSet
@@ -374,7 +375,7 @@ def _summed_cells_pass(block: Block, task: _Task, tuning: TuningChoices) -> tupl
     arrays = _incomplete_rows(block, lines, task.total_weight)
     incomplete = IncompleteRows.of(arrays, ())
     terms = cell_terms(incomplete, task.loss, task.solution.w, task.move_limits)
-    return SummedPass(sums, sums_of_cells(terms, tuning)), wrong_labels
+    return SummedPass(sums, cell_sums(terms, tuning)), wrong_labels
 
 
 def _incomplete_rows(block: Block, lines: _Lines, total: float) -> IncompleteRowArrays:

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.slopes.assemble import slope_bounds, with_columns
-from ipub.certificates.slopes.cells import CellTerms
+from ipub.certificates.slopes.assemble import slope_bounds
+from ipub.certificates.slopes.cell_coefficients import TuningChoices
 from ipub.certificates.slopes.l1_signs import L1Signs
 from ipub.certificates.slopes.linearization import Linearization, linearize
-from ipub.certificates.slopes.sums_of_cells import TuningChoices
 from ipub.model_sets.base import Outcome, Reason
 from ipub.model_sets.move_sets import Ellipsoid, NoMove
 from ipub.model_sets.proofs import Relaxed, prove
@@ -74,12 +73,11 @@ def box_of_moves(linear: Linearization, ellipsoid: Ellipsoid, in_columns: bool =
     """
     unit, w = np.eye(len(linear.w)), linear.w
     limits = ellipsoid.max_score_move(unit)
-    bounds = slope_bounds(linear, L1Signs.undecided(w), ellipsoid, for_ends_alone=True)
+    signs = L1Signs.undecided(w)
+    bounds = slope_bounds(linear, signs, ellipsoid, with_column_forms=in_columns, with_mean_value=False)
     if bounds is None:
         return limits
-    if in_columns and isinstance(linear.cells, CellTerms):
-        bounds = with_columns(bounds, linear)
-    low, high = bounds.ends(unit)
+    low, high = (bounds.in_columns() if in_columns else bounds).ends(unit)
     return np.asarray(np.fmin(limits, np.maximum(up(high - w), up(w - low))))
 
 
