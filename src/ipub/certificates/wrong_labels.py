@@ -80,23 +80,29 @@ def gradient_moves(
 
 
 def wrong_label_parts(
-    block: Block, loss: Loss, at: ScoreRanges, move: Array, slopes: tuple[Array, Array], wrong: WrongLabels
+    block: Block,
+    loss: Loss,
+    scores: tuple[Array, Array],
+    move: Array,
+    slopes: tuple[Array, Array],
+    wrong: WrongLabels,
 ) -> tuple[WrongLabelSums, WrongLabelRows]:
     """Return what a block adds to `WrongLabelTerms`: what is added up, and what is gathered.
 
-    Scores of w'' are within `move` of those of w'; `slopes` bound those of the derivatives between both.
+    Scores of w' are between `scores`, those of w'' within `move` of them; `slopes` bound those of the derivatives
+    between both.
     """
     d = block.center.shape[1]
     if wrong.count == 0:
         nothing = np.zeros((0, d))
         return WrongLabelSums(wrong.partial_sum(nothing), 0), WrongLabelRows(nothing, nothing)
-    factors = block.weight * loss.wrong_label_upper(down(at.lower - move), up(at.upper + move))
+    (lower, upper), (least, most) = scores, slopes
+    factors = block.weight * loss.wrong_label_upper(down(lower - move), up(upper + move))
     moved = np.flatnonzero(factors)
-    least, most = slopes
     # Rounded once more, as the scores behind `slopes` are: the same for a loss whose slopes do not depend on the class.
-    other_least, other_most = loss.secant_range(-block.y, down(at.lower), up(at.upper), move)
+    other_least, other_most = loss.secant_range(-block.y, down(lower), up(upper), move)
     # Lemma 4 needs both bounds in an incomplete row; where they do not hold, the row adds nothing to the Hessian.
-    lost = np.where(at.incomplete, least, np.maximum(up(least - other_least), 0.0))
+    lost = np.where(block.incomplete, least, np.maximum(up(least - other_least), 0.0))
     alike = (other_least >= least) & (other_most <= most)
     lost = np.where(alike, 0.0, lost)
     flatter = np.flatnonzero(block.weight * lost)

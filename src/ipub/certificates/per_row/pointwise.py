@@ -178,12 +178,12 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
     around = up(sum_upper(np.abs(incomplete.center) @ error, d + 1) + up(stage.row_spread * spread))
     around = up(around + incomplete.row_sums(R * largest[j]))
     # psi u_j + k (x''.u) w_j
-    move = up(incomplete.row_move + incomplete.cell_move)
-    lower, upper = down(incomplete.lower - move), up(incomplete.upper + move)
+    move = up(incomplete.lines.row_move + incomplete.lines.cell_move)
+    lower, upper = down(incomplete.lines.lower - move), up(incomplete.lines.upper + move)
     derivatives = stage.problem.loss.derivative_range(incomplete.y, lower, upper)
     first = _product(tuple(end[i] for end in derivatives), (down(u - radius)[j], up(u + radius)[j]))
     weights = down(linear.w - linear.move_limits)[j], up(linear.w + linear.move_limits)[j]
-    slopes = incomplete.least_slope[i], incomplete.greatest_slope[i]
+    slopes = incomplete.lines.least_slope[i], incomplete.lines.greatest_slope[i]
     second = _product(_product(slopes, (down(low - around)[i], up(high + around)[i])), weights)
     return Trend(down(first[0] + second[0]), up(first[1] + second[1]))
 

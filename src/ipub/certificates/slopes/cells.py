@@ -117,11 +117,11 @@ def cell_generators(incomplete: IncompleteRows, loss: Loss, w: Array) -> Generat
     """Return the generator of each cell, and what both its ends add to the middle of g (Lemma 6)."""
     i, R = incomplete.cell_rows, incomplete.cell_radii
     weight, q = incomplete.weight[i], R * w[incomplete.cell_columns]
-    lower, upper = incomplete.score_lower[i], incomplete.score_upper[i]
+    lower, upper = incomplete.lines.score_lower[i], incomplete.lines.score_upper[i]
     above, above_error = _derivative(incomplete, loss, i, down(lower + down(q)), up(upper + up(q)))
     below, below_error = _derivative(incomplete, loss, i, down(lower - up(q)), up(upper - down(q)))
     each_row = np.arange(len(incomplete.y), like=incomplete.y)
-    at_centers = _derivative(incomplete, loss, each_row, incomplete.score_lower, incomplete.score_upper)
+    at_centers = _derivative(incomplete, loss, each_row, incomplete.lines.score_lower, incomplete.lines.score_upper)
     center, center_error = (part[i] for part in at_centers)
     rise, level = 0.5 * above - 0.5 * below, 0.5 * above + 0.5 * below
     error = above_error + below_error + center_error
@@ -138,7 +138,7 @@ def cell_generators(incomplete: IncompleteRows, loss: Loss, w: Array) -> Generat
 def _derivative(incomplete: IncompleteRows, loss: Loss, i: Indices, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Return c and e: the derivatives of rows i, at scores in short intervals, are within e of c; chosen at a jump."""
     middle, half = loss.derivative_midpoint_and_radius(incomplete.y[i], lower, upper)
-    fixed = incomplete.fixed_derivative[i]
+    fixed = incomplete.lines.fixed_derivative[i]
     at_jump = ~np.isnan(fixed)
     return (np.where(at_jump, fixed, middle), np.where(at_jump, 0.0, half)) if at_jump.any() else (middle, half)
 
@@ -161,7 +161,7 @@ def cell_curvatures(incomplete: IncompleteRows, loss: Loss, w: Array) -> Curvatu
     """Return F of each cell, and what several parts of one row do to each other (Lemma 6)."""
     i, R, m = incomplete.cell_rows, incomplete.cell_radii, incomplete.weight
     weight, q = m[i], R * w[incomplete.cell_columns]
-    flattest, steepest = loss.curvature_range(incomplete.y, incomplete.lower, incomplete.upper)
+    flattest, steepest = loss.curvature_range(incomplete.y, incomplete.lines.lower, incomplete.lines.upper)
     flattest, steepest = (np.where(incomplete.at_jump, 0.0, part) for part in (flattest, steepest))
     change, score_change = up(steepest - flattest), up(np.abs(q))
     row_change = up(incomplete.row_sums(score_change) + incomplete.choice_sums(up(incomplete.choices.score_change(w))))
@@ -188,10 +188,10 @@ class Products(NamedTuple):
 
 def cell_products(incomplete: IncompleteRows, move_limits: Array) -> Products:
     """Return n of each cell (Lemma 7)."""
-    i, R, weighted_slope = incomplete.cell_rows, incomplete.cell_radii, up(incomplete.weight * incomplete.slope)
+    i, R, weighted_slope = incomplete.cell_rows, incomplete.cell_radii, up(incomplete.weight * incomplete.lines.slope)
     return Products(
         row=up(R * up(weighted_slope[i] * move_limits[incomplete.cell_columns])),
-        cell=up(R * up(weighted_slope[i] * incomplete.row_move[i])),
+        cell=up(R * up(weighted_slope[i] * incomplete.lines.row_move[i])),
         weighted_slope=weighted_slope,
     )
 
@@ -216,13 +216,13 @@ def cell_slacks(
     )
     numeric = up(numeric + sum_error(shift_size, roundings))
     # What the lines leave open at the cells, products of two cells included.
-    at_cells = incomplete.slope * incomplete.cell_move
-    at_cells = at_cells + incomplete.slope_radius * (incomplete.row_move + incomplete.cell_move)
-    at_cells = at_cells + incomplete.derivative_radius
+    at_cells = incomplete.lines.slope * incomplete.lines.cell_move
+    at_cells = at_cells + incomplete.lines.slope_radius * (incomplete.lines.row_move + incomplete.lines.cell_move)
+    at_cells = at_cells + incomplete.lines.derivative_radius
     slack = up(numeric + incomplete.column_sums(curvatures.crossing_cells + (m * at_cells)[i] * R))
     # For the gradient alone: the second order of a cell is (1 - D^2) times a vector, half of which is known (Lemma 6).
     second_order = 0.5 * rise_size + 0.5 * curvatures.row * R + generators.error * R
-    second_order = second_order + (m * incomplete.derivative_radius)[i] * R
+    second_order = second_order + (m * incomplete.lines.derivative_radius)[i] * R
     # Rounding of the products in `SlopeBounds`, with generators, rows, and product vectors of whole groups.
     along = 6.0 * products.row + 4.0 * curvatures.row + 4.0 * np.abs(generators.row)
     across = (products.weighted_slope * (incomplete.sizes @ move_limits))[i] * R
@@ -248,7 +248,10 @@ def cell_terms(incomplete: IncompleteRows, loss: Loss, w: Array, move_limits: Ar
     slack, gradient_slack, force_slack, product_sizes = cell_slacks(
         incomplete, generators, curvatures, products, move_limits
     )
-    line_error = incomplete.slope_radius * (incomplete.row_move + incomplete.cell_move) + incomplete.derivative_radius
+    line_error = (
+        incomplete.lines.slope_radius * (incomplete.lines.row_move + incomplete.lines.cell_move)
+        + incomplete.lines.derivative_radius
+    )
     choices = choice_terms(incomplete, loss, w, move_limits, line_error, curvatures.crossing_choices)
     for terms in choices:
         slack, force_slack = up(slack + terms.slack), up(force_slack + terms.force_slack)
@@ -269,7 +272,7 @@ def cell_terms(incomplete: IncompleteRows, loss: Loss, w: Array, move_limits: Ar
         product_cell=products.cell,
         curvature_row=curvatures.row,
         curvature_cell=curvatures.cell,
-        weighted_slope=incomplete.weight * incomplete.slope,
+        weighted_slope=incomplete.weight * incomplete.lines.slope,
         product_sizes=product_sizes,
         crossing_sum=crossing_sum,
         crossing_form=crossing_form,
