@@ -473,8 +473,8 @@ MUTANTS = (
     Mutant(
         "a force without its shift",
         "force_upper",
-        "fixed = up(norms[0] + norms[1])",
-        "fixed = up(norms[0])",
+        "wrong.with_norm(up(norms[0] + norms[1]), inverse)",
+        "wrong.with_norm(norms[0], inverse)",
         (*planted("no shift of the force"), *NORMS),
     ),
     Mutant(

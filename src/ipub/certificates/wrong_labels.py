@@ -29,7 +29,9 @@ class GradientMoves(NamedTuple):
 
     norms: LargestValues
     coordinates: LargestValues
+    """In norm, and by column."""
     cells: LargestValues
+    """By column, through the rows' uncertain cells."""
 
 
 class WrongLabelSums(NamedTuple):
@@ -62,13 +64,14 @@ def cell_changes(block: Block, factors: Array) -> Array:
 
 def gradient_moves(
     block: Block, loss: Loss, at: ScoreRanges, nominal: tuple[Array, Array], n_free: int, wrong: WrongLabels
-) -> GradientMoves | tuple[()]:
-    """Return what wrong labels can move the gradient at w' by, for Theorem 2; an empty tuple if none can be wrong.
+) -> GradientMoves:
+    """Return what wrong labels can move the gradient at w' by, for Theorem 2 (section 13).
 
     The derivative of a row is otherwise one of a `nominal` range.
     """
     if wrong.count == 0:
-        return ()
+        nothing = wrong.partial_sum(np.zeros((0, 1)))
+        return GradientMoves(nothing, nothing, nothing)
     low, high = loss.derivative_range(-block.y, at.lower, at.upper)
     factors = block.weight * np.maximum(up(high - nominal[0]), up(nominal[1] - low))
     norms = norm_upper(block.center[:, : block.center.shape[1] - n_free])
@@ -140,6 +143,19 @@ class WrongLabelTerms:
         """What is bounded coordinate by coordinate: cells, and the rounding of products with the rows."""
         sizes = largest(np.abs(self.rows), self.count).sum(axis=0)
         return up(self.cells + sum_error(sizes, 3 * self.rows.shape[1] + min(self.count, len(self.rows)) + 16))
+
+    def with_slack(self, slack: Array) -> Array:
+        """Return a bound of each coordinate with `slack` added; as it is where no label may be wrong."""
+        return up(slack + self.slack) if self.count else slack
+
+    def with_norm(self, norm: float, inverse: Inverse) -> float:
+        """Return a bound of ``sqrt(z.M^-1 z)`` with what the rows add; as it is where no label may be wrong."""
+        return float(up(norm + self.norm_upper(inverse))) if self.count else norm
+
+    @property
+    def forms(self) -> list[tuple[Array, int]]:
+        """`form`, and of how many rows it is; nothing where no label may be wrong."""
+        return [(self.form(), len(self.rows))] if self.count else []
 
     def norm_upper(self, inverse: Inverse) -> float:
         """Bound ``sqrt(z.M^-1 z)`` of what the rows add, their rounding apart."""

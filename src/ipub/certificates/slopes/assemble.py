@@ -45,11 +45,10 @@ def slope_bounds(
         jumps = linear.jumps
         pairs = [(jumps.form, jumps.n_rows)] if jumps.n_rows and jumps.are_kept else []
         groups = with_forms(groups, *pairs, *((each.form(inverse), len(each.rows)) for each in linear.cells.choices))
-    wrong, labels_certain = linear.wrong_labels, not linear.problem.rows.uncertain_labels
-    if wrong.count:
-        slack, labels_certain = up(slack + wrong.slack), wrong.alike
-        groups = with_forms(groups, (wrong.form(), len(wrong.rows)))
-    has_mean_value = ellipsoid is not None and penalty.kappa == 0.0 and linear.jumps.n_rows == 0 and labels_certain
+    wrong = linear.wrong_labels
+    slack, groups = wrong.with_slack(slack), with_forms(groups, *wrong.forms)
+    has_certain_curvatures = wrong.alike and not linear.problem.has_uncertain_targets and linear.jumps.n_rows == 0
+    has_mean_value = ellipsoid is not None and penalty.kappa == 0.0 and has_certain_curvatures
     tuning = linear.cells.tuning_for_sums(inverse) if linear.incomplete is None else None
     return SlopeBounds(
         w=w,

@@ -9,7 +9,7 @@ import numpy as np
 from ipub.certificates.slopes.linearization import Linearization
 from ipub.numeric.linalg import EnclosedInverse, root_form_upper
 from ipub.numeric.rounding import EPS, Array, sum_upper, up
-from ipub.promises import largest_sum
+from ipub.promises import LargestValues
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,11 @@ def mean_value_bounds(linear: Linearization) -> MeanValueBounds | None:
     for terms in cells.choices:
         box = up(box + terms.sizes())
     spread, d = enclosed.spread, len(box)
-    if wrong.count:
-        slack, box = up(slack + wrong.slack), up(box + wrong.slack)
+    slack, box = wrong.with_slack(slack), wrong.with_slack(box)
     form = sum_upper(sum_upper(np.abs(spread) @ box, d + 1) @ box, d + 1)
     center = linear.gradient + middle
     force = up(root_form_upper(spread, center[None])[0] + up(np.sqrt(form)))
     limits = up(np.abs(center) + box)
-    if wrong.count:
-        force = up(force + largest_sum(root_form_upper(spread, wrong.rows), wrong.count))
-        limits = up(limits + largest_sum(np.abs(wrong.rows), wrong.count))
+    force = LargestValues.of(root_form_upper(spread, wrong.rows), wrong.count).added_to(force)
+    limits = LargestValues.of(np.abs(wrong.rows), wrong.count).added_to(limits)
     return MeanValueBounds(enclosed.center, spread, slack, limits, float(force))

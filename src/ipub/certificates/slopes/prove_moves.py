@@ -52,9 +52,7 @@ def force_upper(linear: Linearization, matrix: Array) -> float:
     box = up(up(box + cells.force_slack) + UNDERFLOW)
     norms = inverse.norm_upper(np.array([center, cells.force_shift]))
     box = up(box + jumps.slack) if len(jumps.rows) else box
-    fixed = up(norms[0] + norms[1])
-    if wrong.count:
-        box, fixed = up(box + wrong.slack), up(fixed + wrong.norm_upper(inverse))
+    box, fixed = wrong.with_slack(box), wrong.with_norm(up(norms[0] + norms[1]), inverse)
     jump_form = None if jumps.are_kept else jumps.form
     return float(up(fixed + cells.zonotope_upper(matrix, box, jumps.rows, jump_form)))
 
