@@ -252,7 +252,7 @@ MUTANTS = (
     ),
     Mutant(
         "the lower end is an upper bound",
-        "PointwiseBounds.narrowed",
+        "PreparedPointwise.narrowed",
         "bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)",
         "bounds[k, 0] = tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)",
         (SEARCHED,),

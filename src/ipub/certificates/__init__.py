@@ -18,6 +18,7 @@ from ipub.model_sets.base import ModelSet, Outcome, Reason
 from ipub.model_sets.certificate import (
     ANY_FILLING,
     Certificate,
+    PreparedRefinement,
     TrainedModel,
 )
 from ipub.model_sets.draws import DrawBounds
@@ -48,6 +49,7 @@ __all__ = [
     "Neighbour",
     "Outcome",
     "PointwiseBounds",
+    "PreparedRefinement",
     "Reason",
     "Recipe",
     "Region",

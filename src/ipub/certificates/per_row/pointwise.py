@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,22 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.per_row.ruled_out_scores import narrow_by_ruling_out
 from ipub.certificates.row_sums.bounds import ranges_to_search
+from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.slopes.attempt import attempt_slope_bounds
 from ipub.certificates.slopes.bounds import SlopeBounds
 from ipub.certificates.slopes.incomplete_rows import IncompleteRows
 from ipub.certificates.slopes.linearization import Linearization, linearize
 from ipub.certificates.tight import certify_tight
-from ipub.model_sets.certificate import Certificate, Progress, Refinement, TrainedModel
+from ipub.model_sets.certificate import Certificate, PreparedRefinement, Progress, Refinement, TrainedModel
 from ipub.numeric.linalg import EnclosedInverse, root_form_upper
 from ipub.numeric.rounding import EPS, Array, dot_bounds, down, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution, solve
 from ipub.rows import Block, Rows, View
 from ipub.rows.completions import PositionLayout
+
+if TYPE_CHECKING:
+    from ipub.certificates.per_row.tilted_search import TiltedSearch
 
 EFFORT = 1.0
 """Work that ruling out scores may take for a row (see `Work`), if nothing else is said: width against time."""
@@ -195,22 +199,40 @@ class PointwiseBounds(Refinement):
     effort: float = EFFORT
     """Work that ruling out scores may take for a row (see `Work`)."""
 
-    def narrowed(
-        self, X: Array, bounds: Array, certificate: Certificate, training: TrainedModel, progress: Progress | None
-    ) -> Array:
-        bounds = bounds.copy()
-        first, searched, effort = None, ranges_to_search(certificate), self.effort
+    def prepared(self, certificate: Certificate, training: TrainedModel) -> PreparedPointwise:
+        problem, solution = training
+        first, searched, for_search = None, ranges_to_search(certificate), self.effort
         tilted = None
-        for_tilts = effort if searched is None else FOR_TILTS * effort
-        if effort > 0.0 and has_tilts(training.problem):
+        for_tilts = self.effort if searched is None else FOR_TILTS * self.effort
+        if self.effort > 0.0 and has_tilts(problem):
             from ipub.certificates.per_row.tilted_search import TiltedSearch
 
-            tilted = TiltedSearch.of(training.problem, training.solution, certificate)
-            effort -= for_tilts
+            tilted = TiltedSearch.of(problem, solution, certificate)
+            for_search -= for_tilts
             if tilted is not None:
                 tilted.narrow_intercepts(for_tilts)
-        if not why_no_trends(training.problem):
-            first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
+        if not why_no_trends(problem):
+            first = Stage.of(problem, solution, certificate.part(SlopeBounds))
+        return PreparedPointwise(first, tilted, searched, for_tilts, for_search)
+
+
+@dataclass(frozen=True)
+class PreparedPointwise(PreparedRefinement):
+    """`PointwiseBounds` of one training problem."""
+
+    first: Stage | None
+    """Where trends are looked for first; None if there are none."""
+    tilted: TiltedSearch | None
+    searched: Ranges | None
+    """Ranges in which scores are ruled out."""
+    for_tilts: float
+    for_search: float
+    """The work that each of the two may take for a row."""
+
+    def narrowed(self, X: Array, bounds: Array, progress: Progress | None = None) -> Array:
+        bounds, first, searched, for_tilts = bounds.copy(), self.first, self.searched, self.for_tilts
+        # A search learns from row to row, and forgets that with the call.
+        tilted = None if self.tilted is None else replace(self.tilted)
         for k, x in enumerate(X):
             if first is not None and bounds[k, 0] < bounds[k, 1]:
                 bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
@@ -218,8 +240,8 @@ class PointwiseBounds(Refinement):
             if tilted is not None and bounds[k, 0] < bounds[k, 1]:
                 bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)
                 bounds[k, 1] = tilted.score_upper(x, bounds[k, 1], 0.5 * for_tilts)
-            if searched is not None and effort > 0.0:
-                bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), effort)
+            if searched is not None and self.for_search > 0.0:
+                bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), self.for_search)
             if progress is not None:
                 progress(k + 1, len(X))
         return bounds
