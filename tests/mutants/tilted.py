@@ -55,8 +55,8 @@ MUTANTS = (
     mutant(
         "rows follow the wrong way",
         "_following_rows",
-        "shares = -LESS_THAN_ONE",
-        "shares = LESS_THAN_ONE",
+        "fractions = -LESS_THAN_ONE",
+        "fractions = LESS_THAN_ONE",
         SEARCHED,
         BRACKETS,
     ),
@@ -238,14 +238,14 @@ MUTANTS = (
     ),
     mutant(
         "missing categories are not refused",
-        "why_no_tilts",
+        "reason_against_tilts",
         "    if problem.rows.categories:\n",
         "    if False:\n",
         REFUSED,
     ),
     mutant(
         "uncertain labels are not refused",
-        "why_no_tilts",
+        "reason_against_tilts",
         "    if problem.rows.uncertain_labels:\n",
         "    if False:\n",
         REFUSED,

@@ -11,7 +11,7 @@ from ipub.certificates.recipe import Recipe
 from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slopes.attempt import certify_slopes
 from ipub.certificates.slopes.bounds import SlopeBounds
-from ipub.certificates.sphere import certify_sphere, sphere_sum, why_no_sphere
+from ipub.certificates.sphere import certify_sphere, reason_against_sphere, sphere_sum
 from ipub.certificates.tight import certify_tight
 from ipub.certificates.uncertain_rows import MOST_TRIED, bounds_of_uncertain_rows
 from ipub.model_sets.base import ModelSet, Outcome, Reason
@@ -27,7 +27,7 @@ from ipub.model_sets.region import Region
 CERTIFICATES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("sphere", certify_sphere, unsupported_reason=why_no_sphere, needed_sum=sphere_sum),
+        Recipe("sphere", certify_sphere, unsupported_reason=reason_against_sphere, needed_sum=sphere_sum),
         Recipe("ball", certify_ball),
         Recipe("slope", certify_slopes, uses_matrices=True, needs_matrices=True),
         Recipe("tight", certify_tight, uses_matrices=True, takes_hints=True),

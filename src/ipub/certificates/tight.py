@@ -25,7 +25,7 @@ from ipub.certificates.row_sums.bounds import (
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.slopes.attempt import attempt_slope_bounds, slope_bounds_within
 from ipub.certificates.slopes.bounds import SlopeBounds
-from ipub.certificates.sphere import certify_sphere, why_no_sphere
+from ipub.certificates.sphere import certify_sphere, reason_against_sphere
 from ipub.model_sets.base import ModelSet, Outcome, Reason
 from ipub.model_sets.certificate import Certificate, intersection
 from ipub.model_sets.move_sets import KnownRows
@@ -261,7 +261,7 @@ def _has_sphere(problem: Problem) -> bool:
     An l1 penalty makes weights of a hinge nearly zero in training, and not always zero: their subgradient is then far
     from those at zero. The half-ball pays for that; the sphere pays the penalty's own gap.
     """
-    return problem.penalty.kappa > 0.0 and not problem.loss.is_smooth and not why_no_sphere(problem)
+    return problem.penalty.kappa > 0.0 and not problem.loss.is_smooth and not reason_against_sphere(problem)
 
 
 def _around_zero(problem: Problem, solution: Solution, bounds: SlopeBounds, is_fast: bool) -> Region | None:

@@ -37,10 +37,8 @@ from ipub.training.imputing.samplers import Sampler, sampler_of
 from ipub.training.models import train
 from ipub.training.movable import movable_holes, refuse_other_uncertainty
 from ipub.training.reading import Parameters, TrainingData
+from ipub.training.reading.parameters import SEEDS
 from ipub.training.training import Training
-
-SEEDS = np.iinfo(np.int32).max
-"""The seed of all draws is below this."""
 
 PROBED = 50
 """So many training rows show which parts of the certificate of the first draw are worth making for the others."""

@@ -55,7 +55,7 @@ LEAST_FIXED = 0.02
 rounds that fix a cell each; on 6,000 x 4 with 0.1 % of the cells missing, 0 gave the same bounds."""
 
 
-def why_no_trends(problem: Problem) -> str:
+def reason_against_trends(problem: Problem) -> str:
     """Return why the trends of Theorem 7 do not apply to a problem; "" if they do."""
     if problem.rows.uncertain_labels:
         return (
@@ -78,9 +78,9 @@ def has_tilts(problem: Problem) -> bool:
     """Whether tilted half-balls stand in for row sums: where the derivative jumps, and some cell is uncertain."""
     if problem.loss.is_smooth or not problem.rows.count_uncertain():
         return False
-    from ipub.certificates.per_row.tilted_search import why_no_tilts
+    from ipub.certificates.per_row.tilted_search import reason_against_tilts
 
-    return not why_no_tilts(problem)
+    return not reason_against_tilts(problem)
 
 
 def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:
@@ -180,7 +180,7 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
     largest = up(np.abs(u) + radius)
     low, high = dot_bounds(incomplete.center, u)
     around = up(sum_upper(np.abs(incomplete.center) @ error, d + 1) + up(stage.row_spread * spread))
-    around = up(around + incomplete.row_sums(R * largest[j]))
+    around = up(around + incomplete.sum_cells_by_row(R * largest[j]))
     # psi u_j + k (x''.u) w_j
     move = up(incomplete.lines.row_move + incomplete.lines.cell_move)
     lower, upper = down(incomplete.lines.lower - move), up(incomplete.lines.upper + move)
@@ -211,7 +211,7 @@ class PointwiseBounds(Refinement):
             for_search -= for_tilts
             if tilted is not None:
                 tilted.narrow_intercepts(for_tilts)
-        if not why_no_trends(problem):
+        if not reason_against_trends(problem):
             first = Stage.of(problem, solution, certificate.part(SlopeBounds))
         return PreparedPointwise(first, tilted, searched, for_tilts, for_search)
 
@@ -252,7 +252,7 @@ def certify_pointwise(problem: Problem, solution: Solution) -> Certificate:
     start = certify_tight(problem, solution)
     can_rule_out = ranges_to_search(start) is not None
     can_tilt = not can_rule_out and has_tilts(problem)
-    reason = "" if can_rule_out else TILTED if can_tilt else why_no_trends(problem)
+    reason = "" if can_rule_out else TILTED if can_tilt else reason_against_trends(problem)
     has_trends = not reason and (can_rule_out or start.part(SlopeBounds) is not None)
     refinement = PointwiseBounds() if can_rule_out or can_tilt or has_trends else None
     note = " ".join(filter(None, [start.note, reason]))

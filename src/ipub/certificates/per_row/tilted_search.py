@@ -58,7 +58,7 @@ TILTS = np.array([0.7, 0.85, 1.0, 1.2, 1.4])
 tilt alone gave bounds up to 3 % wider in 0.9 of the time."""
 
 
-def why_no_tilts(problem: Problem) -> str:
+def reason_against_tilts(problem: Problem) -> str:
     """Return why there are no tilted half-balls for a problem; "" if there are."""
     if problem.rows.uncertain_labels:
         return "labels are uncertain"

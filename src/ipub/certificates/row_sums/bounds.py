@@ -137,7 +137,7 @@ def row_sum_bounds_within(
             return None
         if problem.loss.is_smooth:
             return WithinKnown(RowSumBounds(narrowed(ranges)), is_narrower)
-        return WithinKnown(RowSumBounds(narrowed(ranges, settle=True)), is_narrower)
+        return WithinKnown(RowSumBounds(narrowed(ranges, leaves_out_constant=True)), is_narrower)
     except np.linalg.LinAlgError:
         return None
 

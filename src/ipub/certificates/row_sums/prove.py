@@ -190,16 +190,16 @@ def can_be_narrowed(ranges: Ranges, which: Indices | None = None, worthwhile: fl
     return bool(np.median(found / width) < worthwhile)
 
 
-def narrowed(ranges: Ranges, *, settle: bool = False) -> Ranges:
+def narrowed(ranges: Ranges, *, leaves_out_constant: bool = False) -> Ranges:
     """Return ranges narrowed by their own row sums, while that is worthwhile.
 
-    With `settle` rows whose derivative is settled on the way are left out: for the models of completions alone.
+    Rows whose derivative becomes constant on the way may be left out: for the models of completions alone.
     """
     chosen: list[Representatives] = []
 
     def relax(ranges: Ranges, number: int) -> tuple[Ranges, bool]:
-        if settle:
-            ranges = ranges.without_settled_rows()
+        if leaves_out_constant:
+            ranges = ranges.without_constant_rows()
             chosen.clear()
         if not chosen:
             Y = ranges.table.directions
@@ -207,7 +207,7 @@ def narrowed(ranges: Ranges, *, settle: bool = False) -> Ranges:
             chosen.append(Representatives.choose(ranges.table, change, FINE_INFLATION))
         few = chosen[0]
         is_many = 2 * len(few.index) > MANY
-        is_sampled = not settle and (number > 0 or is_many)
+        is_sampled = not leaves_out_constant and (number > 0 or is_many)
         if is_sampled and not can_be_narrowed(ranges, few.index, OF_MANY if is_many else WORTHWHILE):
             return ranges, False
         Y, n = ranges.table.directions[few.index], len(few.index)
@@ -217,7 +217,7 @@ def narrowed(ranges: Ranges, *, settle: bool = False) -> Ranges:
         before, after = (each.upper - each.lower for each in (ranges, following))
         return following, bool(after.sum() < WORTHWHILE * before.sum())
 
-    return narrow(relax, ranges) if settle else narrow(relax, ranges, MOST_NARROWED)
+    return narrow(relax, ranges) if leaves_out_constant else narrow(relax, ranges, MOST_NARROWED)
 
 
 def first_order_changes(at_w: Ranges, both: Array) -> Array:

@@ -164,7 +164,9 @@ def cell_curvatures(incomplete: IncompleteRows, loss: Loss, w: Array) -> Curvatu
     flattest, steepest = loss.curvature_range(incomplete.y, incomplete.lines.lower, incomplete.lines.upper)
     flattest, steepest = (np.where(incomplete.at_jump, 0.0, part) for part in (flattest, steepest))
     change, score_change = up(steepest - flattest), up(np.abs(q))
-    row_change = up(incomplete.row_sums(score_change) + incomplete.choice_sums(up(incomplete.choices.score_change(w))))
+    row_change = up(
+        incomplete.sum_cells_by_row(score_change) + incomplete.choice_sums(up(incomplete.choices.score_change(w)))
+    )
     several = incomplete.has_several_parts
     others = weight * R * steepest[i] * (row_change[i] - score_change)
     return Curvatures(

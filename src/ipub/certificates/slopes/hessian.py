@@ -78,7 +78,7 @@ def hessian_gain(incomplete: IncompleteRows, price: Array) -> HessianChange:
 
 def _paid_share(incomplete: IncompleteRows, price: Array) -> Array:
     """Return s of Lemma 4: ``sum_j R_ij tau_j`` for each row, rounded up."""
-    cells = incomplete.row_sums(incomplete.cell_radii * price[incomplete.cell_columns])
+    cells = incomplete.sum_cells_by_row(incomplete.cell_radii * price[incomplete.cell_columns])
     return up(cells + incomplete.choice_sums(incomplete.choices.score_change_within(price)))
 
 

@@ -130,7 +130,7 @@ class IncompleteRows:
         """Bound from above, for each column, the greatest sum of non-negative values of its cells."""
         return sum_upper(sum_by_index(self.cell_columns, values, self.center.shape[1]), self.roundings)
 
-    def row_sums(self, values: Array) -> Array:
+    def sum_cells_by_row(self, values: Array) -> Array:
         """Bound from above, for each row, the greatest sum of non-negative values of its cells."""
         return sum_upper(sum_by_index(self.cell_rows, values, len(self.y)), self.roundings)
 

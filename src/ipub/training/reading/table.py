@@ -24,12 +24,9 @@ from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.scaling import Scaling
 from ipub.tables.sparse_columns import as_dense
 from ipub.tables.validation import check_values, column_label
-from ipub.training.reading.parameters import Parameters
+from ipub.training.reading.parameters import SEEDS, Parameters
 
 Table = NDArray[np.generic]
-
-SEEDS = 2**31 - 1
-"""A seed is a number below this."""
 
 
 @dataclass(frozen=True, eq=False)
