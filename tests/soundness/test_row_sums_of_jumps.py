@@ -1,4 +1,4 @@
-"""Row sums where the derivative jumps (sections 16 and 17): constant derivatives, steps, and scores ruled out off the path."""
+"""Row sums where the derivative jumps (sections 16 and 17): constant derivatives, steps, and scores ruled out."""
 
 from __future__ import annotations
 

@@ -170,8 +170,8 @@ def _row_sums(known: _Proved) -> _Proved:
 def _slopes(known: _Proved) -> _Proved:
     """Prove slopes; with the ball around zero they are enough where they are nearly exact."""
     problem, solution, hint, in_columns = known.problem, known.solution, known.hint, known.in_columns
-    note = _too_wide(problem)
-    if note:
+    note = _reason_against_slopes(problem)
+    if note is not None:
         return replace(known, slopes=Outcome(None, Reason.TOO_LARGE, note))
     if not hint.tries_slopes:
         return known
@@ -238,8 +238,8 @@ def _of_asked_rows(known: _Proved) -> tuple[ModelSet, ...]:
     return () if found is None else (found,)
 
 
-def _too_wide(problem: Problem) -> str:
-    """Return why slopes are not tried, if a table has so many columns that they would take long; else ""."""
+def _reason_against_slopes(problem: Problem) -> str | None:
+    """Return why slopes are not tried, if a table has so many columns that they would take long; else None."""
     rows, d = problem.rows, problem.rows.n_features
     if not rows.allows_matrices:
         return (
@@ -248,7 +248,7 @@ def _too_wide(problem: Problem) -> str:
         )
     n_columns = min(rows.count_uncertain(), d)
     if (n_columns + d / 4.0) * d * d <= MOST_SLOPE_WORK:
-        return ""
+        return None
     return (
         f"With {d:,} columns, bounds by slopes would take long: the half-ball is used alone, which is wider. "
         "certificate='slope' takes the time; fewer columns need less of it."
@@ -261,7 +261,7 @@ def _has_sphere(problem: Problem) -> bool:
     An l1 penalty makes weights of a hinge nearly zero in training, and not always zero: their subgradient is then far
     from those at zero. The half-ball pays for that; the sphere pays the penalty's own gap.
     """
-    return problem.penalty.kappa > 0.0 and not problem.loss.is_smooth and not reason_against_sphere(problem)
+    return problem.penalty.kappa > 0.0 and not problem.loss.is_smooth and reason_against_sphere(problem) is None
 
 
 def _around_zero(problem: Problem, solution: Solution, bounds: SlopeBounds, is_fast: bool) -> Region | None:

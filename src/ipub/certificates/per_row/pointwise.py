@@ -55,8 +55,8 @@ LEAST_FIXED = 0.02
 rounds that fix a cell each; on 6,000 x 4 with 0.1 % of the cells missing, 0 gave the same bounds."""
 
 
-def reason_against_trends(problem: Problem) -> str:
-    """Return why the trends of Theorem 7 do not apply to a problem; "" if they do."""
+def reason_against_trends(problem: Problem) -> str | None:
+    """Return why the trends of Theorem 7 do not apply to a problem; None if they do."""
     if problem.rows.uncertain_labels:
         return (
             "Labels are uncertain, and there are no row sums here, so there are no pointwise bounds: 'tight' is used "
@@ -71,7 +71,7 @@ def reason_against_trends(problem: Problem) -> str:
             f"The derivative of {problem.loss.name} jumps, and there are no row sums here, so there are no pointwise "
             "bounds: 'tight' is used instead."
         )
-    return ""
+    return None
 
 
 def has_tilts(problem: Problem) -> bool:
@@ -80,7 +80,7 @@ def has_tilts(problem: Problem) -> bool:
         return False
     from ipub.certificates.per_row.tilted_search import reason_against_tilts
 
-    return not reason_against_tilts(problem)
+    return reason_against_tilts(problem) is None
 
 
 def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:
@@ -211,7 +211,7 @@ class PointwiseBounds(Refinement):
             for_search -= for_tilts
             if tilted is not None:
                 tilted.narrow_intercepts(for_tilts)
-        if not reason_against_trends(problem):
+        if reason_against_trends(problem) is None:
             first = Stage.of(problem, solution, certificate.part(SlopeBounds))
         return PreparedPointwise(first, tilted, searched, for_tilts, for_search)
 
@@ -252,8 +252,8 @@ def certify_pointwise(problem: Problem, solution: Solution) -> Certificate:
     start = certify_tight(problem, solution)
     can_rule_out = ranges_to_search(start) is not None
     can_tilt = not can_rule_out and has_tilts(problem)
-    reason = "" if can_rule_out else TILTED if can_tilt else reason_against_trends(problem)
-    has_trends = not reason and (can_rule_out or start.part(SlopeBounds) is not None)
+    reason = None if can_rule_out else TILTED if can_tilt else reason_against_trends(problem)
+    has_trends = reason is None and (can_rule_out or start.part(SlopeBounds) is not None)
     refinement = PointwiseBounds() if can_rule_out or can_tilt or has_trends else None
     note = " ".join(filter(None, [start.note, reason]))
     return replace(start, name="pointwise", note=note, refinement=refinement)

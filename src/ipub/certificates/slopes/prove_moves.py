@@ -134,7 +134,7 @@ def prove_move_set(
             limits = GROWTH * np.fmax(box, limits)
         return Relaxed(ProvedSet(linear, within), is_inside, _Guess(_larger(within), limits))
 
-    return prove(relax, _Guess(_larger(inside), limits))
+    return prove(relax, _Guess(_larger(inside), limits))[0]
 
 
 def _larger(ellipsoid: Ellipsoid) -> Ellipsoid:
