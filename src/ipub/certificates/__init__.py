@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipub.certificates.ball import certify_ball
-from ipub.certificates.hints import NO_HINT, AnotherDraw, Hint, Neighbour
+from ipub.certificates.hints import AnotherDraw, Neighbour
 from ipub.certificates.origin import certify_origin
 from ipub.certificates.per_row.pointwise import EFFORT, PointwiseBounds, certify_pointwise, with_effort
 from ipub.certificates.per_row.ruled_out_scores import is_on_one_side
@@ -11,6 +11,7 @@ from ipub.certificates.recipe import Recipe
 from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slopes.attempt import certify_slopes
 from ipub.certificates.slopes.bounds import SlopeBounds
+from ipub.certificates.slopes.hint import NO_HINT, Hint
 from ipub.certificates.sphere import certify_sphere, reason_against_sphere, sphere_sum
 from ipub.certificates.tight import certify_tight
 from ipub.certificates.uncertain_rows import MOST_TRIED, bounds_of_uncertain_rows

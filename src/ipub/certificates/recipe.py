@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ipub.certificates.hints import NO_HINT, Hint
+from ipub.certificates.slopes.hint import NO_HINT, Hint
 from ipub.model_sets.certificate import Certificate
 from ipub.problem.objective import Point, Problem, Sum
 from ipub.problem.solvers import Solution

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ipub.certificates.ball import certify_ball
-from ipub.certificates.hints import NO_HINT, Hint
 from ipub.certificates.intercept import all_with_bracket, bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, certify_origin
 from ipub.certificates.row_sums.bounds import (
@@ -25,6 +24,7 @@ from ipub.certificates.row_sums.bounds import (
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.slopes.attempt import attempt_slope_bounds, slope_bounds_within
 from ipub.certificates.slopes.bounds import SlopeBounds
+from ipub.certificates.slopes.hint import NO_HINT, Hint
 from ipub.certificates.sphere import certify_sphere, reason_against_sphere
 from ipub.model_sets.base import ModelSet, Outcome, Reason
 from ipub.model_sets.certificate import Certificate, intersection

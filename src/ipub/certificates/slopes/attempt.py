@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.ball import certify_ball
-from ipub.certificates.hints import NO_HINT, Hint
 from ipub.certificates.slopes.assemble import slope_bounds
 from ipub.certificates.slopes.bounds import FirstRound, SlopeBounds
 from ipub.certificates.slopes.cell_coefficients import TuningChoices
+from ipub.certificates.slopes.hint import NO_HINT, Hint
 from ipub.certificates.slopes.l1_signs import L1Signs, decide_signs
 from ipub.certificates.slopes.linearization import Linearization, linearize
 from ipub.certificates.slopes.prove_moves import ellipsoid_of_moves, prove_move_set

@@ -13,7 +13,7 @@ from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups, Signed
 from ipub.certificates.slopes.incomplete_rows import LEAST_DIVISOR, Leverages
 from ipub.numeric.linalg import rounded_up
 from ipub.numeric.rounding import Array, down, sum_upper, up
-from ipub.rows.by_column import ByColumn, by_column
+from ipub.rows.by_column import ByColumn, group_by_column
 from ipub.tables.interval_matrix import Indices
 
 LARGEST_WEIGHT = 1e100
@@ -71,7 +71,7 @@ class _ColumnCells(NamedTuple):
         j = incomplete.cell_columns[which]
         group = j if has_all else np.searchsorted(columns, j)
         cell_rows = incomplete.cell_rows[which]
-        return cls(which, group, by_column(group, n, incomplete.center, cell_rows), n)
+        return cls(which, group, group_by_column(group, n, incomplete.center, cell_rows), n)
 
     def total(self, values: Array) -> Array:
         """Return the sum of values of the cells of each column."""
