@@ -26,8 +26,8 @@ OUTWARD = 1024.0 * 8.0 ** -np.arange(8.0)
 the largest score or target: time of a pass against later passes."""
 
 INWARD = np.array([0.88, 0.75, 0.62, 0.5, 0.38, 0.27, 0.18, 0.1, 0.04, 0.01, 0.001])
-"""The same inside a known bracket, as multiples of the largest distance: most brackets narrow by a factor, not by
-orders of magnitude."""
+"""The same inside a known bracket, as multiples of the largest distance: width against time, and most
+brackets narrow by a factor, not by orders of magnitude."""
 
 AROUND = np.array([-0.3, -0.05, -0.006, 0.006, 0.05, 0.3])
 """Offsets of the trials of a later pass from the estimated root, relative to the open interval, against later passes;

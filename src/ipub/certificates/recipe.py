@@ -12,10 +12,6 @@ from ipub.problem.objective import Point, Problem, Sum
 from ipub.problem.solvers import Solution
 
 
-def _supports_everything(_: Problem) -> None:
-    """Return no reason against any problem."""
-
-
 @dataclass(frozen=True)
 class Recipe:
     """A way to certify, by name."""
@@ -29,7 +25,7 @@ class Recipe:
     """Whether it is not available without."""
     retrains: bool = False
     """Whether its bounds retrain for each row."""
-    unsupported_reason: Callable[[Problem], str | None] = _supports_everything
+    unsupported_reason: Callable[[Problem], str | None] = lambda _: None
     """Returns why a problem is not supported, and what is used instead; None if it is supported."""
     takes_hints: bool = False
     """Whether the keywords of `__call__` save it work."""

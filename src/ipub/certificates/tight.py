@@ -56,42 +56,26 @@ NOT_TRIED: Outcome[Any] = Outcome(None, Reason.NOT_TRIED)
 
 @dataclass(frozen=True)
 class _Proved:
-    """What is proved so far, and of what.
-
-    Attributes
-    ----------
-    problem, solution, hint
-        What `certify_tight` was given.
-    in_columns : bool
-        Whether uncertain cells are to be taken column by column.
-    at_w : Ranges or None
-        Ranges of row sums that hold w alone; None if the table is too long for them.
-    row_sums, slopes : Outcome
-        What each of the two theorems proved, or why it did not.
-    regions : tuple of Region
-        Balls around zero and around w, all with the same bracket of the intercept.
-    half_ball : Certificate or None
-        The half-balls among them, each with the bracket it was found with.
-    more : tuple of ModelSet
-        Row sums over ranges that the others give.
-    only_searched : tuple of ModelSet
-        Row sums in which scores are ruled out, and which narrow nothing by themselves.
-    is_enough : bool
-        Whether another theorem would cost more than it could gain.
-    """
+    """What `certify_tight` was given, and what is proved of it so far."""
 
     problem: Problem
     solution: Solution
     hint: Hint
     in_columns: bool
     at_w: Ranges | None = None
+    """Ranges of row sums that hold w alone; None if the table is too long for them."""
     row_sums: Outcome[RowSumBounds] = NOT_TRIED
     slopes: Outcome[SlopeBounds] = NOT_TRIED
     regions: tuple[Region, ...] = ()
+    """Balls around zero and around w, all with the same bracket of the intercept."""
     half_ball: Certificate | None = None
+    """The half-balls among them, each with the bracket it was found with."""
     more: tuple[ModelSet, ...] = ()
+    """Row sums over ranges that the others give."""
     only_searched: tuple[ModelSet, ...] = ()
+    """Row sums in which scores are ruled out, and which narrow nothing by themselves."""
     is_enough: bool = False
+    """Whether another theorem would cost more than it could gain."""
 
     @property
     def is_fast(self) -> bool:

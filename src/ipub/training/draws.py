@@ -41,7 +41,8 @@ from ipub.training.reading.parameters import SEEDS
 from ipub.training.training import Training
 
 PROBED = 50
-"""So many training rows show which parts of the certificate of the first draw are worth making for the others."""
+"""So many training rows show which parts of the certificate of the first draw are worth making for the others: time
+against wrong decisions."""
 
 MANY_KEPT, MOST_KEPT = 1 << 23, 1 << 27
 """Numbers that the certificates of all draws may keep of the training rows (64 MiB, 1 GiB). Beyond the first, cells are
@@ -51,7 +52,7 @@ NOT_PROVED = "No bounds around a draw could be proved: {why}. Those of any filli
 """The note where few cells may be anywhere, and bounds are those of all."""
 
 NEARLY_AS_NARROW = 1.2
-"""Bounds by columns may be so many times as wide over the rows that are probed."""
+"""Bounds by columns may be so many times as wide over the rows that are probed: width against memory."""
 
 
 def train_and_certify_draws(

@@ -44,11 +44,10 @@ from ipub.training.models import train
 from ipub.training.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
 
 MOST_ROW_TERMS = 1e9
-"""Uncertain cells and levels, times rows with every combination of levels, that a call looks at one by one.
+"""Uncertain cells and levels, times rows with every combination of levels, that a call looks at one by one: width
+against time, five to ten seconds. A call that would look at more bounds its rows faster: `Certificate.faster`, and rows
+with several missing categories by `one_category_each`."""
 
-That takes five to ten seconds. A call that would look at more bounds its rows faster: `Certificate.faster`, and rows
-with several missing categories by `one_category_each`.
-"""
 FASTER = (
     "Many rows: they are bounded faster. Where the penalty is strong, bounds may be 2 to 11 % wider than in calls "
     "with few rows; those of rows with several missing categories, up to 25 %; with an l1 penalty, where signs of "

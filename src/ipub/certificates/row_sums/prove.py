@@ -62,7 +62,7 @@ OF_INCOMPLETE = 4.0
 width against time. On the same tables, 1 gave bounds 1 % narrower to 1 % wider."""
 
 MOST_REPRESENTATIVES = 0.7
-"""Representatives are used if they are at most this fraction of all directions: else they cost more time than all."""
+"""Representatives are used if they are at most this fraction of all directions: time, as more cost more than all."""
 
 
 class ProvedRanges(NamedTuple):
