@@ -101,14 +101,42 @@ def test_imports_go_one_way():
     assert wrong == []
 
 
-def test_modules_of_a_folder_do_not_import_each_other_in_circles():
-    for folder in {path.parent for path in FILES} - {PACKAGE}:
-        inside = {module_of(path): path for path in FILES if path.parent == folder and path.name != "__init__.py"}
-        graph = {name: imports_of(path) & set(inside) for name, path in inside.items()}
-        while graph:
-            free = [name for name, needs in graph.items() if not needs & set(graph)]
-            assert free, f"a circle among {sorted(graph)}"
-            graph = {name: needs for name, needs in graph.items() if name not in free}
+def test_modules_do_not_import_each_other_in_circles():
+    """Neither in one folder nor through a folder and one inside it; what a package imports for its users is apart."""
+    inside = {module_of(path): path for path in FILES if path.name != "__init__.py"}
+    graph = {name: imports_of(path) & set(inside) for name, path in inside.items()}
+    while graph:
+        free = [name for name, needs in graph.items() if not needs & set(graph)]
+        assert free, f"a circle among {sorted(graph)}"
+        graph = {name: needs for name, needs in graph.items() if name not in free}
+
+
+CERTIFICATES = [
+    {"scores", "intercept", "uncertain_rows"},
+    {"wrong_labels", "origin"},
+    {"ball"},
+    {"sphere", "slopes", "row_sums"},
+    {"hints", "recipe"},
+    {"tight"},
+    {"per_row"},
+    {"stored"},
+]
+"""Modules and folders of `certificates`: each imports only from those before."""
+
+
+def test_certificates_import_only_from_those_before():
+    folder, level = PACKAGE / "certificates", {name: k for k, names in enumerate(CERTIFICATES) for name in names}
+    for path in sorted(folder.rglob("*.py")):
+        unit = path.relative_to(folder).parts[0].removesuffix(".py")
+        imported = {name.split(".")[2] for name in imports_of(path) if name.startswith("ipub.certificates.")} - {unit}
+        if unit != "__init__":
+            assert {name for name in imported if level[name] >= level[unit]} == set(), path
+
+
+def test_no_module_has_the_name_of_what_it_defines():
+    for path, tree in trees().items():
+        defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        assert path.stem not in defined, path
 
 
 KERNELS = ("certificates", "model_sets", "losses", "promises", "problem")

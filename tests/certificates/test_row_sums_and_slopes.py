@@ -61,7 +61,7 @@ def test_rows_without_weight_do_not_widen_slopes(loss_name):
         moves = known_rows(case.problem, solution)
         linear = linearize(case.problem, solution, moves)
         assert np.isfinite(linear.row_move_form)
-        assert np.isfinite(linear.incomplete.row_move).all()
+        assert np.isfinite(linear.incomplete.lines.row_move).all()
         ends.append(np.array(slope_bounds_within(case.problem, solution, moves).found.ends(case.X_test)))
     np.testing.assert_allclose(ends[0], ends[1], rtol=0.05 if loss_name == "squared_hinge" else 1e-6)
 

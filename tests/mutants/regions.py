@@ -196,12 +196,20 @@ MUTANTS = (
         "high",
         LABELS,
     ),
-    Mutant("flipped rows without their box", "_regions", "up(row_box + coordinates)", "row_box", WRONG_LABELS),
-    Mutant("flipped rows without their norm", "_regions", "up(row_norm + norms)", "row_norm", WRONG_LABELS),
+    Mutant(
+        "flipped rows without their box",
+        "_regions",
+        "wrong.coordinates.added_to(row_box, total)",
+        "row_box",
+        WRONG_LABELS,
+    ),
+    Mutant(
+        "flipped rows without their norm", "_regions", "wrong.norms.added_to(row_norm, total)", "row_norm", WRONG_LABELS
+    ),
     Mutant(
         "flipped rows without their cells",
         "_regions",
-        "up(cell_box + cells)",
+        "wrong.cells.added_to(cell_box, total)",
         "cell_box",
         ("soundness/test_wrong_labels.py::test_the_ball_counts_the_cells_of_a_row_whose_right_label_is_flat",),
     ),
@@ -237,8 +245,8 @@ MUTANTS = (
     Mutant(
         "flipped rows left out",
         "around_zero",
-        "up(values + wrong_label_losses(sums, rows.total_weight))",
-        "values",
+        "sums.more.added_to(sum_upper(sums.values / rows.total_weight, rows.depth + 5), rows.total_weight)",
+        "sum_upper(sums.values / rows.total_weight, rows.depth + 5)",
         ("soundness/test_wrong_labels.py::test_the_origin_counts_the_wrong_labels",),
     ),
     # --- bracket of the intercept ------------------------------------------------------------------------------------
@@ -294,8 +302,8 @@ MUTANTS = (
     Mutant(
         "flipped rows do not move the slopes",
         "narrow_bracket",
-        "up(highest + rise)",
-        "highest",
+        "highest = sums.rise.added_to(",
+        "highest = np.asarray(",
         WRONG_LABELS,
     ),
     # --- scores ------------------------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ MUTANTS = (
         SETTLED,
         JUMPS,
     ),
-    mutant("a target in doubt is settled", "_settle", "(labels.radius == 0.0) & ", "", SETTLED),
-    mutant("a class in doubt is settled", "_settle", "(labels.weight_radius == 0.0) & ", "", SETTLED),
-    mutant("a label that may be wrong is settled", "_settle", "& (labels.max_wrong_labels == 0)", "", SETTLED),
+    mutant("a target in doubt is settled", "_sum_constant", "(labels.radius == 0.0) & ", "", SETTLED),
+    mutant("a class in doubt is settled", "_sum_constant", "(labels.weight_radius == 0.0) & ", "", SETTLED),
+    mutant("a label that may be wrong is settled", "_sum_constant", "& (labels.max_wrong_labels == 0)", "", SETTLED),
 )

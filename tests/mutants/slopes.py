@@ -202,7 +202,7 @@ MUTANTS = (
     Mutant(
         "products along cells dropped",
         "cell_products",
-        "cell=up(R * up(weighted_slope[i] * incomplete.row_move[i]))",
+        "cell=up(R * up(weighted_slope[i] * incomplete.lines.row_move[i]))",
         "cell=0.0 * R",
         ("soundness/test_cell_terms.py::test_each_cell_has_what_the_lemmas_say",),
     ),
@@ -223,8 +223,8 @@ MUTANTS = (
     Mutant(
         "products of two cells dropped",
         "cell_slacks",
-        "at_cells = incomplete.slope * incomplete.cell_move",
-        "at_cells = 0.0 * incomplete.slope * incomplete.cell_move",
+        "at_cells = incomplete.lines.slope * incomplete.lines.cell_move",
+        "at_cells = 0.0 * incomplete.lines.slope * incomplete.lines.cell_move",
         (*planted("no slack of cells", "no move of cells"), *FORCES),
     ),
     Mutant(
@@ -473,8 +473,8 @@ MUTANTS = (
     Mutant(
         "a force without its shift",
         "force_upper",
-        "fixed = up(norms[0] + norms[1])",
-        "fixed = up(norms[0])",
+        "wrong.with_norm(up(norms[0] + norms[1]), inverse)",
+        "wrong.with_norm(norms[0], inverse)",
         (*planted("no shift of the force"), *NORMS),
     ),
     Mutant(
@@ -530,7 +530,7 @@ MUTANTS = (
     Mutant(
         "a mean value without the slack of cells",
         "mean_value_bounds",
-        "up(linear.gradient_error + cells.gradient_slack)",
+        "up(linear.gradient_error + cell_slack)",
         "up(linear.gradient_error)",
         planted("no slack of the mean value"),
     ),

@@ -429,10 +429,10 @@ def parts_and_formulas(key: Key) -> Iterator[tuple[str, float, fmpq]]:
     holed = np.flatnonzero(np.diff(case.matrix.row_starts))
     weight = rationals(np.ones(len(case.y)) if case.weight is None else case.weight)
     shares = [weight[i] / sum(weight, fmpq(0)) for i in holed]
-    flattest, steepest = case.loss.curvature_range(incomplete.y, incomplete.lower, incomplete.upper)
+    flattest, steepest = case.loss.curvature_range(incomplete.y, incomplete.lines.lower, incomplete.lines.upper)
     for k, (i, j) in enumerate(zip(incomplete.cell_rows, incomplete.cell_columns, strict=True)):
         a, b = rational(flattest[i]), rational(steepest[i])
-        h, R = rational(incomplete.slope[i]), rational(incomplete.cell_radii[k])
+        h, R = rational(incomplete.lines.slope[i]), rational(incomplete.cell_radii[k])
         move = exact_dot([abs(x) for x in rationals(incomplete.center[i])], rationals(limits))
         q = R * abs(rational(solution.w[j]))
         yield "product_row", cells.product_row[k], shares[i] * h * R * rational(limits[j])

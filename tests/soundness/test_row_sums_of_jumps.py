@@ -1,4 +1,4 @@
-"""Row sums where the derivative jumps (sections 16 and 17): settled rows, steps, and scores ruled out off the path."""
+"""Row sums where the derivative jumps (sections 16 and 17): constant derivatives, steps, and scores ruled out."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out(
         models = exact_models(case, inner=int(case.matrix.n_uncertain == 1))
         with np.errstate(all="ignore"):
             start = known_ranges(case, solution, ("ball", "slope")[number % 2])
-            ranges = narrowed(start, settle=True)
+            ranges = narrowed(start, leaves_out_constant=True)
             n_settled += bool(ranges.table.settled.middle.any())
             count += assert_hold(start, models, case.X_test) + assert_hold(ranges, models, case.X_test)
             for t in case.X_test[:2]:
@@ -80,7 +80,7 @@ def test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out(
     report_proofs(count + sides)
 
 
-# --- settled rows ---------------------------------------------------------------------------------------------------
+# --- rows of constant derivative -------------------------------------------------------------------------------------
 
 
 def forces(case: Case, table: np.ndarray, W: np.ndarray, is_below: bool) -> np.ndarray:
@@ -135,7 +135,7 @@ def test_row_sums_with_settled_rows_hold_for_every_w_and_completion(penalty, mon
         some = Points(np.vstack([W, W + 0.5 * rng.integers(-2, 3, size=W.shape)]), is_exact)
         known = (NoBounds(), points, some)[number % 3 if number % 2 else int(rng.integers(3))]
         table = RowTable.within(case.problem, solution, certificate_of(known))
-        ranges = points.ranges(table).without_settled_rows()
+        ranges = points.ranges(table).without_constant_rows()
         n_settled += len(case.y) - len(ranges.table.complete) - len(ranges.table.incomplete)
         without_incomplete += not len(ranges.table.incomplete)
         without_complete += not len(ranges.table.complete)
@@ -193,7 +193,7 @@ def test_settled_sums_are_the_sums_of_their_rows_exactly(how, block, monkeypatch
         table = RowTable.within(case.problem, solution, certificate_of(points if how == "known" else NoBounds()))
         if how == "ranges":
             assert len(table.complete) + len(table.incomplete) == 64
-            table = points.ranges(table).without_settled_rows().table
+            table = points.ranges(table).without_constant_rows().table
         assert len(table.complete) + len(table.incomplete) == 0
         for side in (-1.0, 0.0, 1.0):
             exact = exact_pull(case, side)
@@ -241,7 +241,7 @@ def test_a_row_whose_scores_end_at_its_kink_is_not_settled():
         points = Points(np.array(ends)[:, None], is_exact=True)
         for known in (points, NoBounds()):
             ranges = points.ranges(RowTable.within(case.problem, solution, certificate_of(known)))
-            left = ranges.without_settled_rows().table
+            left = ranges.without_constant_rows().table
             assert (len(left.complete), len(left.incomplete)) == (n_complete, n_incomplete)
 
 
@@ -266,7 +266,7 @@ def test_leaving_settled_rows_out_changes_no_bound_but_for_rounding(penalty, int
     rng, Y = np.random.default_rng(4), np.vstack([case.X_test, -case.X_test])
     for spread in (1e-3, 0.05, 0.2):
         ranges = Points(solution.w + spread * rng.normal(size=(3, len(solution.w)))).ranges(table)
-        smaller = ranges.without_settled_rows()
+        smaller = ranges.without_constant_rows()
         assert len(smaller.lower) < 0.9 * len(ranges.lower)
         bounds, before = largest_scores(smaller, Y), largest_scores(ranges, Y)
         assert (bounds <= before + 1e-6).all()
@@ -296,7 +296,7 @@ def test_what_overflowed_settles_nothing():
             assert not np.isnan(high).any()
             assert (low < 1.0).all()
             assert (high > 1.0).all()
-            assert len(ranges.without_settled_rows().table.incomplete) == 1
+            assert len(ranges.without_constant_rows().table.incomplete) == 1
 
 
 # --- scores ruled out -----------------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ def test_a_supposition_is_used_for_scores_above_it_alone(monkeypatch):
 def test_what_is_supposed_once_is_forgotten():
     case = middle_case(1, lam=0.1)
     solution = train(case.problem)
-    ranges = narrowed(known_ranges(case, solution, "slope"), settle=True)
+    ranges = narrowed(known_ranges(case, solution, "slope"), leaves_out_constant=True)
     before = ranges.lower.copy(), ranges.upper.copy(), ranges.table.settled.middle.copy()
     t = case.X_test[0]
     low, high = (float(end[0]) for end in RowSumBounds(ranges).ends(t[None]))
@@ -344,7 +344,7 @@ def test_where_no_row_is_near_its_kink_and_nothing_bends_nothing_fails():
     table = RowTable.within(case.problem, solution, certificate_of(NoBounds()))
     w = np.array([1e-3, -1e-3, 1e-3, 0.0])
     ranges = Points(w + 1e-4 * rng.normal(size=(3, 4))).ranges(table)
-    for each in (ranges, ranges.without_settled_rows()):
+    for each in (ranges, ranges.without_constant_rows()):
         assert np.isfinite(largest_scores(each, case.X_test)).all()
         assert no_model_at(each, SupposedScore(case.X_test[0], 100.0))
         no_model_at(each, SupposedScore(case.X_test[0], -100.0))

@@ -44,7 +44,7 @@ def test_no_exact_model_leaves_ranges_or_has_a_score_that_is_ruled_out(draw, rep
         models = exact_models(case, inner=int(case.matrix.n_uncertain == 2))
         with np.errstate(all="ignore"):
             start = known_ranges(case, solution, ("ball", "slope")[seed % 2])
-            ranges = narrowed(start, settle=True)
+            ranges = narrowed(start, leaves_out_constant=True)
             widths = [np.subtract(*RowSumBounds(each).ends(case.X_test)[::-1]) for each in (start, ranges)]
             n_narrower += bool((widths[1] < widths[0]).any())
             count += assert_hold(start, models, case.X_test) + assert_hold(ranges, models, case.X_test)

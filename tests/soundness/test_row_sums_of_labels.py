@@ -301,9 +301,9 @@ def assert_settled_rows_count(case: Case, problem: Problem, labels: list[np.ndar
     whole = points.ranges(without_tilt(row_table(problem, solution)))
     within = RowTable.within(problem, solution, certificate_of(points))
     assert within is not None
-    smaller = whole.without_settled_rows().table
+    smaller = whole.without_constant_rows().table
     assert len(smaller.complete) + len(smaller.incomplete) == left
-    for ranges in (whole, whole.without_settled_rows(), points.ranges(within)):
+    for ranges in (whole, whole.without_constant_rows(), points.ranges(within)):
         bounds, u = sums_of(ranges, case.X_test)[:2]
         for y in labels:
             F = forces(replace(case, y=y), case.matrix.center_rows(slice(0, len(y))), W)

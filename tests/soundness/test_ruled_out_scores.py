@@ -309,7 +309,7 @@ def test_scores_are_ruled_out_over_ranges_of_completions_alone(monkeypatch):
     plant_function(monkeypatch, module, "narrow_by_ruling_out", recorded)
     part = PointwiseBounds()
     bounds = certificate.score_bounds(case.X_test)
-    part.narrowed(case.X_test, bounds, certificate, TrainedModel(case.problem, solution), None)
+    part.prepared(certificate, TrainedModel(case.problem, solution)).narrowed(case.X_test, bounds)
     assert [ranges is row_sums.ranges for ranges in seen] == [True, True]
 
 
@@ -341,7 +341,8 @@ def test_known_ranges_of_smooth_losses_rule_out_no_scores(monkeypatch):
     certificate = Certificate("pointwise", (*known.parts, within.bounds), solution.gap)
     plant_function(monkeypatch, module, "narrow_by_ruling_out", lambda *_: pytest.fail("a score was ruled out"))
     bounds = certificate.score_bounds(case.X_test)
-    PointwiseBounds().narrowed(case.X_test, bounds, certificate, TrainedModel(case.problem, solution), None)
+    prepared = PointwiseBounds().prepared(certificate, TrainedModel(case.problem, solution))
+    prepared.narrowed(case.X_test, bounds)
 
 
 def test_a_flat_objective_at_w_is_no_error():

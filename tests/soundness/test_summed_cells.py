@@ -14,8 +14,9 @@ from ipub.certificates.slopes import cells as cell_terms_module
 from ipub.certificates.slopes import column_bounds as column_bounds_module
 from ipub.certificates.slopes import suggestions as suggestions_module
 from ipub.certificates.slopes import sums_of_cells as summed_cells_module
+from ipub.certificates.slopes.cell_coefficients import TuningChoices
 from ipub.certificates.slopes.column_bounds import FormSums, column_forms
-from ipub.certificates.slopes.sums_of_cells import SummedCells, TuningChoices
+from ipub.certificates.slopes.sums_of_cells import SummedCells
 from ipub.losses import LOSSES
 from ipub.problem.objective import Problem
 from ipub.rows import slices as blocks

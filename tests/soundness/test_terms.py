@@ -282,7 +282,7 @@ def test_a_line_reaches_as_far_as_a_cell_moves_the_score(cell):
     rows = MemoryRows(IntervalMatrix.from_bounds(table - radius, table + radius), np.ones(1))
     problem = Problem(rows, LOSSES["log_loss"], ElasticNet(1.0, 0.0))
     w, v = np.zeros(2), np.array([0.0, 2.0])
-    lines = linearize(problem, replace(train(problem), w=w), Box(v)).incomplete
+    lines = linearize(problem, replace(train(problem), w=w), Box(v)).incomplete.lines
     scores = np.array([0.0, cell * v[1]])
     slope = np.subtract(*problem.loss.derivative(np.ones(2), scores)) / np.subtract(*scores)
     assert lines.least_slope[0] <= slope <= lines.greatest_slope[0]

@@ -11,7 +11,7 @@ from flint import fmpq
 from ipub.certificates import CERTIFICATES, RowSumBounds, with_effort
 from ipub.certificates.per_row import tilted_half_ball as module
 from ipub.certificates.per_row.tilted_half_ball import Reference, TiltedHalfBall
-from ipub.certificates.per_row.tilted_search import TiltedSearch, why_no_tilts
+from ipub.certificates.per_row.tilted_search import TiltedSearch, reason_against_tilts
 from ipub.certificates.row_sums import bounds as row_sum_bounds
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
@@ -272,12 +272,12 @@ def test_what_overflows_bounds_nothing_and_too_many_free_rows_are_refused(monkey
 
 def test_missing_categories_and_uncertain_labels_are_refused():
     rng = np.random.default_rng(10)
-    assert why_no_tilts(draw(rng).problem) == ""
-    assert "categories" in why_no_tilts(tiny_choices(rng, "hinge", "l2", gentle=True).problem)
+    assert reason_against_tilts(draw(rng).problem) is None
+    assert "categories" in reason_against_tilts(tiny_choices(rng, "hinge", "l2", gentle=True).problem)
     case = draw(rng)
     doubt = LabelUncertainty(np.zeros(len(case.y)), np.ones(len(case.y)))
     rows = MemoryRows(case.matrix, case.y, case.weight, label_uncertainty=doubt)
-    assert "labels" in why_no_tilts(replace(case.problem, rows=rows))
+    assert "labels" in reason_against_tilts(replace(case.problem, rows=rows))
 
 
 def test_an_intercept_may_be_at_the_farther_end():

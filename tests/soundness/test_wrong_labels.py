@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from ipub.certificates.wrong_labels import WrongLabelTerms
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
 from ipub.model_sets.move_sets import NoMove
+from ipub.promises import LargestValues
 from ipub.rows import MemoryRows, with_wrong_labels
 from ipub.tables.label_uncertainty import LabelUncertainty
 from support.cases import MODELS, Case, draw_solution, intervals, train, vary_loss, with_intercept
@@ -39,6 +41,7 @@ from support.moves import linearize_module
 from support.oracles.exact import exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.rationals import holds
+from support.planted import altered
 from support.tiny_cases import tiny_case, tiny_choices
 from support.uncertain_labels import flipped_labels, with_flips
 
@@ -240,17 +243,19 @@ def _certain_cells(monkeypatch):
     )
 
 
-def _scaled_sum(module, name, factor):
-    def plant(monkeypatch):
-        honest = getattr(module, name)
+def _times(factor):
+    return lambda largest: replace(largest, values=factor * largest.values)
 
-        def scaled(*args):
-            sums = honest(*args)
-            return tuple(factor * each for each in sums) if isinstance(sums, tuple) else factor * sums
 
-        monkeypatch.setattr(module, name, scaled)
+def _scaled_moves(factor):
+    change = _times(factor)
+    return altered(ball_module, "gradient_moves", norms=change, coordinates=change, cells=change)
 
-    return plant
+
+def _without_wrong_labels(monkeypatch):
+    monkeypatch.setattr(
+        mean_value_module, "LargestValues", SimpleNamespace(of=lambda values, _: LargestValues(values, 0))
+    )
 
 
 PLANTED: dict[str, tuple[Callable, str, str, int]] = {
@@ -264,11 +269,11 @@ PLANTED: dict[str, tuple[Callable, str, str, int]] = {
     "force": (_scaled("norm_upper", 0.0), "slope", "log_loss", 0),
     "half of the force": (_scaled("norm_upper", 0.25), "slope", "squared_hinge", 0),
     "form": (_scaled("form", 0.3), "grouped", "log_loss", 0),
-    "mean value": (_scaled_sum(mean_value_module, "largest_sum", 0.0), "slope", "log_loss", 0),
+    "mean value": (_without_wrong_labels, "slope", "log_loss", 0),
     "cells": (_certain_cells, "slope", "log_loss", 1),
-    "ball": (_scaled_sum(ball_module, "wrong_label_moves", 0.0), "ball", "log_loss", 0),
-    "half of the ball": (_scaled_sum(ball_module, "wrong_label_moves", 0.5), "ball", "squared_hinge", 0),
-    "intercept": (_scaled_sum(intercept_module, "wrong_label_slopes", 0.0), "ball", "log_loss", 0),
+    "ball": (_scaled_moves(0.0), "ball", "log_loss", 0),
+    "half of the ball": (_scaled_moves(0.5), "ball", "squared_hinge", 0),
+    "intercept": (altered(intercept_module, "_slope_sums", rise=_times(0.0), fall=_times(0.0)), "ball", "log_loss", 0),
 }
 
 
@@ -330,7 +335,7 @@ def test_the_origin_counts_the_wrong_labels(monkeypatch):
     constants = np.array([0.0, y.mean(), solution.w[-1]])
     values = [case.loss.value(each[:, None], constants).mean(axis=0).min() for each in flipped_labels(case, 2)]
     assert 0.5 * certify_origin(problem, solution).parts[0].radius ** 2 >= max(values) - 1e-12
-    monkeypatch.setattr(origin_module, "wrong_label_losses", lambda *_: 0.0)
+    altered(origin_module, "_origin_sums", more=_times(0.0))(monkeypatch)
     assert 0.5 * certify_origin(problem, solution).parts[0].radius ** 2 < max(values) - 1e-3
 
 

@@ -78,9 +78,9 @@ def _regions(problem: Problem, solution: Solution, intercept_distance: float) ->
     gradient, error = sums.gradient / total, sum_error(sums.magnitude / total, roundings)
     cell_box, row_box = sum_upper(sums.cell_box / total, roundings), sum_upper(sums.row_box / total, roundings)
     eps, row_norm = sum_upper(sums.eps / total, roundings), sum_upper(sums.row_norm / total, roundings)
-    if problem.wrong_labels.count:
-        norms, coordinates, cells = wrong_label_moves(sums.wrong_labels, total)
-        cell_box, row_box, row_norm = up(cell_box + cells), up(row_box + coordinates), up(row_norm + norms)
+    wrong = sums.wrong_labels
+    cell_box, row_box = wrong.cells.added_to(cell_box, total), wrong.coordinates.added_to(row_box, total)
+    row_norm = wrong.norms.added_to(row_norm, total)
     cells = up(cell_box + error)
     everything = up(cells + row_box)
     # The change of the rows as a box, or as a ball: both are valid.
@@ -95,11 +95,6 @@ def _regions(problem: Problem, solution: Solution, intercept_distance: float) ->
         for k in range(len(prices))
         for centers, boxes, radii in both
     ]
-
-
-def wrong_label_moves(moves: GradientMoves, total: float) -> tuple[Array, Array, Array]:
-    """Bound what wrong labels move the gradient by: in norm, by column, and by uncertain cells (section 13)."""
-    return moves.norms.sum_upper(total), moves.coordinates.sum_upper(total), moves.cells.sum_upper(total)
 
 
 class _HalfBalls(NamedTuple):
@@ -151,7 +146,7 @@ class _BallSums(NamedTuple):
     row_box: Array
     row_norm: Array
     """How far the derivatives of rows that adapt can move it: by column, and in norm."""
-    wrong_labels: GradientMoves | tuple[()]
+    wrong_labels: GradientMoves
     n_adapting: Array
     """How many rows adapt and matter."""
 

@@ -1,4 +1,4 @@
-"""What is known of a similar problem, and how it saves time: it may change the width of bounds, never their truth."""
+"""What certificates of similar problems say: it saves time, and may change the width of bounds, never their truth."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 
 from ipub.certificates.row_sums.bounds import RowSumBounds
 from ipub.certificates.slopes.bounds import FirstRound, SlopeBounds
+from ipub.certificates.slopes.cell_coefficients import TuningChoices
+from ipub.certificates.slopes.hint import Hint
 from ipub.certificates.slopes.prove_moves import GROWTH, Suggestion
-from ipub.certificates.slopes.sums_of_cells import TuningChoices
 from ipub.model_sets.certificate import Certificate
 from ipub.model_sets.move_sets import Ellipsoid
 from ipub.numeric.linalg import Inverse
@@ -28,40 +29,6 @@ HARDLY_WIDER = 1.05
 """Bounds of a draw that are at most so many times as wide without some parts are made without them in other draws, and
 bounds at most so many times as wide as those of another draw are not narrowed further: width against time. On 6,000 x 6
 with 10 % of the cells missing, 1.15 for the latter gave bounds 7 % wider in 0.9 of the time."""
-
-
-class Hint:
-    """What is known of a similar problem, and how it saves time. This one knows nothing of any."""
-
-    is_given = False
-    """Whether there is a similar problem: then parts are left out that would hardly narrow bounds."""
-    tries_row_sums = True
-    """Whether row sums are tried."""
-    row_sum_widths: Array | None = None
-    """How wide the ranges of row sums were tried when they were proved."""
-    tries_slopes = True
-    """Whether a set of moves is to be proved without a certificate to start from."""
-    slopes_are_enough = False
-    """Whether nothing else narrows the bounds by slopes."""
-    takes_move_limits = False
-    """Whether limits of the intercept's moves do for the ball around zero."""
-    wants_mean_value = True
-    """Whether bounds by the mean value are made."""
-
-    def suggestion(self, problem: Problem) -> Suggestion | None:  # noqa: ARG002 (nothing is known)
-        """Return a set of moves to begin with."""
-        return None
-
-    def last_round(self) -> tuple[float, FirstRound | None] | None:
-        """Return what stands for excess and first round, if the first round is the last and need not be measured."""
-        return None
-
-    def is_narrow_enough(self, excess: float) -> bool:  # noqa: ARG002 (nothing is known)
-        """Whether bounds of such an excess need not be narrowed further."""
-        return False
-
-
-NO_HINT = Hint()
 
 
 @dataclass(frozen=True)

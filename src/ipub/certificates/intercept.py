@@ -26,8 +26,8 @@ OUTWARD = 1024.0 * 8.0 ** -np.arange(8.0)
 the largest score or target: time of a pass against later passes."""
 
 INWARD = np.array([0.88, 0.75, 0.62, 0.5, 0.38, 0.27, 0.18, 0.1, 0.04, 0.01, 0.001])
-"""The same inside a known bracket, as multiples of the largest distance: most brackets narrow by a factor, not by
-orders of magnitude."""
+"""The same inside a known bracket, as multiples of the largest distance: width against time, and most
+brackets narrow by a factor, not by orders of magnitude."""
 
 AROUND = np.array([-0.3, -0.05, -0.006, 0.006, 0.05, 0.3])
 """Offsets of the trials of a later pass from the estimated root, relative to the open interval, against later passes;
@@ -89,11 +89,8 @@ def narrow_bracket(
     for _ in range(1 if in_one_pass else MOST_PASSES):
         sums = problem.rows.reduce(_slope_sums, problem.loss, scores, below, above, problem.wrong_labels)
         # Only the sign matters: no division by the total weight.
-        highest = up(sums.highest + sum_error(sums.highest_size, problem.rows.depth + 5))
-        lowest = down(sums.lowest - sum_error(sums.lowest_size, problem.rows.depth + 5))
-        if problem.wrong_labels.count:
-            rise, fall = wrong_label_slopes(sums)
-            highest, lowest = up(highest + rise), down(lowest - fall)
+        highest = sums.rise.added_to(up(sums.highest + sum_error(sums.highest_size, problem.rows.depth + 5)))
+        lowest = sums.fall.taken_from(down(sums.lowest - sum_error(sums.lowest_size, problem.rows.depth + 5)))
         lower = max([lower, *below[highest < 0.0]])
         upper = min([upper, *above[lowest > 0.0]])
         open_below = lower, min([upper, *below[below > lower]])
@@ -117,11 +114,6 @@ def next_trials(gap: Bracket, trials: Array, slopes: Array) -> Array:
         if len(around):
             return np.asarray(around)
     return np.linspace(start, end, len(AROUND) + 2)[1:-1]
-
-
-def wrong_label_slopes(sums: _SlopeSums) -> tuple[Array, Array]:
-    """Bound what wrong labels add to the highest slopes and take from the lowest (section 13)."""
-    return sums.rise.sum_upper(), sums.fall.sum_upper()
 
 
 def _first_trials(problem: Problem, solution: Solution, scores: _Scores, start: Bracket) -> tuple[Array, Array]:
@@ -168,7 +160,7 @@ class _SlopeSums(NamedTuple):
     lowest_size: Array
     rise: LargestValues
     fall: LargestValues
-    """What wrong labels add."""
+    """What wrong labels add to the highest slopes, and take from the lowest (section 13)."""
 
 
 def _slope_sums(
@@ -183,13 +175,10 @@ def _slope_sums(
         most = up(most + uncertainty.derivative_change(block, loss, highest, highest))
         least = down(least - uncertainty.derivative_change(block, loss, lowest, lowest))
     weight = block.weight
-    rise, fall = np.zeros((0, len(below))), np.zeros((0, len(above)))
-    if wrong.count:
-        other_most, other_least = (
-            loss.derivative_range(-y, highest, highest)[1],
-            loss.derivative_range(-y, lowest, lowest)[0],
-        )
-        rise = weight[:, None] * np.maximum(up(other_most - most), 0.0)
-        fall = weight[:, None] * np.maximum(up(least - other_least), 0.0)
+    may = wrong.candidates
+    other_most = loss.derivative_range(-y[may], highest[may], highest[may])[1]
+    other_least = loss.derivative_range(-y[may], lowest[may], lowest[may])[0]
+    rise = weight[may, None] * np.maximum(up(other_most - most[may]), 0.0)
+    fall = weight[may, None] * np.maximum(up(least[may] - other_least), 0.0)
     sums = weight @ most, weight @ np.abs(most), weight @ least, weight @ np.abs(least)
     return _SlopeSums(*sums, wrong.partial_sum(rise), wrong.partial_sum(fall))

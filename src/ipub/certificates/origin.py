@@ -36,18 +36,11 @@ def around_zero(problem: Problem, solution: Solution) -> Region:
     constants = np.array([0.0, mean, solution.w[-1]] if has_intercept else [0.0])
     sums = rows.reduce(_origin_sums, problem.loss, constants, problem.wrong_labels)
     # Each constant proves a radius by itself, so one that overflowed may be ignored.
-    values = sum_upper(sums.values / rows.total_weight, rows.depth + 5)
-    if problem.wrong_labels.count:
-        values = up(values + wrong_label_losses(sums, rows.total_weight))
+    values = sums.more.added_to(sum_upper(sums.values / rows.total_weight, rows.depth + 5), rows.total_weight)
     at_zero = np.fmin.reduce(values)
     radius = float(up(np.sqrt(up(at_zero / problem.penalty.lam))))
     zero = np.zeros_like(solution.w)
     return Region("origin", zero, zero, radius)
-
-
-def wrong_label_losses(sums: _OriginSums, total: float) -> Array:
-    """Bound what wrong labels add to the mean loss of each constant (section 13)."""
-    return sums.more.sum_upper(total)
 
 
 class _OriginSums(NamedTuple):
@@ -55,7 +48,7 @@ class _OriginSums(NamedTuple):
 
     values: Array
     more: LargestValues
-    """What wrong labels add."""
+    """What wrong labels add (section 13)."""
 
 
 @reads(Reads.LABELS)
@@ -65,12 +58,12 @@ def _label_sums(block: Block) -> tuple[float]:
 
 @reads(Reads.LABELS)
 def _origin_sums(block: Block, loss: Loss, constants: Array, wrong: WrongLabels) -> _OriginSums:
-    more = wrong.partial_sum(np.zeros((0, len(constants))))
-    if block.label_uncertainty is None and wrong.count == 0 and loss.task == "classification":
+    if block.label_uncertainty is None and loss.task == "classification":
         # Rows of one class have the same loss.
         weights = np.array([block.weight @ (block.y == label) for label in (-1.0, 1.0)])
         labels = np.repeat([[-1.0], [1.0]], len(constants), axis=1)
-        return _OriginSums(weights @ loss.value_upper(labels, np.tile(constants, (2, 1))), more)
+        values = loss.value_upper(labels, np.tile(constants, (2, 1)))
+        return _OriginSums(weights @ values, wrong.partial_sum(np.zeros((0, len(constants)))))
     scores = np.broadcast_to(constants, (len(block.y), len(constants)))
     values = loss.value_upper(block.y[:, None], scores)
     if block.label_uncertainty is not None:
@@ -78,7 +71,6 @@ def _origin_sums(block: Block, loss: Loss, constants: Array, wrong: WrongLabels)
         ends = down(block.y[:, None] - radius), up(block.y[:, None] + radius)
         value_upper = np.maximum(*(loss.value_upper(end, scores) for end in ends))
         values = up(np.where(radius > 0.0, value_upper, values) * up(1.0 + weight_radius))
-    if wrong.count:
-        other = np.maximum(up(loss.value_upper(-block.y[:, None], scores) - values), 0.0)
-        more = wrong.partial_sum(block.weight[:, None] * other)
-    return _OriginSums(block.weight @ values, more)
+    may = wrong.candidates
+    other = np.maximum(up(loss.value_upper(-block.y[may, None], scores[may]) - values[may]), 0.0)
+    return _OriginSums(block.weight @ values, wrong.partial_sum(block.weight[may, None] * other))

@@ -6,14 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ipub.certificates.hints import NO_HINT, Hint
+from ipub.certificates.slopes.hint import NO_HINT, Hint
 from ipub.model_sets.certificate import Certificate
 from ipub.problem.objective import Point, Problem, Sum
 from ipub.problem.solvers import Solution
-
-
-def _supports_everything(_: Problem) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -29,8 +25,8 @@ class Recipe:
     """Whether it is not available without."""
     retrains: bool = False
     """Whether its bounds retrain for each row."""
-    unsupported_reason: Callable[[Problem], str] = _supports_everything
-    """Returns why a problem is not supported, and what is used instead; "" if it is supported."""
+    unsupported_reason: Callable[[Problem], str | None] = lambda _: None
+    """Returns why a problem is not supported, and what is used instead; None if it is supported."""
     takes_hints: bool = False
     """Whether the keywords of `__call__` save it work."""
     needed_sum: Callable[[Problem, Point], Sum] | None = None
@@ -56,6 +52,6 @@ class Recipe:
 
     def sum_for_last_pass(self, problem: Problem) -> Callable[[Point], Sum] | None:
         """Return `needed_sum` of a problem; None if there is none, or the problem is not supported."""
-        return (
-            None if self.needed_sum is None or self.unsupported_reason(problem) else partial(self.needed_sum, problem)
-        )
+        if self.needed_sum is None or self.unsupported_reason(problem) is not None:
+            return None
+        return partial(self.needed_sum, problem)

@@ -31,7 +31,7 @@ def certify_sphere(problem: Problem, solution: Solution, start: Certificate | No
     intercept, it must be bounded first: by `origin`, and then once more inside the sphere, or by the certificate
     `start`, whose bracket is taken as it is.
     """
-    if reason := why_no_sphere(problem):
+    if (reason := reason_against_sphere(problem)) is not None:
         return replace(certify_ball(problem, solution, start), name="sphere", note=reason)
     if problem.penalty.n_free == 0:
         return Certificate("sphere", (_region(problem, solution, gap_upper(problem, solution)),), solution.gap)
@@ -43,10 +43,10 @@ def certify_sphere(problem: Problem, solution: Solution, start: Certificate | No
     return Certificate("sphere", (with_bracket(region, bracket),), solution.gap)
 
 
-def why_no_sphere(problem: Problem) -> str:
-    """Return why a problem has no sphere, and what is used instead; "" if it has one."""
+def reason_against_sphere(problem: Problem) -> str | None:
+    """Return why a problem has no sphere, and what is used instead; None if it has one."""
     certain = not problem.rows.uncertain_labels
-    return "" if certain else "The sphere needs certain labels: the half-ball is used instead."
+    return None if certain else "The sphere needs certain labels: the half-ball is used instead."
 
 
 def _region(problem: Problem, solution: Solution, gap: float) -> Region:

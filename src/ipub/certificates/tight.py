@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ipub.certificates.ball import certify_ball
-from ipub.certificates.hints import NO_HINT, Hint
 from ipub.certificates.intercept import all_with_bracket, bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, certify_origin
 from ipub.certificates.row_sums.bounds import (
@@ -26,7 +25,8 @@ from ipub.certificates.row_sums.one_matrix import OneMatrixBounds, prove_with_on
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.slopes.attempt import attempt_slope_bounds, slope_bounds_within
 from ipub.certificates.slopes.bounds import SlopeBounds
-from ipub.certificates.sphere import certify_sphere, why_no_sphere
+from ipub.certificates.slopes.hint import NO_HINT, Hint
+from ipub.certificates.sphere import certify_sphere, reason_against_sphere
 from ipub.model_sets.base import ModelSet, Outcome, Reason
 from ipub.model_sets.certificate import Certificate, intersection
 from ipub.model_sets.move_sets import KnownRows
@@ -57,42 +57,26 @@ NOT_TRIED: Outcome[Any] = Outcome(None, Reason.NOT_TRIED)
 
 @dataclass(frozen=True)
 class _Proved:
-    """What is proved so far, and of what.
-
-    Attributes
-    ----------
-    problem, solution, hint
-        What `certify_tight` was given.
-    in_columns : bool
-        Whether uncertain cells are to be taken column by column.
-    at_w : Ranges or None
-        Ranges of row sums that hold w alone; None if the table is too long for them.
-    row_sums, slopes : Outcome
-        What each of the two theorems proved, or why it did not.
-    regions : tuple of Region
-        Balls around zero and around w, all with the same bracket of the intercept.
-    half_ball : Certificate or None
-        The half-balls among them, each with the bracket it was found with.
-    more : tuple of ModelSet
-        Row sums over ranges that the others give.
-    only_searched : tuple of ModelSet
-        Row sums in which scores are ruled out, and which narrow nothing by themselves.
-    is_enough : bool
-        Whether another theorem would cost more than it could gain.
-    """
+    """What `certify_tight` was given, and what is proved of it so far."""
 
     problem: Problem
     solution: Solution
     hint: Hint
     in_columns: bool
     at_w: Ranges | None = None
+    """Ranges of row sums that hold w alone; None if the table is too long for them."""
     row_sums: Outcome[RowSumBounds] = NOT_TRIED
     slopes: Outcome[SlopeBounds] = NOT_TRIED
     regions: tuple[Region, ...] = ()
+    """Balls around zero and around w, all with the same bracket of the intercept."""
     half_ball: Certificate | None = None
+    """The half-balls among them, each with the bracket it was found with."""
     more: tuple[ModelSet, ...] = ()
+    """Row sums over ranges that the others give."""
     only_searched: tuple[ModelSet, ...] = ()
+    """Row sums in which scores are ruled out, and which narrow nothing by themselves."""
     is_enough: bool = False
+    """Whether another theorem would cost more than it could gain."""
 
     @property
     def is_fast(self) -> bool:
@@ -194,8 +178,8 @@ def _row_sums(known: _Proved) -> _Proved:
 def _slopes(known: _Proved) -> _Proved:
     """Prove slopes; with the ball around zero they are enough where they are nearly exact."""
     problem, solution, hint, in_columns = known.problem, known.solution, known.hint, known.in_columns
-    note = _too_wide(problem)
-    if note:
+    note = _reason_against_slopes(problem)
+    if note is not None:
         return replace(known, slopes=Outcome(None, Reason.TOO_LARGE, note))
     if not hint.tries_slopes:
         return known
@@ -262,8 +246,8 @@ def _of_asked_rows(known: _Proved) -> tuple[ModelSet, ...]:
     return () if found is None else (found,)
 
 
-def _too_wide(problem: Problem) -> str:
-    """Return why slopes are not tried, if a table has so many columns that they would take long; else ""."""
+def _reason_against_slopes(problem: Problem) -> str | None:
+    """Return why slopes are not tried, if a table has so many columns that they would take long; else None."""
     rows, d = problem.rows, problem.rows.n_features
     if not rows.allows_matrices:
         return (
@@ -272,7 +256,7 @@ def _too_wide(problem: Problem) -> str:
         )
     n_columns = min(rows.count_uncertain(), d)
     if (n_columns + d / 4.0) * d * d <= MOST_SLOPE_WORK:
-        return ""
+        return None
     return (
         f"With {d:,} columns, bounds by slopes would take long: the half-ball is used alone, which is wider. "
         "certificate='slope' takes the time; fewer columns need less of it."
@@ -285,7 +269,7 @@ def _has_sphere(problem: Problem) -> bool:
     An l1 penalty makes weights of a hinge nearly zero in training, and not always zero: their subgradient is then far
     from those at zero. The half-ball pays for that; the sphere pays the penalty's own gap.
     """
-    return problem.penalty.kappa > 0.0 and not problem.loss.is_smooth and not why_no_sphere(problem)
+    return problem.penalty.kappa > 0.0 and not problem.loss.is_smooth and reason_against_sphere(problem) is None
 
 
 def _around_zero(problem: Problem, solution: Solution, bounds: SlopeBounds, is_fast: bool) -> Region | None:

@@ -29,7 +29,9 @@ class GradientMoves(NamedTuple):
 
     norms: LargestValues
     coordinates: LargestValues
+    """In norm, and by column."""
     cells: LargestValues
+    """By column, through the rows' uncertain cells."""
 
 
 class WrongLabelSums(NamedTuple):
@@ -62,13 +64,14 @@ def cell_changes(block: Block, factors: Array) -> Array:
 
 def gradient_moves(
     block: Block, loss: Loss, at: ScoreRanges, nominal: tuple[Array, Array], n_free: int, wrong: WrongLabels
-) -> GradientMoves | tuple[()]:
-    """Return what wrong labels can move the gradient at w' by, for Theorem 2; an empty tuple if none can be wrong.
+) -> GradientMoves:
+    """Return what wrong labels can move the gradient at w' by, for Theorem 2 (section 13).
 
     The derivative of a row is otherwise one of a `nominal` range.
     """
     if wrong.count == 0:
-        return ()
+        nothing = wrong.partial_sum(np.zeros((0, 1)))
+        return GradientMoves(nothing, nothing, nothing)
     low, high = loss.derivative_range(-block.y, at.lower, at.upper)
     factors = block.weight * np.maximum(up(high - nominal[0]), up(nominal[1] - low))
     norms = norm_upper(block.center[:, : block.center.shape[1] - n_free])
@@ -80,23 +83,29 @@ def gradient_moves(
 
 
 def wrong_label_parts(
-    block: Block, loss: Loss, at: ScoreRanges, move: Array, slopes: tuple[Array, Array], wrong: WrongLabels
+    block: Block,
+    loss: Loss,
+    scores: tuple[Array, Array],
+    move: Array,
+    slopes: tuple[Array, Array],
+    wrong: WrongLabels,
 ) -> tuple[WrongLabelSums, WrongLabelRows]:
     """Return what a block adds to `WrongLabelTerms`: what is added up, and what is gathered.
 
-    Scores of w'' are within `move` of those of w'; `slopes` bound those of the derivatives between both.
+    Scores of w' are between `scores`, those of w'' within `move` of them; `slopes` bound those of the derivatives
+    between both.
     """
     d = block.center.shape[1]
     if wrong.count == 0:
         nothing = np.zeros((0, d))
         return WrongLabelSums(wrong.partial_sum(nothing), 0), WrongLabelRows(nothing, nothing)
-    factors = block.weight * loss.wrong_label_upper(down(at.lower - move), up(at.upper + move))
+    (lower, upper), (least, most) = scores, slopes
+    factors = block.weight * loss.wrong_label_upper(down(lower - move), up(upper + move))
     moved = np.flatnonzero(factors)
-    least, most = slopes
     # Rounded once more, as the scores behind `slopes` are: the same for a loss whose slopes do not depend on the class.
-    other_least, other_most = loss.secant_range(-block.y, down(at.lower), up(at.upper), move)
+    other_least, other_most = loss.secant_range(-block.y, down(lower), up(upper), move)
     # Lemma 4 needs both bounds in an incomplete row; where they do not hold, the row adds nothing to the Hessian.
-    lost = np.where(at.incomplete, least, np.maximum(up(least - other_least), 0.0))
+    lost = np.where(block.incomplete, least, np.maximum(up(least - other_least), 0.0))
     alike = (other_least >= least) & (other_most <= most)
     lost = np.where(alike, 0.0, lost)
     flatter = np.flatnonzero(block.weight * lost)
@@ -134,6 +143,19 @@ class WrongLabelTerms:
         """What is bounded coordinate by coordinate: cells, and the rounding of products with the rows."""
         sizes = largest(np.abs(self.rows), self.count).sum(axis=0)
         return up(self.cells + sum_error(sizes, 3 * self.rows.shape[1] + min(self.count, len(self.rows)) + 16))
+
+    def with_slack(self, slack: Array) -> Array:
+        """Return a bound of each coordinate with `slack` added; as it is where no label may be wrong."""
+        return up(slack + self.slack) if self.count else slack
+
+    def with_norm(self, norm: float, inverse: Inverse) -> float:
+        """Return a bound of ``sqrt(z.M^-1 z)`` with what the rows add; as it is where no label may be wrong."""
+        return float(up(norm + self.norm_upper(inverse))) if self.count else norm
+
+    @property
+    def forms(self) -> list[tuple[Array, int]]:
+        """`form`, and of how many rows it is; nothing where no label may be wrong."""
+        return [(self.form(), len(self.rows))] if self.count else []
 
     def norm_upper(self, inverse: Inverse) -> float:
         """Bound ``sqrt(z.M^-1 z)`` of what the rows add, their rounding apart."""

@@ -13,7 +13,7 @@ from ipub.numeric.rounding import Array
 
 FEWEST_ROWS = 5
 """A sum over the values of fewer training rows than this counts as training rows: a form that keeps none has no such
-sum. (A sum over one row is that row up to a factor.)"""
+sum. (A sum over one row is that row up to a factor.) Privacy against width."""
 
 S = TypeVar("S")
 

@@ -93,9 +93,14 @@ class Problem:
         members: list[Uncertainty] = [self.cells]
         if self.rows.categories:
             members.append(AnyLevel())
-        if self.rows.uncertain_labels and not self.rows.max_wrong_labels:
+        if self.has_uncertain_targets:
             members.append(UncertainLabels())
         return members[0] if len(members) == 1 else Together(tuple(members))
+
+    @property
+    def has_uncertain_targets(self) -> bool:
+        """Whether each label may vary whatever the others do; at most k wrong ones are `wrong_labels`."""
+        return self.rows.uncertain_labels and not self.rows.max_wrong_labels
 
     @property
     def wrong_labels(self) -> WrongLabels:

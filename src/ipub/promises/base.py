@@ -141,6 +141,14 @@ class LargestValues:
         """Bound from above the sum of the largest of products computed with one rounding, over `total`."""
         return np.asarray(sum_upper(self.values.sum(axis=0) / total, min(self.count, len(self.values)) + 8))
 
+    def added_to(self, upper: Array, total: float = 1.0) -> Array:
+        """Return an upper bound with that sum added; as it is where there is nothing to add."""
+        return up(upper + self.sum_upper(total)) if self.count else upper
+
+    def taken_from(self, lower: Array) -> Array:
+        """Return a lower bound with that sum taken from it; as it is where there is nothing to take."""
+        return down(lower - self.sum_upper()) if self.count else lower
+
 
 def largest_sum(values: Array, count: int, total: float = 1.0) -> Array:
     """Bound from above the sum of the `count` largest of non-negative products along the first axis, over `total`."""
@@ -155,6 +163,11 @@ class WrongLabels:
     """
 
     count: int
+
+    @property
+    def candidates(self) -> slice:
+        """The rows of a block whose label may be wrong: all of them, or none."""
+        return slice(None) if self.count else slice(0)
 
     def partial_sum(self, values: Array) -> LargestValues:
         """Return what a block adds to the greatest sum, over the wrong labels, of non-negative values of the rows."""

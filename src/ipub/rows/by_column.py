@@ -34,7 +34,7 @@ class ByColumn(Protocol):
         ...
 
 
-def by_column(columns: Indices, n_columns: int, center: Array, cell_rows: Indices) -> ByColumn:
+def group_by_column(columns: Indices, n_columns: int, center: Array, cell_rows: Indices) -> ByColumn:
     """Group cells by their column: rows of cells are ``center[cell_rows]``."""
     # NumPy sorts short integers by their digits, which is faster.
     is_short = isinstance(columns, np.ndarray) and n_columns <= np.iinfo(np.uint16).max

@@ -39,13 +39,12 @@ from ipub.training.imputing.samplers import Sampler, sampler_of
 from ipub.training.models import train
 from ipub.training.movable import movable_holes, refuse_other_uncertainty
 from ipub.training.reading import Parameters, TrainingData
+from ipub.training.reading.parameters import SEEDS
 from ipub.training.training import Training
 
-SEEDS = np.iinfo(np.int32).max
-"""The seed of all draws is below this."""
-
 PROBED = 50
-"""So many training rows show which parts of the certificate of the first draw are worth making for the others."""
+"""So many training rows show which parts of the certificate of the first draw are worth making for the others: time
+against wrong decisions."""
 
 MANY_KEPT, MOST_KEPT = 1 << 23, 1 << 27
 """Numbers that the certificates of all draws may keep of the training rows (64 MiB, 1 GiB). Beyond the first, cells are
@@ -61,7 +60,7 @@ NO_RADIUS = (
 """The warning where draws have no neighbourhood."""
 
 NEARLY_AS_NARROW = 1.2
-"""Bounds by columns may be so many times as wide over the rows that are probed."""
+"""Bounds by columns may be so many times as wide over the rows that are probed: width against memory."""
 
 
 def train_and_certify_draws(

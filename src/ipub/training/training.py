@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from ipub.certificates import (
     EFFORT,
     MOST_TRIED,
     Certificate,
+    PreparedRefinement,
     Region,
     TrainedModel,
     bounds_of_uncertain_rows,
@@ -44,11 +46,10 @@ from ipub.training.models import train
 from ipub.training.reading import DeviceIntervals, LearntTable, Parameters, TrainingData
 
 MOST_ROW_TERMS = 1e9
-"""Uncertain cells and levels, times rows with every combination of levels, that a call looks at one by one.
+"""Uncertain cells and levels, times rows with every combination of levels, that a call looks at one by one: width
+against time, five to ten seconds. A call that would look at more bounds its rows faster: `Certificate.faster`, and rows
+with several missing categories by `one_category_each`."""
 
-That takes five to ten seconds. A call that would look at more bounds its rows faster: `Certificate.faster`, and rows
-with several missing categories by `one_category_each`.
-"""
 FASTER = (
     "Many rows: they are bounded faster. Where the penalty is strong, bounds may be 2 to 11 % wider than in calls "
     "with few rows; those of rows with several missing categories, up to 25 %; with an l1 penalty, where signs of "
@@ -276,25 +277,40 @@ class Training:
             count = extended.n_combinations
             if n_in_all is not None:
                 count *= n_in_all / max(1, len(extended.center))
+            refines = [retrains and bool(self.models) and each.refinement is not None for each in self.certificates]
+            if any(refines):
+                self.unchanged_models()
             parts = []
             for k, certificate in enumerate(self.certificates):
-                can_retrain = bool(self.models) and self.certificates[k].refinement is not None
+                can_retrain = bool(self.models) and certificate.refinement is not None
                 is_many = not can_retrain and count * certificate.terms_per_row > MOST_ROW_TERMS
                 if is_many and verbose:
                     print(FASTER)
                 if is_many:
                     certificate = certificate.faster()
                 plain = _Bounding(self, k, certificate, verbose, combines_levels=not is_many)
-                if not (retrains and can_retrain):
+                if not refines[k]:
                     parts.append(plain.of_rows(extended))
                     continue
-                bounds = replace(plain, certificate=with_effort(certificate, effort), retrains=True).of_rows(extended)
+                bounds = replace(plain, refined=self._refined(k, effort)).of_rows(extended)
                 if extended.is_uncertain:
                     # A row with holes is retrained for fewer of the ways to fill them.
                     at_least, at_most = plain.of_rows(extended).T
                     bounds = np.column_stack([np.maximum(bounds[:, 0], at_least), np.minimum(bounds[:, 1], at_most)])
                 parts.append(bounds)
         return by_model(parts)
+
+    def _refined(self, k: int, effort: float) -> PreparedRefinement:
+        """Return what narrows the bounds of single rows of a model; it is prepared once, and with each other effort."""
+        if (k, effort) not in self._refinements:
+            certificate = with_effort(self.certificates[k], effort)
+            assert certificate.refinement is not None
+            self._refinements[k, effort] = certificate.refinement.prepared(certificate, self.models[k])
+        return self._refinements[k, effort]
+
+    @cached_property
+    def _refinements(self) -> dict[tuple[int, float], PreparedRefinement]:
+        return {}
 
     @property
     def bounds_on_device(self) -> bool:
@@ -365,7 +381,8 @@ class _Bounding:
     verbose: int
     combines_levels: bool
     """Whether a row is bounded for every combination of the levels of its missing categories."""
-    retrains: bool = False
+    refined: PreparedRefinement | None = None
+    """What narrows bounds row by row, if anything."""
 
     def of_rows(self, rows: ExtendedRows) -> Array:
         """Bound the scores of rows, whose own cells may be uncertain."""
@@ -377,7 +394,7 @@ class _Bounding:
             rows.cells,
             self.training.coef_bounds[self.model],
             rows.missing_categories,
-            0 if self.retrains else MOST_TRIED,
+            MOST_TRIED if self.refined is None else 0,
             self._rough_bounds(),
             combines_levels=self.combines_levels,
         )
@@ -385,16 +402,16 @@ class _Bounding:
     def _rough_bounds(self) -> Callable[[Array], Array] | None:
         """Return a faster way to bound the scores of rows without holes, if there is one."""
         certificate = self.training.certificates[self.model]
-        if self.retrains:
+        if self.refined is not None:
             return certificate.score_bounds
         return certificate.in_columns().score_bounds if certificate.keeps_training_rows else None
 
     def _of_certain_rows(self, table: Array) -> Array:
         """Bound the scores of rows without holes."""
-        if self.retrains:
-            trained = self.training.unchanged_models()[self.model]
+        if self.refined is not None:
+            bounds = self.certificate.score_bounds(table)
             with progress("Retraining for each row", len(table), bool(self.verbose)) as report:
-                return self.certificate.score_bounds(table, trained, lambda done, _: report(done))
+                return self.refined.narrowed(table, bounds, lambda done, _: report(done))
         slices = row_slices(len(table), 1, ROWS_AT_ONCE) if self.verbose else []
         if len(slices) <= 1:
             return self.certificate.score_bounds(table)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,22 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.per_row.ruled_out_scores import narrow_by_ruling_out
 from ipub.certificates.row_sums.bounds import ranges_to_search
+from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.slopes.attempt import attempt_slope_bounds
 from ipub.certificates.slopes.bounds import SlopeBounds
 from ipub.certificates.slopes.incomplete_rows import IncompleteRows
 from ipub.certificates.slopes.linearization import Linearization, linearize
 from ipub.certificates.tight import certify_tight
-from ipub.model_sets.certificate import Certificate, Progress, Refinement, TrainedModel
+from ipub.model_sets.certificate import Certificate, PreparedRefinement, Progress, Refinement, TrainedModel
 from ipub.numeric.linalg import EnclosedInverse, root_form_upper
 from ipub.numeric.rounding import EPS, Array, dot_bounds, down, overflow_means_unbounded, sum_error, sum_upper, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution, solve
 from ipub.rows import Block, Rows, View
 from ipub.rows.completions import PositionLayout
+
+if TYPE_CHECKING:
+    from ipub.certificates.per_row.tilted_search import TiltedSearch
 
 EFFORT = 1.0
 """Work that ruling out scores may take for a row (see `Work`), if nothing else is said: width against time."""
@@ -51,8 +55,8 @@ LEAST_FIXED = 0.02
 rounds that fix a cell each; on 6,000 x 4 with 0.1 % of the cells missing, 0 gave the same bounds."""
 
 
-def why_no_trends(problem: Problem) -> str:
-    """Return why the trends of Theorem 7 do not apply to a problem; "" if they do."""
+def reason_against_trends(problem: Problem) -> str | None:
+    """Return why the trends of Theorem 7 do not apply to a problem; None if they do."""
     if problem.rows.uncertain_labels:
         return (
             "Labels are uncertain, and there are no row sums here, so there are no pointwise bounds: 'tight' is used "
@@ -67,16 +71,16 @@ def why_no_trends(problem: Problem) -> str:
             f"The derivative of {problem.loss.name} jumps, and there are no row sums here, so there are no pointwise "
             "bounds: 'tight' is used instead."
         )
-    return ""
+    return None
 
 
 def has_tilts(problem: Problem) -> bool:
     """Whether tilted half-balls stand in for row sums: where the derivative jumps, and some cell is uncertain."""
     if problem.loss.is_smooth or not problem.rows.count_uncertain():
         return False
-    from ipub.certificates.per_row.tilted_search import why_no_tilts
+    from ipub.certificates.per_row.tilted_search import reason_against_tilts
 
-    return not why_no_tilts(problem)
+    return reason_against_tilts(problem) is None
 
 
 def narrowed_rows(rows: Rows, sides: NDArray[np.int8]) -> Rows:
@@ -176,14 +180,14 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
     largest = up(np.abs(u) + radius)
     low, high = dot_bounds(incomplete.center, u)
     around = up(sum_upper(np.abs(incomplete.center) @ error, d + 1) + up(stage.row_spread * spread))
-    around = up(around + incomplete.row_sums(R * largest[j]))
+    around = up(around + incomplete.sum_cells_by_row(R * largest[j]))
     # psi u_j + k (x''.u) w_j
-    move = up(incomplete.row_move + incomplete.cell_move)
-    lower, upper = down(incomplete.lower - move), up(incomplete.upper + move)
+    move = up(incomplete.lines.row_move + incomplete.lines.cell_move)
+    lower, upper = down(incomplete.lines.lower - move), up(incomplete.lines.upper + move)
     derivatives = stage.problem.loss.derivative_range(incomplete.y, lower, upper)
     first = _product(tuple(end[i] for end in derivatives), (down(u - radius)[j], up(u + radius)[j]))
     weights = down(linear.w - linear.move_limits)[j], up(linear.w + linear.move_limits)[j]
-    slopes = incomplete.least_slope[i], incomplete.greatest_slope[i]
+    slopes = incomplete.lines.least_slope[i], incomplete.lines.greatest_slope[i]
     second = _product(_product(slopes, (down(low - around)[i], up(high + around)[i])), weights)
     return Trend(down(first[0] + second[0]), up(first[1] + second[1]))
 
@@ -195,22 +199,40 @@ class PointwiseBounds(Refinement):
     effort: float = EFFORT
     """Work that ruling out scores may take for a row (see `Work`)."""
 
-    def narrowed(
-        self, X: Array, bounds: Array, certificate: Certificate, training: TrainedModel, progress: Progress | None
-    ) -> Array:
-        bounds = bounds.copy()
-        first, searched, effort = None, ranges_to_search(certificate), self.effort
+    def prepared(self, certificate: Certificate, training: TrainedModel) -> PreparedPointwise:
+        problem, solution = training
+        first, searched, for_search = None, ranges_to_search(certificate), self.effort
         tilted = None
-        for_tilts = effort if searched is None else FOR_TILTS * effort
-        if effort > 0.0 and has_tilts(training.problem):
+        for_tilts = self.effort if searched is None else FOR_TILTS * self.effort
+        if self.effort > 0.0 and has_tilts(problem):
             from ipub.certificates.per_row.tilted_search import TiltedSearch
 
-            tilted = TiltedSearch.of(training.problem, training.solution, certificate)
-            effort -= for_tilts
+            tilted = TiltedSearch.of(problem, solution, certificate)
+            for_search -= for_tilts
             if tilted is not None:
                 tilted.narrow_intercepts(for_tilts)
-        if not why_no_trends(training.problem):
-            first = Stage.of(training.problem, training.solution, certificate.part(SlopeBounds))
+        if reason_against_trends(problem) is None:
+            first = Stage.of(problem, solution, certificate.part(SlopeBounds))
+        return PreparedPointwise(first, tilted, searched, for_tilts, for_search)
+
+
+@dataclass(frozen=True)
+class PreparedPointwise(PreparedRefinement):
+    """`PointwiseBounds` of one training problem."""
+
+    first: Stage | None
+    """Where trends are looked for first; None if there are none."""
+    tilted: TiltedSearch | None
+    searched: Ranges | None
+    """Ranges in which scores are ruled out."""
+    for_tilts: float
+    for_search: float
+    """The work that each of the two may take for a row."""
+
+    def narrowed(self, X: Array, bounds: Array, progress: Progress | None = None) -> Array:
+        bounds, first, searched, for_tilts = bounds.copy(), self.first, self.searched, self.for_tilts
+        # A search learns from row to row, and forgets that with the call.
+        tilted = None if self.tilted is None else replace(self.tilted)
         for k, x in enumerate(X):
             if first is not None and bounds[k, 0] < bounds[k, 1]:
                 bounds[k, 0] = np.fmax(bounds[k, 0], -_highest(first, x, -1.0))
@@ -218,8 +240,8 @@ class PointwiseBounds(Refinement):
             if tilted is not None and bounds[k, 0] < bounds[k, 1]:
                 bounds[k, 0] = -tilted.score_upper(-x, -bounds[k, 0], 0.5 * for_tilts)
                 bounds[k, 1] = tilted.score_upper(x, bounds[k, 1], 0.5 * for_tilts)
-            if searched is not None and effort > 0.0:
-                bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), effort)
+            if searched is not None and self.for_search > 0.0:
+                bounds[k] = narrow_by_ruling_out(searched, x, (bounds[k, 0], bounds[k, 1]), self.for_search)
             if progress is not None:
                 progress(k + 1, len(X))
         return bounds
@@ -230,8 +252,8 @@ def certify_pointwise(problem: Problem, solution: Solution) -> Certificate:
     start = certify_tight(problem, solution)
     can_rule_out = ranges_to_search(start) is not None
     can_tilt = not can_rule_out and has_tilts(problem)
-    reason = "" if can_rule_out else TILTED if can_tilt else why_no_trends(problem)
-    has_trends = not reason and (can_rule_out or start.part(SlopeBounds) is not None)
+    reason = None if can_rule_out else TILTED if can_tilt else reason_against_trends(problem)
+    has_trends = reason is None and (can_rule_out or start.part(SlopeBounds) is not None)
     refinement = PointwiseBounds() if can_rule_out or can_tilt or has_trends else None
     note = " ".join(filter(None, [start.note, reason]))
     return replace(start, name="pointwise", note=note, refinement=refinement)

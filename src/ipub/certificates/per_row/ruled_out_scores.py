@@ -183,7 +183,7 @@ def _narrowed_under(
     """Narrow ranges of the models that have a supposed score or more, until there are none, or little changes."""
     highest = np.inf
     for accuracy in cycle((ACCURACY_OF_JUMPS,) if _jumps(ranges) else ACCURACIES):
-        smaller = ranges.without_settled_rows()
+        smaller = ranges.without_constant_rows()
         if smaller is not ranges:
             ranges = replace(smaller, accuracy=ranges.accuracy)
             directions = _Directions.of(ranges, supposed.t)

@@ -97,29 +97,29 @@ def tilted_sums(
     free = np.flatnonzero(radius)
     sums = TiltedSums(
         weight @ paid,
-        weighted_change @ following.shares,
-        np.abs(weighted_change) @ np.abs(following.shares),
+        weighted_change @ following.fractions,
+        np.abs(weighted_change) @ np.abs(following.fractions),
         (weight * slope) @ X,
         block.column_sizes(weight * slope),
         cells.column_change(block, weight * (np.abs(slope) + radius)),
-        (weighted_radius[:, None] * following.shares).T @ X[near],
+        (weighted_radius[:, None] * following.fractions).T @ X[near],
         block.column_sizes(all_near),
     )
     return sums, ((weight[free] * radius[free])[:, None] * X[free],)
 
 
 class _FollowingRows(NamedTuple):
-    """Complete rows whose dual coordinate follows: their derivative is ``slope + radius * sum_k shares_k eta_k``."""
+    """Complete rows whose dual coordinate follows: their derivative is ``slope + radius * sum_k fractions_k eta_k``."""
 
     rows: Indices
     slope: Array
     radius: Array
-    shares: Array
+    fractions: Array
     """Shape (n, k); absolute values of a row add up to at most 1."""
     paid: Array
     """Bound of the residual where all eta are 0."""
     paid_change: Array
-    """The residual is at most ``paid + paid_change * sum_k shares_k eta_k``."""
+    """The residual is at most ``paid + paid_change * sum_k fractions_k eta_k``."""
 
 
 def _following_rows(block: Block, loss: Loss, at: Reference, scores: ScoreRanges, dual_score: Array) -> _FollowingRows:
@@ -133,7 +133,7 @@ def _following_rows(block: Block, loss: Loss, at: Reference, scores: ScoreRanges
     distance = np.abs(products).sum(axis=1)
     rows = np.flatnonzero(~scores.incomplete & (np.abs(dual_score - jump) < distance))
     y, lower, upper = block.y[rows], scores.lower[rows], scores.upper[rows]
-    shares = -LESS_THAN_ONE * products[rows] / distance[rows, None]
+    fractions = -LESS_THAN_ONE * products[rows] / distance[rows, None]
     low, high = loss.derivative_range(y, jump[rows], jump[rows])
     paid_low = loss.residual_upper_between(y, lower, upper, -low)
     paid_high = loss.residual_upper_between(y, lower, upper, -high)
@@ -141,7 +141,7 @@ def _following_rows(block: Block, loss: Loss, at: Reference, scores: ScoreRanges
         rows,
         0.5 * low + 0.5 * high,
         0.5 * high - 0.5 * low,
-        shares,
+        fractions,
         up(0.5 * paid_low + 0.5 * paid_high),
         0.5 * paid_high - 0.5 * paid_low,
     )

@@ -58,15 +58,15 @@ TILTS = np.array([0.7, 0.85, 1.0, 1.2, 1.4])
 tilt alone gave bounds up to 3 % wider in 0.9 of the time."""
 
 
-def why_no_tilts(problem: Problem) -> str:
-    """Return why there are no tilted half-balls for a problem; "" if there are."""
+def reason_against_tilts(problem: Problem) -> str | None:
+    """Return why there are no tilted half-balls for a problem; None if there are."""
     if problem.rows.uncertain_labels:
         return "labels are uncertain"
     if problem.rows.categories:
         return "categories are missing"
     if problem.rows.n_features > MOST_TILTED_COLUMNS or not all(problem.rows.map(_is_in_memory).parts):
         return "the table is sparse, wide or on a device"
-    return ""
+    return None
 
 
 def _is_in_memory(block: Block) -> bool:

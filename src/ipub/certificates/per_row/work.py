@@ -30,6 +30,6 @@ class Work:
         if self._whole is not None:
             self._whole.spend(price)
 
-    def part(self, share: float) -> Work:
-        """Return a share of what is left, as its own limit."""
-        return Work(share * max(0.0, self._left) / UNIT, self)
+    def part(self, fraction: float) -> Work:
+        """Return a fraction of what is left, as its own limit."""
+        return Work(fraction * max(0.0, self._left) / UNIT, self)

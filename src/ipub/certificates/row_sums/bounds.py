@@ -134,9 +134,24 @@ def row_sum_bounds_within(
             return None
         if problem.loss.is_smooth:
             return WithinKnown(RowSumBounds(narrowed(ranges)), is_narrower)
-        return WithinKnown(RowSumBounds(narrowed(ranges, settle=True)), is_narrower)
+        return WithinKnown(RowSumBounds(narrowed(ranges, leaves_out_constant=True)), is_narrower)
     except np.linalg.LinAlgError:
         return None
+
+
+def reason_against_row_sums(solution: Solution) -> str | None:
+    """Return why there are no row sums, and what to do, as part of a sentence; None if there may be."""
+    if kernel_type() is None:
+        return "the package was installed without its compiled loops; install it where there is a C compiler"
+    is_finite = bool(np.isfinite(solution.w).all())
+    return None if is_finite else "training ended in weights that are not finite; scale the columns"
+
+
+def reason_against_proved_ranges(problem: Problem, solution: Solution) -> str | None:
+    """Return why no ranges prove themselves; see `reason_against_row_sums`."""
+    if not problem.loss.is_smooth:
+        return f"the loss {problem.loss.name!r} has a kink; take one without, as 'smoothed_hinge'"
+    return reason_against_row_sums(solution)
 
 
 @overflow_means_unbounded()
@@ -147,8 +162,7 @@ def row_sum_bounds_of_asked_rows(problem: Problem, solution: Solution, known: Ce
     loss jumps, or w is not finite.
     """
     rows, d = problem.rows, problem.rows.n_features
-    is_usable = kernel_type() is not None and problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
-    if not is_usable or is_small(rows.n_rows, d):
+    if reason_against_proved_ranges(problem, solution) is not None or is_small(rows.n_rows, d):
         return None
     table = RowTable.for_asked_rows(problem, solution)
     if table is None or not table.is_uncertain:
@@ -161,7 +175,7 @@ def _known_ranges(problem: Problem, solution: Solution, known: Certificate, at_w
     """Return the ranges that a certificate gives; None if the table is too long, or certain, or w is not finite."""
     if at_w is not None:
         return at_w.of_completions(*known.score_bounds(at_w.table.directions).T)
-    is_usable = kernel_type() is not None and bool(np.isfinite(solution.w).all())
+    is_usable = reason_against_row_sums(solution) is None
     table = RowTable.within(problem, solution, known) if is_usable else None
     if table is None or not (problem.rows.count_uncertain() or problem.rows.uncertain_labels):
         return None
@@ -170,7 +184,7 @@ def _known_ranges(problem: Problem, solution: Solution, known: Certificate, at_w
 
 def ranges_at_w(problem: Problem, solution: Solution, most_work: int | None = None) -> Ranges | None:
     """Return ranges that hold w alone; None if the table is long or certain, w not finite, or the loss has a jump."""
-    is_usable = kernel_type() is not None and problem.loss.is_smooth and bool(np.isfinite(solution.w).all())
+    is_usable = reason_against_proved_ranges(problem, solution) is None
     table = RowTable.of(problem, solution, most_work) if is_usable else None
     if table is None or not table.is_uncertain:
         return None
@@ -199,11 +213,8 @@ def bounds_around_filling(
         `RowSumBounds.widths` of another budget of the same table: where to start.
     """
     rows = problem.rows
-    if kernel_type() is None:
-        note = "the package was installed without its compiled loops; install it where there is a C compiler"
-        return Outcome(None, Reason.NOT_APPLICABLE, note)
-    if not problem.loss.is_smooth:
-        note = f"the loss {problem.loss.name!r} has a kink; take one without, as 'smoothed_hinge'"
+    note = reason_against_proved_ranges(problem, solution)
+    if note is not None:
         return Outcome(None, Reason.NOT_APPLICABLE, note)
     if not is_small(rows.n_rows, rows.n_features, MOST_WORK_OF_BUDGETS):
         note = (
@@ -211,8 +222,6 @@ def bounds_around_filling(
             "fewer with many columns"
         )
         return Outcome(None, Reason.TOO_LARGE, note)
-    if not np.isfinite(solution.w).all():
-        return Outcome(None, Reason.NOT_APPLICABLE, "training ended in weights that are not finite; scale the columns")
     table = RowTable.around(problem, solution, movable, moves)
     at_w = None if table is None else Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=True)
     proved = prove_row_sums(at_w, widths)

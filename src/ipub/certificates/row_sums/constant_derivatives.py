@@ -30,17 +30,19 @@ class ConstantDerivativeRows:
 
 
 class _Sums(NamedTuple):
-    """Sums over settled rows: of ``s_i p_i x_i``, of its size, and of what cells can change."""
+    """Sums over rows of constant derivative: of ``s_i p_i x_i``, of its size, and of what cells can change."""
 
     gradient_sum: Array
     size: Array
     radius: Array
 
 
-def unsettled_rows(problem: Problem, known: Certificate, most: int) -> tuple[ConstantDerivativeRows, WholeTable] | None:
-    """Add up the rows whose derivative is settled by known bounds, and gather the others; None if these are too many.
+def sum_constant_rows(
+    problem: Problem, known: Certificate, most: int
+) -> tuple[ConstantDerivativeRows, WholeTable] | None:
+    """Add up the rows whose derivative known bounds leave constant, gather the others; None if these are too many.
 
-    Rows in which a category is missing, or whose label is uncertain, are never settled.
+    Rows in which a category is missing, or whose label is uncertain, are always gathered.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ def unsettled_rows(problem: Problem, known: Certificate, most: int) -> tuple[Con
     """
     rows, d = problem.rows, problem.rows.n_features
     weight_size = np.abs(known.score_bounds(np.eye(d))).max(axis=1)
-    sums, table = rows.reduce_and_gather(_settle, problem.loss, known.faster(), weight_size, most=most * (d + 8))
+    sums, table = rows.reduce_and_gather(_sum_constant, problem.loss, known.faster(), weight_size, most=most * (d + 8))
     if table is None or len(table.y) > most:
         return None
     middle, n = sums.gradient_sum / rows.total_weight, rows.depth + 8
@@ -59,19 +61,19 @@ def unsettled_rows(problem: Problem, known: Certificate, most: int) -> tuple[Con
     return ConstantDerivativeRows(middle, up(radius + 4.0 * EPS * np.abs(middle))), table
 
 
-def _settle(block: Block, loss: Loss, known: Certificate, weight_size: Array) -> tuple[_Sums, WholeTable]:
-    """Sum up the settled rows of a block, and return the others."""
+def _sum_constant(block: Block, loss: Loss, known: Certificate, weight_size: Array) -> tuple[_Sums, WholeTable]:
+    """Sum up the rows of constant derivative of a block, and return the others."""
     d = block.center.shape[1]
     i, j, R = block.cell_rows, block.cell_columns, block.cell_radii
     moves: Array = np.bincount(i, R * weight_size[j], minlength=block.n_rows).astype(float)
     move = sum_upper(moves, d + 4)
     lower, upper = known.score_bounds(block.center).T
     low, high = loss.derivative_range(block.y, down(lower - move), up(upper + move))
-    is_settled = low == high  # a NaN is not
-    is_settled[block.missing_categories.rows] = False
+    is_constant = low == high  # a NaN is not
+    is_constant[block.missing_categories.rows] = False
     if (labels := block.label_uncertainty) is not None:
-        is_settled &= (labels.radius == 0.0) & (labels.weight_radius == 0.0) & (labels.max_wrong_labels == 0)
-    coefficients = np.where(is_settled, block.weight * low, 0.0)
+        is_constant &= (labels.radius == 0.0) & (labels.weight_radius == 0.0) & (labels.max_wrong_labels == 0)
+    coefficients = np.where(is_constant, block.weight * low, 0.0)
     radius: Array = np.bincount(j, np.abs(coefficients)[i] * R, minlength=d).astype(float)
     sums = _Sums(coefficients @ block.center, np.abs(coefficients) @ np.abs(block.center), radius)
-    return sums, whole_block(block, ~is_settled & (block.weight > 0.0))
+    return sums, whole_block(block, ~is_constant & (block.weight > 0.0))

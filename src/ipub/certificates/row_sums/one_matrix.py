@@ -347,12 +347,12 @@ def prove_with_one_matrix(
         if is_inside:
             is_wide = excess > CAN_BE_NARROWED
             all_rows = RowTable.for_asked_rows(problem, solution) if is_wide else None
-            return Relaxed(replace(bounds, all_rows=all_rows), True, None)
+            return Relaxed(replace(bounds, all_rows=all_rows), True, guess)
         ratios = [each / before for each, before in zip(found, (guess.below, guess.above), strict=True)]
         worst = float(max(ratio.max() for ratio in ratios))
         patience = PATIENCE if worst < guess.worst else guess.patience - 1
         if not (np.isfinite(worst) and patience):
-            return Relaxed(bounds, False, None)
+            return Relaxed(bounds, False, guess, is_hopeless=True)
         below, above = (
             np.maximum(before, each * (1.0 + np.clip(ratio - 1.0, *WIDENING)))
             for before, each, ratio in zip((guess.below, guess.above), found, ratios, strict=True)
@@ -360,9 +360,11 @@ def prove_with_one_matrix(
         return Relaxed(bounds, False, _Guess(below, above, min(worst, guess.worst), patience))
 
     if like is None:
-        return prove(relax, _Guess(FIRST_WIDTH * first, FIRST_WIDTH * first, np.inf, PATIENCE))
-    below, above = (WIDER_THAN_ANOTHER * each for each in like.tried)
-    return prove(relax, _Guess(below, above, np.inf, PATIENCE))
+        below = above = FIRST_WIDTH * first
+    else:
+        below, above = (WIDER_THAN_ANOTHER * each for each in like.tried)
+    proved, _ = prove(relax, _Guess(below, above, np.inf, PATIENCE))
+    return proved
 
 
 def _first_order(table: OneMatrixTable, Y: Array) -> Array:

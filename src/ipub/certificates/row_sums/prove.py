@@ -15,7 +15,7 @@ from ipub.certificates.row_sums.ranges import COARSE, FINE, Ranges
 from ipub.certificates.row_sums.table import RowTable
 from ipub.certificates.row_sums.upper import first_order_rise, largest_scores
 from ipub.model_sets.base import Outcome, Reason
-from ipub.model_sets.proofs import Relaxed, narrow, prove
+from ipub.model_sets.proofs import MOST_ROUNDS, Narrower, Relaxed, narrow, prove
 from ipub.numeric.rounding import EPS, TINY, UNDERFLOW, Array, down, up
 from ipub.tables.interval_matrix import Indices
 
@@ -62,7 +62,7 @@ OF_INCOMPLETE = 4.0
 width against time. On the same tables, 1 gave bounds 1 % narrower to 1 % wider."""
 
 MOST_REPRESENTATIVES = 0.7
-"""Representatives are used if they are at most this fraction of all directions: else they cost more time than all."""
+"""Representatives are used if they are at most this fraction of all directions: time, as more cost more than all."""
 
 
 class ProvedRanges(NamedTuple):
@@ -88,11 +88,11 @@ def prove_ranges(at_w: Ranges, widths: Array | None = None) -> Outcome[ProvedRan
     if widths is None and not _sampled_ratio(coarse, both, FIRST_WIDTH * change) < HOPELESS:
         return Outcome(None, Reason.HOPELESS)
     closing = _Closing(coarse, change, Representatives.choose(table, change, COARSE_INFLATION))
-    closed = closing.from_widths(start)
-    fine, nearest = replace(at_w, accuracy=FINE), closing.nearest
+    closed, nearest = closing.from_widths(start)
+    fine = replace(at_w, accuracy=FINE)
     is_near = closed.found is None and widths is None and np.isfinite(nearest.ratio)
     if is_near and _sampled_ratio(fine, both, nearest.widths * change) < MAY_CLOSE:
-        closed = _Closing(fine, change, Representatives.all_of(table)).from_widths(nearest.widths)
+        closed = _Closing(fine, change, Representatives.all_of(table)).from_widths(nearest.widths)[0]
     if closed.found is None:
         return closed
     ranges, of_directions = closed.found
@@ -127,6 +127,7 @@ class _Guess(NamedTuple):
     least: Array
     """The least excess of row sums over ranges so far: the worst of all directions, and the median."""
     patience: int
+    nearest: _Nearest
 
 
 class _Closing:
@@ -137,12 +138,14 @@ class _Closing:
         self._at_w, self._few, self._both = at_w, few, np.concatenate([Y, -Y])
         self._some = np.concatenate([few.index, n + few.index])
         self._low, self._high, self._first = at_w.lower[few.index], at_w.upper[few.index], change[self._some]
-        self.nearest = _Nearest(np.inf, change)
 
-    def from_widths(self, widths: Array) -> Outcome[ProvedRanges]:
-        """Start with ranges of these widths, in first-order changes."""
-        start = _Guess(widths[self._some] * self._first, np.full(2, np.inf), PATIENCE)
-        return prove(self._relax, start)
+    def from_widths(self, widths: Array) -> tuple[Outcome[ProvedRanges], _Nearest]:
+        """Start with ranges of these widths, in first-order changes; return where they came nearest to closing too."""
+        nowhere = _Nearest(np.inf, widths)
+        closed, last = prove(
+            self._relax, _Guess(widths[self._some] * self._first, np.full(2, np.inf), PATIENCE, nowhere)
+        )
+        return closed, last.nearest
 
     def _relax(self, guess: _Guess) -> Relaxed[_Guess, ProvedRanges]:
         few, n_few, change = self._few, len(self._few.index), guess.change
@@ -154,22 +157,20 @@ class _Closing:
         is_inside = is_bounded and bool(((bounds[:n_few] < upper) & (-bounds[n_few:] > lower)).all())
         widths = (change / self._first).reshape(2, n_few)[:, few.of].ravel()
         if not is_inside:
-            return Relaxed(ProvedRanges(ranges, widths), is_inside, self._wider(guess, bounds, widths))
+            wider = self._wider(guess, bounds, widths)
+            return Relaxed(ProvedRanges(ranges, widths), is_inside, wider, is_hopeless=not wider.patience)
         closed = ranges.within(*few.spread(np.fmax(lower, -bounds[n_few:]), np.fmin(upper, bounds[:n_few])))
-        return Relaxed(ProvedRanges(closed, widths), is_inside, None)
+        return Relaxed(ProvedRanges(closed, widths), is_inside, guess)
 
-    def _wider(self, guess: _Guess, bounds: Array, widths: Array) -> _Guess | None:
-        """Return wider ranges; None once neither the worst nor the median comes closer, as they help less and less."""
+    def _wider(self, guess: _Guess, bounds: Array, widths: Array) -> _Guess:
+        """Return wider ranges; patience ends where neither the worst nor the median comes closer."""
         found = bounds - np.concatenate([self._high, -self._low])
         ratios = found / guess.change
         excess = np.array([np.max(ratios), np.median(ratios)])
-        if excess[1] < self.nearest.ratio:
-            self.nearest = _Nearest(float(excess[1]), widths)
+        nearest = _Nearest(float(excess[1]), widths) if excess[1] < guess.nearest.ratio else guess.nearest
         patience = PATIENCE if (excess < guess.least).any() else guess.patience - 1
-        if not patience:
-            return None
         change = np.maximum(guess.change, (1.0 + np.clip(ratios - 1.0, *WIDENING)) * found)
-        return _Guess(change, np.fmin(guess.least, excess), patience)
+        return _Guess(change, np.fmin(guess.least, excess), patience, nearest)
 
 
 def _sampled_ratio(at_w: Ranges, both: Array, change: Array) -> float:
@@ -190,34 +191,42 @@ def can_be_narrowed(ranges: Ranges, which: Indices | None = None, worthwhile: fl
     return bool(np.median(found / width) < worthwhile)
 
 
-def narrowed(ranges: Ranges, *, settle: bool = False) -> Ranges:
+class _Narrowing(NamedTuple):
+    """Ranges that are narrowed, with the directions that stand for all, once they are chosen."""
+
+    ranges: Ranges
+    few: Representatives | None
+
+
+def narrowed(ranges: Ranges, *, leaves_out_constant: bool = False) -> Ranges:
     """Return ranges narrowed by their own row sums, while that is worthwhile.
 
-    With `settle` rows whose derivative is settled on the way are left out: for the models of completions alone.
+    Rows whose derivative becomes constant on the way may be left out: for the models of completions alone.
     """
-    chosen: list[Representatives] = []
 
-    def relax(ranges: Ranges, number: int) -> tuple[Ranges, bool]:
-        if settle:
-            ranges = ranges.without_settled_rows()
-            chosen.clear()
-        if not chosen:
+    def relax(known: _Narrowing) -> Narrower[_Narrowing]:
+        ranges, few = known
+        if leaves_out_constant:
+            ranges, few = ranges.without_constant_rows(), None
+        is_first = few is None
+        if few is None:
             Y = ranges.table.directions
             change = first_order_changes(ranges, np.concatenate([Y, -Y]))
-            chosen.append(Representatives.choose(ranges.table, change, FINE_INFLATION))
-        few = chosen[0]
+            few = Representatives.choose(ranges.table, change, FINE_INFLATION)
         is_many = 2 * len(few.index) > MANY
-        is_sampled = not settle and (number > 0 or is_many)
+        is_sampled = not leaves_out_constant and (is_many or not is_first)
         if is_sampled and not can_be_narrowed(ranges, few.index, OF_MANY if is_many else WORTHWHILE):
-            return ranges, False
+            return Narrower(_Narrowing(ranges, few), goes_on=False)
         Y, n = ranges.table.directions[few.index], len(few.index)
         bounds = largest_scores(ranges, np.concatenate([Y, -Y]))
         lower, upper = ranges.lower[few.index], ranges.upper[few.index]
         following = ranges.within(*few.spread(np.fmax(lower, -bounds[n:]), np.fmin(upper, bounds[:n])))
         before, after = (each.upper - each.lower for each in (ranges, following))
-        return following, bool(after.sum() < WORTHWHILE * before.sum())
+        goes_on = bool(after.sum() < WORTHWHILE * before.sum())
+        return Narrower(_Narrowing(following, few), goes_on)
 
-    return narrow(relax, ranges) if settle else narrow(relax, ranges, MOST_NARROWED)
+    most = MOST_ROUNDS if leaves_out_constant else MOST_NARROWED
+    return narrow(relax, _Narrowing(ranges, None), most).ranges
 
 
 def first_order_changes(at_w: Ranges, both: Array) -> Array:

@@ -24,7 +24,7 @@ from ipub.numeric.rounding import (
 )
 from ipub.tables.interval_matrix import Indices
 
-MANY_SETTLED = 0.1
+MANY_CONSTANT = 0.1
 """Rows of constant derivative are left out once they are this fraction of all directions: time to gather the others
 against time of sums. At 0, the settings of 150 x 4 took 1.05 times as long."""
 
@@ -318,14 +318,14 @@ class Ranges:
         weighted = self.table.complete_weight * steepest * self.table.norms[0]
         return sum_upper(weighted @ np.abs(self.table.complete), len(weighted) + 4)
 
-    def without_settled_rows(self) -> Ranges:
-        """Leave out the rows whose derivative is settled, if they are many: for the models of completions alone."""
+    def without_constant_rows(self) -> Ranges:
+        """Leave out the rows whose derivative is constant, if they are many: for the models of completions alone."""
         table, at = self.table, self.table.complete_at
         of_complete = self.lower[at], self.upper[at]
         (low, high), (least, greatest) = table.derivative_ranges(of_complete, self.row_scores)
         complete, incomplete = low == high, least == greatest
         incomplete[table.units.row[~table.units.is_number]] = False
-        if complete.sum() + incomplete.sum() < MANY_SETTLED * len(table.directions):
+        if complete.sum() + incomplete.sum() < MANY_CONSTANT * len(table.directions):
             return self
         smaller, used = table.without(complete, incomplete, (low, least))
         return Ranges.of(smaller, self.lower[used], self.upper[used], on_path=False)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ipub.certificates.row_sums.constant_derivatives import ConstantDerivativeRows, unsettled_rows
+from ipub.certificates.row_sums.constant_derivatives import ConstantDerivativeRows, sum_constant_rows
 from ipub.certificates.row_sums.graphs import JoinedGraphs, LossGraph, SignGraph
 from ipub.certificates.row_sums.units import Group, LabelPair, Units, label_pair
 from ipub.model_sets.certificate import Certificate
@@ -112,13 +112,13 @@ class RowTable:
     def within(cls, problem: Problem, solution: Solution, known: Certificate) -> RowTable | None:
         """Gather a table for the models of completions alone, given bounds of their scores.
 
-        Rows of which these bounds settle the derivative are left out. None if too many rows are left, or labels are
+        Rows whose derivative these bounds leave constant are left out. None if too many rows are left, or labels are
         uncertain in a way that is not looked at.
         """
         rows, d = problem.rows, problem.rows.n_features
         if _has_many_levels(rows) or (problem.loss.is_smooth and not is_small(rows.n_rows, d)):
             return None
-        found = unsettled_rows(problem, known, MOST_ROWS)
+        found = sum_constant_rows(problem, known, MOST_ROWS)
         if found is None or not is_small(len(found[1].y), d):
             return None
         settled, table = found
@@ -279,14 +279,14 @@ class RowTable:
             complete_at=place[self.complete_at[kept]],
             incomplete_at=place[self.incomplete_at[left]],
             weights_at=place[self.weights_at],
-            settled=self._settled_with(complete, incomplete, derivatives),
+            settled=self._constant_with(complete, incomplete, derivatives),
         )
         return smaller, used
 
-    def _settled_with(
+    def _constant_with(
         self, complete: NDArray[np.bool_], incomplete: NDArray[np.bool_], derivatives: tuple[Array, Array]
     ) -> ConstantDerivativeRows:
-        """Add rows to what is settled already."""
+        """Add rows to those that are left out already."""
         units = self.units
         rows = np.concatenate([self.complete[complete], self.incomplete[incomplete]])
         coefficients = np.where(incomplete, self.incomplete_weight * derivatives[1], 0.0)

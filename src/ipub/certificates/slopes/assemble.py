@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ipub.certificates.slopes.bounds import SlopeBounds
-from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups
-from ipub.certificates.slopes.cells import CellTerms
-from ipub.certificates.slopes.column_bounds import sorted_cells, with_column_forms, with_forms
+from ipub.certificates.slopes.column_bounds import with_forms
 from ipub.certificates.slopes.l1_signs import L1Line, L1Signs
 from ipub.certificates.slopes.linearization import Linearization
 from ipub.certificates.slopes.mean_value import mean_value_bounds
 from ipub.certificates.slopes.moves import WrongLabelMoves
-from ipub.certificates.slopes.sums_of_cells import SummedCells
 from ipub.model_sets.move_sets import Ellipsoid
 from ipub.numeric.linalg import greatest_ratio_upper, rounded_up
 from ipub.numeric.rounding import EPS, LARGEST, Array, sum_upper, up
@@ -27,13 +23,13 @@ def slope_bounds(
     signs: L1Signs,
     ellipsoid: Ellipsoid | None,
     *,
-    for_ends_alone: bool = False,
+    with_column_forms: bool = True,
     with_mean_value: bool = True,
 ) -> SlopeBounds | None:
     """Return the bounds of Theorem 6; None if the curvature has no inverse.
 
-    With `for_ends_alone` they are for `SlopeBounds.ends` and nothing else: no mean value, no columns as forms. Without
-    the mean value they are wider, and take less time.
+    Without columns as forms they are for `SlopeBounds.ends` and nothing else, where cells are kept; without the mean
+    value they are wider, and take less time.
     """
     penalty, w = linear.problem.penalty, linear.w
     line = signs.line(penalty, w)
@@ -44,13 +40,16 @@ def slope_bounds(
     move_limits = np.where(signs.zero, 0.0, linear.move_limits)
     gradient, slack = _gradient(linear, line, curvature, move_limits)
     common = common_forms(linear, ellipsoid)
-    groups, cells = _groups(linear, inverse, with_all_forms=not for_ends_alone)
-    wrong, labels_certain = linear.wrong_labels, not linear.problem.rows.uncertain_labels
-    if wrong.count:
-        slack, labels_certain = up(slack + wrong.slack), wrong.alike
-        groups = with_forms(groups, (wrong.form(), len(wrong.rows)))
-    has_mean_value = ellipsoid is not None and penalty.kappa == 0.0 and linear.jumps.n_rows == 0 and labels_certain
-    has_mean_value &= linear.incomplete is not None and not for_ends_alone and with_mean_value
+    groups, cells = linear.cells.groups(inverse, with_forms=with_column_forms)
+    if with_column_forms:
+        jumps = linear.jumps
+        pairs = [(jumps.form, jumps.n_rows)] if jumps.n_rows and jumps.are_kept else []
+        groups = with_forms(groups, *pairs, *((each.form(inverse), len(each.rows)) for each in linear.cells.choices))
+    wrong = linear.wrong_labels
+    slack, groups = wrong.with_slack(slack), with_forms(groups, *wrong.forms)
+    has_certain_curvatures = wrong.alike and not linear.problem.has_uncertain_targets and linear.jumps.n_rows == 0
+    has_mean_value = ellipsoid is not None and penalty.kappa == 0.0 and has_certain_curvatures
+    tuning = linear.cells.tuning_for_sums(inverse) if linear.incomplete is None else None
     return SlopeBounds(
         w=w,
         curvature=curvature,
@@ -64,14 +63,14 @@ def slope_bounds(
         radius=np.inf if ellipsoid is None else ellipsoid.radius,
         groups=groups,
         jump_rows=linear.jumps.rows,
-        mean_value=mean_value_bounds(linear) if has_mean_value else None,
+        mean_value=mean_value_bounds(linear) if has_mean_value and with_mean_value else None,
         cells=cells,
         n_slopes=linear.n_slopes,
         n_incomplete=linear.cells.n_rows,
         choices=linear.cells.choices,
         flipped=WrongLabelMoves(wrong.rows, wrong.count) if wrong.count else None,
-        moving_shares=linear.cells.moving_shares(inverse) if isinstance(linear.cells, SummedCells) else None,
-        prices=linear.cells.next_prices() if isinstance(linear.cells, SummedCells) else None,
+        moving_shares=None if tuning is None else tuning.moving_shares,
+        prices=None if tuning is None else tuning.prices,
     )
 
 
@@ -121,29 +120,3 @@ def common_forms(linear: Linearization, ellipsoid: Ellipsoid | None) -> CommonFo
         forms.append(linear.jumps.form)
         rows.append(linear.jumps.n_rows)
     return CommonForms(np.array(forms), np.array(rows, dtype=np.intp))
-
-
-def _groups(
-    linear: Linearization, inverse: Array, with_all_forms: bool = True
-) -> tuple[ColumnGroups, CellTable | None]:
-    """Bound the cells of each column together (Lemma 8), and return them one by one if they are kept."""
-    terms = linear.cells
-    if isinstance(terms, SummedCells):
-        return terms.groups(), None
-    groups, cells = sorted_cells(terms)
-    return (with_every_form(groups, linear, terms, inverse) if with_all_forms else groups), cells
-
-
-def with_every_form(groups: ColumnGroups, linear: Linearization, terms: CellTerms, inverse: Array) -> ColumnGroups:
-    """Add one form for each column, one for the rows at a jump and one for each missing category."""
-    jumps = linear.jumps
-    groups = with_column_forms(groups, terms, inverse)
-    pairs = [(jumps.form, jumps.n_rows)] if jumps.n_rows and jumps.are_kept else []
-    return with_forms(groups, *pairs, *((each.form(inverse), len(each.rows)) for each in terms.choices))
-
-
-def with_columns(bounds: SlopeBounds, linear: Linearization) -> SlopeBounds:
-    """Return the bounds, made for `ends` alone, with a form for each column in place of the cells."""
-    assert isinstance(linear.cells, CellTerms)
-    groups = with_every_form(bounds.groups, linear, linear.cells, bounds.inverse)
-    return replace(bounds, groups=groups).in_columns()

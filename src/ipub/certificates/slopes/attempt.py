@@ -8,18 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.ball import certify_ball
-from ipub.certificates.hints import NO_HINT, Hint
 from ipub.certificates.slopes.assemble import slope_bounds
 from ipub.certificates.slopes.bounds import FirstRound, SlopeBounds
+from ipub.certificates.slopes.cell_coefficients import TuningChoices
+from ipub.certificates.slopes.hint import NO_HINT, Hint
 from ipub.certificates.slopes.l1_signs import L1Signs, decide_signs
 from ipub.certificates.slopes.linearization import Linearization, linearize
 from ipub.certificates.slopes.prove_moves import ellipsoid_of_moves, prove_move_set
 from ipub.certificates.slopes.suggestions import choose_tuning, suggest_from_sample
-from ipub.certificates.slopes.sums_of_cells import TuningChoices
 from ipub.model_sets.base import NOT_CLOSED, Outcome, Reason
 from ipub.model_sets.certificate import Certificate
 from ipub.model_sets.move_sets import Ellipsoid, FromCertificate, Intersection, MoveSet
-from ipub.model_sets.proofs import narrow
+from ipub.model_sets.proofs import Narrower, narrow
 from ipub.numeric.rounding import TINY, overflow_means_unbounded, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
@@ -147,7 +147,7 @@ def _rounds(
     """Make bounds from what is known of the moves, and again from these bounds, while that narrows them."""
     w, unit = solution.w, np.eye(len(solution.w))
 
-    def relax(known: _Round, _: int) -> tuple[_Round, bool]:
+    def relax(known: _Round) -> Narrower[_Round]:
         best, signs, ellipsoid = known
         linear = start.linear
         if best is not None:
@@ -158,10 +158,10 @@ def _rounds(
         signs = signs.within(w, linear.move_limits)
         bounds = slope_bounds(linear, signs, ellipsoid, with_mean_value=hint.wants_mean_value)
         if bounds is None:
-            return known, False
+            return Narrower(known, goes_on=False)
         last = hint.last_round()
         if last is not None and problem.penalty.kappa == 0.0:
-            return _Round(replace(bounds, excess=last[0], first=last[1]), signs, ellipsoid), False
+            return Narrower(_Round(replace(bounds, excess=last[0], first=last[1]), signs, ellipsoid), goes_on=False)
         signs, limits = decide_signs(signs, bounds, problem.penalty)
         # The mean value doubles the time of each bound: only where it narrows them.
         alone = replace(bounds, mean_value=None)
@@ -175,12 +175,12 @@ def _rounds(
         excess = float((high - low).sum() / np.maximum(first_order, TINY))
         # What is not of first order shrinks at least with the limits of the moves.
         gain = (excess - 1.0) * (1.0 - limits.sum() / np.maximum(linear.move_limits.sum(), TINY))
-        is_settled = gain <= LEAST_GAIN
-        is_settled |= best is not None and not (limits.sum() < best.move_limits.sum())
-        is_settled |= hint.is_narrow_enough(excess)
+        is_enough = gain <= LEAST_GAIN
+        is_enough |= best is not None and not (limits.sum() < best.move_limits.sum())
+        is_enough |= hint.is_narrow_enough(excess)
         first = FirstRound(limits, bounds.radius, excess) if best is None else best.first
         best = replace(bounds, move_limits=limits, excess=excess, first=first)
-        return _Round(best, signs, ellipsoid), not is_settled and bool(limits.any())
+        return Narrower(_Round(best, signs, ellipsoid), goes_on=not is_enough and bool(limits.any()))
 
     known = _Round(None, L1Signs.undecided(w), start.ellipsoid)
     return narrow(relax, known, ROUNDS).bounds

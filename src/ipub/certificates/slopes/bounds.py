@@ -230,18 +230,22 @@ class SlopeBounds(ModelSet):
         """Bound ``-x.v`` by the gradient alone: no term of a cell depends on v (Theorem 4 (c))."""
         C = X @ mean.center
         error = sum_error(np.abs(X) @ np.abs(mean.center), X.shape[1] + 1)
-        cells, groups = self.cells, self.groups
+        low, high = self._gradient_alone.forces(C)
+        half = sum_upper(error @ mean.gradient_limits, X.shape[1] + 1)
+        half = up(half + up(root_form_upper(mean.spread, X) * mean.force))
+        return down(low - half), up(high + half)
+
+    @cached_property
+    def _gradient_alone(self) -> SlopeBounds:
+        """What the mean value is applied to: no term of a cell depends on v."""
+        cells, groups, slack = self.cells, self.groups, self.slack if self.mean_value is None else self.mean_value.slack
         if cells is not None:
             nothing = np.zeros_like(cells.product_row)
             cells = replace(cells, product_row=nothing, product_cell=nothing)
         signed = groups.signed and replace(groups.signed, product_vectors=np.zeros_like(groups.signed.product_vectors))
         groups = replace(groups, product_vectors=np.zeros_like(groups.product_vectors), signed=signed)
         choices = tuple(terms.at_rest() for terms in self.choices)
-        alone = replace(self, slack=mean.slack, forms=self.forms[1:], groups=groups, cells=cells, choices=choices)
-        low, high = alone.forces(C)
-        half = sum_upper(error @ mean.gradient_limits, X.shape[1] + 1)
-        half = up(half + up(root_form_upper(mean.spread, X) * mean.force))
-        return down(low - half), up(high + half)
+        return replace(self, slack=slack, forms=self.forms[1:], groups=groups, cells=cells, choices=choices)
 
     @cached_property
     def _group_forms(self) -> Array:

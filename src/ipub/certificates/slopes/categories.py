@@ -259,14 +259,14 @@ def _terms_of(
     """Return the terms of one category, missing in these rows."""
     X, m, d = incomplete.center[rows], incomplete.weight[rows], len(w)
     generator_row, generator_level, error_row = _level_generators(incomplete, rows, levels, loss, w)
-    weighted_slope = m * incomplete.slope[rows]
+    weighted_slope = m * incomplete.lines.slope[rows]
     largest_move = 2.0 * move_limits[levels.columns].max()
     product_row = up(weighted_slope * largest_move) * (1.0 + 8.0 * EPS)
-    product_level = up(weighted_slope * up(incomplete.row_move[rows] + largest_move)) * (1.0 + 8.0 * EPS)
+    product_level = up(weighted_slope * up(incomplete.lines.row_move[rows] + largest_move)) * (1.0 + 8.0 * EPS)
     crossing_level = up(m * crossing)
     # The product of the choice with itself is part of N.
     own_move = (move_limits[levels.columns].max() + move_limits[levels.columns].mean()) * (1.0 - 4.0 * d * EPS)
-    other_parts = up(incomplete.slope[rows] * np.maximum(up(incomplete.cell_move[rows] - own_move), 0.0))
+    other_parts = up(incomplete.lines.slope[rows] * np.maximum(up(incomplete.lines.cell_move[rows] - own_move), 0.0))
     error_level = up(up(error_row + up(m * up(other_parts + line_error))) + crossing_level) * (1.0 + 16.0 * EPS)
     middle = generator_row.mean(axis=1) @ X
     beyond_mean = generator_level - generator_level.mean(axis=1, keepdims=True)
@@ -290,7 +290,7 @@ def _terms_of(
         product_level=product_level,
         error_row=error_row,
         error_level=error_level,
-        crossing_level=up(crossing_level + up(m * incomplete.derivative_radius[rows])),
+        crossing_level=up(crossing_level + up(m * incomplete.lines.derivative_radius[rows])),
         middle=middle,
         slack=slack,
         force_slack=up(up(slack + sum_upper(error_row @ np.abs(X), roundings)) + error_levels),
@@ -301,8 +301,8 @@ def _level_generators(
     incomplete: IncompleteRows, rows: Indices, levels: Levels, loss: Loss, w: Array
 ) -> tuple[Array, Array, Array]:
     """Return rise_k and level_k of Lemma 11 for each row and level, and how far they can be off for each row (F12)."""
-    y, m, fixed = incomplete.y[rows], incomplete.weight[rows], incomplete.fixed_derivative[rows]
-    score_lower, score_upper = incomplete.score_lower[rows], incomplete.score_upper[rows]
+    y, m, fixed = incomplete.y[rows], incomplete.weight[rows], incomplete.lines.fixed_derivative[rows]
+    score_lower, score_upper = incomplete.lines.score_lower[rows], incomplete.lines.score_upper[rows]
     change = levels.changes(w)
     change_error = sum_error(np.abs(w[levels.columns]) + np.abs(w[levels.columns]).mean(), len(change) + 3)
     lowest = down(score_lower[:, None] + down(change - change_error))

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ipub.certificates.slopes.categories import ChoiceTerms, choice_terms
+from ipub.certificates.slopes.cell_coefficients import CellCoefficients, TuningChoices
+from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups
+from ipub.certificates.slopes.column_bounds import sorted_cells, with_column_forms
 from ipub.certificates.slopes.hessian import HessianChange, hessian_loss
-from ipub.certificates.slopes.incomplete_rows import IncompleteRows, Leverages, choose_prices
+from ipub.certificates.slopes.incomplete_rows import IncompleteRows, choose_prices, price_sums
 from ipub.losses import Loss
-from ipub.numeric.linalg import form_norm_upper, positive_weights, rough_inverse, rounded_up, zonotope_norm_upper
+from ipub.numeric.linalg import form_norm_upper, rough_inverse, rounded_up, zonotope_norm_upper
 from ipub.numeric.rounding import EPS, Array, down, sum_error, sum_upper, up
 from ipub.tables.interval_matrix import Indices
 
 
 @dataclass(frozen=True)
-class CellTerms:
+class CellTerms(CellCoefficients):
     """The terms of Theorem 6 that come from uncertain cells, one by one."""
 
-    incomplete: IncompleteRows
-    generator_row: Array
-    generator_cell: Array
-    """``G_k = generator_row_k x_i + generator_cell_k e_j``: half the difference that the ends of a cell make to the
-    gradient; ``m_i rise_k`` and ``m_i level_k R_k`` of Lemma 6."""
     shift: Array
     """By how much the ends of all cells move the middle of the gradient."""
     slack: Array
@@ -35,14 +32,6 @@ class CellTerms:
     force_shift: Array
     force_slack: Array
     """For the gradient as a vector: everything but the generators."""
-    product_row: Array
-    product_cell: Array
-    """``n_k = product_row_k |x_i.u| + product_cell_k |u_j|`` bounds ``|N_k.v|`` (Lemma 7)."""
-    curvature_row: Array
-    curvature_cell: Array
-    """``F_k = curvature_row_k |x_i.u| + curvature_cell_k |u_j|`` (Lemma 6)."""
-    weighted_slope: Array
-    """``m_i h_i`` of each row."""
     product_sizes: Array
     """What the rounding of sums of generators and products is relative to, coordinate by coordinate."""
     crossing_sum: float
@@ -51,14 +40,6 @@ class CellTerms:
     crossing: Array
     """Their product, from above: c of Lemma 6 is at most ``sqrt(u.crossing u)``, the cells' own part apart."""
     choices: tuple[ChoiceTerms, ...]
-
-    @cached_property
-    def generators(self) -> Array:
-        """G, one by one."""
-        incomplete = self.incomplete
-        generators = incomplete.center[incomplete.cell_rows] * self.generator_row[:, None]
-        generators[np.arange(len(generators)), incomplete.cell_columns] += self.generator_cell
-        return generators
 
     @property
     def n_rows(self) -> int:
@@ -99,45 +80,24 @@ class CellTerms:
         weights = np.concatenate([self.weights(inverse), sizes])
         return float(up(zonotope_norm_upper(generators, weights, matrix, self.incomplete.roundings) + others))
 
-    def squares(self, inverse: Array, leverages: Leverages) -> Array:
-        """Return about ``G.inverse G`` for each cell."""
-        i, j = self.incomplete.cell_rows, self.incomplete.cell_columns
-        square = self.generator_row * (
-            self.generator_row * leverages.squares[i] + 2.0 * self.generator_cell * leverages.products[i, j]
-        )
-        return np.maximum(square + self.generator_cell**2 * np.diag(inverse)[j], 0.0)
-
-    def weights(self, inverse: Array, leverages: Leverages | None = None) -> Array:
-        """Choose a positive weight o_k for each cell: the size of its term in a typical direction."""
-        leverages = self.incomplete.leverages(inverse) if leverages is None else leverages
-        i, j = self.incomplete.cell_rows, self.incomplete.cell_columns
-        own = np.sqrt(np.maximum(np.diag(inverse), 0.0))[j]
-        across = np.sqrt(np.maximum(leverages.squares, 0.0))[i]
-        size = own * np.abs(self.incomplete.center[i, j] * self.generator_row + self.generator_cell)
-        size += 0.1 * np.sqrt(self.squares(inverse, leverages))
-        size += own * (self.product_cell + self.curvature_cell) + across * (self.product_row + self.curvature_row)
-        return positive_weights(size)
-
     def first_order_half_width(self, U: Array) -> Array:
         """Return about how much the cells move ``u.g`` to first order alone, for each row u."""
         return np.asarray(np.abs(U @ self.generators.T).sum(axis=1))
 
-    def moving_shares(self, inverse: Array, leverages: Leverages | None = None, weights: Array | None = None) -> Array:
-        """Choose eps of Lemma 8 (a) for each column: how much of its form goes to what depends on the move."""
-        incomplete, d = self.incomplete, len(inverse)
-        leverages = incomplete.leverages(inverse) if leverages is None else leverages
-        weights = self.weights(inverse, leverages) if weights is None else weights
-        own, leverage = np.diag(inverse)[incomplete.cell_columns], leverages.squares[incomplete.cell_rows]
-        moving = (leverage * self.product_row**2 + own * self.product_cell**2) / weights
-        fixed = self.squares(inverse, leverages) / weights
-        sums = (np.bincount(incomplete.cell_columns, part, minlength=d) for part in (moving, fixed))
-        return np.array([best_moving_share(*pair) for pair in zip(*sums, strict=True)])
+    def groups(self, inverse: Array, *, with_forms: bool) -> tuple[ColumnGroups, CellTable | None]:
+        """Return the cells of each column together, `with_forms` as forms too (Lemma 8), and one by one."""
+        groups, cells = sorted_cells(self)
+        return (with_column_forms(groups, self, inverse) if with_forms else groups), cells
 
+    def gradient_sizes(self) -> tuple[Array, Array] | None:
+        """Return `gradient_slack`, and what the generators add up to coordinate by coordinate."""
+        return self.gradient_slack, sum_upper(np.abs(self.generators).sum(axis=0), self.incomplete.roundings)
 
-def best_moving_share(moving: float, fixed: float) -> float:
-    """Choose eps of Lemma 8 (a) by what depends on the move and what does not; any positive number is valid."""
-    share = np.sqrt(2.0 * moving / fixed) if fixed > 0.0 and moving > 0.0 else 1.0
-    return float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))
+    def tuning_for_sums(self, inverse: Array) -> TuningChoices:
+        """Return the choices that this suggests for a similar problem whose cells are summed."""
+        leverages = self.incomplete.leverages(inverse)
+        prices = price_sums(self.incomplete, leverages.squares).prices(inverse)
+        return TuningChoices(inverse, self.moving_shares(inverse, leverages), prices)
 
 
 class Generators(NamedTuple):
@@ -157,11 +117,11 @@ def cell_generators(incomplete: IncompleteRows, loss: Loss, w: Array) -> Generat
     """Return the generator of each cell, and what both its ends add to the middle of g (Lemma 6)."""
     i, R = incomplete.cell_rows, incomplete.cell_radii
     weight, q = incomplete.weight[i], R * w[incomplete.cell_columns]
-    lower, upper = incomplete.score_lower[i], incomplete.score_upper[i]
+    lower, upper = incomplete.lines.score_lower[i], incomplete.lines.score_upper[i]
     above, above_error = _derivative(incomplete, loss, i, down(lower + down(q)), up(upper + up(q)))
     below, below_error = _derivative(incomplete, loss, i, down(lower - up(q)), up(upper - down(q)))
     each_row = np.arange(len(incomplete.y), like=incomplete.y)
-    at_centers = _derivative(incomplete, loss, each_row, incomplete.score_lower, incomplete.score_upper)
+    at_centers = _derivative(incomplete, loss, each_row, incomplete.lines.score_lower, incomplete.lines.score_upper)
     center, center_error = (part[i] for part in at_centers)
     rise, level = 0.5 * above - 0.5 * below, 0.5 * above + 0.5 * below
     error = above_error + below_error + center_error
@@ -178,7 +138,7 @@ def cell_generators(incomplete: IncompleteRows, loss: Loss, w: Array) -> Generat
 def _derivative(incomplete: IncompleteRows, loss: Loss, i: Indices, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Return c and e: the derivatives of rows i, at scores in short intervals, are within e of c; chosen at a jump."""
     middle, half = loss.derivative_midpoint_and_radius(incomplete.y[i], lower, upper)
-    fixed = incomplete.fixed_derivative[i]
+    fixed = incomplete.lines.fixed_derivative[i]
     at_jump = ~np.isnan(fixed)
     return (np.where(at_jump, fixed, middle), np.where(at_jump, 0.0, half)) if at_jump.any() else (middle, half)
 
@@ -201,10 +161,12 @@ def cell_curvatures(incomplete: IncompleteRows, loss: Loss, w: Array) -> Curvatu
     """Return F of each cell, and what several parts of one row do to each other (Lemma 6)."""
     i, R, m = incomplete.cell_rows, incomplete.cell_radii, incomplete.weight
     weight, q = m[i], R * w[incomplete.cell_columns]
-    flattest, steepest = loss.curvature_range(incomplete.y, incomplete.lower, incomplete.upper)
+    flattest, steepest = loss.curvature_range(incomplete.y, incomplete.lines.lower, incomplete.lines.upper)
     flattest, steepest = (np.where(incomplete.at_jump, 0.0, part) for part in (flattest, steepest))
     change, score_change = up(steepest - flattest), up(np.abs(q))
-    row_change = up(incomplete.row_sums(score_change) + incomplete.choice_sums(up(incomplete.choices.score_change(w))))
+    row_change = up(
+        incomplete.sum_cells_by_row(score_change) + incomplete.choice_sums(up(incomplete.choices.score_change(w)))
+    )
     several = incomplete.has_several_parts
     others = weight * R * steepest[i] * (row_change[i] - score_change)
     return Curvatures(
@@ -228,10 +190,10 @@ class Products(NamedTuple):
 
 def cell_products(incomplete: IncompleteRows, move_limits: Array) -> Products:
     """Return n of each cell (Lemma 7)."""
-    i, R, weighted_slope = incomplete.cell_rows, incomplete.cell_radii, up(incomplete.weight * incomplete.slope)
+    i, R, weighted_slope = incomplete.cell_rows, incomplete.cell_radii, up(incomplete.weight * incomplete.lines.slope)
     return Products(
         row=up(R * up(weighted_slope[i] * move_limits[incomplete.cell_columns])),
-        cell=up(R * up(weighted_slope[i] * incomplete.row_move[i])),
+        cell=up(R * up(weighted_slope[i] * incomplete.lines.row_move[i])),
         weighted_slope=weighted_slope,
     )
 
@@ -256,13 +218,13 @@ def cell_slacks(
     )
     numeric = up(numeric + sum_error(shift_size, roundings))
     # What the lines leave open at the cells, products of two cells included.
-    at_cells = incomplete.slope * incomplete.cell_move
-    at_cells = at_cells + incomplete.slope_radius * (incomplete.row_move + incomplete.cell_move)
-    at_cells = at_cells + incomplete.derivative_radius
+    at_cells = incomplete.lines.slope * incomplete.lines.cell_move
+    at_cells = at_cells + incomplete.lines.slope_radius * (incomplete.lines.row_move + incomplete.lines.cell_move)
+    at_cells = at_cells + incomplete.lines.derivative_radius
     slack = up(numeric + incomplete.column_sums(curvatures.crossing_cells + (m * at_cells)[i] * R))
     # For the gradient alone: the second order of a cell is (1 - D^2) times a vector, half of which is known (Lemma 6).
     second_order = 0.5 * rise_size + 0.5 * curvatures.row * R + generators.error * R
-    second_order = second_order + (m * incomplete.derivative_radius)[i] * R
+    second_order = second_order + (m * incomplete.lines.derivative_radius)[i] * R
     # Rounding of the products in `SlopeBounds`, with generators, rows, and product vectors of whole groups.
     along = 6.0 * products.row + 4.0 * curvatures.row + 4.0 * np.abs(generators.row)
     across = (products.weighted_slope * (incomplete.sizes @ move_limits))[i] * R
@@ -288,7 +250,10 @@ def cell_terms(incomplete: IncompleteRows, loss: Loss, w: Array, move_limits: Ar
     slack, gradient_slack, force_slack, product_sizes = cell_slacks(
         incomplete, generators, curvatures, products, move_limits
     )
-    line_error = incomplete.slope_radius * (incomplete.row_move + incomplete.cell_move) + incomplete.derivative_radius
+    line_error = (
+        incomplete.lines.slope_radius * (incomplete.lines.row_move + incomplete.lines.cell_move)
+        + incomplete.lines.derivative_radius
+    )
     choices = choice_terms(incomplete, loss, w, move_limits, line_error, curvatures.crossing_choices)
     for terms in choices:
         slack, force_slack = up(slack + terms.slack), up(force_slack + terms.force_slack)
@@ -309,7 +274,7 @@ def cell_terms(incomplete: IncompleteRows, loss: Loss, w: Array, move_limits: Ar
         product_cell=products.cell,
         curvature_row=curvatures.row,
         curvature_cell=curvatures.cell,
-        weighted_slope=incomplete.weight * incomplete.slope,
+        weighted_slope=incomplete.weight * incomplete.lines.slope,
         product_sizes=product_sizes,
         crossing_sum=crossing_sum,
         crossing_form=crossing_form,

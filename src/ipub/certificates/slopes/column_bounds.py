@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ipub.certificates.slopes.cell_coefficients import CellCoefficients
 from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups, SignedColumns
-from ipub.certificates.slopes.cells import CellTerms
 from ipub.certificates.slopes.incomplete_rows import LEAST_DIVISOR, Leverages
 from ipub.numeric.linalg import rounded_up
 from ipub.numeric.rounding import Array, down, sum_upper, up
-from ipub.rows.by_column import ByColumn, by_column
+from ipub.rows.by_column import ByColumn, group_by_column
 from ipub.tables.interval_matrix import Indices
 
 LARGEST_WEIGHT = 1e100
@@ -63,7 +63,7 @@ class _ColumnCells(NamedTuple):
     n_columns: int
 
     @classmethod
-    def of(cls, terms: CellTerms, columns: Indices) -> _ColumnCells:
+    def of(cls, terms: CellCoefficients, columns: Indices) -> _ColumnCells:
         incomplete, n = terms.incomplete, len(columns)
         has_all = n == incomplete.center.shape[1]
         # Cells of other columns are left out.
@@ -71,7 +71,7 @@ class _ColumnCells(NamedTuple):
         j = incomplete.cell_columns[which]
         group = j if has_all else np.searchsorted(columns, j)
         cell_rows = incomplete.cell_rows[which]
-        return cls(which, group, by_column(group, n, incomplete.center, cell_rows), n)
+        return cls(which, group, group_by_column(group, n, incomplete.center, cell_rows), n)
 
     def total(self, values: Array) -> Array:
         """Return the sum of values of the cells of each column."""
@@ -79,13 +79,18 @@ class _ColumnCells(NamedTuple):
 
 
 def column_sums(
-    terms: CellTerms, inverse: Array, leverages: Leverages, weights: Array, moving_shares: Array, columns: Indices
+    terms: CellCoefficients,
+    inverse: Array,
+    leverages: Leverages,
+    weights: Array,
+    moving_shares: Array,
+    columns: Indices,
 ) -> tuple[FormSums, SignedSums]:
     """Return what the cells add to each of some columns (Lemma 8).
 
     Parameters
     ----------
-    terms : CellTerms
+    terms : CellCoefficients
     inverse, leverages
         About the inverse of the curvature, and what rows are in its metric.
     weights : array of shape (n_cells,)
@@ -99,7 +104,7 @@ def column_sums(
     return form_sums(terms, cells, weights, moving_shares), signed_sums(terms, cells, inverse, leverages)
 
 
-def form_sums(terms: CellTerms, cells: _ColumnCells, weights: Array, moving_shares: Array) -> FormSums:
+def form_sums(terms: CellCoefficients, cells: _ColumnCells, weights: Array, moving_shares: Array) -> FormSums:
     """Add up the form of each column (Lemma 8 (a))."""
     which = cells.which
     weights, j = weights[which], terms.incomplete.cell_columns[which]
@@ -123,7 +128,7 @@ def form_sums(terms: CellTerms, cells: _ColumnCells, weights: Array, moving_shar
     )
 
 
-def signed_sums(terms: CellTerms, cells: _ColumnCells, inverse: Array, leverages: Leverages) -> SignedSums:
+def signed_sums(terms: CellCoefficients, cells: _ColumnCells, inverse: Array, leverages: Leverages) -> SignedSums:
     """Add up what Lemma 8 (b) says of each column: how fast the sign of a cell is lost, how far it is from that."""
     which, incomplete = cells.which, terms.incomplete
     i, j = incomplete.cell_rows[which], incomplete.cell_columns[which]
@@ -210,7 +215,7 @@ def column_forms(columns: Indices, sums: FormSums) -> ColumnForms:
     return ColumnForms(columns, n_rows, sums.weights, forms, size, sums.other_rows, sums.other_cells)
 
 
-def sorted_cells(terms: CellTerms) -> tuple[ColumnGroups, CellTable]:
+def sorted_cells(terms: CellCoefficients) -> tuple[ColumnGroups, CellTable]:
     """Sort the cells by column and sign of the derivative; forms are left out, so no bound can be made of them."""
     incomplete, d = terms.incomplete, terms.incomplete.center.shape[1]
     keys = 2 * incomplete.cell_columns + ~np.signbit(terms.generator_cell)
@@ -239,8 +244,8 @@ def sorted_cells(terms: CellTerms) -> tuple[ColumnGroups, CellTable]:
     return ColumnGroups(columns, generators, product_vectors, no_form, np.zeros(1, dtype=np.intp)), cells
 
 
-def with_column_forms(groups: ColumnGroups, terms: CellTerms, inverse: Array) -> ColumnGroups:
-    """Bound the cells of each column together (Lemma 8), and then each missing category by a form."""
+def with_column_forms(groups: ColumnGroups, terms: CellCoefficients, inverse: Array) -> ColumnGroups:
+    """Bound the cells of each column together (Lemma 8)."""
     incomplete, d = terms.incomplete, len(inverse)
     leverages = incomplete.leverages(inverse)
     weights = terms.weights(inverse, leverages)

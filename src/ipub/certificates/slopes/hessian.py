@@ -59,26 +59,26 @@ def hessian_upper(center: CenterCurvature, gained: HessianChange) -> Array:
 
 def hessian_loss(incomplete: IncompleteRows, price: Array) -> HessianChange:
     """Return what uncertain cells can take from the Hessian of the center's lines, at given prices (Lemma 4)."""
-    m, least, greatest = incomplete.weight, incomplete.least_slope, incomplete.greatest_slope
+    m, least, greatest = incomplete.weight, incomplete.lines.least_slope, incomplete.lines.greatest_slope
     paid_share = _paid_share(incomplete, price)
     is_kept = least > 2.0 * greatest * paid_share
     row_least = np.where(is_kept, down(least - up(greatest * paid_share)), 0.0)
-    lost = np.maximum(up(m * up(up(incomplete.slope - incomplete.slope_radius) - row_least)), 0.0)
+    lost = np.maximum(up(m * up(up(incomplete.lines.slope - incomplete.lines.slope_radius) - row_least)), 0.0)
     return _change(incomplete, lost, np.where(is_kept, m * greatest, 0.0), price)
 
 
 def hessian_gain(incomplete: IncompleteRows, price: Array) -> HessianChange:
     """Return what uncertain cells can add to the Hessian of the center's lines, at given prices (Lemma 4)."""
-    m, greatest = incomplete.weight, incomplete.greatest_slope
+    m, greatest = incomplete.weight, incomplete.lines.greatest_slope
     paid_share = _paid_share(incomplete, price)
-    highest_line = down(incomplete.slope + incomplete.slope_radius)
+    highest_line = down(incomplete.lines.slope + incomplete.lines.slope_radius)
     gained = np.maximum(up(m * up(up(greatest * up(1.0 + paid_share)) - highest_line)), 0.0)
     return _change(incomplete, gained, m * greatest * (1.0 + paid_share), price)
 
 
 def _paid_share(incomplete: IncompleteRows, price: Array) -> Array:
     """Return s of Lemma 4: ``sum_j R_ij tau_j`` for each row, rounded up."""
-    cells = incomplete.row_sums(incomplete.cell_radii * price[incomplete.cell_columns])
+    cells = incomplete.sum_cells_by_row(incomplete.cell_radii * price[incomplete.cell_columns])
     return up(cells + incomplete.choice_sums(incomplete.choices.score_change_within(price)))
 
 

@@ -23,24 +23,38 @@ LEAST_DIVISOR = 1e-140
 underflows (F7, F9)."""
 
 
+class RowLines(NamedTuple):
+    """The line through the derivative of each of some rows (section 8, "Lines"), and what it is laid over."""
+
+    lower: Array
+    upper: Array
+    """Bounds of ``p_i ± D_i``, the score of every completion under w'."""
+    score_lower: Array
+    score_upper: Array
+    """Bounds of p_i, the score of the center under w'."""
+    least_slope: Array
+    greatest_slope: Array
+    """a_i and b_i of Lemma 4: bounds of the slope of the derivative between scores of w' and of w''."""
+    slope: Array
+    slope_radius: Array
+    """h_i and kappa_i: every such slope lies within kappa_i of h_i."""
+    fixed_derivative: Array
+    """The derivative c_i of a row at a jump, NaN for others."""
+    derivative_radius: Array
+    """omega_i: how far its derivative may be off."""
+    row_move: Array
+    """s_i: bounds of ``|x_i.v|``."""
+    cell_move: Array
+    """e_i: bounds of ``|d_i.v|``."""
+
+
 class IncompleteRowArrays(NamedTuple):
     """What one pass gathers of the incomplete rows, block after block: the fields of `IncompleteRows`."""
 
     center: Array
     y: Array
     weight: Array
-    score_lower: Array
-    score_upper: Array
-    lower: Array
-    upper: Array
-    least_slope: Array
-    greatest_slope: Array
-    slope: Array
-    slope_radius: Array
-    fixed_derivative: Array
-    derivative_radius: Array
-    row_move: Array
-    cell_move: Array
+    lines: RowLines
     cell_counts: Indices
     cell_columns: Indices
     cell_radii: Array
@@ -65,26 +79,7 @@ class IncompleteRows:
     y: Array
     weight: Array
     """m_i: weights over the total weight, with two roundings."""
-    score_lower: Array
-    score_upper: Array
-    """Bounds of p_i, the score of the center under w'."""
-    lower: Array
-    upper: Array
-    """Bounds of ``p_i ± D_i``, the score of every completion under w'."""
-    least_slope: Array
-    greatest_slope: Array
-    """a_i and b_i of Lemma 4: bounds of the slope of the derivative between scores of w' and of w''."""
-    slope: Array
-    slope_radius: Array
-    """h_i and kappa_i: every such slope lies within kappa_i of h_i."""
-    fixed_derivative: Array
-    """The derivative c_i of a row at a jump, NaN for others."""
-    derivative_radius: Array
-    """omega_i: how far its derivative may be off."""
-    row_move: Array
-    """s_i: bounds of ``|x_i.v|``."""
-    cell_move: Array
-    """e_i: bounds of ``|d_i.v|``."""
+    lines: RowLines
     cell_counts: Indices
     """Number of uncertain cells of each row."""
     cell_columns: Indices
@@ -119,7 +114,7 @@ class IncompleteRows:
     @property
     def at_jump(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Whether the derivative of a row is a fixed number, as it jumps among the scores that are possible."""
-        return ~np.isnan(self.fixed_derivative)
+        return ~np.isnan(self.lines.fixed_derivative)
 
     @property
     def has_several_parts(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -135,7 +130,7 @@ class IncompleteRows:
         """Bound from above, for each column, the greatest sum of non-negative values of its cells."""
         return sum_upper(sum_by_index(self.cell_columns, values, self.center.shape[1]), self.roundings)
 
-    def row_sums(self, values: Array) -> Array:
+    def sum_cells_by_row(self, values: Array) -> Array:
         """Bound from above, for each row, the greatest sum of non-negative values of its cells."""
         return sum_upper(sum_by_index(self.cell_rows, values, len(self.y)), self.roundings)
 

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.scores import ScoreRanges, score_ranges
+from ipub.certificates.slopes.cell_coefficients import TuningChoices
 from ipub.certificates.slopes.cells import CellTerms, cell_terms
 from ipub.certificates.slopes.hessian import CenterCurvature, hessian_gain, hessian_lower, hessian_upper
-from ipub.certificates.slopes.incomplete_rows import IncompleteRowArrays, IncompleteRows, choose_prices
-from ipub.certificates.slopes.sums_of_cells import CellSums, SummedCells, TuningChoices, summed_cells, sums_of_cells
+from ipub.certificates.slopes.incomplete_rows import IncompleteRowArrays, IncompleteRows, RowLines, choose_prices
+from ipub.certificates.slopes.sums_of_cells import CellSums, SummedCells, cell_sums, summed_cells
 from ipub.certificates.wrong_labels import WrongLabelRows, WrongLabelSums, WrongLabelTerms, wrong_label_parts
 from ipub.losses import Loss
 from ipub.model_sets.move_sets import MoveSet
@@ -230,20 +231,6 @@ def _jumps(sums: LineSums, total: float, roundings: int, d: int) -> JumpRows:
     return JumpRows(count, form, jump_rows, sum_error(np.abs(jump_rows).sum(axis=0), 3 * d + count + 8))
 
 
-class _Lines(NamedTuple):
-    """The line of each row of a block; names as in `IncompleteRows`."""
-
-    at: ScoreRanges
-    least_slope: Array
-    greatest_slope: Array
-    slope: Array
-    slope_radius: Array
-    fixed_derivative: Array
-    derivative_radius: Array
-    row_move: Array
-    cell_move: Array
-
-
 def row_lines(
     block: Block,
     loss: Loss,
@@ -252,7 +239,7 @@ def row_lines(
     move_limits: Array,
     everywhere: bool,
     uncertainty: Uncertainty,
-) -> _Lines:
+) -> RowLines:
     """Lay a line through the derivative of each row of a block (section 8, "Lines")."""
     at = score_ranges(block, solution.w, uncertainty)
     row_move = moves.max_score_move_in(block)
@@ -280,7 +267,7 @@ def row_lines(
     if block.label_uncertainty is not None:
         label_change = uncertainty.derivative_change(block, loss, down(at.lower - move), up(at.upper + move))
         radius = np.where(label_change == 0.0, radius, up(radius + label_change))
-    return _Lines(at, least, greatest, slope, slope_radius, fixed, radius, row_move, cell_move)
+    return RowLines(*at.intervals, least, greatest, slope, slope_radius, fixed, radius, row_move, cell_move)
 
 
 def _lay_over_jumps(
@@ -306,10 +293,10 @@ def _lay_over_jumps(
     slope[jumps], slope_radius[jumps] = np.where(has_cells, 0.0, sloping), 0.0
 
 
-def _line_sums(block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels) -> tuple[LineSums, WrongLabelRows]:
+def _line_sums(block: Block, loss: Loss, lines: RowLines, wrong: WrongLabels) -> tuple[LineSums, WrongLabelRows]:
     """Return what a block adds to the sums over all rows, and its rows of wrong labels."""
     X, weight = block.center, block.weight
-    middle, half = loss.derivative_midpoint_and_radius(block.y, lines.at.score_lower, lines.at.score_upper)
+    middle, half = loss.derivative_midpoint_and_radius(block.y, lines.score_lower, lines.score_upper)
     is_fixed = ~np.isnan(lines.fixed_derivative)
     if is_fixed.any():
         middle, half = np.where(is_fixed, lines.fixed_derivative, middle), np.where(is_fixed, 0.0, half)
@@ -318,7 +305,7 @@ def _line_sums(block: Block, loss: Loss, lines: _Lines, wrong: WrongLabels) -> t
     at_jump = np.flatnonzero(derivative_radius)
     jump_rows = X[at_jump] * derivative_radius[at_jump, None]
     move, slopes = up(lines.row_move + lines.cell_move), (lines.least_slope, lines.greatest_slope)
-    wrong_sums, wrong_rows = wrong_label_parts(block, loss, lines.at, move, slopes, wrong)
+    wrong_sums, wrong_rows = wrong_label_parts(block, loss, (lines.lower, lines.upper), move, slopes, wrong)
     gram, slope_radius_form = weighted_grams(X, slope, slope_radius)
     sums = LineSums(
         gram=gram,
@@ -351,7 +338,7 @@ class _Task(NamedTuple):
     uncertainty: Uncertainty
     wrong_labels: WrongLabels
 
-    def lines(self, block: Block) -> _Lines:
+    def lines(self, block: Block) -> RowLines:
         """Lay a line through the derivative of each row of a block."""
         return row_lines(
             block, self.loss, self.solution, self.moves, self.move_limits, self.everywhere, self.uncertainty
@@ -374,30 +361,19 @@ def _summed_cells_pass(block: Block, task: _Task, tuning: TuningChoices) -> tupl
     arrays = _incomplete_rows(block, lines, task.total_weight)
     incomplete = IncompleteRows.of(arrays, ())
     terms = cell_terms(incomplete, task.loss, task.solution.w, task.move_limits)
-    return SummedPass(sums, sums_of_cells(terms, tuning)), wrong_labels
+    return SummedPass(sums, cell_sums(terms, tuning)), wrong_labels
 
 
-def _incomplete_rows(block: Block, lines: _Lines, total: float) -> IncompleteRowArrays:
+def _incomplete_rows(block: Block, lines: RowLines, total: float) -> IncompleteRowArrays:
     """Return the rows of a block with uncertain cells or missing categories."""
-    at, n = lines.at, len(block.y)
+    n = len(block.y)
     order = np.argsort(block.cell_rows, kind="stable")
-    which = np.flatnonzero(at.incomplete)
+    which = np.flatnonzero(block.incomplete)
     return IncompleteRowArrays(
         center=take_rows(block.center, which),
         y=block.y[which],
         weight=block.weight[which] / total,
-        score_lower=at.score_lower[which],
-        score_upper=at.score_upper[which],
-        lower=at.lower[which],
-        upper=at.upper[which],
-        least_slope=lines.least_slope[which],
-        greatest_slope=lines.greatest_slope[which],
-        slope=lines.slope[which],
-        slope_radius=lines.slope_radius[which],
-        fixed_derivative=lines.fixed_derivative[which],
-        derivative_radius=lines.derivative_radius[which],
-        row_move=lines.row_move[which],
-        cell_move=lines.cell_move[which],
+        lines=RowLines(*(part[which] for part in lines)),
         cell_counts=np.bincount(block.cell_rows, minlength=n)[which],
         cell_columns=block.cell_columns[order],
         cell_radii=block.cell_radii[order],

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipub.certificates.slopes.cells import CellTerms
 from ipub.certificates.slopes.linearization import Linearization
 from ipub.numeric.linalg import EnclosedInverse, root_form_upper
 from ipub.numeric.rounding import EPS, Array, sum_upper, up
-from ipub.promises import largest_sum
+from ipub.promises import LargestValues
 
 
 @dataclass(frozen=True)
@@ -29,28 +28,28 @@ class MeanValueBounds:
 
 
 def mean_value_bounds(linear: Linearization) -> MeanValueBounds | None:
-    """Enclose the inverse of the mean Hessian, and what it is applied to (Theorem 4 (c)); None if that fails."""
-    cells, wrong = linear.cells, linear.wrong_labels
-    assert isinstance(cells, CellTerms)
-    enclosed = EnclosedInverse.between(linear.hessian_lower(), linear.hessian_upper())
-    if enclosed is None:
+    """Enclose the inverse of the mean Hessian, and what it is applied to (Theorem 4 (c)); None if that fails.
+
+    Or if cells are summed.
+    """
+    cells, wrong, sizes = linear.cells, linear.wrong_labels, linear.cells.gradient_sizes()
+    enclosed = None if sizes is None else EnclosedInverse.between(linear.hessian_lower(), linear.hessian_upper())
+    if sizes is None or enclosed is None:
         return None
-    slack = up(up(linear.gradient_error + cells.gradient_slack) * (1.0 + 16.0 * EPS))
+    cell_slack, generator_size = sizes
+    slack = up(up(linear.gradient_error + cell_slack) * (1.0 + 16.0 * EPS))
     middle = cells.middle
     slack = up(slack + up(8.0 * EPS * (np.abs(linear.gradient) + np.abs(cells.shift) + np.abs(middle))))
     # g itself: its center, its generators, and everything else as a box.
-    size = sum_upper(np.abs(cells.generators).sum(axis=0), cells.incomplete.roundings)
-    box = up(up(up(slack + cells.force_slack) + size) + np.abs(cells.force_shift))
+    box = up(up(up(slack + cells.force_slack) + generator_size) + np.abs(cells.force_shift))
     for terms in cells.choices:
         box = up(box + terms.sizes())
     spread, d = enclosed.spread, len(box)
-    if wrong.count:
-        slack, box = up(slack + wrong.slack), up(box + wrong.slack)
+    slack, box = wrong.with_slack(slack), wrong.with_slack(box)
     form = sum_upper(sum_upper(np.abs(spread) @ box, d + 1) @ box, d + 1)
     center = linear.gradient + middle
     force = up(root_form_upper(spread, center[None])[0] + up(np.sqrt(form)))
     limits = up(np.abs(center) + box)
-    if wrong.count:
-        force = up(force + largest_sum(root_form_upper(spread, wrong.rows), wrong.count))
-        limits = up(limits + largest_sum(np.abs(wrong.rows), wrong.count))
+    force = LargestValues.of(root_form_upper(spread, wrong.rows), wrong.count).added_to(force)
+    limits = LargestValues.of(np.abs(wrong.rows), wrong.count).added_to(limits)
     return MeanValueBounds(enclosed.center, spread, slack, limits, float(force))

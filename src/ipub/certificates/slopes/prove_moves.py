@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.slopes.assemble import slope_bounds, with_columns
-from ipub.certificates.slopes.cells import CellTerms
+from ipub.certificates.slopes.assemble import slope_bounds
+from ipub.certificates.slopes.cell_coefficients import TuningChoices
 from ipub.certificates.slopes.l1_signs import L1Signs
 from ipub.certificates.slopes.linearization import Linearization, linearize
-from ipub.certificates.slopes.sums_of_cells import TuningChoices
 from ipub.model_sets.base import Outcome, Reason
 from ipub.model_sets.move_sets import Ellipsoid, NoMove
 from ipub.model_sets.proofs import Relaxed, prove
@@ -53,9 +52,7 @@ def force_upper(linear: Linearization, matrix: Array) -> float:
     box = up(up(box + cells.force_slack) + UNDERFLOW)
     norms = inverse.norm_upper(np.array([center, cells.force_shift]))
     box = up(box + jumps.slack) if len(jumps.rows) else box
-    fixed = up(norms[0] + norms[1])
-    if wrong.count:
-        box, fixed = up(box + wrong.slack), up(fixed + wrong.norm_upper(inverse))
+    box, fixed = wrong.with_slack(box), wrong.with_norm(up(norms[0] + norms[1]), inverse)
     jump_form = None if jumps.are_kept else jumps.form
     return float(up(fixed + cells.zonotope_upper(matrix, box, jumps.rows, jump_form)))
 
@@ -74,12 +71,11 @@ def box_of_moves(linear: Linearization, ellipsoid: Ellipsoid, in_columns: bool =
     """
     unit, w = np.eye(len(linear.w)), linear.w
     limits = ellipsoid.max_score_move(unit)
-    bounds = slope_bounds(linear, L1Signs.undecided(w), ellipsoid, for_ends_alone=True)
+    signs = L1Signs.undecided(w)
+    bounds = slope_bounds(linear, signs, ellipsoid, with_column_forms=in_columns, with_mean_value=False)
     if bounds is None:
         return limits
-    if in_columns and isinstance(linear.cells, CellTerms):
-        bounds = with_columns(bounds, linear)
-    low, high = bounds.ends(unit)
+    low, high = (bounds.in_columns() if in_columns else bounds).ends(unit)
     return np.asarray(np.fmin(limits, np.maximum(up(high - w), up(w - low))))
 
 
@@ -138,7 +134,7 @@ def prove_move_set(
             limits = GROWTH * np.fmax(box, limits)
         return Relaxed(ProvedSet(linear, within), is_inside, _Guess(_larger(within), limits))
 
-    return prove(relax, _Guess(_larger(inside), limits))
+    return prove(relax, _Guess(_larger(inside), limits))[0]
 
 
 def _larger(ellipsoid: Ellipsoid) -> Ellipsoid:

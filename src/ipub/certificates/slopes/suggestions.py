@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ipub.certificates.slopes.cells import CellTerms
-from ipub.certificates.slopes.incomplete_rows import PriceSums, block_price_sums, price_sums
+from ipub.certificates.slopes.cell_coefficients import TuningChoices
+from ipub.certificates.slopes.incomplete_rows import PriceSums, block_price_sums
 from ipub.certificates.slopes.prove_moves import GROWTH, Suggestion, box_of_moves, prove_move_set
-from ipub.certificates.slopes.sums_of_cells import TuningChoices
 from ipub.numeric.linalg import rough_inverse
 from ipub.numeric.rounding import overflow_means_unbounded
 from ipub.problem.objective import Problem
@@ -39,15 +38,9 @@ def suggest_from_sample(problem: Problem, solution: Solution, is_summed: bool) -
     if proved is None:
         return None
     linear, inside = proved
-    inverse = inside.inverse.center
     # A table whose cells are summed will have the form of whole columns.
     limits = SAMPLE_GROWTH * box_of_moves(linear, inside, is_summed) if problem.penalty.kappa == 0.0 else None
-    tuning = None
-    if is_summed:
-        assert isinstance(linear.cells, CellTerms)
-        leverages = linear.cells.incomplete.leverages(inverse)
-        prices = price_sums(linear.cells.incomplete, leverages.squares).prices(inverse)
-        tuning = TuningChoices(inverse, linear.cells.moving_shares(inverse, leverages), prices)
+    tuning = linear.cells.tuning_for_sums(inside.inverse.center) if is_summed else None
     return Suggestion(replace(inside, radius=SAMPLE_GROWTH / GROWTH * inside.radius), limits, tuning)
 
 

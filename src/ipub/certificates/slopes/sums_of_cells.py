@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ipub.certificates.slopes.categories import ChoiceTerms
-from ipub.certificates.slopes.cell_groups import ColumnGroups, SignedColumns
-from ipub.certificates.slopes.cells import CellTerms, best_moving_share
+from ipub.certificates.slopes.cell_coefficients import TuningChoices, best_moving_share
+from ipub.certificates.slopes.cell_groups import CellTable, ColumnGroups, SignedColumns
+from ipub.certificates.slopes.cells import CellTerms
 from ipub.certificates.slopes.column_bounds import (
     LARGEST_WEIGHT,
     ColumnForms,
@@ -23,20 +24,6 @@ from ipub.certificates.slopes.hessian import HessianChange, hessian_loss
 from ipub.certificates.slopes.incomplete_rows import PriceSums, price_sums
 from ipub.numeric.linalg import form_norm_upper, positive_weights, rounded_up
 from ipub.numeric.rounding import Array, sum_error, sum_upper, up
-
-
-@dataclass(frozen=True)
-class TuningChoices:
-    """What prices and weights are chosen by before the pass that needs them: any value is sound, good ones tight."""
-
-    inverse: Array
-    """Shape (n_features, n_features): about the inverse of the curvature."""
-    moving_shares: Array
-    """Shape (n_features,): eps of Lemma 8 (a): of each column, how much of its form goes to what depends on the
-    move."""
-    prices: Array
-    """Shape (n_features,): tau of Lemma 4. One for the whole table: those that suit a block would make bounds hang on
-    its boundaries."""
 
 
 class CellSums(NamedTuple):
@@ -61,7 +48,7 @@ class CellSums(NamedTuple):
     signed: SignedSums
 
 
-def sums_of_cells(terms: CellTerms, tuning: TuningChoices) -> CellSums:
+def cell_sums(terms: CellTerms, tuning: TuningChoices) -> CellSums:
     """Return what the cells of a block add."""
     incomplete, d = terms.incomplete, len(tuning.moving_shares)
     leverages = incomplete.leverages(tuning.inverse)
@@ -136,21 +123,22 @@ class SummedCells:
         size = total * (self.columns.generator_form_sizes.sum(axis=0) + side_squares)
         return form_norm_upper(rounded_up(total * form, self.roundings + 2 * len(matrix), size), matrix)
 
-    def groups(self) -> ColumnGroups:
-        """Bound each column by one form (Lemma 8)."""
-        return self.columns.groups(self.tuning.moving_shares, self.roundings, self.signed)
+    def groups(self, inverse: Array, *, with_forms: bool) -> tuple[ColumnGroups, CellTable | None]:  # noqa: ARG002
+        """Return the cells of each column as a form (Lemma 8)."""
+        return self.columns.groups(self.tuning.moving_shares, self.roundings, self.signed), None
 
-    def moving_shares(self, inverse: Array) -> Array:
-        """Choose moving shares for a similar problem; what is of second order counts as if it depended on the move."""
+    def gradient_sizes(self) -> tuple[Array, Array] | None:
+        """Return nothing: they are not summed."""
+        return None
+
+    def tuning_for_sums(self, inverse: Array) -> TuningChoices:
+        """Choose for a similar problem; what is of second order counts as if it depended on the move."""
         given, columns = self.tuning.moving_shares, self.columns
         moving = np.einsum("cjk,jk->c", columns.other_rows, inverse) + np.diag(inverse) * columns.other_cells
         fixed = np.einsum("cjk,jk->c", columns.generator_forms, inverse)
         pairs = zip(moving / (2.0 * (1.0 + 1.0 / given)), fixed, strict=True)
-        return np.array([best_moving_share(*pair) for pair in pairs])
-
-    def next_prices(self) -> Array:
-        """Choose prices for a similar problem."""
-        return self.prices.prices(self.tuning.inverse)
+        moving_shares = np.array([best_moving_share(*pair) for pair in pairs])
+        return TuningChoices(inverse, moving_shares, self.prices.prices(self.tuning.inverse))
 
     def first_order_half_width(self, U: Array) -> Array:
         """Return about how much the cells move ``u.g`` to first order alone, for each row u."""

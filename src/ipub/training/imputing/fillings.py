@@ -14,9 +14,7 @@ from ipub.promises.budget import FILLINGS, GIVEN
 from ipub.tables.frames import is_frame
 from ipub.tables.interval_matrix import Indices
 from ipub.training.imputing.holes import Filling, Holes
-
-SEEDS = np.iinfo(np.int32).max
-"""Seeds for scikit-learn are below this."""
+from ipub.training.reading.parameters import SEEDS
 
 
 @dataclass(frozen=True, eq=False)

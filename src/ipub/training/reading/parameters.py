@@ -11,6 +11,9 @@ from ipub.losses import Loss
 from ipub.losses.penalties import ElasticNet
 from ipub.tables.categories import TableEncoder
 
+SEEDS = 2**31 - 1
+"""Seeds for scikit-learn are below this."""
+
 
 @dataclass(frozen=True, eq=False)
 class Parameters:

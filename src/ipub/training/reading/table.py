@@ -25,15 +25,12 @@ from ipub.tables.levels import UnknownLevels
 from ipub.tables.scaling import Scaling
 from ipub.tables.sparse_columns import as_dense
 from ipub.tables.validation import check_values, column_label
-from ipub.training.reading.parameters import Parameters
+from ipub.training.reading.parameters import SEEDS, Parameters
 
 Table = NDArray[np.generic]
 
 MOST_EXACT = 1e15
 """Numbers of up to this size may be added to 1 without losing it."""
-
-SEEDS = 2**31 - 1
-"""A seed is a number below this."""
 
 
 @dataclass(frozen=True, eq=False)
