@@ -7,7 +7,7 @@ from typing import Any
 from ipub.app.predictions import cell_of
 from ipub.app.screen import note, say
 from ipub.estimators.imputation_check import report_of
-from ipub.estimators.imputation_promises import Checked, Promise, Skipped, imputation_promises
+from ipub.estimators.promise_by_promise import Checked, Promise, Skipped, imputation_promises
 from ipub.promises import Draws
 
 SAFE = 0.9

@@ -315,7 +315,7 @@ def check(
     from ipub.app.penalty_screen import penalty_sentence, read_alpha
     from ipub.app.training_tables import feature_names, in_memory
     from ipub.estimators import BoundedClassifier, BoundedRegressor
-    from ipub.estimators.imputation_promises import Checked
+    from ipub.estimators.promise_by_promise import Checked
     from ipub.losses import LOSSES
     from ipub.promises import Draws
 

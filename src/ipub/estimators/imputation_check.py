@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ipub.errors import IpubError
-from ipub.estimators.imputation_promises import MOST_ROWS, Checked, Promise, imputation_promises
 from ipub.estimators.outputs import text_table
+from ipub.estimators.promise_by_promise import MOST_ROWS, Checked, Promise, imputation_promises
 from ipub.promises import Draws
 
 SHOWN_ROWS = 10
