@@ -53,6 +53,7 @@ print(json.dumps([times[1] - times[0], times[2] - times[1], *times[3:]]))
 
 SMALL = {
     "import ipub": ["-c", "import ipub"],
+    "ipub --version": ["-m", "ipub.app", "--version"],
     "ipub --help": ["-m", "ipub.app", "--help"],
     "ipub fit --help": ["-m", "ipub.app", "fit", "--help"],
 }

@@ -243,8 +243,9 @@ class BoundedLinearModel(FrameOutput):
         each hole at an end of its interval is tried. If `verbose` is positive, progress is shown, and how many ends the
         search inside intervals improved.
 
-        It needs the training table, and uses the one given to `fit`: one of more than four million numbers must not be
-        changed, since no copy is kept. A model that was copied, unpickled or loaded from a file has none.
+        It needs the training table, and uses the one given to `fit`. One of more than four million numbers, or given to
+        `certify`, must not be changed, since no copy is kept. A model that was copied, unpickled or loaded from a file
+        has none.
 
         Parameters
         ----------

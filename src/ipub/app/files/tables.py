@@ -230,7 +230,7 @@ def _near(name: str, known: Sequence[str]) -> str:
     """Return the known name that a slip of the finger, or two in a long name, makes this one; "" if there is none."""
     edits = {each: _edits(name.casefold(), each.casefold()) for each in known}
     best = min(edits, key=lambda each: edits[each])
-    return best if edits[best] <= max(1, len(name) // 5) and edits[best] < len(name) else ""
+    return best if edits[best] <= max(1, len(name) // 5) and edits[best] < max(len(name), len(best)) else ""
 
 
 def _edits(first: str, second: str) -> int:
