@@ -163,7 +163,7 @@ def test_a_failed_fit_leaves_the_old_model_alone(train):
             ["train.csv", "--target", "amount", "--drop", "id", "--drop", "label", "--loss", "hinge"],
             ["120 different values", "squared_error"],
         ),
-        (["train.csv", *CLASSIFY, "--alpha", "0"], ["'alpha'"]),
+        (["train.csv", *CLASSIFY, "--alpha", "0"], ["'--alpha'"]),
         (["train.csv", *CLASSIFY, "--l1-ratio", "1"], ["'l1_ratio'"]),
         (["train.csv", *CLASSIFY, "--certificate", "magic"], ["--certificate magic", "tight"]),
         (["train.csv", *CLASSIFY, "--intervals", "magic"], ["magic", "observed"]),
