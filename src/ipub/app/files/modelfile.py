@@ -36,7 +36,7 @@ from ipub.tables.scaling import Scaling
 from ipub.training.reading.intervals import Intervals
 
 FORMAT = "ipub model"
-VERSION = 6
+VERSION = 7
 """Version of the format, increased whenever older code would misread a new file."""
 
 OLDEST = 4
