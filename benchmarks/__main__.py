@@ -40,13 +40,14 @@ ALL = (
     "useful",
     "small",
     "budgets",
+    "supports",
     "adversaries",
     "passes",
     "walk",
 )
 PAGE = "page"
 NOT_ON_PAGE = ("device", "widths")
-WITH_OPTIONS = ("pointwise", "useful", "small", "widths", "budgets", "parquet", "dask", "sparse", "device")
+WITH_OPTIONS = ("pointwise", "useful", "small", "widths", "budgets", "supports", "parquet", "dask", "sparse", "device")
 
 
 def main() -> None:

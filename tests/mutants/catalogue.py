@@ -20,6 +20,7 @@ from mutants import (
     ruled_out_scores,
     slopes,
     sparse,
+    supports,
     tilted,
 )
 from mutants.entry import Mutant
@@ -42,5 +43,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *conditional_intervals.MUTANTS,
     *dask.MUTANTS,
     *sparse.MUTANTS,
+    *supports.MUTANTS,
     *tilted.MUTANTS,
 )
