@@ -18,13 +18,14 @@ from ipub.numeric.rounding import Array
 Single = NDArray[np.float32]
 PLUS, MINUS = np.float32(1.0), np.float32(-1.0)
 
-PIVOTS, PIVOTS_PER_COLUMN = 50, 8
-"""Steps of the method, at most: time against width. On credit approval (47 columns) 200 in place of 400 cost 5 %."""
+PIVOTS, PIVOTS_PER_COLUMN = 50, 6
+"""Steps of the method, at most: time against width. On credit approval (47 columns) 5 a column give bounds that are 1 %
+wider, 8 give some that are 0.3 % narrower in a seventh more time."""
 
 LEAST_PIVOT = 1e-4
 """A pivot is this fraction of the largest number of its row, or more: else inverses lose their digits."""
 
-TOLERANCE = 1e-4
+TOLERANCE = 1e-3
 """A direction is not taken up if the score exceeds its end by less than this fraction of half its range."""
 
 SLACK = 1e-6
