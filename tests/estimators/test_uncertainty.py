@@ -167,8 +167,7 @@ def test_a_fitted_model_does_everything(uncertainty, tmp_path):
     save(model, tmp_path / "model.ipub", rows=False)
     for copied in (pickle.loads(pickle.dumps(model)), load(tmp_path / "model.ipub")):
         again = copied.decision_bounds(T)
-        assert (again[:, 0] <= bounds[:, 0] + 1e-9).all()
-        assert (again[:, 1] >= bounds[:, 1] - 1e-9).all()
+        assert ((again[:, 0] <= scores) & (scores <= again[:, 1])).all()
         assert copied.certificate_.promise == model.certificate_.promise
         assert type(copied.uncertainty) is type(uncertainty)
     save(model, tmp_path / "rows.ipub")

@@ -117,3 +117,13 @@ def test_the_repr_names_what_was_certified_and_how():
     assert (
         repr(Certificate("tight", tuple(regions), 1.23e-9)) == "Certificate('tight': sphere, ball, origin; gap=1.2e-09)"
     )
+
+
+def test_what_is_for_few_rows_is_left_out_of_longer_calls_and_of_what_says_so_of_them(X):
+    few, any_ = Region("few", CENTER, 0.5 * BOX, 0.1), Region("any", CENTER, BOX, 0.7)
+    object.__setattr__(few, "most_rows", 10)
+    both = certificate(few, any_)
+    np.testing.assert_array_equal(both.score_bounds(X), certificate(any_).score_bounds(X))
+    np.testing.assert_array_equal(both.score_bounds(X[:10]), certificate(few).score_bounds(X[:10]))
+    assert [part.name for part in both.in_calls_of(30).parts] == ["any"]
+    assert {part.name for part in both.in_calls_of(10).parts} == {"few", "any"}

@@ -21,6 +21,7 @@ from mutants import (
     ruled_out_scores,
     slopes,
     sparse,
+    supports,
     tilted,
 )
 from mutants.entry import Mutant
@@ -44,5 +45,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *conditional_intervals.MUTANTS,
     *dask.MUTANTS,
     *sparse.MUTANTS,
+    *supports.MUTANTS,
     *tilted.MUTANTS,
 )

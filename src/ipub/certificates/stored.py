@@ -13,6 +13,7 @@ from ipub.losses import LOSSES
 from ipub.model_sets.certificate import Certificate
 from ipub.model_sets.draws import DrawBounds
 from ipub.model_sets.region import Region
+from ipub.model_sets.supports import SupportBounds
 
 
 def _dataclasses_in(kind: Any) -> dict[type, None]:
@@ -24,7 +25,7 @@ def _dataclasses_in(kind: Any) -> dict[type, None]:
     return {kind: None} | {found: None for hint in fields for found in _dataclasses_in(hint)}
 
 
-BOUNDS = (Region, SlopeBounds, PointwiseBounds, DrawBounds, RowSumBounds, OneMatrixBounds)
+BOUNDS = (Region, SlopeBounds, PointwiseBounds, DrawBounds, RowSumBounds, OneMatrixBounds, SupportBounds)
 
 KINDS = (Certificate, *BOUNDS, *LOSSES.values())
 

@@ -51,12 +51,6 @@ def certificates_of(certificate: Certificate | tuple[Certificate, ...] | None) -
     return certificate if isinstance(certificate, tuple) else (certificate,)
 
 
-def without_training_rows(certificate: Certificate | tuple[Certificate, ...]) -> Any:
-    """Return a certificate, or those of several classes, in the form that keeps no training rows."""
-    found = tuple(each.without_training_rows() for each in certificates_of(certificate))
-    return found if isinstance(certificate, tuple) else found[0]
-
-
 def keeps_training_rows(certificate: Certificate | tuple[Certificate, ...] | None) -> bool:
     """Whether a certificate, or one of several, keeps training rows; None keeps nothing."""
     return any(each.keeps_training_rows for each in certificates_of(certificate))
@@ -262,19 +256,25 @@ def fitted_attributes(estimator: Any, rows: bool) -> dict[str, Any]:
     check_unchanged(estimator)
     certify_now(estimator)
     attributes = {name: value for name, value in vars(estimator).items() if is_result(name)}
-    return attributes if rows else without_rows(attributes, fitted_parameter(estimator, "fit_intercept"))
+    return attributes if rows else _without_rows(attributes, training_of(estimator))
 
 
-def without_rows(attributes: Mapping[str, Any], has_intercept: bool) -> dict[str, Any]:
+def _without_rows(attributes: dict[str, Any], training: Training) -> dict[str, Any]:
     """Return fitted attributes with certificates that keep no training rows, and the bounds of weights from these."""
-    if attributes["certificate_"] is None:
-        return dict(attributes)
-    certificate, d = without_training_rows(attributes["certificate_"]), len(attributes["fill_values_"])
-    bounds = np.stack([each.score_bounds(unit_rows(d + has_intercept)) for each in certificates_of(certificate)])
-    bounds = bounds if isinstance(certificate, tuple) else bounds[0]
-    of_intercept = bounds[..., d, :] if has_intercept else np.zeros((*bounds.shape[:-2], 2))
-    weights = {"coef_bounds_": bounds[..., :d, :], "intercept_bounds_": of_intercept}
-    return {**attributes, "certificate_": certificate, **weights}
+    if not training.certificates:
+        return attributes
+    from ipub.training.without_rows import certificates_without_rows
+
+    certificates, d = certificates_without_rows(training), training.coef.shape[1]
+    bounds = np.stack([each.score_bounds(unit_rows(d + training.fit_intercept)) for each in certificates])
+    of_intercept = bounds[:, d] if training.fit_intercept else np.zeros((len(bounds), 2))
+    found: dict[str, Any] = {
+        "certificate_": certificates,
+        "coef_bounds_": bounds[:, :d],
+        "intercept_bounds_": of_intercept,
+    }
+    is_one = not isinstance(attributes["certificate_"], tuple)
+    return attributes | {name: value[0] if is_one else value for name, value in found.items()}
 
 
 def stored_state(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:

@@ -110,6 +110,10 @@ class Certificate:
         """Return the certificate for what a fit itself asks."""
         return self if self._used is self.parts else replace(self, parts=self._used)
 
+    def in_calls_of(self, n_rows: int) -> Certificate:
+        """Return the certificate as calls with so many rows use it."""
+        return replace(self, parts=tuple(part for parts in self._groups_for(n_rows) for part in parts))
+
     def faster(self) -> Certificate:
         """Return the certificate for many rows: up to about a tenth wider, and up to twice as fast."""
         return self._faster

@@ -29,6 +29,7 @@ from ipub.certificates import (
 from ipub.certificates.uncertain_rows import count_combinations
 from ipub.errors import IpubError, warn_user
 from ipub.losses import Loss
+from ipub.model_sets.supports import SupportBounds
 from ipub.numeric.parallel import longer_slices, row_slices, single_threaded_blas
 from ipub.numeric.rounding import Array, check_arithmetic
 from ipub.progress_bars import progress
@@ -315,7 +316,10 @@ class Training:
     @property
     def bounds_on_device(self) -> bool:
         """Whether rows on a device are bounded there: by certificates whose size does not grow with the table."""
-        keeps_rows = any(each.keeps_training_rows or each.refinement is not None for each in self.certificates)
+        keeps_rows = any(
+            each.keeps_training_rows or each.refinement is not None or each.part(SupportBounds) is not None
+            for each in self.certificates
+        )
         is_plain = self.table.is_plain and not self.table.precision.any()
         return is_plain and not keeps_rows
 

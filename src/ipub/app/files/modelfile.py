@@ -37,7 +37,7 @@ from ipub.training.alpha_choice import AlphaChoice
 from ipub.training.reading.intervals import Intervals
 
 FORMAT = "ipub model"
-VERSION = 6
+VERSION = 7
 """Version of the format, increased whenever older code would misread a new file."""
 
 OLDEST = 4
