@@ -222,14 +222,6 @@ def test_weights_of_a_hinge_that_are_nearly_zero_do_not_widen_tight(X_test):
     assert (narrow < 0.5 * others[1]).any()
 
 
-@each_certificate
-def test_shares_of_the_parts_sum_to_one(name, X_test):
-    problem = make_problem("hinge", holes=0.1)
-    win_rate = CERTIFICATES[name](problem, solve(problem)).win_rate(X_test)
-    assert sum(win_rate.values()) == pytest.approx(1.0, abs=1e-15)
-    assert all(0.0 <= share <= 1.0 for share in win_rate.values())
-
-
 @pytest.mark.share(5)
 @pytest.mark.no_cover
 @each_combination

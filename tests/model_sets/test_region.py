@@ -54,19 +54,6 @@ def test_a_certificate_takes_the_best_of_each_end(X):
     assert len(both.parts) == 2
 
 
-def test_shares_say_which_region_won_and_sum_to_one(X):
-    small, large = Region("small", CENTER, np.zeros(3), 0.1), Region("large", CENTER, np.zeros(3), 1.0)
-    assert certificate(large, small).win_rate(X) == {"large": 0.0, "small": 1.0}
-    left, right = Region("left", CENTER - 0.1, np.zeros(3), 0.5), Region("right", CENTER + 0.1, np.zeros(3), 0.5)
-    win_rate = certificate(left, right).win_rate(np.ones((5, 3)))
-    assert win_rate == {"left": 0.5, "right": 0.5}
-
-
-def test_regions_of_one_theorem_share_one_entry(X):
-    regions = [Region("ball", CENTER, np.zeros(3), radius) for radius in (3.0, 1.0, 2.0)]
-    assert certificate(*regions).win_rate(X) == {"ball": 1.0}
-
-
 @pytest.mark.parametrize(
     "region",
     [

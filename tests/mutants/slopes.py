@@ -634,8 +634,8 @@ MUTANTS = (
     Mutant(
         "a trend without the derivative's product",
         "certain_trend",
-        "return Trend(down(first[0] + second[0]), up(first[1] + second[1]))",
-        "return Trend(second[0], second[1])",
+        "return down(first[0] + second[0]), up(first[1] + second[1])",
+        "return second[0], second[1]",
         planted("trends reversed", "trends without label_change"),
     ),
     Mutant(

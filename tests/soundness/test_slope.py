@@ -11,7 +11,6 @@ import pytest
 
 from ipub import BoundedRegressor
 from ipub.certificates.per_row import pointwise as pointwise_module
-from ipub.certificates.per_row.pointwise import Trend
 from ipub.certificates.slopes import cells as cell_terms_module
 from ipub.certificates.slopes import column_bounds as column_bounds_module
 from ipub.certificates.slopes import few_rows as few_rows_module
@@ -144,13 +143,13 @@ def only_slopes_from_the_trained_model(monkeypatch):
 
 def trends_reversed(monkeypatch):
     honest = pointwise_module.certain_trend
-    reverse = lambda *args: Trend(*(-end for end in reversed(honest(*args))))  # noqa: E731
+    reverse = lambda *args: tuple(-end for end in reversed(honest(*args)))  # noqa: E731
     plant_function(monkeypatch, pointwise_module, "certain_trend", reverse)
 
 
 def trends_without_doubt(monkeypatch):
     honest = pointwise_module.certain_trend
-    plant_function(monkeypatch, pointwise_module, "certain_trend", lambda *args: Trend(*[0.5 * sum(honest(*args))] * 2))
+    plant_function(monkeypatch, pointwise_module, "certain_trend", lambda *args: (0.5 * sum(honest(*args)),) * 2)
 
 
 def forces(size: float) -> Callable[[Key], tuple[int, list[str]]]:

@@ -17,12 +17,7 @@ from ipub.certificates.sphere import certify_sphere, reason_against_sphere, sphe
 from ipub.certificates.tight import certify_tight, certify_where_little_differs
 from ipub.certificates.uncertain_rows import MOST_TRIED, bounds_of_uncertain_rows
 from ipub.model_sets.base import ModelSet, Outcome, Reason
-from ipub.model_sets.certificate import (
-    ANY_FILLING,
-    Certificate,
-    PreparedRefinement,
-    TrainedModel,
-)
+from ipub.model_sets.certificate import ANY_FILLING, Certificate, PreparedRefinement, TrainedModel
 from ipub.model_sets.draws import DrawBounds
 from ipub.model_sets.region import Region
 

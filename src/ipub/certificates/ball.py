@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipub.certificates.intercept import all_with_bracket, bracket_of, distance_from, narrow_bracket
+from ipub.certificates.intercept import bracket_of, distance_from, narrow_bracket, with_bracket
 from ipub.certificates.origin import certify_origin
 from ipub.certificates.scores import score_ranges
 from ipub.certificates.wrong_labels import GradientMoves, gradient_moves
@@ -64,7 +64,7 @@ def certify_ball(
             bracket = narrow_bracket(
                 problem, solution, [smallest, *start.parts_of(Region)], bracket, in_one_pass=in_one_pass
             )
-    return Certificate("ball", all_with_bracket(regions, bracket), solution.gap)
+    return Certificate("ball", tuple(with_bracket(each, bracket) for each in regions), solution.gap)
 
 
 def _regions(problem: Problem, solution: Solution, intercept_distance: float) -> list[Region]:

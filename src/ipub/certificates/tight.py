@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ipub.certificates.ball import certify_ball
-from ipub.certificates.intercept import all_with_bracket, bracket_of, with_bracket
+from ipub.certificates.intercept import bracket_of, with_bracket
 from ipub.certificates.origin import around_zero, certify_origin
 from ipub.certificates.row_sums.bounds import (
     RowSumBounds,
@@ -169,7 +169,7 @@ def _row_sums(known: _Proved) -> _Proved:
     at_zero = Certificate("origin", (region,), solution.gap)
     regions = intersection("tight", [certify_ball(problem, solution, at_zero, narrows=False), at_zero]).parts_of(Region)
     if bracket is not None:
-        regions = all_with_bracket(regions, bracket)
+        regions = tuple(with_bracket(each, bracket) for each in regions)
     moves = KnownRows.of(ranges.table.directions, solution.w, ranges.lower, ranges.upper)
     slopes = slope_bounds_within(problem, solution, moves)
     return replace(known, regions=regions, slopes=slopes, is_enough=True)
@@ -212,7 +212,7 @@ def _balls(known: _Proved) -> _Proved:
     regions = intersection("tight", [*around_center, half_ball, at_zero]).parts_of(Region)
     if problem.penalty.n_free:
         # The last bracket is the narrowest, and valid for the weights of every region.
-        regions = all_with_bracket(regions, bracket_of(half_ball))
+        regions = tuple(with_bracket(each, bracket_of(half_ball)) for each in regions)
     return replace(known, regions=regions, half_ball=half_ball)
 
 

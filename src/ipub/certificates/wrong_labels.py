@@ -83,12 +83,7 @@ def gradient_moves(
 
 
 def wrong_label_parts(
-    block: Block,
-    loss: Loss,
-    scores: tuple[Array, Array],
-    move: Array,
-    slopes: tuple[Array, Array],
-    wrong: WrongLabels,
+    block: Block, loss: Loss, scores: tuple[Array, Array], move: Array, slopes: tuple[Array, Array], wrong: WrongLabels
 ) -> tuple[WrongLabelSums, WrongLabelRows]:
     """Return what a block adds to `WrongLabelTerms`: what is added up, and what is gathered.
 

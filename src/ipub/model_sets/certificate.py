@@ -11,7 +11,6 @@ from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ipub.model_sets.base import ModelSet
 from ipub.numeric.parallel import row_slices
@@ -78,8 +77,10 @@ class Certificate:
         bounds a sum of weights without it), and every minimiser is meant, if there are several. Bounds are refined only
         with the `training`.
         """
-        low, high, _, _ = self._intersect(X)
-        bounds = np.column_stack([low, high])
+        X = floats(X)  # integers would wrap around in a norm
+        groups = self._groups_for(len(X))
+        slices = row_slices(len(X), row_width(X) + len(self.parts)) or [slice(0, 0)]
+        bounds = np.concatenate([_best_ends(groups, X[rows]) for rows in slices])
         if training is not None and self.refinement is not None:
             bounds = self.refinement.prepared(self, training).narrowed(X, bounds, progress)
         return bounds
@@ -134,13 +135,6 @@ class Certificate:
         parts = (part.without_training_rows() for part in self.parts)
         return replace(self, parts=tuple(part for part in parts if part is not None), only_searched=())
 
-    def win_rate(self, X: Array) -> dict[str, float]:
-        """Return for each theorem the fraction of ends (lower and upper) for which it gave the bound."""
-        *_, lower_from, upper_from = self._intersect(X)
-        names = np.array([part.name for parts in self._groups_for(len(X)) for part in parts])
-        winners = names[np.concatenate([lower_from, upper_from])]
-        return {str(name): float(np.mean(winners == name)) for name in dict.fromkeys(names)}
-
     @cached_property
     def _faster(self) -> Certificate:
         return replace(self, parts=tuple(part.faster() for part in self.parts))
@@ -167,29 +161,19 @@ class Certificate:
         others = (part for part in self.parts if part.most_rows is not None and n_rows <= part.most_rows)
         return [*self._groups, *([part] for part in others)]
 
-    def _intersect(self, X: Array) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
-        """Take the best lower and upper end that any part gives, and say which one it was."""
-        X = floats(X)  # integers would wrap around in a norm
-        groups = self._groups_for(len(X))
-        slices = row_slices(len(X), row_width(X) + len(self.parts)) or [slice(0, 0)]
-        ends = [_ends(groups, X[rows]) for rows in slices]
-        low, high = (np.concatenate(part) for part in zip(*ends, strict=True))
-        return low.max(axis=1), high.min(axis=1), low.argmax(axis=1), high.argmin(axis=1)
-
     def __repr__(self) -> str:
         names = ", ".join(dict.fromkeys(part.name for part in self.parts))
         return f"Certificate({self.name!r}: {names}; gap={self.gap:.1e})"
 
 
-def _ends(groups: list[list[ModelSet]], X: Array) -> tuple[Array, Array]:
-    """Return the ends that each set gives, one column for each; sets of one kind are grouped."""
+def _best_ends(groups: list[list[ModelSet]], X: Array) -> Array:
+    """Return (m, 2): the best lower and upper end that any set gives; sets of one kind are grouped."""
     with overflow_means_unbounded():
-        low, high = zip(*(sets[0].ends_of_all(sets, X) for sets in groups), strict=True)
+        lows, highs = zip(*(sets[0].ends_of_all(sets, X) for sets in groups), strict=True)
     # A bound that overflowed to NaN becomes infinite, never a number.
-    return (
-        np.nan_to_num(np.concatenate(low, axis=1), nan=-np.inf, posinf=-np.inf, neginf=-np.inf),
-        np.nan_to_num(np.concatenate(high, axis=1), nan=np.inf, posinf=np.inf, neginf=np.inf),
-    )
+    low = np.nan_to_num(np.concatenate(lows, axis=1), nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
+    high = np.nan_to_num(np.concatenate(highs, axis=1), nan=np.inf, posinf=np.inf, neginf=np.inf)
+    return np.column_stack([low.max(axis=1), high.min(axis=1)])
 
 
 def intersection(name: str, certificates: Sequence[Certificate]) -> Certificate:

@@ -108,13 +108,6 @@ def shortfall(center: Array, radius: Array) -> Array:
     return 4.0 * EPS * (np.abs(center) + radius)
 
 
-class Trend(NamedTuple):
-    """Bounds of the fall of ``x.w''`` with each uncertain cell, over its row's weight: the bracket of Theorem 7."""
-
-    lower: Array
-    upper: Array
-
-
 class Narrowed(NamedTuple):
     """What is left of a problem when the cells with a certain trend are fixed."""
 
@@ -168,8 +161,8 @@ class Stage:
         return Narrowed(replace(self.problem, rows=rows), total, float(np.mean(sides != 0)))
 
 
-def certain_trend(stage: Stage, x: Array) -> Trend:
-    """Bound the fall of ``x.w''`` with each uncertain cell, over its row's weight (Theorem 7)."""
+def certain_trend(stage: Stage, x: Array) -> tuple[Array, Array]:
+    """Bound the fall of ``x.w''`` with each uncertain cell, over its row's weight, from both sides (Theorem 7)."""
     linear, incomplete, inverse = stage.linear, stage.incomplete, stage.inverse
     i, j, R, d = incomplete.cell_rows, incomplete.cell_columns, incomplete.cell_radii, len(x)
     # u = H^-1 x, and its products with rows
@@ -189,7 +182,7 @@ def certain_trend(stage: Stage, x: Array) -> Trend:
     weights = down(linear.w - linear.move_limits)[j], up(linear.w + linear.move_limits)[j]
     slopes = incomplete.lines.least_slope[i], incomplete.lines.greatest_slope[i]
     second = _product(_product(slopes, (down(low - around)[i], up(high + around)[i])), weights)
-    return Trend(down(first[0] + second[0]), up(first[1] + second[1]))
+    return down(first[0] + second[0]), up(first[1] + second[1])
 
 
 @dataclass(frozen=True)

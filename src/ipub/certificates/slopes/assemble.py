@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ipub.certificates.slopes.bounds import SlopeBounds
@@ -39,7 +37,7 @@ def slope_bounds(
         return None
     move_limits = np.where(signs.zero, 0.0, linear.move_limits)
     gradient, slack = _gradient(linear, line, curvature, move_limits)
-    common = common_forms(linear, ellipsoid)
+    forms, form_rows = common_forms(linear, ellipsoid)
     groups, cells = linear.cells.groups(inverse, with_forms=with_column_forms)
     if with_column_forms:
         jumps = linear.jumps
@@ -56,8 +54,8 @@ def slope_bounds(
         inverse=inverse,
         gradient=gradient,
         slack=slack,
-        forms=common.forms,
-        form_rows=common.form_rows,
+        forms=forms,
+        form_rows=form_rows,
         move_limits=move_limits,
         ellipsoid=None if ellipsoid is None else ellipsoid.inverse,
         radius=np.inf if ellipsoid is None else ellipsoid.radius,
@@ -95,15 +93,8 @@ def _gradient(linear: Linearization, line: L1Line, curvature: Array, move_limits
     return gradient, up(slack + up(8.0 * EPS * sizes))
 
 
-class CommonForms(NamedTuple):
-    """Forms that are part of every bound, and how many training rows each is a sum over."""
-
-    forms: Array
-    form_rows: Indices
-
-
-def common_forms(linear: Linearization, ellipsoid: Ellipsoid | None) -> CommonForms:
-    """Return the forms of what the lines leave open (section 8, "The other remainders").
+def common_forms(linear: Linearization, ellipsoid: Ellipsoid | None) -> tuple[Array, Indices]:
+    """Return the forms of what the lines leave open (section 8, "The other remainders"), and of how many rows each is.
 
     The first is ``(sqrt(v.K v) + sqrt(sum_i m_i kappa_i e_i^2))^2 K``, of smooth rows; then c of Lemma 6; then that of
     the rows at a jump, if they are not kept one by one.
@@ -119,4 +110,4 @@ def common_forms(linear: Linearization, ellipsoid: Ellipsoid | None) -> CommonFo
     if not linear.jumps.are_kept:
         forms.append(linear.jumps.form)
         rows.append(linear.jumps.n_rows)
-    return CommonForms(np.array(forms), np.array(rows, dtype=np.intp))
+    return np.array(forms), np.array(rows, dtype=np.intp)

@@ -168,14 +168,7 @@ def linearize(
     move_limits = moves.max_score_move(np.eye(len(w)))
     move_limits = move_limits if box is None else np.fmin(move_limits, box)
     task = _Task(
-        loss,
-        solution,
-        moves,
-        move_limits,
-        everywhere,
-        rows.total_weight,
-        problem.uncertainty,
-        problem.wrong_labels,
+        loss, solution, moves, move_limits, everywhere, rows.total_weight, problem.uncertainty, problem.wrong_labels
     )
     incomplete: IncompleteRows | None = None
     cells: CellTerms | SummedCells
@@ -183,11 +176,9 @@ def linearize(
         sums, kept = rows.reduce_and_gather(_kept_cells_pass, task)
         incomplete = IncompleteRows.of(kept.incomplete, rows.categories)
         cells, wrong_labels = cell_terms(incomplete, loss, w, move_limits), kept.wrong_labels
-        n_incomplete = len(incomplete.y)
     else:
         summed, wrong_labels = rows.reduce_and_gather(_summed_cells_pass, task, tuning)
         sums, cells = summed.lines, summed_cells(tuning, summed.cells)
-        n_incomplete = cells.n_rows
     # The sums over all blocks together, rounded outward (F2, F7).
     d, total = len(w), rows.total_weight
     roundings, lam = rows.depth + 2 * d + 20, problem.penalty.lam_vector(d)
@@ -197,7 +188,7 @@ def linearize(
         gram_size=sum_upper(np.diag(gram), roundings),
         slope_radius_form=rounded_up(sums.slope_radius_form / total, roundings),
         lam=lam,
-        roundings=roundings + n_incomplete,
+        roundings=roundings + cells.n_rows,
     )
     error = sum_error(sums.gradient_size / total + np.abs(lam * w), roundings)
     return Linearization(
