@@ -146,6 +146,7 @@ class OneMatrixTable:
 
     @cached_property
     def norms(self) -> Array:
+        """Those of the rows, rounded up."""
         return norm_upper(self.X)
 
     @cached_property
