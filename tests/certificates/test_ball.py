@@ -295,7 +295,7 @@ def test_too_many_uncertain_cells_are_summed_or_the_half_ball_is_used_alone(monk
             patch.setattr(attempt_module, limit, 3)
             summed = CERTIFICATES["slope"](problem, solution)
             assert summed.part(SlopeBounds).cells is None
-            assert "are summed" in summed.note
+            assert "are bounded together" in summed.note
             widths = np.diff(summed.score_bounds(X_test)) / np.diff(kept.score_bounds(X_test))
             assert (widths > 0.9).all()
             assert np.median(widths) < 1.5
