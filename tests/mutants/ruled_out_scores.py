@@ -94,8 +94,8 @@ MUTANTS = (
     Mutant(
         "known ranges are those of a path",
         "row_sum_bounds_within",
-        "RowSumBounds(narrowed(ranges)), is_narrower",
-        "RowSumBounds(narrowed(ranges), None, ranges), is_narrower",
+        "leaves_out_constant=not problem.loss.is_smooth)), is_narrower",
+        "leaves_out_constant=not problem.loss.is_smooth), None, ranges), is_narrower",
         (KNOWN,),
     ),
     Mutant(

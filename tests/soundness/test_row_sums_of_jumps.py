@@ -435,9 +435,9 @@ def test_a_long_table_is_bounded_by_the_rows_near_their_kink_alone(loss_name):
     if loss.is_smooth:
         assert found is None
         return
-    table = found.bounds.ranges.table
+    table = found[0].ranges.table
     assert 0 < len(table.complete) + len(table.incomplete) < 1000
-    low, high = found.bounds.ends(case.X_test)
+    low, high = found[0].ends(case.X_test)
     assert (high - low).sum() < np.ptp(known.score_bounds(case.X_test), axis=1).sum()
     for completed in completed_tables(rng, case, 3, with_centers=False):
         model = train(case.problem_on(type(case.matrix).from_bounds(completed, completed)), tol=1e-9)

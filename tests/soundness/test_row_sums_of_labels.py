@@ -278,7 +278,7 @@ def test_bounds_hold_for_every_label_vertex_and_point_inside_exactly(loss_name, 
 def within_ball(problem: Problem, solution) -> Certificate:
     known = certify_ball(problem, solution)
     found = row_sum_bounds_within(problem, solution, known)
-    return known if found is None else Certificate("row sums", (found.bounds,), 0.0)
+    return known if found is None else Certificate("row sums", (found[0],), 0.0)
 
 
 @each_intercept

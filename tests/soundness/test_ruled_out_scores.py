@@ -337,8 +337,8 @@ def test_known_ranges_of_smooth_losses_rule_out_no_scores(monkeypatch):
     known = CERTIFICATES["ball"](case.problem, solution)
     within = row_sum_bounds_within(case.problem, solution, known)
     assert within is not None
-    assert within.bounds.path is None
-    certificate = Certificate("pointwise", (*known.parts, within.bounds), solution.gap)
+    assert within[0].path is None
+    certificate = Certificate("pointwise", (*known.parts, within[0]), solution.gap)
     plant_function(monkeypatch, module, "narrow_by_ruling_out", lambda *_: pytest.fail("a score was ruled out"))
     bounds = certificate.score_bounds(case.X_test)
     prepared = PointwiseBounds().prepared(certificate, TrainedModel(case.problem, solution))

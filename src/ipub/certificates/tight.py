@@ -51,7 +51,6 @@ MOST_SLOPE_WORK = 2.0e8
 """Numbers in the matrices of slopes, at most, one matrix for each column with uncertain cells and some more: width
 against time. At 1,000 columns, 260 of them with uncertain cells, they are three times as many, and took two minutes."""
 
-
 NOT_TRIED: Outcome[Any] = Outcome(None, Reason.NOT_TRIED)
 
 
@@ -231,8 +230,8 @@ def _row_sums_in_all(known: _Proved) -> _Proved:
     within = row_sum_bounds_within(problem, known.solution, known.certificate, known.at_w)
     if within is None:
         return replace(known, more=_of_asked_rows(known))
-    found = (within.bounds,)
-    return replace(known, more=found) if within.is_narrower else replace(known, only_searched=found)
+    bounds, is_narrower = within
+    return replace(known, more=(bounds,)) if is_narrower else replace(known, only_searched=(bounds,))
 
 
 def _of_asked_rows(known: _Proved) -> tuple[ModelSet, ...]:

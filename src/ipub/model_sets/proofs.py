@@ -24,7 +24,6 @@ class Relaxation(Protocol[K, R]):
 
     def __call__(self, known: K, /) -> R:
         """Apply the theorem to a set."""
-        ...
 
 
 class Relaxed(NamedTuple, Generic[G, S]):

@@ -24,14 +24,12 @@ class ByColumn(Protocol):
 
     def forms(self, *factors: Array) -> list[Array]:
         """Return ``sum_k f_k^2 x_k x_k^T`` over the cells of each column for each factor f, (n_columns, d, d)."""
-        ...
 
     def sums(self, *factors: tuple[Array, Array | None]) -> list[Array]:
         """Return ``sum_k (f_k x_k) g_k`` over the cells of each column for each pair (f, g), (n_columns, d).
 
         Without g, which is 1 then, for None.
         """
-        ...
 
 
 def group_by_column(columns: Indices, n_columns: int, center: Array, cell_rows: Indices) -> ByColumn:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -107,19 +106,11 @@ def ranges_to_search(certificate: Certificate) -> Ranges | None:
     return None if row_sums is None else row_sums.searched
 
 
-class WithinKnown(NamedTuple):
-    """Bounds by row sums over known ranges."""
-
-    bounds: RowSumBounds
-    is_narrower: bool
-    """Whether they narrow the ranges; if not, scores can be ruled out in them all the same."""
-
-
 @overflow_means_unbounded()
 def row_sum_bounds_within(
     problem: Problem, solution: Solution, known: Certificate, at_w: Ranges | None = None
-) -> WithinKnown | None:
-    """Return bounds by row sums over the ranges that a certificate gives; None if they would be of no use.
+) -> tuple[RowSumBounds, bool] | None:
+    """Return bounds by row sums over the ranges that a certificate gives, and whether they narrow these; None: no use.
 
     Where the derivative of the loss jumps, these are the only row sums: no ranges prove themselves. If they are few,
     they are kept in any case, as scores can be ruled out in them. Ranges that hold w alone (`ranges_at_w`) save
@@ -132,9 +123,7 @@ def row_sum_bounds_within(
         is_narrower = can_be_narrowed(ranges)
         if not is_narrower and (problem.loss.is_smooth or len(ranges.lower) > FEW_DIRECTIONS):
             return None
-        if problem.loss.is_smooth:
-            return WithinKnown(RowSumBounds(narrowed(ranges)), is_narrower)
-        return WithinKnown(RowSumBounds(narrowed(ranges, leaves_out_constant=True)), is_narrower)
+        return RowSumBounds(narrowed(ranges, leaves_out_constant=not problem.loss.is_smooth)), is_narrower
     except np.linalg.LinAlgError:
         return None
 

@@ -32,7 +32,6 @@ N_GRID = 17
 """Points at which the derivative of an uncertain row is tabulated for the choice of multipliers: width against
 memory."""
 
-
 TOGETHER = 256
 """Complete rows whose columns are one after the other in memory, as the kernel looks at them: they fit into its cache.
 """
