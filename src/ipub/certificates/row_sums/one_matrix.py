@@ -61,9 +61,6 @@ FIRST_WIDTH, WIDENING = 1.25, (0.03, 0.1)
 WIDER_THAN_ANOTHER = 1.05
 """Ranges begin so many times as wide as those of another draw: most close at once, against width."""
 
-PATIENCE = 4
-"""Rounds in which the worst direction came no closer, until ranges are given up."""
-
 
 class _Reached(NamedTuple):
     """What ranges of the scores and weights say of the rows; all rounded outward."""
@@ -309,13 +306,10 @@ class OneMatrixBounds(ModelSet):
 
 
 class _Guess(NamedTuple):
-    """Ranges that may hold all models."""
+    """How far ranges that may hold all models reach below w, and above it."""
 
     below: Array
     above: Array
-    """How far they reach beyond w."""
-    worst: float
-    patience: int
 
 
 @overflow_means_unbounded()
@@ -337,34 +331,27 @@ def prove_with_one_matrix(
     def relax(guess: _Guess) -> Relaxed[_Guess, OneMatrixBounds] | None:
         lower, upper = down(at_w[0] - guess.below), up(at_w[1] + guess.above)
         low, high = table.ends(table.reached(lower, upper), Y)
-        is_inside = bool(
-            np.isfinite(lower).all() and np.isfinite(upper).all() and ((low > lower) & (high < upper)).all()
-        )
-        found = at_w[0] - low, high - at_w[1]
+        is_bounded = bool(np.isfinite(lower).all() and np.isfinite(upper).all())
         excess = float(np.median((high - low) / (2.0 * first))) if like is None else like.excess
-        ends = np.fmax(lower, low), np.fmin(upper, high)
-        tried = guess.below, guess.above
-        bounds = OneMatrixBounds(table, None, *ends, tried, excess)
-        if is_inside:
-            is_wide = excess > CAN_BE_NARROWED
-            all_rows = RowTable.for_asked_rows(problem, solution) if is_wide else None
-            return Relaxed(replace(bounds, all_rows=all_rows), True, guess)
-        ratios = [each / before for each, before in zip(found, (guess.below, guess.above), strict=True)]
-        worst = float(max(ratio.max() for ratio in ratios))
-        patience = PATIENCE if worst < guess.worst else guess.patience - 1
-        if not (np.isfinite(worst) and patience):
-            return Relaxed(bounds, False, guess, is_hopeless=True)
-        below, above = (
-            np.maximum(before, each * (1.0 + np.clip(ratio - 1.0, *WIDENING)))
-            for before, each, ratio in zip((guess.below, guess.above), found, ratios, strict=True)
+        bounds = OneMatrixBounds(
+            table, None, np.fmax(lower, low), np.fmin(upper, high), (guess.below, guess.above), excess
         )
-        return Relaxed(bounds, False, _Guess(below, above, min(worst, guess.worst), patience))
+        if is_bounded and bool(((low > lower) & (high < upper)).all()):
+            all_rows = RowTable.for_asked_rows(problem, solution) if excess > CAN_BE_NARROWED else None
+            return Relaxed(replace(bounds, all_rows=all_rows), True, guess)
+        found = _Guess(at_w[0] - low, high - at_w[1])
+        wider = (
+            np.maximum(before, each * (1.0 + np.clip(each / before - 1.0, *WIDENING)))
+            for before, each in zip(guess, found, strict=True)
+        )
+        is_hopeless = not (is_bounded and np.isfinite(low).all() and np.isfinite(high).all())
+        return Relaxed(bounds, False, _Guess(*wider), is_hopeless)
 
     if like is None:
-        below = above = FIRST_WIDTH * first
+        start = _Guess(FIRST_WIDTH * first, FIRST_WIDTH * first)
     else:
-        below, above = (WIDER_THAN_ANOTHER * each for each in like.tried)
-    proved, _ = prove(relax, _Guess(below, above, np.inf, PATIENCE))
+        start = _Guess(*(WIDER_THAN_ANOTHER * each for each in like.tried))
+    proved, _ = prove(relax, start)
     return proved
 
 
