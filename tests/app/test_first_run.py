@@ -190,14 +190,14 @@ def test_the_commands_run_and_give_what_was_said(holed):
     shown = run(*budget[1:]).stdout
     assert f"On the training rows: {said} are certain" in shown
     found = re.findall(
-        r"^- .*: (\d+) % certain(?: under any filling)?, accuracy ([\d.]+) instead of ([\d.]+):$",
+        r"^- .*: (\d+) % certain(?: under any filling)?(?:, accuracy [\d.]+ instead of ([\d.]+))?:$",
         done.stdout,
         re.MULTILINE,
     )
     assert len(found) == len(levers) > 0
-    shares = [int(share) for share, _, _ in found]
+    shares = [int(share) for share, _ in found]
     assert shares == sorted(shares, reverse=True)
-    assert len({before for _, _, before in found}) == 1
+    assert len({before for _, before in found if before}) == 1
     for command, share in zip(levers, shares, strict=True):
         assert f"({share} %) are certain" in run(*command[1:]).stdout
 
@@ -208,6 +208,13 @@ def test_a_lever_that_was_not_tried_is_not_printed(holed, monkeypatch):
     done = run("fit", "t.csv", "--target", "y", "--alpha", "0.01")
     assert "was tried" not in done.stdout
     assert "% certain" not in done.stdout
+
+
+def test_a_file_without_rows_is_promised_what_it_holds(holed):
+    done = run("fit", "t.csv", "--target", "y", "--alpha", "0.01", "--without-rows")
+    said = re.search(r"[Ff]or (\d+ of \d+ predictions \(\d+ %\)) the class stays the same", done.stdout)
+    assert "--without-rows" in commands_in(done)[0]
+    assert f"{said[1]} are certain" in run(*commands_in(done)[0][1:]).stdout
 
 
 def test_certain_predictions_need_no_advice(holed):

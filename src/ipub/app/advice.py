@@ -214,9 +214,10 @@ def show_levers(trials: Trials, command: SameCommand, named: list[str], first: L
     levers += [lever for lever in [_draws(trials)] if lever and len(levers) < MOST_LEVERS]
     if not levers:
         if named and trials.n_tried:
+            is_number = named[0] in tables.numbers_of(trials.X).column_names
             say(
                 f"No other setting that was tried gives much more. What is left: fill in missing values of {named[0]} "
-                f"({trials.table.holes[named[0]]}), or say with --ranges where they lie."
+                f"({trials.table.holes[named[0]]}){', or say with --ranges where they lie' if is_number else ''}."
             )
         return
     say()

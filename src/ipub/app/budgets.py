@@ -12,6 +12,7 @@ from ipub.app.advice import NOTHING, Change, Lever, SameCommand, Trials, stronge
 from ipub.app.predictions import FEW_CERTAIN, how_many, median_width, percent, sampled_predictions, share_certain
 from ipub.app.screen import say, say_command, working
 from ipub.errors import IpubError
+from ipub.estimators.fitted_state import as_saved
 from ipub.estimators.safe_budget import NARROW, SafeBudget, largest_safe_budget
 from ipub.promises import Budget
 
@@ -44,7 +45,8 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
     found = _found(trials)
     if found is None or (isinstance(given, Budget) and found.budget.cells >= given.count(found.budget.n_missing)):
         return None
-    of_all = sampled_predictions(found.budget.model, trials.X, max(MOST_SECONDS, trials.seconds))
+    saved = as_saved(found.budget.model, trials.with_rows)
+    of_all = sampled_predictions(saved, trials.X, max(MOST_SECONDS, trials.seconds))
     if not _is_better(of_all, columns):
         return None
     change, (kept, missing, _, at_filled, _) = found
@@ -88,7 +90,7 @@ def _found(trials: Trials) -> Found | None:
 def larger_budget(trials: Trials, found: Found) -> Lever | None:
     """Return a stronger penalty under which many more missing values may differ, where few may."""
     cells, n = found.budget.cells, found.budget.n_missing
-    if cells >= FEW_CELLS * n:
+    if cells >= FEW_CELLS * n or not trials.with_rows:
         return None
     for alpha in stronger(float(found.budget.model.alpha))[:2]:
         other = _search(trials, with_alpha(alpha, _loss(trials))) if trials.has_time else None
