@@ -293,7 +293,7 @@ def check(
     test: Annotated[
         Path | None, typer.Option(help="Table whose rows are looked at; else training rows without missing cells.")
     ] = None,
-    imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLING_NAMES)}.")] = "mean",
+    imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLING_NAMES)}.")] = "middle",
     alpha: Alpha = "1se",
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
     draws: Annotated[int, typer.Option(min=2, help="How many fillings are drawn: 37 for classes with 99 %.")] = 37,
