@@ -202,6 +202,15 @@ def test_the_commands_run_and_give_what_was_said(holed):
         assert f"({share} %) are certain" in run(*command[1:]).stdout
 
 
+def test_commands_name_the_penalty_that_was_picked(holed):
+    done = run("fit", "t.csv", "--target", "y")
+    picked = f"{load('model.ipub').alpha_:g}"
+    commands = commands_in(done)
+    assert commands
+    assert all("--alpha" in command for command in commands)
+    assert commands[0][commands[0].index("--alpha") + 1] == picked
+
+
 def test_a_lever_that_was_not_tried_is_not_printed(holed, monkeypatch):
     for name in ("PATIENCE", "OF_FIT"):
         monkeypatch.setattr(advice, name, 0.0)

@@ -114,6 +114,9 @@ class Trials:
         self.now = {name: part.slice(0, TRIED_ROWS) for name, part in columns.items()}
         """What the fit gives for the first of these rows."""
         self.end = time.perf_counter() + max(PATIENCE, min(OF_FIT * self.seconds, MOST_PATIENCE))
+        is_picked = isinstance(fit.estimator.alpha, str)
+        self.options = {"alpha": f"{fit.estimator.alpha_:g}"} if is_picked else {}
+        """Of every command that is offered: with something else changed another penalty might be picked."""
         self.n_tried = 0
         self._held_out: float | None = None
 
@@ -227,7 +230,7 @@ def show_levers(trials: Trials, command: SameCommand, named: list[str], first: L
     for change, _, words in sorted(levers, key=lambda lever: -lever.gain)[:MOST_LEVERS]:
         accuracy = "" if "uncertainty" in change.parameters else trials.accuracy(change)
         say(f"- {change.words}: {words}{accuracy}:")
-        say_command(command.with_options(**with_dropped(command, change)))
+        say_command(command.with_options(**{**trials.options, **with_dropped(command, change)}))
 
 
 def with_dropped(command: SameCommand, change: Change) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
     sentence = start + sentence
     say(sentence[0].upper() + sentence[1:], "bold")
     say("To save a model with that promise:")
-    say_command(command.with_options(**change.options, budget=str(kept)))
+    say_command(command.with_options(**{**trials.options, **change.options, "budget": str(kept)}))
     return found
 
 
