@@ -91,7 +91,7 @@ def test_cells_that_are_summed(array, intervals, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK_CELLS", N * D)  # prices are chosen block by block: the same blocks
     X, y = draw()
     model = BoundedClassifier(intervals=intervals).fit(X, y)
-    assert "summed" in model.certificate_.note
+    assert "bounded together" in model.certificate_.note
     assert_alike(model, BoundedClassifier(intervals=intervals).fit(array(X), array(y)), array)
 
 
