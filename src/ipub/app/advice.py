@@ -35,8 +35,8 @@ PATIENCE, OF_FIT, MOST_PATIENCE = 5.0, 6.0, 30.0
 """Seconds for which levers are tried: at least the first, and so many times what the fit took up to the last."""
 TRIAL_SECONDS = 4.0
 """Half of it, or of the seconds that the fit took, is for the bounds of a trial."""
-DRAWS = 39
-"""Draws that are tried: 95 %."""
+DRAWS, PROBED_DRAWS = 37, (2, 4)
+"""Draws that are tried: 99 % for a class, 94 % for a number. So few of them show how long all take."""
 MOST_ALPHA = 3.2
 """Strongest penalty that is tried, unless that of the fit is stronger: of scaled columns little is left beyond."""
 N_FOLDS, FOLD_ROWS = 4, 20_000
@@ -207,14 +207,16 @@ def held_out(estimator: Any, X: pa.Table, y: NDArray[Any]) -> float:
 # --- levers ------------------------------------------------------------------------------------------
 
 
-def show_levers(trials: Trials, command: SameCommand, named: list[str], first: Lever | None) -> None:
+def show_levers(
+    trials: Trials, command: SameCommand, named: list[str], first: Lever | None, *, tries_draws: bool = True
+) -> None:
     """Say what makes more predictions certain, best first, with what each gives and the command for it.
 
     The columns `named` cause most of the width; the `first` lever has been tried before.
     """
     tried = first, _stronger_penalty(trials), *map(trials.lever, _changes(trials, named))
     levers = [lever for lever in tried if lever]
-    levers += [lever for lever in [_draws(trials)] if lever and len(levers) < MOST_LEVERS]
+    levers += [lever for lever in [_draws(trials) if tries_draws else None] if lever and len(levers) < MOST_LEVERS]
     if not levers:
         if named and trials.n_tried:
             is_number = named[0] in tables.numbers_of(trials.X).column_names
@@ -295,21 +297,29 @@ def _changes(trials: Trials, named: list[str]) -> list[Change]:
 
 def _draws(trials: Trials) -> Lever | None:
     """Return draws of an imputer, if there is time for them."""
+    change = draws_in_time(trials, trials.end - time.perf_counter())
+    return None if change is None else trials.lever(change)
+
+
+def draws_in_time(trials: Trials, seconds: float) -> Change | None:
+    """Return the promise of draws, if they are likely to take no more seconds, by what a few of them take."""
     if not isinstance(trials.estimator.uncertainty, str):
         return None
-    start = time.perf_counter()
-    few = trials.lever(_with_draws(2))
-    seconds = time.perf_counter() - start
-    if few is None or time.perf_counter() + 0.5 * DRAWS * seconds > trials.end:
-        return None
-    return trials.lever(_with_draws(DRAWS))
+    taken = []
+    for n in PROBED_DRAWS:
+        start = time.perf_counter()
+        if trials.columns(_with_draws(n, trials.estimator)) is None:
+            return None
+        taken.append(time.perf_counter() - start)
+    first, last = PROBED_DRAWS
+    each = max(0.0, taken[1] - taken[0]) / (last - first)
+    return None if taken[1] + (DRAWS - last) * each + sum(taken) > seconds else _with_draws(DRAWS, trials.estimator)
 
 
-def _with_draws(n: int) -> Change:
+def _with_draws(n: int, estimator: Any) -> Change:
     draws = Draws(n_draws=n, random_state=0)
-    words = (
-        f"a weaker promise, with probability {100 * draws.probability:.3g} %: missing values as an imputer draws them"
-    )
+    probability = draws.class_probability if is_classifier(estimator) else draws.probability
+    words = f"a weaker promise, with probability {100 * probability:.3g} %: missing values as an imputer draws them"
     return Change(words, {"uncertainty": draws}, {"draws": n})
 
 

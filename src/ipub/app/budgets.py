@@ -1,4 +1,4 @@
-"""What is promised where any filling is too much to ask: the largest budget that keeps most predictions."""
+"""What is promised where any filling is too much to ask: the largest budget that keeps most predictions, or draws."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from ipub.app.advice import NOTHING, Change, Lever, SameCommand, Trials, stronger, with_alpha
+from ipub.app.advice import (
+    DRAWS,
+    NOTHING,
+    Change,
+    Lever,
+    SameCommand,
+    Trials,
+    draws_in_time,
+    says_one,
+    stronger,
+    with_alpha,
+)
 from ipub.app.predictions import FEW_CERTAIN, how_many, median_width, percent, sampled_predictions, share_certain
 from ipub.app.screen import say, say_command, working
 from ipub.errors import IpubError
@@ -23,6 +34,8 @@ OWN_HOLES = 0.05
 """From this share of predictions on that no budget makes certain, the screen says why."""
 MOST_SECONDS = 8.0
 """Half of it, or of the seconds that the fit took, is for the bounds of all rows under the budget."""
+DRAWS_SECONDS = 30.0
+"""Where no budget is proved, draws may take about so many seconds."""
 SMOOTH = {"hinge": "smoothed_hinge"}
 """Losses for which budgets are not proved, and what is tried instead."""
 
@@ -73,6 +86,22 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
     say("To save a model with that promise:")
     say_command(command.with_options(**{**trials.options, **change.options, "budget": str(kept)}))
     return found
+
+
+def show_draws(trials: Trials, command: SameCommand) -> bool:
+    """Say how many predictions are certain under draws of an imputer; whether that is said."""
+    change = draws_in_time(trials, DRAWS_SECONDS) if is_classifier(trials.estimator) else None
+    columns = None if change is None else trials.columns(change)
+    if change is None or columns is None or says_one(columns) or not _is_better(columns, trials.now):
+        return False
+    certain, draws = columns["certain"], change.parameters["uncertainty"]
+    n_classes = len(np.unique(trials.y))
+    same = how_many(certain.true_count, len(certain))
+    say(f"For {same} the class stays the same under all of {DRAWS} fillings that an imputer draws.", "bold")
+    say(draws.promise_for(n_classes if n_classes > 2 else 1, is_of_classes=True))
+    say("To save a model with that promise:")
+    say_command(command.with_options(**{**trials.options, **change.options}))
+    return True
 
 
 def _found(trials: Trials) -> Found | None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from sklearn.base import is_classifier
 
 from ipub.app.advice import Fit, SameCommand, Trials, column_shares, show_levers
-from ipub.app.budgets import is_wide, larger_budget, show_budget
+from ipub.app.budgets import is_wide, larger_budget, show_budget, show_draws
 from ipub.app.files import tables
 from ipub.app.penalty_screen import penalty_sentence, show_penalty
 from ipub.app.predictions import FEW_CERTAIN, sampled_predictions, say_promise, summary_of
@@ -93,6 +93,7 @@ def _show_what_helps(fit: Fit, columns: dict[str, Any], command: SameCommand, ta
     shares = column_shares(fit.estimator, table.X)
     trials = Trials(fit, columns)
     found = show_budget(trials, columns, command, target)
+    is_drawn = found is None and not table.is_streamed and show_draws(Trials(fit, columns), command)
     if shares:
         listed = ", ".join(f"{name} ({100 * share:.0f} %)" for name, share in shares.items())
         say(f"Missing values in these columns cause most of the width, by a first estimate: {listed}")
@@ -101,7 +102,7 @@ def _show_what_helps(fit: Fit, columns: dict[str, Any], command: SameCommand, ta
             (name for name in table.holes if table.holes[name]), key=lambda k: -table.holes[k]
         )
         first = None if found is None else larger_budget(trials, found)
-        show_levers(Trials(fit, columns), command, named, first)
+        show_levers(Trials(fit, columns), command, named, first, tries_draws=not is_drawn)
 
 
 def say_what_is_kept(saved: Any) -> None:
