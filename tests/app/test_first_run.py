@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ipub import BoundedClassifier
-from ipub.app import advice, cli, penalty_screen, predictions
+from ipub.app import advice, budgets, cli, penalty_screen, predictions
 from ipub.app.files.modelfile import load
 
 N = 91
@@ -241,6 +241,18 @@ def test_where_no_budget_is_proved_a_stronger_penalty_is_named_with_one(holed):
     command = commands_in(done)[0]
     assert command[command.index("--alpha") + 1] == found[1]
     assert f"{found[3]} are certain" in run(*command[1:]).stdout
+
+
+def test_where_no_budget_is_proved_at_all_draws_are_named_and_the_command_gives_what_was_said(holed, monkeypatch):
+    monkeypatch.setattr(budgets, "_found", lambda _trials: None)
+    monkeypatch.setattr(advice, "TRIED_ROWS", N)
+    done = run("fit", "t.csv", "--target", "y", "--alpha", "0.001")
+    sentence = r"For (\d+ of \d+ predictions \(\d+ %\)) the class stays the same under all of 37 fillings"
+    said = re.search(sentence, done.stdout)[1]
+    assert "With probability 99 %, for each row by itself" in done.stdout
+    command = commands_in(done)[0]
+    assert command[-2:] == ["--draws", "37"]
+    assert f"{said} are certain" in run(*command[1:]).stdout
 
 
 def test_with_the_hinge_another_loss_is_named_of_which_budgets_are_proved(holed):
