@@ -85,7 +85,7 @@ def test_check_shows_one_promise_after_another_and_a_command_to_go_on_with(frame
     names = ["3 plain draws", "3 draws", "1 hole differs", "any filling"]
     assert [line for line in lines if line in names] == names
     assert "unproved" in done.stdout
-    assert "Filled in by the median" in done.stdout
+    assert "filled in with the median of its column" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("Next: ipub fit t.csv --target y")
     frame.drop(columns="y").assign(a=0.0, b=0.0, c="y").iloc[:3].to_csv("test.csv", index=False)
     options = "--draws", "3", "--alpha", "0.5", "--test", "test.csv", "--rows", "2", "--quick"

@@ -339,7 +339,8 @@ def check(
     say(penalty_sentence(picked))
     checked = Checked.of(estimator, X, y, tested, imputer=imputer, most_rows=rows)
     looked_at = "training rows without missing cells" if tested is None else f"rows of {test}"
-    say(f"Filled in by the {imputer}; {len(checked.rows)} {looked_at} are looked at")
+    filling = "middle of its interval" if imputer == "middle" else f"{imputer} of its column"
+    say(f"Each missing value is filled in with the {filling}; {len(checked.rows)} {looked_at} are looked at")
     options = {
         "--alpha": None if alpha == "1se" else alpha,
         "--scale": None if scale == "standard" else scale,
