@@ -84,7 +84,7 @@ def test_pointwise_rules_out_scores_or_falls_back_and_says_so(monkeypatch):
     assert (bounds[:, 1] <= tight[:, 1]).all()
     monkeypatch.setattr(table_module, "MOST_ROWS", 10)
     pointwise = pointwise.fit(X, y)
-    assert "Labels are uncertain" in pointwise.certificate_.note
+    assert "With uncertain labels" in pointwise.certificate_.note
     tight = BoundedClassifier(max_label_errors=1).fit(X, y).decision_bounds(X_test)
     assert np.array_equal(pointwise.decision_bounds(X_test), tight)
 

@@ -46,7 +46,7 @@ def certify_sphere(problem: Problem, solution: Solution, start: Certificate | No
 def reason_against_sphere(problem: Problem) -> str | None:
     """Return why a problem has no sphere, and what is used instead; None if it has one."""
     certain = not problem.rows.uncertain_labels
-    return None if certain else "The sphere needs certain labels: the half-ball is used instead."
+    return None if certain else "'sphere' needs certain labels: 'ball' is used instead."
 
 
 def _region(problem: Problem, solution: Solution, gap: float) -> Region:

@@ -250,14 +250,14 @@ def _reason_against_slopes(problem: Problem) -> str | None:
     rows, d = problem.rows, problem.rows.n_features
     if not rows.allows_matrices:
         return (
-            f"Bounds by slopes need matrices of {d:,} x {d:,} ({8 * d * d / 2**30:,.1f} GiB each), which are not made "
-            "of so wide or sparse a table: the half-ball is used alone, which is wider."
+            f"'slope' needs matrices of {d:,} x {d:,} ({8 * d * d / 2**30:,.1f} GiB each), which are not made "
+            "of so wide or sparse a table: 'ball' is used, which is wider."
         )
     n_columns = min(rows.count_uncertain(), d)
     if (n_columns + d / 4.0) * d * d <= MOST_SLOPE_WORK:
         return None
     return (
-        f"With {d:,} columns, bounds by slopes would take long: the half-ball is used alone, which is wider. "
+        f"With {d:,} columns, 'slope' would take long: 'ball' is used, which is wider. "
         "certificate='slope' takes the time; fewer columns need less of it."
     )
 

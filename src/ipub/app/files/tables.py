@@ -36,6 +36,8 @@ INDEX_NAMES = ("", "__index_level_0__", "Unnamed: 0")
 SNIFFED_BYTES = 1 << 16
 MOST_QUOTED = 300
 """Characters of an error of PyArrow, which may be those of a file that is no table, that an error shows."""
+LISTED = 12
+"""Names that a message lists, at most."""
 SHOWN = 40
 """Characters of a wrong row that an error shows."""
 NO_ROWS = np.zeros(0, dtype=np.intp)
@@ -246,9 +248,9 @@ def _edits(first: str, second: str) -> int:
     return row[-1]
 
 
-def _listed(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:LISTED])
+    return f"{shown} and {len(names) - LISTED} more" if len(names) > LISTED else shown
 
 
 def table_suffix(path: Path) -> str:

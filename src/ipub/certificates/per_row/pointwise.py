@@ -40,10 +40,7 @@ if TYPE_CHECKING:
 EFFORT = 1.0
 """Work that ruling out scores may take for a row (see `Work`), if nothing else is said: width against time."""
 
-TILTED = (
-    "Too many rows are near the kink of the loss for row sums: pointwise bounds are from tilted half-balls, which are "
-    "wider."
-)
+TILTED = "Too many rows are near the kink of the loss: these 'pointwise' bounds may be wider than necessary."
 """The note where row sums are missing, and tilted half-balls stand in for them."""
 
 FOR_TILTS = 0.2
@@ -58,19 +55,13 @@ rounds that fix a cell each; on 6,000 x 4 with 0.1 % of the cells missing, 0 gav
 def reason_against_trends(problem: Problem) -> str | None:
     """Return why the trends of Theorem 7 do not apply to a problem; None if they do."""
     if problem.rows.uncertain_labels:
-        return (
-            "Labels are uncertain, and there are no row sums here, so there are no pointwise bounds: 'tight' is used "
-            "instead."
-        )
+        return "With uncertain labels there are no 'pointwise' bounds for this table and loss: 'tight' is used instead."
     if problem.rows.categories:
-        return "A missing category has no trend, so there are no pointwise bounds: 'tight' is used instead."
+        return "With missing categories there are no 'pointwise' bounds here: 'tight' is used instead."
     if problem.penalty.kappa > 0.0:
-        return "With an l1 penalty there are no pointwise bounds: 'tight' is used instead."
+        return "With an l1 penalty there are no 'pointwise' bounds here: 'tight' is used instead."
     if not problem.loss.is_smooth:
-        return (
-            f"The derivative of {problem.loss.name} jumps, and there are no row sums here, so there are no pointwise "
-            "bounds: 'tight' is used instead."
-        )
+        return f"With the loss {problem.loss.name!r} there are no 'pointwise' bounds here: 'tight' is used instead."
     return None
 
 

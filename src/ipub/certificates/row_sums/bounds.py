@@ -171,10 +171,10 @@ def _known_ranges(problem: Problem, solution: Solution, known: Certificate, at_w
     return Ranges.of(table, *known.score_bounds(table.directions).T, on_path=False)
 
 
-def ranges_at_w(problem: Problem, solution: Solution, most_work: int | None = None) -> Ranges | None:
+def ranges_at_w(problem: Problem, solution: Solution) -> Ranges | None:
     """Return ranges that hold w alone; None if the table is long or certain, w not finite, or the loss has a jump."""
     is_usable = reason_against_proved_ranges(problem, solution) is None
-    table = RowTable.of(problem, solution, most_work) if is_usable else None
+    table = RowTable.of(problem, solution) if is_usable else None
     if table is None or not table.is_uncertain:
         return None
     return Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=True)

@@ -90,10 +90,10 @@ class RowTable:
     """Of the rows that are left out."""
 
     @classmethod
-    def of(cls, problem: Problem, solution: Solution, most_work: int | None = None) -> RowTable | None:
+    def of(cls, problem: Problem, solution: Solution) -> RowTable | None:
         """Gather a table; None if it is too long, or its labels are uncertain in a way that is not looked at."""
         rows, d = problem.rows, problem.rows.n_features
-        if _has_many_levels(rows) or not is_small(rows.n_rows, d, most_work):
+        if _has_many_levels(rows) or not is_small(rows.n_rows, d):
             return None
         table = whole_table(rows)
         return cls._of(problem, solution, table, ConstantDerivativeRows.nothing(d), _gradient(problem, solution, table))

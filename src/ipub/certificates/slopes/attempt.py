@@ -93,11 +93,11 @@ def attempt_slope_bounds(
     n_cells = rows.count_uncertain()
     is_summed = n_cells > MOST_CELLS or n_cells * d > MOST_NUMBERS
     if rows.max_wrong_labels and rows.n_rows * d > MOST_NUMBERS:
-        note = f"{rows.n_rows * d:,} cells are too many to bound wrong labels by slopes: the half-ball is used alone."
+        note = f"{rows.n_rows * d:,} cells are too many for wrong labels with 'slope': 'ball' is used, which is wider."
         return Outcome(None, Reason.TOO_LARGE, note)
     is_summed |= in_columns and _can_be_summed(problem)
     if is_summed and not _can_be_summed(problem):
-        note = f"{n_cells:,} uncertain cells are too many for the slope certificate: the half-ball is used alone."
+        note = f"{n_cells:,} missing values are too many for 'slope': 'ball' is used, which is wider."
         return Outcome(None, Reason.TOO_LARGE, note)
     suggested = hint.suggestion(problem)
     suggested = suggest_from_sample(problem, solution, is_summed) if suggested is None else suggested
