@@ -383,7 +383,7 @@ def test_ranges_that_row_sums_do_not_narrow_serve_to_rule_out_scores(monkeypatch
     certificate = CERTIFICATES["pointwise"](case.problem, solution)
     assert certificate.part(RowSumBounds) is None
     assert certificate.refinement is not None
-    assert "tilted half-balls" in certificate.note
+    assert "near the kink" in certificate.note
 
 
 @pytest.mark.share(2)

@@ -199,7 +199,7 @@ def test_searched_bounds_are_narrower_than_the_half_ball_and_hold(penalty, inter
     certificate = CERTIFICATES["pointwise"](case.problem, solution)
     assert certificate.part(RowSumBounds) is None
     assert certificate.refinement is not None
-    assert "tilted half-balls" in certificate.note
+    assert "near the kink" in certificate.note
     training = TrainedModel(case.problem, solution)
     before = certificate.score_bounds(case.X_test)
     np.testing.assert_array_equal(with_effort(certificate, 0.0).score_bounds(case.X_test, training), before)
