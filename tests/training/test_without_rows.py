@@ -213,7 +213,7 @@ def test_a_level_in_one_row_makes_no_direction_of_it():
 @pytest.mark.parametrize("loss", ["huber", "squared_hinge"])
 @pytest.mark.parametrize("curved", range(1, FEWEST_ROWS))
 def test_a_loss_that_is_curved_at_few_rows_makes_no_direction_of_them(loss, curved):
-    X, t = rare_table(0)
+    X, _ = rare_table(0)
     X, side = X[:, 1:], np.where(np.arange(MANY) % 2 == 0, 1.0, -1.0)
     is_curved = np.arange(MANY) < curved
     if loss == "huber":
@@ -226,6 +226,15 @@ def test_a_loss_that_is_curved_at_few_rows_makes_no_direction_of_them(loss, curv
     problem, solution = model.training_.models[0]
     hessian = problem.evaluate(solution.w, solution.dual_loss).hessian
     assert np.linalg.matrix_rank(hessian) == curved
+
+
+def test_a_centred_column_of_one_value_is_known_for_its_mean_alone():
+    """Small numbers of the row with the value: it is a small part of sums in which all others cancel."""
+    X = np.random.default_rng(4).normal(size=(MANY, WIDE))
+    X[:, 0], X[0, 1:] = np.arange(MANY) == 0, 0.05 * X[0, 1:]
+    X -= X.mean(axis=0)
+    of_few = without_rows._hessian(X, np.ones(MANY))[0]
+    assert np.linalg.norm(of_few[1:]) < 1e-6
 
 
 def test_sums_rest_on_five_rows_or_more():
