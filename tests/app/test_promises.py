@@ -42,6 +42,7 @@ def run(*arguments):
             "at most 1 of the observed cells",
         ),
         (["--draws", "3", "--draw-radius", "0.2"], Draws(n_draws=3, radius=0.2, random_state=0), "0.2 half-widths"),
+        (["--draws", "3", "--seed", "7"], Draws(n_draws=3, random_state=7), "'hot_deck'"),
         (["--draws", "3", "--imputer", "chained"], Draws("chained", n_draws=3, random_state=0), "'chained'"),
     ],
 )
@@ -67,6 +68,7 @@ def test_fit_and_predict_say_what_is_promised(frame, options, uncertainty, words
         (["--wrong-by", "1"], "give --wrong-cells"),
         (["--imputer", "chained"], "give --draws"),
         (["--draw-radius", "0.2"], "give --draws"),
+        (["--seed", "3"], "give --draws"),
         (["--draws", "1"], "at least 2"),
         (["--draws", "3", "--imputer", "mean"], "--imputer mean is not known"),
         (["--draws", "3", "--draw-radius", "3"], "--draw-radius"),
@@ -101,6 +103,10 @@ def test_check_says_what_it_skips(frame):
         assert any(line.startswith(name) and "skipped" in line for line in done.stdout.splitlines())
     assert "3 plain draws" in done.stdout
     assert "Nothing was proved" in done.stdout
+    # The draws of the check have been looked at.
+    assert done.stdout.splitlines()[-1].endswith("--draws 3 --seed 1")
+    done = run("check", "t.csv", "--target", "y", "--draws", "3", "--alpha", "0.5", "--seconds", "0", "--seed", "4")
+    assert done.stdout.splitlines()[-1].endswith("--draws 3 --seed 5")
 
 
 def test_check_of_a_regression_compares_widths(frame):

@@ -168,3 +168,25 @@ def test_coarse_directions_have_ten_binary_digits():
     assert (mantissa * 1024.0 == np.round(mantissa * 1024.0)).all()
     np.testing.assert_allclose(rounded, values, rtol=1e-3)
     assert (coarse(np.eye(3)) == np.eye(3)).all()
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_the_ends_of_a_row_do_not_depend_on_the_rows_asked_with_it(d, monkeypatch):
+    """Also where the directions that are found for one of them have no solution."""
+    points, directions, X = draw(np.random.default_rng(0), d)
+    found = set_of(points, directions)
+    alone = np.array([found.ends(x[None]) for x in X])[:, :, 0]
+    solve, step = np.linalg.solve, dual_simplex._State.step
+
+    def step_with_one_singular(self):
+        goes_on = step(self)
+        if len(self.index) > 2:
+            self.index[0] = 0
+        return goes_on
+
+    monkeypatch.setattr(dual_simplex._State, "step", step_with_one_singular)
+    with pytest.raises(np.linalg.LinAlgError):
+        solve(found.directions[np.zeros(d, dtype=int)], np.zeros(d))
+    both = np.array(found.ends(X)).T
+    np.testing.assert_allclose(both[1:], alone[1:], rtol=1e-12)
+    assert (both[0, 1] >= alone[0, 1]).all()

@@ -24,6 +24,13 @@ MUTANTS = (
         CLASSES,
     ),
     Mutant(
+        "a class that is promised of all rows together",
+        "Draws.promise_for",
+        '%, for each row by itself, chosen before the "\n            f"draws, it does',
+        '%, for all rows, chosen before the "\n            f"draws, it does',
+        CLASSES,
+    ),
+    Mutant(
         "a piece of probabilities without its largest",
         "class_failure",
         "_missed(T, min(max(low, peak), high))",

@@ -73,4 +73,26 @@ MUTANTS = (
         "n",
         (f"{WITHOUT_ROWS[0]}::test_another_complete_row_moves_directions_and_supports_little",),
     ),
+    Mutant(
+        "directions made of a single row",
+        "_sums_over_many",
+        "np.where(FEWEST_ROWS * np.array(largest) <= (1.0 + 1e-9) * sizes, (V.T * weight) @ V, 0.0)",
+        "(V.T * weight) @ V",
+        (f"{WITHOUT_ROWS[0]}::test_a_value_in_few_rows_makes_no_direction_of_them", *WITHOUT_ROWS),
+    ),
+    Mutant(
+        "columns that are measured from their mean",
+        "_middle",
+        "found: Array = by_value[first : first + n_middle].mean(axis=0)",
+        "found: Array = by_value.mean(axis=0)",
+        (f"{WITHOUT_ROWS[0]}::test_a_value_in_few_rows_makes_no_direction_of_them", *WITHOUT_ROWS),
+    ),
+    Mutant(
+        "the curvature of few rows",
+        "_hessian",
+        "found if sums[-1, -1] > 0.0 else np.zeros_like(found)",
+        "back @ np.column_stack([rows - middle, np.ones(len(rows))]).T @ "
+        "(curvature[:, None] * np.column_stack([rows - middle, np.ones(len(rows))])) @ back.T",
+        (f"{WITHOUT_ROWS[0]}::test_a_loss_that_is_curved_at_few_rows_makes_no_direction_of_them", *WITHOUT_ROWS),
+    ),
 )

@@ -79,7 +79,10 @@ def test_37_draws_are_the_fewest_for_99_percent_of_a_class():
     sentence = Draws(n_draws=37).promise_for(1, is_of_classes=True)
     for words in (
         "probability 99 %",
-        "class that is certain",
+        "for each row by itself, chosen before the draws, it does not happen",
+        "a class is certain and another one is that of the true table",
+        "Over the same, and if they have that law",
+        "for m rows together, chosen before the draws; and",
         "labels included",
         "0.00982",
         "94.7368 %",
@@ -87,6 +90,23 @@ def test_37_draws_are_the_fewest_for_99_percent_of_a_class():
     ):
         assert words in sentence
     assert "6/38" in Draws(n_draws=37).promise_for(3, is_of_classes=True)
+
+
+@pytest.mark.parametrize("is_of_classes", [False, True])
+def test_every_sentence_says_what_it_assumes(is_of_classes):
+    draws = Draws(n_draws=37, radius=0.2)
+    sentence = draws.promise_for(1, is_of_classes=is_of_classes)
+    first, second, *rest = sentence.split(". ")
+    assert not rest
+    assert "within 0.2 half-widths" in first
+    assert first.startswith("With probability ")
+    assert " %, for each row by itself, chosen before the draws, " in first
+    assert second.startswith("Over the same, and if they have that law, ")
+    assert second.count("m rows together, chosen before the draws") == second.count("1 - m ")
+    assert "labels of the true table" not in sentence
+    first, second = draws.promise_for(1, is_of_classes=is_of_classes, labels_may_differ=True).split(". ")
+    assert "if the labels of the true table are among those that are allowed for" in first
+    assert second.startswith("Over the same, and if they have that law and the labels are such, ")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
+from ipub import BoundedRegressor, Draws
 from ipub.certificates import Certificate, OneMatrixBounds, Reason, certify_where_little_differs
 from ipub.certificates.row_sums.one_matrix import OneMatrixTable, prove_with_one_matrix
 from ipub.losses import LOSSES
@@ -192,6 +193,16 @@ def test_what_they_are_not_made_for_is_left_to_others():
     assert outcome.reason is Reason.NOT_APPLICABLE
     case = draw_case(rng, "plain", "hinge", "l2")
     assert certify_where_little_differs(case.problem, train(case.problem)) is None
+
+
+def test_a_draw_whose_matrix_has_no_inverse_takes_the_usual_recipe():
+    """Huber: two rows have curvature in one draw and none in another, whose intercept is in no term of the matrix."""
+    X = np.array([np.nan, 3.0, 0.0, 0.66, -1.29, 0.4, 0.43, 0.7])[:, None]
+    y = np.array([1.26, -3.6, 2.8, -2.4, 4.3, -3.2, 4.7, -2.8])
+    draws = Draws(n_draws=12, radius=0.01, random_state=0)
+    bounds = BoundedRegressor("huber", alpha=0.5, uncertainty=draws).fit(X, y).predict_bounds(X[1:])
+    assert np.isfinite(bounds).all()
+    assert (bounds[:, 0] <= bounds[:, 1]).all()
 
 
 def test_their_box_of_weights_is_what_is_kept_without_rows():

@@ -1,6 +1,7 @@
 """Certificates without training rows hold for all fillings, and nothing in them follows from few rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, load
@@ -160,3 +161,87 @@ def test_another_complete_row_moves_directions_and_supports_little():
     assert np.median(moved) < 0.1
     # A value that one row alone has is seen through the mean of the five most extreme ones only.
     assert np.abs(second[D + 1 :, 0]).max() < 0.5 * 6.0 + np.abs(first[D + 1 :, 0]).max()
+
+
+WIDE, MANY = 12, 120
+"""So many columns that no direction is near a row by chance."""
+
+
+def rare_table(rare):
+    """Return a table whose first column is 3 in few rows, and else 0."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(MANY, WIDE)) + 0.2
+    t = X[:, 1:] @ rng.normal(size=WIDE - 1) + rng.normal(size=MANY)
+    X[:, 0] = np.where(np.arange(MANY) < rare, 3.0, 0.0)
+    X[60:70, 2] = np.nan
+    return X, t
+
+
+def nearest_to_a_row(estimator, X, y):
+    """Return the largest cosine of a direction and a training row, less all multiples of means.
+
+    Without the first column too, in which rows that are no more alike than others may have by far their largest number.
+    """
+    (model,) = estimator.fit(X, y).training_.models
+    rows = np.concatenate([block.center for block in model.problem.rows.blocks()])
+    directions, means = generic_directions(model), np.vstack([rows.mean(axis=0), np.median(rows, axis=0)])
+    found = []
+    for first, n_means in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)):
+        basis = np.linalg.qr(means[:n_means, first:].T)[0]
+        left, others = (each[:, first:] - each[:, first:] @ basis @ basis.T for each in (directions, rows))
+        left = left[np.linalg.norm(left, axis=1) > 0.02 * np.linalg.norm(directions, axis=1)]  # else it is a mean
+        cosines = np.abs(left @ others.T) / np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(others, axis=1))
+        found.append(cosines.max() + (0.014 if first else 0.0))
+    return max(found)
+
+
+@pytest.mark.parametrize("scale", [None, "standard"])
+@pytest.mark.parametrize("rare", range(1, FEWEST_ROWS))
+def test_a_value_in_few_rows_makes_no_direction_of_them(scale, rare):
+    X, t = rare_table(rare)
+    assert nearest_to_a_row(BoundedRegressor(alpha=0.05, scale=scale), X, t) < 0.999
+    assert nearest_to_a_row(BoundedClassifier(alpha=0.05, scale=scale), X, t > 0.0) < 0.999
+
+
+def test_a_level_in_one_row_makes_no_direction_of_it():
+    X, t = rare_table(0)
+    frame = pd.DataFrame(X[:, 1:], columns=[f"x{j}" for j in range(1, WIDE)])
+    frame["level"] = np.where(np.arange(MANY) == 3, "rare", np.where(t > 0.0, "a", "b"))
+    assert nearest_to_a_row(BoundedRegressor(alpha=0.05), frame, t) < 0.999
+
+
+@pytest.mark.parametrize("loss", ["huber", "squared_hinge"])
+@pytest.mark.parametrize("curved", range(1, FEWEST_ROWS))
+def test_a_loss_that_is_curved_at_few_rows_makes_no_direction_of_them(loss, curved):
+    X, _ = rare_table(0)
+    X, side = X[:, 1:], np.where(np.arange(MANY) % 2 == 0, 1.0, -1.0)
+    is_curved = np.arange(MANY) < curved
+    if loss == "huber":
+        model, y = BoundedRegressor("huber", alpha=1.0, fit_intercept=False), np.where(is_curved, 0.0, 50.0 * side)
+    else:
+        X[:, 0] = side * np.where(is_curved, 0.05, 2.0)
+        X[:, 1:] *= np.where(is_curved, 0.01, 0.3)[:, None]
+        model, y = BoundedClassifier("squared_hinge", alpha=0.0001, fit_intercept=False), side
+    assert nearest_to_a_row(model, X, y) < 0.999
+    problem, solution = model.training_.models[0]
+    hessian = problem.evaluate(solution.w, solution.dual_loss).hessian
+    assert np.linalg.matrix_rank(hessian) == curved
+
+
+def test_a_centred_column_of_one_value_is_known_for_its_mean_alone():
+    """Small numbers of the row with the value: it is a small part of sums in which all others cancel."""
+    X = np.random.default_rng(4).normal(size=(MANY, WIDE))
+    X[:, 0], X[0, 1:] = np.arange(MANY) == 0, 0.05 * X[0, 1:]
+    X -= X.mean(axis=0)
+    of_few = without_rows._hessian(X, np.ones(MANY))[0]
+    assert np.linalg.norm(of_few[1:]) < 1e-6
+
+
+def test_sums_rest_on_five_rows_or_more():
+    rng = np.random.default_rng(3)
+    for many in range(1, 9):
+        columns, weight = np.zeros((40, 2)), np.ones(40)
+        columns[:many, 0], columns[:, 1] = 1.0, rng.choice([-1.0, 1.0], 40)
+        assert (without_rows._sums_over_many(columns, weight)[0, 0] != 0.0) == (many >= FEWEST_ROWS)
+        weight[0] = 100.0  # one row is most of each sum
+        assert not without_rows._sums_over_many(columns, weight).any()

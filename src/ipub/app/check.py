@@ -74,23 +74,25 @@ def _verdict(plain: Promise | None, promises: tuple[Promise, ...], n: int) -> st
         )
     return (
         f"None of {n} predictions is proved certain, though the fillings that were drawn agree on {n - disagree}. A "
-        "stronger penalty gives narrower bounds: try a larger --alpha."
+        "stronger penalty gives narrower bounds: try a larger --alpha, and another --seed for its draws."
     )
 
 
 def _option(promises: tuple[Promise, ...], draws: Draws, *, is_quick: bool) -> str:
     """Return the option of `ipub fit` that gives the advised promise."""
+    # Others than were looked at, which a choice that depends on them would spoil.
+    fresh = f" --draws {draws.n_draws} --seed {draws.random_state + 1}"
     if not promises:
-        return f" --draws {draws.n_draws}"
+        return fresh
     best = _advised(promises)
     if best.name == f"{draws.n_draws} draws":
-        return f" --draws {draws.n_draws}"
+        return fresh
     if best.name.endswith("% differ"):
         return f" --budget {best.name.split()[0]}%"
     if best.name == "1 hole differs":
         return " --budget 1"
     few = best.certain is not None and best.certain.mean() < SAFE
-    return f" --draws {draws.n_draws}" if is_quick and few else ""
+    return fresh if is_quick and few else ""
 
 
 def fit_command(train: Any, target: str, options: dict[str, Any]) -> str:

@@ -74,7 +74,13 @@ def _refuse_numbers_in_text(y: NDArray[Any], target: str) -> None:
 
 
 def choose_uncertainty(
-    budget: str, wrong_cells: int, wrong_by: float | None, draws: int, imputer: str | None, draw_radius: float | None
+    budget: str,
+    wrong_cells: int,
+    wrong_by: float | None,
+    draws: int,
+    imputer: str | None,
+    draw_radius: float | None,
+    seed: int,
 ) -> Any:
     """Return the parameter `uncertainty` that the options of `ipub fit` ask for."""
     has_budget = bool(budget) or wrong_cells > 0
@@ -82,7 +88,7 @@ def choose_uncertainty(
         raise TableError("--budget or --wrong-cells and --draws are different promises: choose one of them.")
     if wrong_by is not None and not wrong_cells:
         raise TableError("--wrong-by says how wrong observed cells may be: give --wrong-cells as well.")
-    for option, value in (("--imputer", imputer), ("--draw-radius", draw_radius)):
+    for option, value in (("--imputer", imputer), ("--draw-radius", draw_radius), ("--seed", seed or None)):
         if value is not None and not draws:
             raise TableError(f"{option} is about draws of an imputer: give --draws as well.")
     if draws == 1:
@@ -90,7 +96,7 @@ def choose_uncertainty(
     if draws:
         imputer, radius = imputer or IMPUTERS[0], 0.1 if draw_radius is None else draw_radius
         check_choice("--imputer", imputer, list(IMPUTERS))
-        return Draws(imputer, n_draws=draws, radius=radius, random_state=0)
+        return Draws(imputer, n_draws=draws, radius=radius, random_state=seed)
     if not has_budget:
         return "worst"
     return Budget(**_budget(budget), wrong_cells=wrong_cells, precision=wrong_by)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LOSS_NAMES = ("squared_error", "hinge", "log_loss", "squared_hinge", "smoothed_hinge", "huber")
 CERTIFICATE_NAMES = ("sphere", "ball", "slope", "tight", "pointwise")
 FILLING_NAMES = ("middle", "mean", "median")
+MOST_SEED = 2**32 - 2
 
 SHOWN_ROWS = 20
 """Rows that `predict` prints, at most."""
@@ -132,6 +133,7 @@ def fit(
     draw_radius: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="How far holes may be off a draw, in half-widths; else 0.1.")
     ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of --draws.")] = 0,
 ) -> None:
     """Train on a table with missing cells and save a model that bounds its predictions.
 
@@ -151,7 +153,7 @@ def fit(
     from ipub.losses import LOSSES, loss_parameters
     from ipub.tables.holes import Rule
 
-    uncertainty = choose_uncertainty(budget, wrong_cells, wrong_by, draws, imputer, draw_radius)
+    uncertainty = choose_uncertainty(budget, wrong_cells, wrong_by, draws, imputer, draw_radius, seed)
     check_choice("--loss", loss, ["auto", *LOSS_NAMES])
     check_choice("--certificate", certificate, [*CERTIFICATE_NAMES, "none"])
     check_choice("--intervals", intervals, list(get_args(Rule)))
@@ -302,7 +304,7 @@ def check(
         False
     ),
     seconds: Annotated[float, typer.Option(min=0.0, help="What would take longer is skipped.")] = 25.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the draws.")] = 0,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
 ) -> None:
     """Check whether predictions are safe with an imputation: under draws, under budgets, under any filling.

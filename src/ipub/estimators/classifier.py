@@ -353,9 +353,10 @@ default="quantile"
 
     @lazy_on_dask
     def predict_set(self, X: Any) -> Any:
-        """Return (m, n_classes): which labels are possible, as some filling of the holes may give them.
+        """Return (m, n_classes): which labels are possible, as some table of the promise may give them.
 
-        A row with one True is certain: every filling gives this label. A label is possible unless the bounds of the
+        A row with one True is certain: every table of the promise (``certificate_.promise``: of any filling, of a
+        budget, or around every draw) gives this label. A label is possible unless the bounds of the
         scores rule it out; `ipub.answers.certainty.possible_labels` states the rule.
         """
         possible = possible_labels(self._score_bounds(self.training_, X))
@@ -365,9 +366,10 @@ default="quantile"
         """Return (m,): whether each prediction is ``"certain"``, ``"open"`` or ``"unproved"``.
 
         - ``"certain"``: every filling gives the same class; proved. With another `uncertainty` it is proved for what
-          that promises: for every table within a budget, or, with `Draws`, with the probability that
-          ``certificate_.promise`` states. The class is that of `predict`, unless categories of the
-          training table are missing (then the model of `predict` is trained on no filling), or `tol` is large.
+          that promises: for every table within a budget, or, with `Draws`, for those around every draw, of which
+          ``certificate_.promise`` says what they tell of the true table. The class is that of `predict`, unless
+          categories of the training table are missing (then the model of `predict` is trained on no filling), or `tol`
+          is large.
         - ``"open"``: two fillings are known, one for each of two classes; `attained_bounds` finds them.
         - ``"unproved"``: neither. So are rows of more than two classes that are not certain.
 

@@ -118,8 +118,9 @@ def imputation_report(
     shares : sequence of float, default=(0.2, 0.05, 0.01)
         Which shares of the holes may differ from what was filled in. A share of less than one hole is one hole.
     draws : Draws, optional
-        Which draws; else 37 of the hot deck, with a radius of 0.1: a class that is certain under all of them is so with
-        probability 99 %.
+        Which draws; else 37 of the hot deck, with a radius of 0.1: if the missing values have a law within that radius
+        of the imputer's, then for a row that is chosen before the draws the probability that a class is certain under
+        all of them and another one is that of the true table is below 1 %.
     intervals, interval_level
         As in `BoundedClassifier`; for an estimator of this package its own are used.
     most_rows : int or None, default=100

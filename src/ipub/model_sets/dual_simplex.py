@@ -71,11 +71,18 @@ class DualSimplex:
                 if not state.step():
                     break
             bases = self.directions[state.index] * state.sign[:, :, None]
-            try:
-                factors = np.asarray(np.linalg.solve(np.swapaxes(bases, 1, 2), X[:, :, None])[:, :, 0], dtype=float)
-            except np.linalg.LinAlgError:
-                factors = np.zeros(X.shape)
+            factors = _solved(np.swapaxes(bases, 1, 2), X)
         return Combinations(state.index, state.sign.astype(float), factors)
+
+
+def _solved(bases: Array, X: Array) -> Array:
+    """Solve an equation for each row; 0 for a row whose basis is singular, whatever the others are."""
+    try:
+        return np.asarray(np.linalg.solve(bases, X[:, :, None])[:, :, 0], dtype=float)
+    except np.linalg.LinAlgError:
+        if len(X) == 1:
+            return np.zeros(X.shape)
+    return np.concatenate([_solved(bases[i : i + 1], X[i : i + 1]) for i in range(len(X))])
 
 
 class _State:

@@ -39,12 +39,12 @@ class Draws(Described):
 
     The imputer draws `n_draws` fillings of the training table. A model is trained on each, and a certificate bounds
     the models of all tables in a neighbourhood of it: every missing number in its interval, within `radius` half-widths
-    from the drawn value. The range over all draws holds with probability ``1 - 2 / (n_draws + 1)`` for each row, over
-    the draws and the missing values (``docs/theory.md``, Theorem C), for every law of the missing values that can be
-    coupled to that of the imputer within the neighbourhood. That of an imputer with an error of up to `radius`
+    from the drawn value. The range over all draws holds with probability ``1 - 2 / (n_draws + 1)`` for each row that is
+    chosen before the draws, over the draws and the missing values (``docs/theory.md``, Theorem C), for every law of
+    the missing values that can be coupled to that of the imputer within the neighbourhood. That of an imputer with an error of up to `radius`
     half-widths in every value, in whatever direction and for all of them together, is such a law. One with wrong
-    categories is not. For a class fewer draws are enough: that a row's class is certain under 37 draws and is another
-    one in truth has a probability of less than 1 %.
+    categories is not. For a class fewer draws are enough: of such a law, and a row that is chosen before the draws, a
+    class is certain under 37 draws and another one is that of the true table with probability below 1 %.
 
     The law is that of the missing values given *everything observed, the labels included*. An imputer that does not
     look at the labels has another one if missing values depend on them: the radius is there to make up for that.
@@ -81,9 +81,10 @@ class Draws(Described):
     >>> Draws(n_draws=19).probability, Draws(n_draws=37).class_probability
     (0.9, 0.99)
     >>> print(Draws(radius=0).promise)
-    With probability 99 %, for each row by itself, the score is within its bounds: over 199 fillings drawn by the
-    imputer 'hot_deck' and over the missing values, if these have, given everything observed, the labels included, the
-    law of that imputer. For m rows together the probability is at least 1 - m 2/200.
+    With probability 99 %, for each row by itself, chosen before the draws, the score is within its bounds: over 199
+    fillings drawn by the imputer 'hot_deck' and over the missing values, if these have, given everything observed, the
+    labels included, the law of that imputer. Over the same, and if they have that law, the probability is at least
+    1 - m 2/200 for m rows together, chosen before the draws.
     """
 
     imputer: Any = "hot_deck"
@@ -166,10 +167,11 @@ class Draws(Described):
         """One sentence that says what the bounds promise, and a second one for several rows."""
         return self.promise_for(1)
 
-    def promise_for(self, n_scores: int, *, is_of_classes: bool = False) -> str:
+    def promise_for(self, n_scores: int, *, is_of_classes: bool = False, labels_may_differ: bool = False) -> str:
         """Return the same for rows with so many scores, one for each of more than two classes (Theorem C (c)).
 
-        If they are scores of classes, it begins with what is promised of a row's class (Theorem C (d)).
+        If they are scores of classes, it begins with what is promised of a row's class (Theorem C (d)). If labels may
+        be wrong or unknown, those of the true table are to be among the ones that are allowed for.
         """
         law = "the law of that imputer"
         if self.radius > 0.0 or self.cells:
@@ -178,6 +180,10 @@ class Draws(Described):
                 f"{self.radius:g} half-widths from the drawn one, and every missing category is the drawn one"
                 + (f", but for at most {self.cells:,} of them, which may be anything" if self.cells else "")
             )
+        same = "Over the same, and if they have that law"
+        if labels_may_differ:
+            law += ", and if the labels of the true table are among those that are allowed for"
+            same += " and the labels are such"
         several = f"the {n_scores} scores of each of m rows together" if n_scores > 1 else "m rows together"
         failures = f"m {2 * n_scores}/{self.n_draws + 1}"
         self._check_n_draws()
@@ -188,15 +194,17 @@ class Draws(Described):
         )
         if not is_of_classes:
             return (
-                f"With probability {percent} %, for each row by itself, the score is within its bounds: {over} "
-                f"For {several} the probability is at least 1 - {failures}."
+                f"With probability {percent} %, for each row by itself, chosen before the draws, the score is within "
+                f"its bounds: {over} {same}, the probability is at least 1 - {failures} for {several}, chosen before "
+                "the draws."
             )
         failure = self._class_failure
         return (
-            f"With probability {percent_of_success(failure, digits=3)} %, for each row by itself and whichever of all "
-            f"classes it is, a class that is certain is the one that training on the true values gives: {over} "
-            f"For m rows together the probability is at least 1 - m {_three_digits_up(failure)}. "
-            f"The score is within its bounds with probability {percent} %, for {several} with at least 1 - {failures}."
+            f"With probability {percent_of_success(failure, digits=3)} %, for each row by itself, chosen before the "
+            f"draws, it does not happen that a class is certain and another one is that of the true table: {over} "
+            f"{same}, the probability of that is at least 1 - m {_three_digits_up(failure)} for m rows together, "
+            f"chosen before the draws; and the score is within its bounds with probability {percent} %, for each row "
+            f"by itself, and with at least 1 - {failures} for {several}, chosen before the draws."
         )
 
 

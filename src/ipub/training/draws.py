@@ -104,7 +104,13 @@ def train_and_certify_draws(
     for model in middle:
         model.problem.rows.clear_cache()
     by_model, name = list(zip(*members, strict=True)), parameters.certificate
-    promise = draws.promise_for(len(middle), is_of_classes=middle[0].problem.loss.task == "classification")
+    promise = draws.promise_for(
+        len(middle),
+        is_of_classes=middle[0].problem.loss.task == "classification",
+        labels_may_differ=bool(
+            parameters.unknown_labels or parameters.max_label_errors or data.rows[0].uncertain_labels
+        ),
+    )
     certificates = () if name is None else tuple(_certificate(name, each, promise) for each in by_model)
     training = Training.of(parameters, data, middle, certificates)
     weights = np.stack([np.stack([member.w for member in each]).mean(axis=0) for each in by_model])

@@ -64,32 +64,70 @@ def generic_directions(model: TrainedModel) -> Array | None:
 
     None for wide tables, and those that are not in memory.
 
-    They are columns of the Hessian at the model, a sum over all rows, in which a set to first order has its ends; and
-    rows drawn at random, always the same numbers for the same table, from what is known of each column (means of five
-    or more of its values that follow each other in order) and of the correlations of all rows, with noise.
+    They are about the columns of the Hessian at the model, in which a set to first order has its ends; and rows drawn
+    at random, always the same numbers for the same table, from what is known of each column (means of five or more of
+    its values that follow each other in order) and of correlations, with noise. Sums to which a single row adds much
+    are left out of both (`_sums_over_many`).
     """
-    problem, solution = model
+    problem = model[0]
     d = problem.rows.n_features
     if d > MOST_COLUMNS or not isinstance(engine_of(problem.rows), MemoryRows):
         return None
-    seen = _seen_rows(model)
+    seen, curvature = _seen_rows(model)
     if len(seen) < FEWEST_ROWS:
         return np.empty((0, d))
-    hessian = np.asarray(problem.evaluate(solution.w, solution.dual_loss).hessian)
-    hessian = hessian if hessian.shape == (d, d) and np.isfinite(hessian).all() else np.empty((0, d))
+    hessian = _hessian(seen, curvature)
     drawn = _drawn_rows(seen, min(PER_COLUMN * d, MOST_DIRECTIONS))
-    return coarse(np.vstack([hessian, drawn]))
+    return coarse(np.vstack([hessian[np.isfinite(hessian).all(axis=1) & hessian.any(axis=1)], drawn]))
 
 
-def _seen_rows(model: TrainedModel) -> Array:
-    """Return the first training rows that count, with cells that are missing at the middle of their intervals."""
-    parts, n_seen = [], 0
-    for block in model.problem.rows.blocks():
-        parts.append(np.asarray(block.center)[np.asarray(block.weight) > 0.0][: SEEN_ROWS - n_seen])
-        n_seen += len(parts[-1])
+def _seen_rows(model: TrainedModel) -> tuple[Array, Array]:
+    """Return the first training rows that count, with cells that are missing at the middle of their intervals.
+
+    And the curvature of each row's term of the objective at the model.
+    """
+    problem, solution = model
+    parts: list[Array] = []
+    curvatures, n_seen = [], 0
+    for block in problem.rows.blocks():
+        X, y, weight = np.asarray(block.center), np.asarray(block.y), np.asarray(block.weight)
+        some = np.flatnonzero(weight > 0.0)[: SEEN_ROWS - n_seen]
+        parts.append(X[some])
+        curvatures.append(weight[some] * solution.dual_loss.curvature(y[some], X[some] @ solution.w))
+        n_seen += len(some)
         if n_seen >= SEEN_ROWS:
             break
-    return np.concatenate(parts)
+    return np.concatenate(parts), np.concatenate(curvatures)
+
+
+def _middle(by_value: Array) -> Array:
+    """Return the mean of the middle half of each column's values, of five or more: if most are alike, that value."""
+    n = len(by_value)
+    n_middle = max(n // 2, FEWEST_ROWS)
+    first = (n - n_middle) // 2
+    found: Array = by_value[first : first + n_middle].mean(axis=0)
+    return found
+
+
+def _sums_over_many(columns: Array, weight: Array) -> Array:
+    """Return ``V' diag(weight) V``, V with another column of ones; 0 for each sum that rests on few rows.
+
+    That is one in which the term of a row is more than 1/5 of the sum of the sizes of all: so each of the others is
+    over five rows or more. Columns are measured from the value that most rows have: else a value in one row alone would
+    be a small part of a sum of which all others cancel.
+    """
+    V = np.column_stack([columns, np.ones(len(columns))])
+    size = np.abs(V)
+    sizes, largest = (size.T * weight) @ size, [((weight * each)[:, None] * size).max(axis=0) for each in size.T]
+    return np.where(FEWEST_ROWS * np.array(largest) <= (1.0 + 1e-9) * sizes, (V.T * weight) @ V, 0.0)
+
+
+def _hessian(rows: Array, curvature: Array) -> Array:
+    """Return the Hessian of the loss but for sums that rest on few rows; 0 if its curvature is that of few."""
+    middle = _middle(np.sort(rows, axis=0))
+    sums, back = _sums_over_many(rows - middle, curvature), np.column_stack([np.eye(len(middle)), middle])
+    found: Array = back @ sums @ back.T
+    return found if sums[-1, -1] > 0.0 else np.zeros_like(found)
 
 
 def _drawn_rows(rows: Array, n_drawn: int) -> Array:
@@ -98,11 +136,15 @@ def _drawn_rows(rows: Array, n_drawn: int) -> Array:
     rng = np.random.default_rng(0)
     by_value, n_bins = np.sort(rows, axis=0), min(n // FEWEST_ROWS, MOST_BINS)
     values = np.array([by_value[part].mean(axis=0) for part in np.array_split(np.arange(n), n_bins)])
-    deviation = rows.std(axis=0)
-    standardised = (rows - rows.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
-    root = np.linalg.cholesky(standardised.T @ standardised / n + 1e-6 * np.eye(d))
-    # A constant column has no correlations: its root is nearly zero, and its numbers those of any bin.
-    normal = rng.normal(size=(n_drawn, d)) @ root.T
+    sums = _sums_over_many(rows - _middle(by_value), np.full(n, 1.0 / n))
+    variance = np.diag(sums)[:d] - sums[:d, -1] ** 2
+    is_of_many = (np.diag(sums)[:d] > 0.0) & (variance > 0.0)
+    deviation = np.where(is_of_many, np.sqrt(np.maximum(variance, 0.0)), values.std(axis=0))
+    covariance = (sums[:d, :d] - np.outer(sums[:d, -1], sums[:d, -1])) * np.outer(is_of_many, is_of_many)
+    scale = np.where(deviation > 0.0, deviation, 1.0)
+    sizes, vectors = np.linalg.eigh(covariance / np.outer(scale, scale) + np.diag((~is_of_many).astype(float)))
+    root = (vectors * np.sqrt(np.maximum(sizes, 1e-6))) @ vectors.T
+    normal = rng.normal(size=(n_drawn, d)) @ root
     which = np.minimum((ndtr(normal) * n_bins).astype(int), n_bins - 1)
-    drawn: Array = values[which, np.arange(d)] + NOISE * deviation * (rng.normal(size=(n_drawn, d)) @ root.T)
+    drawn: Array = values[which, np.arange(d)] + NOISE * deviation * (rng.normal(size=(n_drawn, d)) @ root)
     return drawn

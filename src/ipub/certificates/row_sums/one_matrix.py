@@ -322,11 +322,12 @@ def prove_with_one_matrix(
         return Outcome(None, Reason.NOT_APPLICABLE)
     Y = table.directions
     try:
-        at_w = dot_bounds(Y, table.w)
-        # Of another draw only whether it was wide counts.
-        first = _first_order(table, Y) if like is None else np.ones(len(Y))
+        _ = table.inverse
     except np.linalg.LinAlgError:
         return Outcome(None, Reason.UNBOUNDED)
+    at_w = dot_bounds(Y, table.w)
+    # Of another draw only whether it was wide counts.
+    first = _first_order(table, Y) if like is None else np.ones(len(Y))
 
     def relax(guess: _Guess) -> Relaxed[_Guess, OneMatrixBounds] | None:
         lower, upper = down(at_w[0] - guess.below), up(at_w[1] + guess.above)
