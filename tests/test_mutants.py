@@ -1,5 +1,7 @@
 """The list of mutants fits the source, and what runs them tells a killed one from a survivor."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,7 +46,14 @@ def test_the_tests_of_a_mutant_exist():
     sources = {file: (TESTS / file).read_text() for file in {test.partition("::")[0] for test in named}}
     for test in named:
         file, _, name = test.partition("::")
-        assert f"def {name}" in sources[file], test
+        assert not name or f"def {name}(" in sources[file], test
+
+
+def test_the_combinations_that_a_mutant_names_exist():
+    named = {str(TESTS / test) for mutant in MUTANTS for test in mutant.tests if "[" in test}
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *sorted(named)]
+    done = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("old", ["no such source", "value"])

@@ -6,7 +6,7 @@ import pytest
 from ipub.losses import LOSSES, Huber, SmoothedHinge
 from support.enclosures import kinks
 from support.oracles.losses import oracle_of
-from support.oracles.rationals import as_float
+from support.oracles.rationals import as_float, rational
 
 GRID = np.linspace(-60.0, 60.0, 480_001)
 """Scores for suprema by brute force; the step is 2.5e-4."""
@@ -148,6 +148,15 @@ def test_derivative_range_encloses_the_derivative_all_over_the_interval(loss, y,
     derivatives = loss.derivative(y, np.clip(inside, lower, upper))
     assert (low <= derivatives.min(axis=0)).all()
     assert (high >= derivatives.max(axis=0)).all()
+
+
+@pytest.mark.parametrize("loss", [loss for loss in ALL if loss.task == "classification"], ids=str)
+def test_wrong_label_upper_bounds_what_a_flip_does_to_the_derivative_exactly(loss):
+    oracle = oracle_of(loss)
+    for lower, upper in ((-7.0, 0.5), (-0.5, 7.0), (-3.0, -2.0), (2.0, 3.0), (-1.0, 1.0), (0.25, 0.25)):
+        bound = rational(loss.wrong_label_upper(np.array([lower]), np.array([upper]))[0])
+        for t in np.linspace(lower, upper, 9):
+            assert min(oracle.slopes(-1.0, t)) - max(oracle.slopes(1.0, t)) <= bound, (lower, upper, t)
 
 
 @each_case

@@ -64,7 +64,7 @@ def try_mutant(mutant: Mutant) -> Outcome:
         except TimeoutError:
             return Outcome(mutant, "", f"The tests did not end within {MOST_SECONDS} s.", time.perf_counter() - start)
     found = re.search(r"^(?:FAILED|ERROR) (\S+)", output, flags=re.MULTILINE)
-    killed_by = found.group(1) if found and status == FAILED else ""
+    killed_by = (found.group(1) if found else "a test") if status == FAILED else ""
     broken = "" if killed_by or status == PASSED else output
     return Outcome(mutant, killed_by.removeprefix("tests/"), broken, time.perf_counter() - start)
 

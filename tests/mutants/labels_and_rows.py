@@ -187,7 +187,7 @@ MUTANTS = (
         "MissingCategories.within",
         "self.rows[first:last] - rows.start",
         "self.rows[first:last]",
-        (*CATEGORIES, "tables/test_interval_matrix.py"),
+        (*CATEGORIES, "tables/test_missing_category.py"),
     ),
     # --- sums over blocks --------------------------------------------------------------------------------------------
     Mutant(
@@ -195,7 +195,7 @@ MUTANTS = (
         "depth_of",
         "return max(lengths) + len(lengths)",
         "return len(lengths)",
-        ROWS,
+        ("rows/test_block_boundaries.py::test_the_depth_of_blocks_is_at_least_the_height_of_their_sum",),
     ),
     Mutant(
         "all blocks but the last are skipped",

@@ -191,7 +191,7 @@ MUTANTS = (
         HOLD,
     ),
     mutant(
-        "a center that is a level", "variant_term", "if (level == BASE_LEVEL) add_choice", "if (0) add_choice", HOLD
+        "a center that is a level", "variant_term", "if (level == BASE_LEVEL) add_choice", "if (0) add_choice", FORMULA
     ),
     mutant(
         "the mean of levels is the first",

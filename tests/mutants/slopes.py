@@ -636,7 +636,7 @@ MUTANTS = (
         "certain_trend",
         "return down(first[0] + second[0]), up(first[1] + second[1])",
         "return second[0], second[1]",
-        planted("trends reversed", "trends without label_change"),
+        planted("trends reversed", "trends without doubt"),
     ),
     Mutant(
         "the last of the ends that were tried",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -64,6 +65,12 @@ def test_the_common_depth_is_a_bound_for_all_blocks_of_a_short_table(n_rows):
     own = [np.diff([0, *cut, n_rows]) for cut in cuts]
     heights = [int(lengths.max()) + int(np.count_nonzero(lengths)) for lengths in own]
     assert max(heights) <= common_depth(1, n_rows) == n_rows + 1
+
+
+@pytest.mark.parametrize("lengths", [[7], [3, 1], [1, 9, 2], [1] * 20])
+def test_the_depth_of_blocks_is_at_least_the_height_of_their_sum(lengths):
+    ends = pairwise(np.cumsum([0, *lengths]))
+    assert max(lengths) - 1 + len(lengths) - 1 <= slices.depth_of([slice(*each) for each in ends]) - 2
 
 
 def test_the_common_depth_of_a_long_table_is_little_more_than_that_of_its_blocks():

@@ -157,6 +157,18 @@ def test_every_best_intercept_is_inside_where_there_are_several(loss_name, certi
     assert certificate == "origin" or high - low <= 2.0 * best + 0.05
 
 
+@pytest.mark.parametrize("trained", [1e-17, -1e-17])
+def test_a_trial_that_is_off_by_less_than_a_rounding_is_on_neither_side(trained):
+    """The slopes of two rows cancel at 0 exactly: beside it, only their own rounding says that nothing is known."""
+    table = np.zeros((2, 1))
+    matrix, y = intervals(table, table + np.nan), np.array([1.0, -1.0])
+    case = with_intercept(Case(matrix, y, None, LOSSES["log_loss"], ElasticNet(1.0), table))
+    solution = replace(train(case.problem), w=np.array([0.0, trained]))
+    region = origin_module.around_zero(case.problem, solution)
+    lower, upper = intercept.narrow_bracket(case.problem, solution, [region], intercept.EVERYTHING)
+    assert lower <= 0.0 <= upper
+
+
 def test_the_rounding_of_slopes_that_lose_small_terms_is_counted():
     """Between two large slopes that nearly cancel, each of many small ones is lost, and all of them decide the sign."""
     small, shift = 1e-17, 3e-15

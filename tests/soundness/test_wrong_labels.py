@@ -27,7 +27,7 @@ from ipub.certificates import origin as origin_module
 from ipub.certificates.slopes import bounds as bounds_module
 from ipub.certificates.slopes import mean_value as mean_value_module
 from ipub.certificates.slopes.moves import WrongLabelMoves
-from ipub.certificates.wrong_labels import WrongLabelTerms
+from ipub.certificates.wrong_labels import WrongLabelTerms, cell_changes
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
 from ipub.model_sets.move_sets import NoMove
@@ -40,7 +40,7 @@ from support.exact_proofs import exact_completions
 from support.moves import linearize_module
 from support.oracles.exact import exact_model
 from support.oracles.intercept import exact_intercept_model
-from support.oracles.rationals import holds
+from support.oracles.rationals import holds, rational
 from support.planted import altered
 from support.tiny_cases import tiny_case, tiny_choices
 from support.uncertain_labels import flipped_labels, with_flips
@@ -356,3 +356,26 @@ def test_the_slope_counts_the_cells_of_a_row_far_on_the_right_side():
         made, failures = prove(confident(rng), 1 + k // 2 % 2, {"slope": certify_slopes})
         assert made > 0
         assert failures == []
+
+
+def test_cells_of_a_row_move_it_by_no_more_than_is_said():
+    for k in range(20):
+        case = tiny_choices(np.random.default_rng(k), "log_loss", "l2", gentle=False)
+        (block,) = MemoryRows(case.matrix, case.y).blocks()
+        factors = 2.0 ** np.arange(len(case.y))  # products with these are exact
+        said = cell_changes(block, factors)
+        for table in exact_completions(case.matrix, inner=0):
+            for place, row in enumerate(np.flatnonzero(block.incomplete)):
+                for value, center, most in zip(table[row], block.center[row], said[place], strict=True):
+                    assert rational(factors[row]) * abs(value - rational(center)) <= rational(most)
+
+
+@pytest.mark.parametrize("is_flat", [False, True], ids=["an ellipsoid", "no inverse"])
+@pytest.mark.parametrize("count", [1, 5])
+def test_the_form_is_at_least_what_the_worst_labels_add(count, is_flat):
+    rng = np.random.default_rng(11)
+    rows = rng.normal(size=(6, 3))
+    rows[:, 2] = rows[:, 1] if is_flat else rows[:, 2]
+    S = WrongLabelTerms(count, rows, np.zeros(3), rows[:0], alike=True).form()
+    for u in np.concatenate([rows, rng.normal(size=(50, 3))]):
+        assert u @ S @ u >= np.sort(np.abs(rows @ u))[-count:].sum() ** 2 * (1.0 - 1e-12)
