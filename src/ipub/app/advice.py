@@ -55,8 +55,8 @@ class SameCommand:
         return self.context.params[name] if is_given else None
 
     def with_options(self, **changes: Any) -> str:
-        """Return the command with other values of some options; its draws are not those that were looked at."""
-        if changes.get("draws", self.context.params["draws"]):
+        """Return the command with other values of some options; its draws are not those of this command."""
+        if self.context.params["draws"]:
             changes = {"seed": self.context.params["seed"] + 1, **changes}
         words = ["ipub", self.context.info_name]
         for parameter in self.context.command.params:
