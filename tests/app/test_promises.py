@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from ipub import BoundedClassifier, Budget, Draws
 from ipub.app import cli
+from ipub.app.advice import SameCommand
 from ipub.app.files.modelfile import load
 
 N = 60
@@ -114,3 +116,14 @@ def test_check_of_a_regression_compares_widths(frame):
     done = run("check", "numbers.csv", "--target", "y", "--draws", "3", "--alpha", "0.5", "--seconds", "1000")
     assert "certain" not in done.stdout
     assert "Median width of the bounds" in done.stdout
+
+
+def test_a_command_that_is_offered_draws_others_than_were_looked_at():
+    def offered(given, **changes):
+        context = typer.main.get_command(cli.app).commands["fit"].make_context("fit", list(given))
+        return SameCommand(context).with_options(**changes).split()
+
+    given = ["t.csv", "--target", "y", "-o", "m.ipub"]
+    assert offered(given, draws=199)[-4:] == ["--draws", "199", "--seed", "1"]
+    assert offered([*given, "--draws", "19", "--seed", "4"], alpha=2.0)[-4:] == ["--draws", "19", "--seed", "5"]
+    assert "--seed" not in offered(given, alpha=2.0)

@@ -332,7 +332,9 @@ def test_more_than_two_classes():
     assert (model.predict_set(T).sum(axis=1) >= 1).all()
     assert all("at most 1 of the" in each.promise for each in model.certificate_)
     model = BoundedClassifier(alpha=0.2, uncertainty=Draws(n_draws=5, random_state=0)).fit(X, y)
-    assert "with at least 1 - m 6/6 for the 3 scores of each of m rows together" in model.certificate_[0].promise
+    assert "with at least 1 - m 6/6 for the 3 scores of each of m rows together, chosen before" in (
+        model.certificate_[0].promise
+    )
 
 
 # --- paths, scikit-learn models, attained bounds ---------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mutants.entry import Mutant
 
 HOLD = ("soundness/test_one_matrix.py",)
+CANCEL = (f"{HOLD[0]}::test_where_numbers_cancel_they_are_not_inside_the_lemma", *HOLD)
 
 MUTANTS = (
     Mutant(
@@ -61,5 +62,39 @@ MUTANTS = (
         "((low > lower) & (high < upper)).all()",
         "((low > lower) & (high < upper)).any()",
         HOLD,
+    ),
+    Mutant(
+        "scores of rows without their rounding", "OneMatrixTable._ends", "            + length * relative\n", "", CANCEL
+    ),
+    Mutant(
+        "the product with the direction without its rounding",
+        "OneMatrixTable._ends",
+        "            + height * EPS * change_size\n",
+        "",
+        CANCEL,
+    ),
+    Mutant(
+        "the middle without its rounding",
+        "OneMatrixTable._ends",
+        "up(middle_error + reached.shift_error)",
+        "up(reached.shift_error)",
+        CANCEL,
+    ),
+    Mutant(
+        "the shift without its rounding",
+        "OneMatrixTable._ends",
+        "up(middle_error + reached.shift_error)",
+        "up(middle_error)",
+        CANCEL,
+    ),
+    Mutant(
+        "products of a cell without their rounding",
+        "OneMatrixTable._ends",
+        "up(reached.of_cells + 16 * EPS * self.by_column(np.abs(pull)))",
+        "up(reached.of_cells)",
+        CANCEL,
+        equivalent="Let a and b be the sizes of the two terms of a cell. If a > 2 b their sum is at least a/2, so what "
+        "a is off by is rounded up with the sum; else it is part of what is added for b, which has room for twice d "
+        "roundings.",
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from flint import arb, ctx
 
 from ipub import BoundedRegressor, Draws
 from ipub.certificates import Certificate, OneMatrixBounds, Reason, certify_where_little_differs
-from ipub.certificates.row_sums.one_matrix import OneMatrixTable, prove_with_one_matrix
+from ipub.certificates.row_sums.graphs import LossGraph
+from ipub.certificates.row_sums.one_matrix import OneMatrixTable, _Reached, prove_with_one_matrix
 from ipub.losses import LOSSES
-from ipub.numeric.rounding import dot_bounds
+from ipub.numeric.rounding import dot_bounds, sum_error
 from support.attacks import Tally, attack
 from support.cases import Case, draw_case, draw_solution, intervals, train, with_intercept
 from support.row_sums import completed_tables, directions, draw, exact_force, exact_score, forces
@@ -116,6 +118,81 @@ def test_at_a_point_they_are_exact_but_for_rounding(loss_name, report_proofs):
                 count += 1
     assert count > 0
     report_proofs(count)
+
+
+def exact(values):
+    return [Fraction(each) for each in np.asarray(values, dtype=float).ravel().tolist()]
+
+
+def exact_product(a, b):
+    return sum((x * y for x, y in zip(exact(a), exact(b), strict=True)), Fraction(0))
+
+
+def lemma_30(table, reached, weighted, y, u):
+    """Return ``u.q - B`` and ``u.q + B`` exactly, for the numbers that are floats by definition."""
+    (score, value, slope), d = map(exact, table.lines), len(u)
+    X, weight, uu = [exact(x) for x in table.X], exact(table.weight), exact(u)
+    rows = range(len(X))
+    q = [
+        sum((weight[i] * (slope[i] * score[i] - value[i]) + Fraction(weighted[i])) * X[i][j] for i in rows)
+        for j in range(d)
+    ]
+    c = [sum(a * b for a, b in zip(x, uu, strict=True)) for x in X]
+    bound = sum(e * abs(each) for e, each in zip(exact(reached.spread), c, strict=True))
+    cells = list(zip(table.rows.tolist(), table.columns.tolist(), exact(table.radii), strict=True))
+    for j in range(d):
+        sums = [
+            sum(
+                weight[i] * r * abs(value[i] * uu[j] + slope[i] * c[i] * Fraction(end[j]))
+                for i, k, r in cells
+                if k == j
+            )
+            for end in reached.ends
+        ]
+        left = Fraction(y[j]) - Fraction(table.lam[j]) * uu[j]
+        left -= sum(weight[i] * slope[i] * c[i] * X[i][j] for i in rows)
+        bound += max(sums) + abs(left) * Fraction(reached.largest_weight[j])
+        bound += abs(uu[j]) * (Fraction(reached.of_cells[j]) + Fraction(table.gradient[j]))
+    center = sum(a * b for a, b in zip(uu, q, strict=True))
+    return center - bound, center + bound
+
+
+@pytest.mark.parametrize("what", ["scores", "product", "middle", "shift", "all"])
+def test_where_numbers_cancel_they_are_not_inside_the_lemma(what):
+    """Each time one part of the bound is nearly 0, as the difference of numbers a billion times as large."""
+    rng = np.random.default_rng(8)
+    for _ in range(60):
+        n, d = int(rng.integers(2, 7)), int(rng.integers(2, 6))
+        X, weight = rng.normal(size=(n, d)), rng.uniform(0.1, 1.0, n)
+        slope = np.zeros(n) if what != "all" else rng.uniform(0.0, 1.0, n)
+        value, weighted, spread, ends = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((2, d))
+        Y = rng.normal(size=(4, d))
+        if what in ("scores", "all"):
+            spread = rng.uniform(0.5, 1.0, n)
+            X[:, -1] = -(X[:, :-1] @ Y[0, :-1]) / Y[0, -1]
+            X *= 1e9
+        if what == "product":
+            value[0], weight[0] = -1.0, 1.0
+            X[0, -1], X[1:] = -(X[0, :-1] @ Y[0, :-1]) / Y[0, -1], 0.0
+        if what in ("middle", "shift", "all"):
+            part = rng.normal(size=n)
+            X[-1] = -((weight * part)[:-1] @ X[:-1]) / (weight * part)[-1]
+            value, weighted = (part, weighted) if what == "middle" else (value, weight * part)
+        if what == "all":
+            ends = np.sort(rng.normal(size=(2, d)), axis=0)
+        cells = np.repeat(np.arange(d), 2), rng.uniform(0.0, 1.0, 2 * d) * (what == "all")
+        in_rows = np.concatenate([rng.choice(n, 2, replace=False) for _ in range(d)])
+        graph = LossGraph(LOSSES["log_loss"], np.ones(n))
+        table = OneMatrixTable(X, weight, graph, np.zeros(d), np.zeros(d), np.full(d, 0.5), in_rows, *cells)
+        table.__dict__["lines"], table.__dict__["inverse"] = (np.zeros(n), value, slope), np.eye(d)
+        if what == "product":  # one row: it is exact
+            table.__dict__["middle"] = X[0], np.zeros(d)
+        error = sum_error(np.abs(X).T @ np.abs(weighted), n + 8) if weighted.any() else np.zeros(d)
+        reached = _Reached(np.abs(ends).max(axis=0), (ends[0], ends[1]), spread, X.T @ weighted, error, np.zeros(d))
+        for y, least, most in zip(Y, *table.ends(reached, Y), strict=True):
+            low, high = lemma_30(table, reached, weighted, y, y)
+            assert Fraction(least) <= low
+            assert high <= Fraction(most)
 
 
 def test_at_the_start_of_the_way_the_model_is_w_however_badly_it_was_trained():

@@ -37,15 +37,14 @@ MOST_RADIUS = 1.0
 class Draws(Described):
     """Certified multiple imputation: bounds that hold, with a probability, for laws near that of an imputer.
 
-    The imputer draws `n_draws` fillings of the training table. A model is trained on each, and a certificate bounds
-    the models of all tables in a neighbourhood of it: every missing number in its interval, within `radius` half-widths
+    The imputer draws `n_draws` fillings of the training table. A model is trained on each, and a certificate bounds the
+    models of all tables in a neighbourhood of it: every missing number in its interval, within `radius` half-widths
     from the drawn value. The range over all draws holds with probability ``1 - 2 / (n_draws + 1)`` for each row that is
-    chosen before the draws, over the draws and the missing values (``docs/theory.md``, Theorem C), for every law of
-    the missing values that can be coupled to that of the imputer within the neighbourhood. That of an imputer with an
-    error of up to `radius` half-widths in every value, in whatever direction and for all of them together, is such a
-    law. One with wrong categories is not. For a class fewer draws are enough: of such a law, and a row that is chosen
-    before the draws, a class is certain under 37 draws and another one is that of the true table with probability below
-    1 %.
+    chosen before the draws, over the draws and the missing values (``docs/theory.md``, Theorem C), for every law of the
+    missing values that can be coupled to that of the imputer within the neighbourhood. That of an imputer with an error
+    of up to `radius` half-widths in every value, in whatever direction and for all of them together, is such a law. One
+    with wrong categories is not. For a class fewer draws are enough: of such a law, and a row that is chosen before the
+    draws, a class is certain under 37 draws and another one is that of the true table with probability below 1 %.
 
     The law is that of the missing values given *everything observed, the labels included*. An imputer that does not
     look at the labels has another one if missing values depend on them: the radius is there to make up for that.
