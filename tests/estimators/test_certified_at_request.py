@@ -16,6 +16,7 @@ import ipub.training.training as training_module
 from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
 from ipub.app.files.modelfile import load, save
 from ipub.certificates.recipe import Recipe
+from ipub.estimators import fitted_state
 from ipub.training.deferred import Deferred
 
 RESULTS = ("certificate_", "coef_bounds_", "intercept_bounds_")
@@ -206,3 +207,32 @@ def test_threads_that_ask_at_once_wait_for_one_computation():
         thread.join()
     assert len(calls) == 1
     assert len(set(map(id, found))) == 1
+
+
+def test_a_fit_in_another_thread_is_not_given_the_bounds_of_the_table_before(monkeypatch):
+    started, go_on = threading.Event(), threading.Event()
+    prove = fitted_state._certified_results
+
+    def slowly(training):
+        started.set()
+        go_on.wait(5.0)
+        return prove(training)
+
+    X, y = table()
+    clf = BoundedClassifier().fit(X, y)
+    monkeypatch.setattr(fitted_state, "_certified_results", slowly)
+    thread = threading.Thread(target=lambda: clf.certificate_)
+    thread.start()
+    assert started.wait(5.0)
+    clf.fit(-X, y)
+    go_on.set()
+    thread.join()
+    expected = BoundedClassifier().fit(-X, y)
+    np.testing.assert_array_equal(clf.decision_bounds(X[:5]), expected.decision_bounds(X[:5]))
+    np.testing.assert_array_equal(clf.coef_bounds_, expected.coef_bounds_)
+
+
+def test_a_training_can_be_copied_and_pickled():
+    clf = BoundedClassifier().fit(*table())
+    for again in (copy.deepcopy(clf.training_), pickle.loads(pickle.dumps(clf.training_))):
+        np.testing.assert_array_equal(again.coef_bounds, clf.training_.coef_bounds)

@@ -95,14 +95,19 @@ def _certified_results(training: Training) -> dict[str, Any]:
     return {name: value[0] if only else value for name, value in zip(CERTIFIED, results, strict=True)}
 
 
-def certify_now(estimator: Any) -> None:
-    """Give an estimator the results of `fit` that need what is certified, if it was fitted without them."""
-    kept: KeptTraining | None = vars(estimator).get(TRAINING)
+def certify_now(estimator: Any) -> dict[str, Any]:
+    """Give an estimator the results of `fit` that need what is certified, if it was fitted without them.
+
+    Returns its attributes. A fit in another thread meanwhile gives it new ones, which these do not touch.
+    """
+    state: dict[str, Any] = vars(estimator)
+    kept: KeptTraining | None = state.get(TRAINING)
     if kept is not None and "certificate_" not in kept.results:
         results = _certified_results(kept.training)
         # One that was set by hand stays, and counts.
-        vars(estimator).update({name: value for name, value in results.items() if name not in vars(estimator)})
-        vars(estimator)[TRAINING] = KeptTraining(kept.training, {**kept.results, **results})
+        new = {name: value for name, value in results.items() if name not in state}
+        state.update(new, **{TRAINING: KeptTraining(kept.training, {**kept.results, **results})})
+    return state
 
 
 class CertifiedResult:
@@ -114,9 +119,9 @@ class CertifiedResult:
     def __get__(self, estimator: Any, owner: type[Any]) -> Any:
         # Python asks here only if the estimator has no attribute of this name of its own.
         if estimator is not None:
-            certify_now(estimator)
-            if self.name in vars(estimator):
-                return vars(estimator)[self.name]
+            state = certify_now(estimator)
+            if self.name in state:
+                return state[self.name]
         raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
 
 
@@ -143,6 +148,8 @@ def training_of(estimator: Any) -> Training:
     kept: KeptTraining | None = state.get(TRAINING)
     by_hand = () if kept is None else [name for name in CERTIFIED if name in state and name not in kept.results]
     if kept is None or by_hand or any(state.get(name) is not value for name, value in kept.results.items()):
+        if state.get(TRAINING) is not kept:  # certified in another thread meanwhile
+            return training_of(estimator)
         certify_now(estimator)
         results = {name: value for name, value in state.items() if is_result(name)}
         kept = state[TRAINING] = KeptTraining(_training_from(estimator, kept), results)
@@ -254,8 +261,7 @@ def fitted_attributes(estimator: Any, rows: bool) -> dict[str, Any]:
     Without `rows`, bounds of scores and weights are in the form that keeps no training rows.
     """
     check_unchanged(estimator)
-    certify_now(estimator)
-    attributes = {name: value for name, value in vars(estimator).items() if is_result(name)}
+    attributes = {name: value for name, value in certify_now(estimator).items() if is_result(name)}
     return attributes if rows else _without_rows(attributes, training_of(estimator))
 
 

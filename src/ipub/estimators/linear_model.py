@@ -314,14 +314,12 @@ class BoundedLinearModel(FrameOutput):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training table out of pickles; certificates, and the training rows in them, stay as they are."""
-        certify_now(self)
-        return stored_state(self, super().__getstate__())
+        return stored_state(self, {**super().__getstate__(), **certify_now(self)})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy with the same bounds; the training table, which is not copied, is not part of it."""
-        certify_now(self)
         other = type(self).__new__(type(self))
-        state = {name: value for name, value in vars(self).items() if name != TRAINING}
+        state = {name: value for name, value in certify_now(self).items() if name != TRAINING}
         other.__dict__ = copy.deepcopy(state, memo)
         return other
 

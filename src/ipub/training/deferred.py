@@ -27,6 +27,10 @@ class Deferred(Generic[T]):
                 self._compute = None
             return self._result
 
+    def __reduce__(self) -> tuple[Callable[[T], Deferred[T]], tuple[T]]:
+        """Let copies and pickles hold the result."""
+        return done, (self(),)
+
     @property
     def is_done(self) -> bool:
         """Whether it has been computed."""
