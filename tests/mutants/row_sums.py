@@ -16,7 +16,11 @@ MANY = (
     f"{KERNEL}::test_rows_of_several_groups_have_no_more_variants_than_the_kernel_takes",
 )
 BUDGETS = (f"{KERNEL}::test_no_choice_of_units_that_budgets_allow_gains_more",)
-SPREAD = (f"{KERNEL}::test_ranges_of_representatives_hold_for_all_directions_exactly",)
+SPREAD = (
+    f"{KERNEL}::test_ranges_of_representatives_hold_for_all_directions_exactly",
+    f"{KERNEL}::test_ranges_go_to_their_own_directions_where_each_stands_for_itself",
+    f"{KERNEL}::test_ranges_of_directions_whose_products_cancel_are_rounded_outward",
+)
 EXACT = (f"{SOUND}::test_row_sums_at_a_point_are_exact_but_for_rounding",)
 GRADIENT = (f"{SOUND}::test_the_centers_gradient_is_bounded_exactly",)
 CLOSING = (
@@ -410,6 +414,7 @@ MUTANTS = (
         "np.isfinite(lower).all() and np.isfinite(upper).all()",
         "not np.isnan(lower).any()",
         COERCIVE,
+        equivalent="A range without an end makes every row sum infinite, so that nothing is inside.",
     ),
     mutant(
         "the way starts at no option of a row",

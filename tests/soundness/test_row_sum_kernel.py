@@ -309,6 +309,27 @@ def test_ranges_of_representatives_hold_for_all_directions_exactly():
     assert count > 4000
 
 
+def test_ranges_go_to_their_own_directions_where_each_stands_for_itself():
+    nothing = np.zeros((3, 2))
+    all_of_them = Representatives(np.array([2, 0, 1]), np.array([1, 2, 0]), np.array([1, 2]), *[nothing] * 3)
+    lower, upper = all_of_them.spread(np.array([0.0, 1.0, 2.0]), np.array([10.0, 11.0, 12.0]))
+    np.testing.assert_array_equal(lower, [1.0, 2.0, 0.0])
+    np.testing.assert_array_equal(upper, [11.0, 12.0, 10.0])
+
+
+def test_ranges_of_directions_whose_products_cancel_are_rounded_outward():
+    rng = np.random.default_rng(68)
+    for _ in range(50):
+        w = rng.uniform(1.0, 2.0, size=2)
+        a = rng.random()
+        b = (1.0 + a) * w[0] / w[1]
+        positive, negative, size = (np.array([[0.0, 0.0]] * 2 + [last]) for last in ([a, 0.0], [0.0, b], [2.0 + a, b]))
+        few = Representatives(np.arange(2), np.array([0, 1, 0]), np.arange(2), positive, negative, size)
+        lower, upper = few.spread(w, w)
+        exact = rational(w[0]) + rational(a) * rational(w[0]) - rational(b) * rational(w[1])
+        assert rational(lower[2]) <= exact <= rational(upper[2])
+
+
 def _below(value) -> float:
     """Return the greatest float that is not above a rational."""
     guess = float(int(value.p) / int(value.q)) if value else 0.0
