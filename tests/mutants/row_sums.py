@@ -391,7 +391,7 @@ MUTANTS = (
         "make_variants",
         "for label in labels if label_group == Group.FREE else (0,):",
         "for label in (0,):",
-        TABLES,
+        (f"{KERNEL}::test_the_center_of_a_row_whose_label_is_uncertain_counts_with_either_label",),
     ),
     mutant(
         "an upper end for a lower one",

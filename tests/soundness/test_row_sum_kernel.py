@@ -375,6 +375,14 @@ def test_no_row_has_more_variants_than_the_kernel_takes(n_levels, labels):
         assert np.isfinite(largest_scores(ranges, np.eye(len(table.w)))).all()
 
 
+def test_the_center_of_a_row_whose_label_is_uncertain_counts_with_either_label():
+    table = one_row((3,), "uncertain", n_numbers=0)
+    scores = table.directions @ table.w
+    variants = Ranges.of(table, scores - 0.1, scores + 0.1, on_path=True).variants
+    is_center = variants.level[variants.units[:-1]] == variants_module.Level.BASE
+    assert sorted(variants.label[is_center]) == [0, 1]
+
+
 def test_rows_of_several_groups_have_no_more_variants_than_the_kernel_takes():
     for n_units, labels in product((3, 9, 40, 80), ("certain", "wrong")):
         d, none = n_units + 1, np.full(n_units, -1)
