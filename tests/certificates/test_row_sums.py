@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -272,6 +274,17 @@ def one_wide_row(rng: np.random.Generator, loss_name: str) -> Case:
 
 
 # --- the table ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("base", [-1, 0, 2])
+def test_no_level_changes_a_score_by_more_than_is_said_wherever_its_weights_are(base):
+    ends = np.array([[-1.0, 0.5, 2.0], [0.25, 0.75, 3.0]])
+    ranges = cast(Any, SimpleNamespace(weight_lower=ends[0], weight_upper=ends[1]))
+    least, most = Ranges._level_changes(ranges, np.arange(3), base)
+    for w in product(*map(rationals, ends.T)):
+        filled = w[base] if base >= 0 else sum(w) / 3
+        for low, value, high in zip(least, w, most, strict=True):
+            assert rational(low) <= value - filled <= rational(high)
 
 
 def test_units_are_laid_out_row_by_row():

@@ -16,7 +16,11 @@ MANY = (
     f"{KERNEL}::test_rows_of_several_groups_have_no_more_variants_than_the_kernel_takes",
 )
 BUDGETS = (f"{KERNEL}::test_no_choice_of_units_that_budgets_allow_gains_more",)
-SPREAD = (f"{KERNEL}::test_ranges_of_representatives_hold_for_all_directions_exactly",)
+SPREAD = (
+    f"{KERNEL}::test_ranges_of_representatives_hold_for_all_directions_exactly",
+    f"{KERNEL}::test_ranges_go_to_their_own_directions_where_each_stands_for_itself",
+    f"{KERNEL}::test_ranges_of_directions_whose_products_cancel_are_rounded_outward",
+)
 EXACT = (f"{SOUND}::test_row_sums_at_a_point_are_exact_but_for_rounding",)
 GRADIENT = (f"{SOUND}::test_the_centers_gradient_is_bounded_exactly",)
 CLOSING = (
@@ -176,7 +180,7 @@ MUTANTS = (
         "Ranges._level_changes",
         "least, most = down(low - high[base]), up(high - low[base])",
         "least, most = down(low - low[base]), up(high - high[base])",
-        TABLES,
+        ("certificates/test_row_sums.py::test_no_level_changes_a_score_by_more_than_is_said_wherever_its_weights_are",),
     ),
     mutant(
         "one unit of a budget too few moves a score",
@@ -300,10 +304,10 @@ MUTANTS = (
         SUMS,
     ),
     mutant(
-        "the weights of rows of another order",
+        "the weights of other rows",
         "RowTable._of",
         "            weight[numbers],\n",
-        "            weight[np.sort(numbers)],\n",
+        "            weight[: len(numbers)],\n",
         LAYOUT,
         SUMS,
     ),
@@ -387,7 +391,7 @@ MUTANTS = (
         "make_variants",
         "for label in labels if label_group == Group.FREE else (0,):",
         "for label in (0,):",
-        TABLES,
+        (f"{KERNEL}::test_the_center_of_a_row_whose_label_is_uncertain_counts_with_either_label",),
     ),
     mutant(
         "an upper end for a lower one",
@@ -410,6 +414,7 @@ MUTANTS = (
         "np.isfinite(lower).all() and np.isfinite(upper).all()",
         "not np.isnan(lower).any()",
         COERCIVE,
+        equivalent="A range without an end makes every row sum infinite, so that nothing is inside.",
     ),
     mutant(
         "the way starts at no option of a row",

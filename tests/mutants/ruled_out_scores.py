@@ -22,9 +22,9 @@ ATTAINED = "answers/attained/bounds.py"
 MUTANTS = (
     Mutant(
         "a bound on the score rules it out",
-        "_narrowed_under",
-        "        if highest < supposed.score:",
-        "        if highest <= supposed.score:",
+        "no_model_at",
+        "return found.highest < supposed.score",
+        "return found.highest <= supposed.score",
         (STRICT,),
     ),
     Mutant(

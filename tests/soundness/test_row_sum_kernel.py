@@ -309,6 +309,27 @@ def test_ranges_of_representatives_hold_for_all_directions_exactly():
     assert count > 4000
 
 
+def test_ranges_go_to_their_own_directions_where_each_stands_for_itself():
+    nothing = np.zeros((3, 2))
+    all_of_them = Representatives(np.array([2, 0, 1]), np.array([1, 2, 0]), np.array([1, 2]), *[nothing] * 3)
+    lower, upper = all_of_them.spread(np.array([0.0, 1.0, 2.0]), np.array([10.0, 11.0, 12.0]))
+    np.testing.assert_array_equal(lower, [1.0, 2.0, 0.0])
+    np.testing.assert_array_equal(upper, [11.0, 12.0, 10.0])
+
+
+def test_ranges_of_directions_whose_products_cancel_are_rounded_outward():
+    rng = np.random.default_rng(68)
+    for _ in range(50):
+        w = rng.uniform(1.0, 2.0, size=2)
+        a = rng.random()
+        b = (1.0 + a) * w[0] / w[1]
+        positive, negative, size = (np.array([[0.0, 0.0]] * 2 + [last]) for last in ([a, 0.0], [0.0, b], [2.0 + a, b]))
+        few = Representatives(np.arange(2), np.array([0, 1, 0]), np.arange(2), positive, negative, size)
+        lower, upper = few.spread(w, w)
+        exact = rational(w[0]) + rational(a) * rational(w[0]) - rational(b) * rational(w[1])
+        assert rational(lower[2]) <= exact <= rational(upper[2])
+
+
 def _below(value) -> float:
     """Return the greatest float that is not above a rational."""
     guess = float(int(value.p) / int(value.q)) if value else 0.0
@@ -352,6 +373,14 @@ def test_no_row_has_more_variants_than_the_kernel_takes(n_levels, labels):
         ranges = Ranges.of(table, scores - 0.1, scores + 0.1, on_path=on_path)
         assert len(ranges.variants.row) <= variants_module.MOST_VARIANTS
         assert np.isfinite(largest_scores(ranges, np.eye(len(table.w)))).all()
+
+
+def test_the_center_of_a_row_whose_label_is_uncertain_counts_with_either_label():
+    table = one_row((3,), "uncertain", n_numbers=0)
+    scores = table.directions @ table.w
+    variants = Ranges.of(table, scores - 0.1, scores + 0.1, on_path=True).variants
+    is_center = variants.level[variants.units[:-1]] == variants_module.Level.BASE
+    assert sorted(variants.label[is_center]) == [0, 1]
 
 
 def test_rows_of_several_groups_have_no_more_variants_than_the_kernel_takes():
