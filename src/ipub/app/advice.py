@@ -15,7 +15,14 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from ipub.answers.column_effects import first_order_widths
 from ipub.app.files import tables
-from ipub.app.predictions import FEW_CERTAIN, median_width, percent, sampled_predictions, share_certain
+from ipub.app.predictions import (
+    FEW_CERTAIN,
+    median_width,
+    only_certain_class,
+    percent,
+    sampled_predictions,
+    share_certain,
+)
 from ipub.app.screen import say, say_command, working
 from ipub.app.training_tables import TrainingTable
 from ipub.errors import IpubError
@@ -163,6 +170,8 @@ class Trials:
         of_few = "" if n == len(self.drawn) else f" (of {n} rows)"
         is_any = {"uncertainty": self.estimator.uncertainty, **change.parameters}["uncertainty"] == "worst"
         words = f"{percent(share)} certain{' under any filling' if is_any else ''}{of_few}"
+        only = only_certain_class(columns, self.y)
+        words += "" if only is None else f", all of them {only}, the most frequent class"
         return Lever(change, share, words) if share >= before + MORE_CERTAIN else None
 
     def without(self, change: Change) -> pa.Table:

@@ -340,7 +340,9 @@ def check(
     say(f"Loss: {loss} ({reason})")
     say(penalty_sentence(picked))
     checked = Checked.of(estimator, X, y, tested, imputer=imputer, most_rows=rows)
-    looked_at = "training rows without missing cells" if tested is None else f"rows of {test}"
+    looked_at = f"rows of {test}"
+    if tested is None:
+        looked_at = "training rows without missing values of their own (others may be less safe)"
     filling = "middle of its interval" if imputer == "middle" else f"{imputer} of its column"
     say(f"Each missing value is filled in with the {filling}; {len(checked.rows)} {looked_at} are looked at")
     options = {

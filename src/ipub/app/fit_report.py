@@ -14,7 +14,7 @@ from ipub.app.advice import Fit, SameCommand, Trials, column_shares, show_levers
 from ipub.app.budgets import is_wide, larger_budget, show_budget, show_draws
 from ipub.app.files import tables
 from ipub.app.penalty_screen import penalty_sentence, show_penalty
-from ipub.app.predictions import FEW_CERTAIN, sampled_predictions, say_promise, summary_of
+from ipub.app.predictions import FEW_CERTAIN, only_certain_class, sampled_predictions, say_promise, summary_of
 from ipub.app.screen import new_table, note, out, say
 from ipub.app.training_tables import TrainingTable
 from ipub.estimators.fitted_state import keeps_training_rows
@@ -115,17 +115,15 @@ def say_what_is_kept(saved: Any) -> None:
 
 def _warn_of_one_class(columns: dict[str, Any], y: NDArray[Any]) -> None:
     """Warn if certain predictions are all of the most frequent class: then they say little."""
-    if "certain" not in columns or columns["certain"].true_count == 0:
+    majority = only_certain_class(columns, y)
+    if majority is None:
         return
-    predictions, certain = (columns[name].to_numpy(zero_copy_only=False) for name in ("prediction", "certain"))
-    values, counts = np.unique(y, return_counts=True)
-    majority = values[counts.argmax()]
-    if (predictions == majority).all():
+    if len(columns["prediction"].unique()) == 1:
         note(
             f"Every prediction is {majority}, the most frequent class: certain means no more than that here. A smaller "
             "--alpha may tell the classes apart."
         )
-    elif (predictions[certain] == majority).all():
+    else:
         note(f"Every certain prediction is {majority}, the most frequent class; all others are open.")
 
 

@@ -178,6 +178,16 @@ def share_certain(columns: dict[str, Any]) -> float | None:
     return columns["certain"].true_count / len(columns["certain"]) if "certain" in columns else None
 
 
+def only_certain_class(columns: dict[str, Any], y: NDArray[Any]) -> Any:
+    """Return the most frequent class of y if all certain predictions, of which there are some, are of it; else None."""
+    if "certain" not in columns or columns["certain"].true_count == 0:
+        return None
+    predictions, certain = (columns[name].to_numpy(zero_copy_only=False) for name in ("prediction", "certain"))
+    values, counts = np.unique(y, return_counts=True)
+    majority = values[counts.argmax()]
+    return majority if (predictions[certain] == majority).all() else None
+
+
 def median_width(columns: dict[str, Any]) -> float:
     """Return the median width of the bounds."""
     return float(np.median(widths_of(columns)))
