@@ -64,7 +64,7 @@ def certify_ball(
             bracket = narrow_bracket(
                 problem, solution, [smallest, *start.parts_of(Region)], bracket, in_one_pass=in_one_pass
             )
-    return Certificate("ball", tuple(with_bracket(each, bracket) for each in regions), solution.gap)
+    return Certificate("ball", with_bracket(bracket, *regions), solution.gap)
 
 
 def _regions(problem: Problem, solution: Solution, intercept_distance: float) -> list[Region]:

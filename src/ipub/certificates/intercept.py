@@ -46,13 +46,20 @@ def bracket_of(certificate: Certificate) -> Bracket:
     return float(down(region.center[-1] - region.box[-1])), float(up(region.center[-1] + region.box[-1]))
 
 
-def with_bracket(region: Region, bracket: Bracket) -> Region:
-    """Return the region with the intercept in a bracket."""
+def with_bracket(bracket: Bracket, *regions: Region) -> tuple[Region, ...]:
+    """Return regions with the intercept in a bracket."""
     middle, radius = np.zeros(1), np.full(1, np.inf)
     if np.isfinite(bracket).all():
         middle, radius = midpoint_and_radius(np.array(bracket[:1]), np.array(bracket[1:]))
-    center, box = np.concatenate([region.center[:-1], middle]), np.concatenate([region.box[:-1], radius])
-    return replace(region, center=center, box=box, n_free=1)
+    return tuple(
+        replace(
+            region,
+            center=np.concatenate([region.center[:-1], middle]),
+            box=np.concatenate([region.box[:-1], radius]),
+            n_free=1,
+        )
+        for region in regions
+    )
 
 
 def distance_from(solution: Solution, bracket: Bracket) -> float:
@@ -72,7 +79,7 @@ def narrow_bracket(
     growing distances from the trained intercept come first; then trials around the place where the
     slopes seem to change their sign, unless it is to be done `in_one_pass`: for a bracket that is narrowed again.
     """
-    inside = Certificate("inside", tuple(with_bracket(each, (0.0, 0.0)) for each in regions), solution.gap)
+    inside = Certificate("inside", with_bracket((0.0, 0.0), *regions), solution.gap)
     n = len(solution.w)
     largest_w = np.abs(inside.score_bounds(unit_rows(n))).max(axis=1)
     scores = inside, largest_w, problem.uncertainty

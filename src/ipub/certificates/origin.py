@@ -24,7 +24,8 @@ def certify_origin(problem: Problem, solution: Solution) -> Certificate:
     """
     region = around_zero(problem, solution)
     if problem.penalty.n_free:
-        region = with_bracket(region, narrow_bracket(problem, solution, [region], EVERYTHING, in_one_pass=True))
+        bracket = narrow_bracket(problem, solution, [region], EVERYTHING, in_one_pass=True)
+        (region,) = with_bracket(bracket, region)
     return Certificate("origin", (region,), solution.gap)
 
 

@@ -40,7 +40,7 @@ def certify_sphere(problem: Problem, solution: Solution, start: Certificate | No
     region = _region(problem, solution, gap_upper(problem, solution, distance_from(solution, bracket)))
     if start is None:
         bracket = narrow_bracket(problem, solution, [region, *around.parts_of(Region)], bracket)
-    return Certificate("sphere", (with_bracket(region, bracket),), solution.gap)
+    return Certificate("sphere", with_bracket(bracket, region), solution.gap)
 
 
 def reason_against_sphere(problem: Problem) -> str | None:

@@ -162,13 +162,13 @@ def _row_sums(known: _Proved) -> _Proved:
     if problem.penalty.n_free:
         at = ranges.table.weights_at[-1]
         bracket = float(ranges.lower[at]), float(ranges.upper[at])
-        region = with_bracket(region, bracket)
+        (region,) = with_bracket(bracket, region)
     if known.is_fast:
         return replace(known, regions=(region,), is_enough=True)
     at_zero = Certificate("origin", (region,), solution.gap)
     regions = intersection("tight", [certify_ball(problem, solution, at_zero, narrows=False), at_zero]).parts_of(Region)
     if bracket is not None:
-        regions = tuple(with_bracket(each, bracket) for each in regions)
+        regions = with_bracket(bracket, *regions)
     moves = KnownRows.of(ranges.table.directions, solution.w, ranges.lower, ranges.upper)
     slopes = slope_bounds_within(problem, solution, moves)
     return replace(known, regions=regions, slopes=slopes, is_enough=True)
@@ -211,7 +211,7 @@ def _balls(known: _Proved) -> _Proved:
     regions = intersection("tight", [*around_center, half_ball, at_zero]).parts_of(Region)
     if problem.penalty.n_free:
         # The last bracket is the narrowest, and valid for the weights of every region.
-        regions = tuple(with_bracket(each, bracket_of(half_ball)) for each in regions)
+        regions = with_bracket(bracket_of(half_ball), *regions)
     return replace(known, regions=regions, half_ball=half_ball)
 
 
@@ -282,4 +282,4 @@ def _around_zero(problem: Problem, solution: Solution, bounds: SlopeBounds, is_f
         return region
     b, limit = solution.w[-1:], bounds.move_limits[-1:]
     (low,), (high,) = (down(b - limit), up(b + limit)) if is_fast else bounds.ends(np.eye(len(solution.w))[-1:])
-    return with_bracket(region, (low, high)) if np.isfinite([low, high]).all() else None
+    return with_bracket((low, high), region)[0] if np.isfinite([low, high]).all() else None
