@@ -156,3 +156,21 @@ def test_predict_says_what_is_wrong_and_where():
     assert refused("predict", "m.ipub", "t.csv", "-o", "out.txt").startswith(
         "out.txt has the suffix '.txt'; the suffix determines the format"
     )
+
+
+def test_classes_of_one_row_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{k % 7},{'yes' if k % 2 else 'no'}" for k in range(40)] + ["3,Yes", "4,yess"]
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", *rows]) + "\n")
+    done = CliRunner().invoke(cli.app, ["fit", "t.csv", "--target", "y", "--alpha", "1", "--certificate", "sphere"])
+    assert "the target has 4 classes" in done.stdout
+    assert "Yes, yess occur once: is it misspelled?" in " ".join(done.stdout.split())
+
+
+def test_numbers_with_a_decimal_comma_are_no_categories(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f'"{k},5",{k % 2}' for k in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", *rows]) + "\n")
+    done = CliRunner().invoke(cli.app, ["fit", "t.csv", "--target", "y"])
+    assert done.exit_code == 2
+    assert "holds numbers written as text" in " ".join(done.stderr.split())

@@ -17,6 +17,10 @@ MOST_CLASSES = 100
 """Different values of a target, at most, that are taken for classes: each has a model of its own."""
 
 
+LISTED = 5
+"""Classes of one row that are named, at most."""
+
+
 def check_choice(option: str, value: str, choices: list[str]) -> None:
     """Raise an error that lists the choices if the value of an option is none of them."""
     if value not in choices:
@@ -38,6 +42,9 @@ def choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
             return "squared_error", f"the target is a number with {len(values)} different values"
         _refuse_numbers_in_text(y, target)
         loss, reason = "log_loss", f"the target has {len(values)} classes: one model for each class against the others"
+        once = [str(value) for value in values if np.count_nonzero(y == value) == 1]
+        if 0 < len(once) < len(values):
+            reason += f"; {', '.join(once[:LISTED])} {'occurs' if len(once) == 1 else 'occur'} once: is it misspelled?"
     else:
         reason = "as requested"
     if LOSSES[loss].task == "classification" and (

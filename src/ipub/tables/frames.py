@@ -135,11 +135,11 @@ def _what_it_holds(column: Any, kind: str) -> Any:
 
 
 def is_number_in_text(value: Any) -> bool:
-    """Whether a value is a text that reads as a number."""
+    """Whether a value is a text that reads as a number, perhaps with a decimal comma."""
     if not isinstance(value, str):
         return False
     try:
-        float(value)
+        float(value.replace(",", ".") if value.count(",") == 1 and "." not in value else value)
     except ValueError:
         return False
     return True
