@@ -239,7 +239,8 @@ def show_levers(
     say()
     is_classes = is_classifier(trials.estimator)
     what = "more predictions certain" if is_classes else "the bounds narrower"
-    say(f"What makes {what} (each was tried on {len(trials.drawn)} training rows):", "bold")
+    how = f"each was tried on {len(trials.drawn)} training rows; accuracies are of {N_FOLDS}-fold cross-validation"
+    say(f"What makes {what} ({how}):", "bold")
     for change, _, words in sorted(levers, key=lambda lever: -lever.gain)[:MOST_LEVERS]:
         accuracy = "" if "uncertainty" in change.parameters else trials.accuracy(change)
         say(f"- {change.words}: {words}{accuracy}:")
