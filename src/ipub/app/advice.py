@@ -27,6 +27,7 @@ from ipub.app.screen import say, say_command, working
 from ipub.app.training_tables import TrainingTable
 from ipub.errors import IpubError
 from ipub.estimators.fitted_state import as_saved
+from ipub.estimators.promise_by_promise import CERTAIN_DRAWS, PROBED_DRAWS
 from ipub.promises import Draws
 
 EFFECT_ROWS, TRIED_ROWS = 25, 100
@@ -42,8 +43,6 @@ PATIENCE, OF_FIT, MOST_PATIENCE = 5.0, 6.0, 30.0
 """Seconds for which levers are tried: at least the first, and so many times what the fit took up to the last."""
 TRIAL_SECONDS = 4.0
 """Half of it, or of the seconds that the fit took, is for the bounds of a trial."""
-DRAWS, PROBED_DRAWS = 37, (2, 4)
-"""Draws that are tried: 99 % for a class, 94 % for a number. So few of them show how long all take."""
 MOST_ALPHA = 3.2
 """Strongest penalty that is tried, unless that of the fit is stronger: of scaled columns little is left beyond."""
 N_FOLDS, FOLD_ROWS = 4, 20_000
@@ -325,7 +324,11 @@ def draws_in_time(trials: Trials, seconds: float) -> Change | None:
         taken.append(time.perf_counter() - start)
     first, last = PROBED_DRAWS
     each = max(0.0, taken[1] - taken[0]) / (last - first)
-    return None if taken[1] + (DRAWS - last) * each + sum(taken) > seconds else _with_draws(DRAWS, trials.estimator)
+    return (
+        None
+        if taken[1] + (CERTAIN_DRAWS - last) * each + sum(taken) > seconds
+        else _with_draws(CERTAIN_DRAWS, trials.estimator)
+    )
 
 
 def _with_draws(n: int, estimator: Any) -> Change:

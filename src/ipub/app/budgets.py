@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from ipub.app.advice import (
-    DRAWS,
     NOTHING,
     Change,
     Lever,
@@ -24,6 +23,7 @@ from ipub.app.predictions import FEW_CERTAIN, how_many, median_width, percent, s
 from ipub.app.screen import say, say_command, working
 from ipub.errors import IpubError
 from ipub.estimators.fitted_state import as_saved
+from ipub.estimators.promise_by_promise import CERTAIN_DRAWS
 from ipub.estimators.safe_budget import NARROW, SafeBudget, largest_safe_budget
 from ipub.promises import Budget
 
@@ -97,7 +97,7 @@ def show_draws(trials: Trials, command: SameCommand) -> bool:
     certain, draws = columns["certain"], change.parameters["uncertainty"]
     n_classes = len(np.unique(trials.y))
     same = how_many(certain.true_count, len(certain))
-    say(f"For {same} the class stays the same under all of {DRAWS} fillings that an imputer draws.", "bold")
+    say(f"For {same} the class stays the same under all of {CERTAIN_DRAWS} fillings that an imputer draws.", "bold")
     say(draws.promise_for(n_classes if n_classes > 2 else 1, is_of_classes=True))
     say("To save a model with that promise:")
     say_command(command.with_options(**{**trials.options, **change.options}))
