@@ -72,9 +72,9 @@ def test_slopes_in_the_cells_are_those_of_retrained_models(loss):
     search, here, step = Search(problem, solve(problem)), np.array([[0.3, -0.2]], dtype=np.float32), 1e-4
     w = trained(problem, here[0])
     rows = side_by_side(problem.rows, search.layout, here)
-    (hessians,) = rows.reduce(inside._hessians, problem.loss, 0.0, w[:, None])
+    (hessians,) = rows.reduce(inside.completion_hessians, problem.loss, 0.0, w[:, None])
     u = inverse_times(problem, hessians[0] / problem.rows.total_weight, w, X[0])
-    slopes = gathered(rows, inside._slopes, problem.loss, 0.0, w[:, None], u[:, None], np.ones(1))[0][:, 0]
+    slopes = gathered(rows, inside.cell_slopes, problem.loss, 0.0, w[:, None], u[:, None], np.ones(1))[0][:, 0]
     for cell, slope in enumerate(slopes / problem.rows.total_weight):
         moves = step * np.eye(2)[cell]
         change = X @ (trained(problem, here[0] + moves) - trained(problem, here[0] - moves))

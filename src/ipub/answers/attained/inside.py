@@ -108,7 +108,7 @@ class InsideSteps:
         """Do one step for all that are active."""
         search, active = self.search, self.active
         rows = side_by_side(search.problem.rows, search.layout, self.positions[active])
-        (hessians,) = rows.reduce(_hessians, self.smooth, self.ahead, self.models[active].T)
+        (hessians,) = rows.reduce(completion_hessians, self.smooth, self.ahead, self.models[active].T)
         hessians = hessians / search.problem.rows.total_weight
         proposed = self._proposed(rows, hessians)
         trained = search.tried(proposed, self.models[active], hessians)
@@ -132,7 +132,7 @@ class InsideSteps:
         aims = self.middles[active] + sides[:, None] * self.radii[active] * np.sign(models)
         each = zip(hessians, models, aims, strict=True)
         u = np.array([inverse_times(search.problem, *parts) for parts in each])
-        slopes, levels = gathered(rows, _slopes, self.smooth, self.ahead, models.T, u.T, sides)
+        slopes, levels = gathered(rows, cell_slopes, self.smooth, self.ahead, models.T, u.T, sides)
         slopes, cells = np.nan_to_num(slopes.T), here[:, :n_cells]
         # Cells at an end that would leave their interval say nothing of the length.
         stays = (slopes * cells > 0.0) & (np.abs(cells) >= 1.0)
@@ -144,7 +144,7 @@ class InsideSteps:
         return np.hstack([places, chosen]).astype(here.dtype)
 
 
-def _hessians(block: SharedBlock, loss: Loss, ahead: float, w: Array) -> tuple[Array]:
+def completion_hessians(block: SharedBlock, loss: Loss, ahead: float, w: Array) -> tuple[Array]:
     """Return the sum of the Hessians of the rows of each completion."""
     y = block.y[:, None]
     curvature = block.weight[:, None] * loss.curvature(y, block.scores(w) - ahead * y)
@@ -155,7 +155,9 @@ def _hessians(block: SharedBlock, loss: Loss, ahead: float, w: Array) -> tuple[A
     return (sums,)
 
 
-def _slopes(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array) -> tuple[Array, Indices]:
+def cell_slopes(
+    block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array, sides: Array
+) -> tuple[Array, Indices]:
     """Return for each completion how the score moves with each cell, in radii, and the best level of each category."""
     i, j, y = block.cell_rows, block.cell_columns, block.y[:, None]
     scores, products = block.scores(w) - ahead * y, block.scores(u)

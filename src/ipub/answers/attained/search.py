@@ -295,6 +295,28 @@ def best_levels(
     To first order in the change of the model; `scores` and `products` are those of the rows with w and u.
     """
     chosen = np.empty_like(block.chosen)
+    for which, values in _gains_of_levels(block, loss, scores, products, w, u):
+        chosen[which] = np.argmax(sides * values, axis=0)
+    return chosen
+
+
+def level_gains(block: SharedBlock, loss: Loss, ahead: float, w: Array, u: Array) -> tuple[Array]:
+    """Return how far each level of each missing category moves the prediction up, to first order.
+
+    Shape (n_missing, n_completions, most levels of a category); those that a category does not have are ``-inf``.
+    """
+    n_levels = max((len(levels.columns) for levels in block.missing_categories.levels), default=1)
+    gains = np.full((*block.chosen.shape, n_levels), -np.inf)
+    scores, products = block.scores(w) - ahead * block.y[:, None], block.scores(u)
+    for which, values in _gains_of_levels(block, loss, scores, products, w, u):
+        gains[which, :, : len(values)] = np.moveaxis(values, 0, -1)
+    return (gains,)
+
+
+def _gains_of_levels(
+    block: SharedBlock, loss: Loss, scores: Array, products: Array, w: Array, u: Array
+) -> Iterator[tuple[Indices, Array]]:
+    """Yield for each category its missing values, and by how much each level moves the prediction up."""
     for which, levels in block.missing_categories.by_category():
         i = block.missing_categories.rows[which]
         y = block.y[i, None]
@@ -302,8 +324,7 @@ def best_levels(
             each[i] - block.changes(which, levels, vectors) for each, vectors in ((scores, w), (products, u))
         )
         values = [
-            -sides * loss.derivative(y, score + step) * (product + turn)
+            -loss.derivative(y, score + step) * (product + turn)
             for step, turn in zip(levels.changes(w.T).T, levels.changes(u.T).T, strict=True)
         ]
-        chosen[which] = np.argmax(values, axis=0)
-    return chosen
+        yield which, np.array(values)

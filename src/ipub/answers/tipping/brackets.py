@@ -1,0 +1,97 @@
+"""For each row, how many units must differ from a filled-in table before it is on another side: proved, and found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ipub.answers.certainty import is_certain
+from ipub.answers.tipping.asked_rows import AskedRows
+from ipub.answers.tipping.budget_bounds import MOST_TRIED, least_numbers
+from ipub.answers.tipping.filled_in import FilledIn
+from ipub.answers.tipping.flipping import Aim, Flip, FlipSearch, aims_of
+from ipub.certificates import EFFORT
+from ipub.errors import IpubError
+from ipub.numeric.rounding import Array
+from ipub.progress_bars import progress
+from ipub.tables.interval_matrix import Indices, IntervalMatrix
+from ipub.tables.movable_units import HOLES
+from ipub.training import Training
+
+
+@dataclass(frozen=True, eq=False)
+class Brackets:
+    """The rows of a question, and for each of them the fillings that take it to another side."""
+
+    filled: FilledIn
+    asked: AskedRows
+    threshold: float
+    anyway: Array
+    """Bounds of the scores that hold however many units differ, shape (m, 2) or (m, K, 2)."""
+    at_least: Array
+    """No fewer units can take a row to another side: proved. Infinite if all of them together cannot."""
+    at_most: Array
+    """So many do: a filling was found and retrained. Infinite if none was found."""
+    aims: list[list[Aim]]
+    flips: list[Flip | None]
+    """For each row a filling that takes it to another side; None if none was found, or a value of its own does."""
+
+    @cached_property
+    def search(self) -> FlipSearch:
+        """What finds fillings for these rows."""
+        return FlipSearch(self.filled, self.asked)
+
+
+def brackets_of(
+    training: Training,
+    rows: IntervalMatrix,
+    threshold: float = 0.0,
+    *,
+    group: int = HOLES,
+    effort: float = EFFORT,
+    verbose: int = 0,
+) -> Brackets:
+    """Bracket for each row the number of units that must differ before its class changes, or it crosses a threshold.
+
+    Missing values of the rows themselves may be anything in their intervals, whatever differs. What is proved is kept
+    for later calls, and does not depend on the other rows, nor on what was asked before.
+    """
+    if not np.isfinite(threshold):
+        raise IpubError(f"threshold is {threshold!r}: give a finite number, in the units of the target.")
+    training.check_certified()
+    training.check_search()
+    filled, asked = FilledIn.of(training, group), AskedRows.of(training, rows)
+    m = len(asked)
+    anyway = np.tile([-np.inf, np.inf], (m, 1) if len(filled.models) == 1 else (m, len(filled.models), 1))
+    if group == HOLES and training.around is None:
+        anyway = training.score_bounds(rows, effort=effort)
+    is_always = is_certain(anyway, threshold)
+    if training.around is not None:
+        is_always = filled.budgets.is_certain(filled.count, asked, anyway, threshold)
+    aims = list(aims_of(filled, asked, threshold))
+    search, at_most = FlipSearch(filled, asked), np.full(m, np.inf)
+    flips: list[Flip | None] = [None] * m
+    with progress("Searching for fillings that tip", m, bool(verbose)) as report:
+        for number in np.flatnonzero(~is_always).tolist():
+            at_most[number], flips[number] = _found(search, number, aims[number], group)
+            report(number + 1)
+
+    def is_certain_at(k: int, which: Indices) -> np.ndarray:
+        return filled.budgets.is_certain(k, asked.take(which), anyway[which], threshold)
+
+    with progress("Certifying budgets", MOST_TRIED, bool(verbose)) as report:
+        at_least = least_numbers(is_certain_at, filled.count, is_always, at_most, report)
+    return Brackets(filled, asked, threshold, anyway, at_least, at_most, aims, flips)
+
+
+def _found(search: FlipSearch, number: int, aims: list[Aim], group: int) -> tuple[float, Flip | None]:
+    """Return the smallest number of units that was found to take a row to another side, and the filling."""
+    options = search.smallest(number, aims)
+    if options is not None and group != HOLES:
+        return float(len(options)), None
+    flip = None if options is None else search.flip(number, aims, options)
+    if flip is None and group == HOLES:
+        flip = search.from_any_filling(number, aims)
+    return (np.inf, None) if flip is None else (float(len(flip.changed(search.filled))), flip)
