@@ -1,0 +1,1 @@
+"""Reports of a fitted model: one summary, as a page, as Markdown and as JSON."""

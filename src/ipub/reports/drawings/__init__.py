@@ -1,0 +1,1 @@
+"""Figures of a report, as SVG that follows the colours of the page."""
