@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import ipub
-from ipub import BoundedClassifier, BoundedRegressor
-from ipub.app import cli, demo
+from ipub import BoundedClassifier, BoundedRegressor, Intervals
+from ipub.app import cli, demo, options
 from ipub.app.files.modelfile import load, save
 from ipub.certificates import CERTIFICATES
 from ipub.losses import LOSSES
@@ -67,7 +67,7 @@ def close(written, expected):
 
 
 def demo_rows(done):
-    return [line for line in done.stdout.splitlines() if line.rstrip().endswith((" certain", " open"))]
+    return [line for line in done.stdout.splitlines() if line.rstrip().endswith((" certain", " open", " unproved"))]
 
 
 def fit(*arguments):
@@ -95,7 +95,9 @@ def test_fit_says_what_it_saw_and_where_the_model_is(train):
 def test_fit_gives_the_model_of_the_library(train):
     fit(*CLASSIFY, "--alpha", 0.3, "--l1-ratio", 0.2, "--interval-level", 0.5, "--certificate", "ball", "-o", "m.ipub")
     names = ["a", "b", "c", "d"]
-    expected = BoundedClassifier(alpha=0.3, l1_ratio=0.2, interval_level=0.5, certificate="ball", scale="standard")
+    expected = BoundedClassifier(
+        alpha=0.3, l1_ratio=0.2, intervals=Intervals(level=0.5), certificate="ball", scale="standard"
+    )
     expected.fit(train[names], train["label"])
     loaded = load("m.ipub")
     assert (loaded.coef_ == expected.coef_).all()
@@ -121,6 +123,18 @@ def test_the_loss_follows_the_target(values, loss):
     assert f"Loss: {loss}" in done.stdout
     assert "Holes: none" in done.stdout
     assert load("model.ipub").loss == loss
+
+
+def test_few_whole_numbers_may_be_classes(table):
+    few = table.assign(label=[0.0, 1.0, 2.0] * 40)
+    few.to_csv("few.csv", index=False)
+    arguments = ("few.csv", "--target", "label", "--drop", "id", "--alpha", 1)
+    assert "different values; if they are classes: --loss log_loss)" in " ".join(run("fit", *arguments).stdout.split())
+    run("fit", *arguments, "--loss", "log_loss")
+    assert load("model.ipub").classes_.tolist() == [0, 1, 2]
+    few.assign(label=few["label"] + 0.5).to_csv("few.csv", index=False)
+    assert "classes" not in run("fit", *arguments).stdout
+    refused("fit", *arguments, "--loss", "log_loss")
 
 
 def test_ranges_and_observed_intervals(train):
@@ -167,7 +181,7 @@ def test_a_failed_fit_leaves_the_old_model_alone(train):
         (["train.csv", *CLASSIFY, "--l1-ratio", "1"], ["'l1_ratio'"]),
         (["train.csv", *CLASSIFY, "--certificate", "magic"], ["--certificate magic", "tight"]),
         (["train.csv", *CLASSIFY, "--intervals", "magic"], ["magic", "observed"]),
-        (["train.csv", *CLASSIFY, "--interval-level", "2"], ["'interval_level'"]),
+        (["train.csv", *CLASSIFY, "--interval-level", "2"], ["--interval-level"]),
         (["train.csv", *CLASSIFY, "--ranges", "none.toml"], ["none.toml", "No such file"]),
         (["train.csv", *CLASSIFY, "-o", "none/model.ipub"], ["none does not exist"]),
         (["train.csv", *CLASSIFY, "-o", "."], ["is a folder"]),
@@ -365,18 +379,22 @@ def quick(monkeypatch):
 
 def test_demo_tells_the_story_and_saves_the_figure(quick):
     done = run("demo", "--output", "story.png")
-    assert "160 cells (age 5, shape 31, margin 48, density 76)" in done.stdout
-    n_certain = int(re.search(r"(\d+) of 150 test predictions are certain", done.stdout)[1])
-    assert 50 <= n_certain < 150
-    assert f"The other {150 - n_certain} are open" in done.stdout
-    n_changed = int(re.search(r"For (\d+) of these, retraining found", done.stdout)[1])
-    assert 0 < n_changed <= 150 - n_certain
+    assert "160 values are missing:\nage 5, shape 31, margin 48, density 76." in done.stdout
+    n_certain = int(re.search(r"(\d+) of 150 predictions certain", done.stdout)[1])
+    n_open, n_unproved = (int(re.search(rf"(\d+) {state}:", done.stdout)[1]) for state in ("open", "unproved"))
+    assert n_certain + n_open + n_unproved == 150
+    assert min(n_certain, n_open) > 0
+    listed = re.search(r"Open rows: ([\d,\s]+)", done.stdout)[1].split(",")
+    assert len(listed) == n_open
     rows = demo_rows(done)
-    assert sum(row.rstrip().endswith("certain") for row in rows) == 6
-    assert len(rows) == 12
-    probabilities = [float(row.split()[4]) for row in rows]
+    assert sum(row.rstrip().endswith("certain") for row in rows) == demo.SHOWN_CERTAIN
+    assert len(rows) == demo.SHOWN_CERTAIN + demo.SHOWN_OTHERS
+    shown_as_open = {row.split()[0] for row in rows if row.rstrip().endswith("open")}
+    assert shown_as_open <= {row.strip() for row in listed}
+    probabilities = [float(row.split()[5]) for row in rows]
     assert probabilities == sorted(probabilities)
-    assert re.search(r"ms, [\d.]+ times as long", done.stdout)
+    assert re.search(r"as long as \d+ plain trainings", done.stdout)
+    assert int(re.search(r"now, (\d+) more predictions are certain \(proved\)", done.stdout)[1]) > 0
     assert Path("story.png").read_bytes().startswith(b"\x89PNG")
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stderr == ""
@@ -398,7 +416,7 @@ def test_demo_is_the_same_for_the_same_seed(shorter):
 
 @pytest.mark.parametrize("alpha", ["0.001", "100"])
 def test_demo_shows_rows_whatever_the_penalty(shorter, alpha):
-    assert "of 15 test predictions" in run("demo", "--alpha", alpha).stdout
+    assert "of 15 predictions certain" in run("demo", "--alpha", alpha).stdout
 
 
 @pytest.mark.no_cover
@@ -446,9 +464,9 @@ def test_the_real_program_in_a_plain_pipe(train):
 
 
 def test_help_lists_what_the_library_knows():
-    assert tuple(LOSSES) == cli.LOSS_NAMES
-    assert tuple(CERTIFICATES) == cli.CERTIFICATE_NAMES
-    assert cli.FILLING_NAMES == FILLINGS
+    assert tuple(LOSSES) == options.LOSS_NAMES
+    assert tuple(CERTIFICATES) == options.CERTIFICATE_NAMES
+    assert options.FILLING_NAMES == FILLINGS
 
 
 def test_help_loads_no_library():

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from ipub import BoundedClassifier, Budget, Draws
+from ipub import BoundedClassifier, Budget, Draws, IpubWarning
 from ipub.app import cli
 from ipub.app.advice import SameCommand
 from ipub.app.files.modelfile import load
@@ -58,6 +58,39 @@ def test_fit_and_predict_say_what_is_promised(frame, options, uncertainty, words
     )
     rows = frame.drop(columns="y").dropna()
     assert np.allclose(load("model.ipub").decision_bounds(rows), expected.decision_bounds(rows), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ("5%", "Note: 5 % of 4 missing values is less than one: the budget is 0; --budget 1 lets one differ."),
+        ("500", "Note: --budget 500: only 4 missing values are there, so all may differ, as in any filling."),
+        ("0", ""),
+        ("0%", ""),
+        ("4", ""),
+    ],
+)
+def test_a_budget_of_none_or_of_more_than_all_is_noted(budget, words):
+    done = run("fit", "t.csv", "--target", "y", "--alpha", "0.3", "--budget", budget)
+    text = " ".join(done.stderr.split())
+    assert text.count("udget") == words.count("udget")
+    assert words in text
+
+
+def test_a_table_without_missing_values_is_not_checked(frame):
+    frame.dropna().to_csv("t.csv", index=False)
+    assert run("check", "t.csv", "--target", "y").stdout == "Nothing is missing: there is nothing to check.\n"
+
+
+def test_a_share_of_less_than_one_missing_value_warns_once(frame):
+    X, y = frame.drop(columns="y"), frame["y"]
+    clf = BoundedClassifier(alpha=0.3, uncertainty=Budget(share=0.05))
+    with pytest.warns(IpubWarning, match=r"5 % of 4 missing .* Budget\(cells=1\) lets one differ") as found:
+        clf.fit(X, y)
+    clf.decision_bounds(X.dropna())  # warnings are errors: nothing is said again
+    assert len(found) == 1
+    for explicit in (Budget(cells=0), Budget(share=0.0)):
+        BoundedClassifier(alpha=0.3, uncertainty=explicit).fit(X, y)
 
 
 @pytest.mark.parametrize(

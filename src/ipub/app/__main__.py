@@ -16,8 +16,10 @@ def main() -> None:
             print(f'Error: the command line needs {name}: pip install "ipub[cli]"', file=sys.stderr)
             sys.exit(2)
     from ipub.app.cli import app
+    from ipub.app.interrupts import end_soon_after_ctrl_c
 
-    app()
+    end_soon_after_ctrl_c()
+    app(prog_name="ipub")  # also as python -m ipub.app
 
 
 def _is_installed(name: str) -> bool:

@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from ipub.answers.column_effects import first_order_widths
 from ipub.app.files import tables
+from ipub.app.files.reading import current_reading
 from ipub.app.predictions import (
     FEW_CERTAIN,
     median_width,
@@ -62,7 +63,7 @@ class SameCommand:
 
     def with_options(self, **changes: Any) -> str:
         """Return the command with other values of some options; its draws are not those of this command."""
-        if self.context.params["draws"]:
+        if self.context.params.get("draws"):
             changes = {"seed": self.context.params["seed"] + 1, **changes}
         words = ["ipub", self.context.info_name]
         for parameter in self.context.command.params:
@@ -72,7 +73,7 @@ class SameCommand:
                     words.append(str(each))
                 elif each is not None and each is not False:
                     words += [parameter.opts[0]] if each is True else [parameter.opts[0], str(each)]
-        return shlex.join(words)
+        return shlex.join([*words, *current_reading().words()])
 
 
 class Fit(NamedTuple):
@@ -291,18 +292,19 @@ def _stronger_penalty(trials: Trials) -> Lever | None:
 def _changes(trials: Trials, named: list[str]) -> list[Change]:
     """Return what else may help, what helps most often first."""
     estimator = trials.estimator
-    rules = _rules(estimator.intervals)
+    intervals = estimator.intervals
+    rules = _rules(intervals.kind)
     numbers = set(tables.numbers_of(trials.X).column_names)
     changes = []
     if named and trials.X.num_columns > 1:
         changes.append(Change(f"without the column {named[0]}", {}, {}, named[0]))
     if not numbers.isdisjoint(named) and {"quantile", "conditional"} & rules:
-        level = 0.5 if estimator.interval_level > 0.5 else 0.5 * estimator.interval_level
+        level = 0.5 if intervals.level > 0.5 else 0.5 * intervals.level
         words = f"narrower intervals, with {100 * level:.3g} % of the observed values in them"
-        changes.append(Change(words, {"interval_level": level}, {"interval_level": f"{level:g}"}))
-    if not numbers.isdisjoint(named) and estimator.intervals == "quantile" and estimator.interval_level < 1.0:
+        changes.append(Change(words, {"intervals__level": level}, {"interval_level": f"{level:g}"}))
+    if not numbers.isdisjoint(named) and intervals.kind == "quantile" and intervals.level < 1.0:
         words = "intervals that follow from the other values of each row"
-        changes.append(Change(words, {"intervals": "conditional"}, {"intervals": "conditional"}))
+        changes.append(Change(words, {"intervals__kind": "conditional"}, {"intervals": "conditional"}))
     return changes
 
 

@@ -53,7 +53,8 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
     `columns` are the predictions that the screen speaks of.
     """
     given = trials.estimator.uncertainty
-    if trials.table.is_streamed or not (given == "worst" or (isinstance(given, Budget) and not given.wrong_cells)):
+    is_of_holes = given == "worst" or (isinstance(given, Budget) and not given.has_more_than_holes)
+    if trials.table.is_streamed or not is_of_holes:
         return None
     found = _found(trials)
     if found is None or (isinstance(given, Budget) and found.budget.cells >= given.count(found.budget.n_missing)):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ipub.app.predictions import cell_of
+import numpy as np
+from numpy.typing import NDArray
+
+from ipub.app.files.reading import current_reading
+from ipub.app.predictions import cell_of, percent
 from ipub.app.screen import note, say
 from ipub.estimators.imputation_check import report_of
 from ipub.estimators.promise_by_promise import Checked, Promise, Skipped, imputation_promises
@@ -17,36 +21,72 @@ NAME, NUMBER = 18, 9
 """Widths of the columns."""
 
 
-def show_promises(checked: Checked, draws: Draws, *, is_quick: bool, seconds: float, fit_command: str) -> None:
+def show_promises(
+    checked: Checked,
+    draws: Draws,
+    *,
+    is_complete: NDArray[np.bool_],
+    is_quick: bool,
+    seconds: float,
+    fit_command: str,
+) -> dict[str, Any]:
     """Print a line for each promise as soon as it is known, then what they say, and the command to go on with.
 
-    What would take longer than is left of so many seconds is skipped.
+    What would take longer than is left of so many seconds is skipped. The same is returned. Where not all rows
+    `is_complete`, the share of certain predictions is printed of these rows too.
     """
+    is_mixed = bool(is_complete.any() and not is_complete.all())
+    skipped = []
     n = len(checked.rows)
     found: list[Promise] = []
     for each in imputation_promises(
         checked, shares=(0.01, 0.05, 0.2)[::-1], draws=draws, is_quick=is_quick, seconds=seconds, verbose=1
     ):
         if isinstance(each, Skipped):
+            skipped.append({"promise": each.name, "why": each.why})
             say(f"{each.name:<{NAME}} {each.why}; --seconds gives more time")
             continue
         if not found:
-            share = "" if each.certain is None else f" {'certain':>{NUMBER}}"
+            shares = [] if each.certain is None else ["certain", *(["complete"] if is_mixed else [])]
+            share = "".join(f" {name:>{NUMBER}}" for name in shares)
             say(f"{'promise':<{NAME}}{share} {'width':>{NUMBER}} {'seconds':>{NUMBER}}")
         found.append(each)
-        say(_line(each, n))
+        say(_line(each, is_complete if is_mixed else None))
     report = report_of(checked, found)
     for text in dict.fromkeys(promise.note for promise in report.promises if promise.note):
         note(text)
-    say(_verdict(report.plain, report.promises, n))
-    say(f"Next: {fit_command}{_option(report.promises, draws, is_quick=is_quick)}", "bold")
+    verdict = _verdict(report.plain, report.promises, n)
+    following = f"{fit_command}{_option(report.promises, draws, is_quick=is_quick)}"
+    say(verdict)
+    say(f"Next: {following}", "bold")
+    promises = [
+        {
+            "promise": each.name,
+            "proved": each.is_proved,
+            "certain": None if each.certain is None else int(each.certain.sum()),
+            "certain_of_complete_rows": None if each.certain is None else int(each.certain[is_complete].sum()),
+            "median_width": each.width,
+            "sentence": each.sentence,
+        }
+        for each in found
+    ]
+    return {
+        "rows": n,
+        "complete_rows": int(is_complete.sum()),
+        "promises": promises,
+        "skipped": skipped,
+        "verdict": verdict,
+        "next": following,
+    }
 
 
-def _line(promise: Promise, n: int) -> str:
-    cells = [] if promise.certain is None else [f"{100 * promise.certain.sum() / n:.0f} %"]
+def _line(promise: Promise, is_complete: NDArray[np.bool_] | None) -> str:
+    cells = [] if promise.certain is None else [percent(promise.certain.mean())]
+    if promise.certain is not None and is_complete is not None:
+        cells.append(percent(promise.certain[is_complete].mean()))
     cells += [cell_of(promise.width, None).plain, f"{promise.seconds:.1f}"]
     line = f"{promise.name:<{NAME}} " + " ".join(f"{cell:>{NUMBER}}" for cell in cells)
-    return line if promise.is_proved else f"{line}  unproved: what these fillings say"
+    return line if promise.is_proved else f"{line}  unproved: a sample"
 
 
 def _advised(promises: tuple[Promise, ...]) -> Promise:
@@ -104,4 +144,4 @@ def fit_command(train: Any, target: str, options: dict[str, Any]) -> str:
         for each in value if isinstance(value, list) else [value]:
             if each is not None:
                 words += [name, str(each)]
-    return shlex.join(words)
+    return shlex.join([*words, *current_reading().words()])

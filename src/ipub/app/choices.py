@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from ipub.app.files import tables
 from ipub.app.files.tables import TableError
 from ipub.losses import LOSSES
 from ipub.promises import Budget, Draws
@@ -16,6 +19,8 @@ from ipub.tables.frames import is_number_in_text
 MOST_CLASSES = 100
 """Different values of a target, at most, that are taken for classes: each has a model of its own."""
 
+FEW_NUMBERS = 10
+"""Different whole numbers of a target, at most, that may be classes: the screen says how to take them for such."""
 
 LISTED = 5
 """Classes of one row that are named, at most."""
@@ -27,8 +32,16 @@ def check_choice(option: str, value: str, choices: list[str]) -> None:
         raise TableError(f"{option} {value} is not known: use {', '.join(choices)}.")
 
 
-def choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
-    """Return the loss and why it was taken."""
+def interval_kinds(X: pa.Table, intervals: str, ranges: Path | None) -> Any:
+    """Return where missing values lie: a rule, or a rule or range for each column of numbers."""
+    if ranges is None:
+        return intervals
+    numbers = tables.numbers_of(X).column_names
+    return {**dict.fromkeys(numbers, intervals), **tables.read_ranges(ranges, X.column_names, numbers)}
+
+
+def choose_loss(loss: str, y: NDArray[Any], target: str, *, has_option: bool = True) -> tuple[str, str]:
+    """Return the loss and why it was taken; with the remedy if the command has `--loss`."""
     values = np.unique(y)
     is_number = y.dtype.kind in "iuf"
     if len(y) == 1:
@@ -39,7 +52,9 @@ def choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
         if len(values) == 2 and (not is_number or (values % 1 == 0).all()):
             return "log_loss", f"the target has two values, {values[0]} and {values[1]}"
         if is_number:
-            return "squared_error", f"the target is a number with {len(values)} different values"
+            reason = f"the target is a number with {len(values)} different values"
+            may_be_classes = has_option and len(values) <= FEW_NUMBERS and (values % 1 == 0).all()
+            return "squared_error", reason + ("; if they are classes: --loss log_loss" if may_be_classes else "")
         _refuse_numbers_in_text(y, target)
         loss, reason = "log_loss", f"the target has {len(values)} classes: one model for each class against the others"
         once = [str(value) for value in values if np.count_nonzero(y == value) == 1]
@@ -48,7 +63,7 @@ def choose_loss(loss: str, y: NDArray[Any], target: str) -> tuple[str, str]:
     else:
         reason = "as requested"
     if LOSSES[loss].task == "classification" and (
-        len(values) > MOST_CLASSES or (y.dtype.kind == "f" and len(values) > 2)
+        len(values) > MOST_CLASSES or (y.dtype.kind == "f" and len(values) > 2 and (values % 1 != 0).any())
     ):
         raise TableError(
             f"The target {target!r} has {len(values)} different values, and --loss {loss} is for classes: use "
@@ -80,20 +95,28 @@ def _refuse_numbers_in_text(y: NDArray[Any], target: str) -> None:
         )
 
 
+OPTIONS = {"wrong_cells": "--wrong-cells", "labels": "--wrong-labels", "rows": "--dropped-rows"}
+"""Options for what may differ beside missing values, by the parameter of `Budget`."""
+
+
 def choose_uncertainty(
     budget: str,
-    wrong_cells: int,
-    wrong_by: float | None,
+    kinds: dict[str, Any],
     draws: int,
     imputer: str | None,
     draw_radius: float | None,
     seed: int,
 ) -> Any:
-    """Return the parameter `uncertainty` that the options of `ipub fit` ask for."""
-    has_budget = bool(budget) or wrong_cells > 0
-    if has_budget and draws > 0:
-        raise TableError("--budget or --wrong-cells and --draws are different promises: choose one of them.")
-    if wrong_by is not None and not wrong_cells:
+    """Return the parameter `uncertainty` that the options of `ipub fit` ask for.
+
+    `kinds` are parameters of a `Budget`: of observed cells, labels and rows.
+    """
+    given = {OPTIONS[name]: value for name, value in kinds.items() if name in OPTIONS and value}
+    if budget:
+        given = {"--budget": budget, **given}
+    if given and draws > 0:
+        raise TableError(f"{next(iter(given))} and --draws are different promises: choose one of them.")
+    if kinds["precision"] is not None and not kinds["wrong_cells"]:
         raise TableError("--wrong-by says how wrong observed cells may be: give --wrong-cells as well.")
     for option, value in (("--imputer", imputer), ("--draw-radius", draw_radius), ("--seed", seed or None)):
         if value is not None and not draws:
@@ -104,9 +127,7 @@ def choose_uncertainty(
         imputer, radius = imputer or IMPUTERS[0], 0.1 if draw_radius is None else draw_radius
         check_choice("--imputer", imputer, list(IMPUTERS))
         return Draws(imputer, n_draws=draws, radius=radius, random_state=seed)
-    if not has_budget:
-        return "worst"
-    return Budget(**_budget(budget), wrong_cells=wrong_cells, precision=wrong_by)
+    return Budget(**_budget(budget), **kinds) if given else "worst"
 
 
 def _budget(text: str) -> dict[str, Any]:

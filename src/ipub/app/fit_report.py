@@ -14,7 +14,15 @@ from ipub.app.advice import Fit, SameCommand, Trials, column_shares, show_levers
 from ipub.app.budgets import is_wide, larger_budget, show_budget, show_draws
 from ipub.app.files import tables
 from ipub.app.penalty_screen import penalty_sentence, show_penalty
-from ipub.app.predictions import FEW_CERTAIN, only_certain_class, sampled_predictions, say_promise, summary_of
+from ipub.app.predictions import (
+    FEW_CERTAIN,
+    median_width,
+    only_certain_class,
+    promise_of,
+    sampled_predictions,
+    say_promise,
+    summary_of,
+)
 from ipub.app.screen import new_table, note, out, say
 from ipub.app.training_tables import TrainingTable
 from ipub.estimators.fitted_state import keeps_training_rows
@@ -47,7 +55,7 @@ def show_holes(estimator: Any, table: TrainingTable) -> None:
     out.print(shown)
     if report is not None:
         _show_coverage(report)
-    if table.is_streamed and (estimator.intervals == "quantile" or isinstance(estimator.intervals, dict)):
+    if table.is_streamed and (estimator.intervals.kind == "quantile" or isinstance(estimator.intervals.kind, dict)):
         say("Quantiles are exact: those of all rows, not of a sample")
 
 
@@ -62,8 +70,11 @@ def _show_coverage(report: IntervalReport) -> None:
         out.print(shown)
 
 
-def show_training(fit: Fit, command: SameCommand, target: str) -> None:
-    """Say how many predictions are certain, and if few are, what else is promised and what would make more so."""
+def show_training(fit: Fit, command: SameCommand, target: str, answer: dict[str, Any], *, tries_more: bool) -> None:
+    """Say how many predictions are certain, and if few are, what else is promised and what would make more so.
+
+    The last takes time, and is left out without `tries_more`. The numbers are put into `answer`.
+    """
     estimator, table, seconds, saved, with_rows = fit
     say(penalty_sentence(estimator))
     if estimator.scale is None:
@@ -73,6 +84,11 @@ def show_training(fit: Fit, command: SameCommand, target: str) -> None:
         say("No bounds, as --certificate none asks for: the model predicts only")
         return
     columns = sampled_predictions(saved, table.X, seconds)
+    answer["training_rows_looked_at"] = len(columns["prediction"])
+    if "certain" in columns:
+        answer["certain"] = columns["certain"].true_count
+    answer["median_width"] = median_width(columns)
+    answer["promise"] = promise_of(saved)
     show_penalty(estimator, table, seconds, columns, with_rows)
     n = len(columns["prediction"])
     which = (
@@ -83,7 +99,7 @@ def show_training(fit: Fit, command: SameCommand, target: str) -> None:
     say(f"{which}: {summary_of(columns)}{spread}", "bold")
     say_promise(saved)
     _warn_of_one_class(columns, table.y)
-    if table.n_holed and is_wide(columns, table.y, FEW_CERTAIN):
+    if tries_more and table.n_holed and is_wide(columns, table.y, FEW_CERTAIN):
         _show_what_helps(fit, columns, command, target)
 
 

@@ -16,12 +16,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from rich.progress import track
 from rich.text import Text
-from sklearn.base import is_classifier
 
-from ipub.answers.certainty import is_certain, possible_labels
+from ipub.answers.status import CERTAIN, OPEN, UNPROVED
 from ipub.app.files import tables
-from ipub.app.screen import err, note, say
-from ipub.estimators.classifier import probability_bounds
+from ipub.app.screen import err, note, say, working
+from ipub.estimators.prediction_table import predicted_columns
 from ipub.rows.parquet import ParquetTable
 from ipub.tables.levels import CategoryWarning, UnknownLevels
 
@@ -39,32 +38,13 @@ FRACTION, LEAST_SECONDS = 0.5, 1.0
 
 def predictions_of(estimator: Any, X: pa.Table) -> tuple[dict[str, Any], str]:
     """Return the columns of the result, and a description of what is bounded; "" if nothing is."""
-    prediction = estimator.predict(X)
-    columns = {"prediction": pa.array(prediction)}
-    is_bounded = estimator.certificate_ is not None
-    if not is_classifier(estimator):
-        if not is_bounded:
-            return columns, ""
-        bounds = _in_parts(estimator.predict_bounds, X)
-        return {**columns, "lower": pa.array(bounds[:, 0]), "upper": pa.array(bounds[:, 1])}, "the prediction"
-    several = len(estimator.classes_) > 2
-    if hasattr(estimator, "predict_proba"):
-        name, values = "probability", estimator.predict_proba(X) if several else estimator.predict_proba(X)[:, 1]
-    else:
-        name, values = "score", estimator.decision_function(X)
-    of_predicted = np.arange(len(values)), np.searchsorted(estimator.classes_, prediction)
-    columns[name] = pa.array(values[of_predicted] if several else values)
-    if not is_bounded:
-        return columns, ""
-    scores = _in_parts(estimator.decision_bounds, X)
-    bounds = probability_bounds(estimator.training_.loss, scores) if name == "probability" else scores
-    bounds = bounds[of_predicted] if several else bounds
-    columns |= {"lower": pa.array(bounds[:, 0]), "upper": pa.array(bounds[:, 1])}
-    columns["certain"] = pa.array(is_certain(scores))
-    if several:
-        labels = possible_labels(scores)
-        columns["possible"] = pa.array([", ".join(map(str, estimator.classes_[row])) for row in labels])
-    return columns, f"the {name} of {'the class that is predicted' if several else estimator.classes_[1]}"
+    columns, quantity = predicted_columns(estimator, X, _in_parts)
+    return {name: pa.array(values) for name, values in columns.items()}, quantity
+
+
+def drawn_rows(n: int) -> NDArray[np.intp]:
+    """Return the numbers of rows in the order in which `fit` and `check` look at training rows."""
+    return np.random.default_rng(0).permutation(n)
 
 
 def sampled_predictions(estimator: Any, X: pa.Table, seconds: float) -> dict[str, Any]:
@@ -75,7 +55,7 @@ def sampled_predictions(estimator: Any, X: pa.Table, seconds: float) -> dict[str
         several = isinstance(certificate, tuple)
         found = tuple(each.in_calls_of(2 * ROWS_AT_ONCE) for each in (certificate if several else (certificate,)))
         estimator.certificate_ = found if several else found[0]
-    drawn = X.take(np.random.default_rng(0).permutation(X.num_rows)[:SUMMARY_ROWS])
+    drawn = X.take(drawn_rows(X.num_rows)[:SUMMARY_ROWS])
     parts, first, size, start = [], 0, FIRST_ROWS, time.perf_counter()
     while first < drawn.num_rows:
         parts.append(predictions_of(estimator, drawn.slice(first, size))[0])
@@ -99,37 +79,79 @@ def _in_parts(bound: Callable[[pa.Table], NDArray[Any]], X: pa.Table) -> NDArray
 class PredictedTable:
     """Predictions of a table, some rows at a time, and what is said of all of them; errors name its path."""
 
-    def __init__(self, estimator: Any, table: pa.Table | ParquetTable, names: list[str], path: Path) -> None:
-        self.estimator, self.table, self.names, self.path = estimator, table, names, path
-        self.first: dict[str, Any] = {}
-        """Columns of the first rows, once they are predicted."""
+    def __init__(
+        self,
+        estimator: Any,
+        table: pa.Table | ParquetTable,
+        path: Path,
+        *,
+        id_column: str | None = None,
+        with_status: bool = False,
+    ) -> None:
+        self.estimator, self.table, self.path = estimator, table, path
+        self.names = [str(name) for name in estimator.feature_names_in_]
+        self.id_column, self.with_status = id_column, with_status
+        known = list(table.column_names if isinstance(table, pa.Table) else table.names)
+        tables.check_names([*self.names, *([] if id_column is None else [id_column])], known, str(path))
+        self.ignored = [name for name in known if name not in self.names]
+        """Columns that the model does not use."""
         self.quantity = ""
         """What is bounded."""
         self.n_rows = self.n_holed = 0
         """Rows predicted so far, and those with missing cells among them."""
         self.unknown = UnknownLevels()
         """Categories that training did not see."""
+        self.n_of_status: dict[str, int] = {}
+        """How many predictions are certain, open and unproved, if that was asked for."""
         self._n_certain: int | None = None
         self._widths: list[NDArray[Any]] = []
 
     def pieces(self) -> Iterator[dict[str, Any]]:
         """Predict, and yield the columns piece by piece."""
         remedy = "The model was trained on numbers or text: turn them into that."
-        for frame in [self.table] if isinstance(self.table, pa.Table) else self.table.frames(self.names):
+        wanted = list(dict.fromkeys([*self.names, *([] if self.id_column is None else [self.id_column])]))
+        for frame in [self.table] if isinstance(self.table, pa.Table) else self.table.frames(wanted):
             X = tables.features_of(frame, self.names, self.path, remedy)
             if self.estimator.encoder_ is not None:
                 self.estimator.encoder_.encode(X, self.unknown)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CategoryWarning)  # said once, of all pieces
                 columns, self.quantity = predictions_of(self.estimator, X)
-            self.first = self.first or columns
+            if self.with_status:
+                columns = self._with_status(columns, X)
             self.n_rows += X.num_rows
             self.n_holed += int(tables.holes_of(X).any(axis=1).sum())
-            if "certain" in columns:
+            if "status" in columns:
+                self._n_certain = self.n_of_status[CERTAIN]
+            elif "certain" in columns:
                 self._n_certain = (self._n_certain or 0) + columns["certain"].true_count
             elif "lower" in columns:
                 self._widths.append(widths_of(columns))
-            yield columns
+            yield columns if self.id_column is None else self._with_ids(columns, frame)
+
+    def _with_status(self, columns: dict[str, Any], X: pa.Table) -> dict[str, Any]:
+        """Replace the column certain by one that tells open from unproved."""
+        with working("Looking for fillings that change the class"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", CategoryWarning)
+            status = self.estimator.predict_status(X)
+        for name in (CERTAIN, OPEN, UNPROVED):
+            self.n_of_status[name] = self.n_of_status.get(name, 0) + int(np.count_nonzero(status == name))
+        return {("status" if name == "certain" else name): column for name, column in columns.items()} | {
+            "status": pa.array(status.astype(object), pa.string())
+        }
+
+    def _with_ids(self, columns: dict[str, Any], frame: pa.Table) -> dict[str, Any]:
+        """Put the column that names the rows first."""
+        ids = frame.column(self.id_column).combine_chunks()
+        ids = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+        name = str(self.id_column)
+        return {f"{name} (given)" if name in columns else name: ids, **columns}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows there are, and how many predictions are certain."""
+        certain = {} if self._n_certain is None else {CERTAIN: self._n_certain}
+        return {"rows": self.n_rows, **certain, **self.n_of_status}
 
     @property
     def share_certain(self) -> float | None:
@@ -138,6 +160,12 @@ class PredictedTable:
 
     def summary(self) -> str:
         """Say in one sentence how many predictions are certain, or how wide the bounds are."""
+        if self.n_of_status:
+            certain, is_open, unproved = (self.n_of_status[name] for name in (CERTAIN, OPEN, UNPROVED))
+            return (
+                f"{certain} certain, {is_open} open (two fillings with different classes are found), {unproved} "
+                "unproved (neither)"
+            )
         return _summary(self.n_rows, self._n_certain, np.concatenate(self._widths) if self._widths else None)
 
 
@@ -197,6 +225,12 @@ def widths_of(columns: dict[str, Any]) -> NDArray[Any]:
     """Return the widths of the bounds."""
     widths: NDArray[Any] = np.asarray(columns["upper"]) - np.asarray(columns["lower"])
     return widths
+
+
+def promise_of(estimator: Any) -> str | None:
+    """Return what the bounds promise; None without bounds."""
+    certificates = estimator.training_.certificates
+    return certificates[0].promise if certificates else None
 
 
 def say_promise(estimator: Any) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import decimal
 import shlex
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from rich import box
@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ipub.app.plain_json import as_json
 from ipub.errors import WithMessage, Wording
+from ipub.progress_bars import progress_of_step
 
 OUTWARD = {"lower": decimal.ROUND_FLOOR, "upper": decimal.ROUND_CEILING}
 """How a bound is rounded for the screen, so that what is printed is a bound as well."""
@@ -41,6 +43,9 @@ class CommandLineWording(Wording):
 
     def allow_any_level(self) -> str:
         return self.make_missing()
+
+    def let_one_differ(self) -> str:
+        return "--budget 1"
 
 
 def sentence_of(problem: BaseException) -> str:
@@ -71,9 +76,31 @@ def complain(sentence: str) -> None:
     _print(err, Text.assemble(("Error: ", "bold red"), sentence))
 
 
-def working(description: str) -> AbstractContextManager[Any]:
-    """Show on a terminal what is being done; nothing in a pipe, where older versions of Rich print empty lines."""
-    return err.status(description) if err.is_terminal else nullcontext()
+def working(description: str) -> AbstractContextManager[None]:
+    """Show what is being done, and how long it will take: a bar on a terminal, a line every ten seconds in a pipe."""
+    return progress_of_step(description, is_shown=True)
+
+
+@contextmanager
+def json_instead(is_wanted: bool, *, prints: bool = True) -> Iterator[dict[str, Any]]:
+    """Print what is put into the dictionary as one JSON object at the end, and of what is said nothing, if wanted.
+
+    Notes and errors still go to stderr. With ``prints=False`` nothing is printed in place of what is said.
+    """
+    found: dict[str, Any] = {}
+    before = out.quiet
+    out.quiet = out.quiet or is_wanted
+    try:
+        yield found
+    finally:
+        out.quiet = before
+    if is_wanted and prints:
+        say_json(found)
+
+
+def say_json(value: Any) -> None:
+    """Print a value as JSON: arrays as lists, what is no finite number as null."""
+    out.print(Text(as_json(value)), soft_wrap=True)
 
 
 def new_table(*headers: str, left: Sequence[str] = ()) -> Table:

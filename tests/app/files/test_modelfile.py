@@ -1,6 +1,8 @@
 import dataclasses
 import json
 import os
+import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -12,11 +14,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ipub import BoundedClassifier, BoundedRegressor, Budget
+from ipub.app.files import model_archive
 from ipub.app.files.atomic import FileError
-from ipub.app.files.modelfile import VERSION, ModelFileError, load, load_with_metadata, save
+from ipub.app.files.modelfile import OLDEST, VERSION, ModelFileError, load, load_with_metadata, save
 from ipub.certificates import Region, SlopeBounds
 from ipub.certificates.slopes import attempt as attempt_module
 from ipub.estimators.fitted_state import as_saved
+from support.stored_models import STORED, bounds_of, stored_models
 
 NAMES = ["a", "b", "c"]
 
@@ -238,7 +242,7 @@ def test_a_newer_version_says_to_upgrade(model):
         load(path)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, OLDEST - 1])
 def test_a_file_of_an_older_format_says_in_one_sentence_how_to_make_a_new_one(model, version):
     path = rewritten(model[1], lambda header: header.update(version=version, written_by="ipub 0.1.0"))
     with pytest.raises(ModelFileError, match=r"older version of ipub \(ipub 0.1.0\).*fit the model again") as caught:
@@ -246,19 +250,16 @@ def test_a_file_of_an_older_format_says_in_one_sentence_how_to_make_a_new_one(mo
     assert str(caught.value).count(". ") == 0
 
 
-@pytest.mark.parametrize(
-    ("former", "what"),
-    [
-        ({"record": "RandomHoles", "fields": {"bias": 0.1}}, "bounds of random holes"),
-        ({"record": "FilledBounds", "fields": {}}, "bounds around a filled-in table"),
-        ({"record": "Ranges", "fields": {"has_common_lines": False}}, "Ranges with other fields"),
-    ],
-)
-def test_a_part_that_is_no_longer_made_says_in_one_sentence_to_fit_again(model, former, what):
-    path = rewritten(model[1], lambda header: header["parameters"].update(uncertainty=former))
-    with pytest.raises(ModelFileError, match=rf"has {what}, which .* no longer makes: fit") as caught:
-        load(path)
-    assert str(caught.value).count(". ") == 0
+@pytest.mark.parametrize("path", sorted(STORED.iterdir()), ids=lambda path: path.stem)
+def test_files_of_the_last_two_versions_load_and_bound_as_they_did(path):
+    loaded, metadata, _ = load_with_metadata(path)
+    np.testing.assert_allclose(bounds_of(loaded), metadata["bounds"], rtol=1e-9, atol=1e-12)
+    clone(loaded).fit(np.eye(2).repeat(3, axis=0), [0, 1] * 3)
+
+
+def test_there_are_files_of_the_last_two_versions():
+    names = {path.stem for path in STORED.iterdir()}
+    assert names == {f"version_{version}_{name}" for version in (OLDEST, VERSION) for name in stored_models()}
 
 
 @pytest.mark.parametrize("uncertainty", [Budget(cells=1), Budget(share=1.0), "worst"], ids=str)
@@ -339,3 +340,80 @@ def test_no_cut_and_no_changed_byte_gives_a_traceback_or_a_wrong_model(model):
         except ModelFileError:
             continue
         assert (loaded.decision_bounds(frame) == expected).all()
+
+
+# --- bounded in memory -----------------------------------------------------------------------------------------------
+
+
+def with_member(path, name, content, **changes):
+    """Return a copy of a model file with another member, whose entry in the list of members may say what is not so."""
+    copy = path.with_name("other.ipub")
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED) as other:
+        for info in archive.infolist():
+            if info.filename != name:
+                other.writestr(info.filename, archive.read(info))
+        other.writestr(name, content)
+        info = other.getinfo(name)
+        for field, value in changes.items():
+            setattr(info, field, value)
+    return copy
+
+
+def peak_of_loading(path):
+    """Return how many bytes Python and NumPy had at once for a file that is refused."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="damaged") as caught:
+            load(path)
+        assert str(caught.value).count(". ") == 0
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def npy(header):
+    return np.lib.format.magic(1, 0) + struct.pack("<H", len(header)) + header.encode()
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["(10000000000,)", "(1000000, 1000000)", "(-1,)", "(2.5,)", "('a',)"],
+    ids=["long", "wide", "-1", "2.5", "a"],
+)
+def test_an_array_of_a_huge_or_impossible_shape_takes_no_memory(model, shape):
+    content = npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n") + bytes(800)
+    assert peak_of_loading(with_member(model[1], "array0.npy", content)) < 10**7
+
+
+def test_a_file_that_unpacks_to_much_more_than_its_size_is_refused(model, monkeypatch):
+    monkeypatch.setattr(model_archive, "USUAL_SIZE", 10**6)
+    assert peak_of_loading(with_member(model[1], "array0.npy", bytes(10**8))) < 10**7
+
+
+def test_a_member_that_unpacks_to_more_than_it_says_is_cut_off(model):
+    said = {"file_size": 800}
+    assert peak_of_loading(with_member(model[1], "array0.npy", bytes(10**8), **said)) < 10**7
+
+
+def test_a_huge_header_is_refused(model, monkeypatch):
+    monkeypatch.setattr(model_archive, "LARGEST_HEADER", 10**5)
+    path = rewritten(model[1], lambda header: header["metadata"].update(long=[[[]]] * 10**5))
+    assert peak_of_loading(path) < 10**7
+    with pytest.raises(ModelFileError, match=r"cannot be stored: it has .* bytes of text and lists"):
+        save(model[0], path, {"long": "x" * 10**5})
+
+
+@pytest.mark.parametrize("deep", ['{"tuple": [' * 3000 + "1" + "]}" * 3000, "[" * 10**5 + "]" * 10**5])
+def test_a_deep_header_is_refused(model, deep):
+    with zipfile.ZipFile(model[1]) as archive:
+        text = archive.read("model.json").decode()
+    path = with_member(model[1], "model.json", text.replace('"metadata": {', f'"metadata": {{"deep": {deep}', 1))
+    assert peak_of_loading(path) < 10**8
+
+
+def test_a_file_that_would_unpack_to_too_much_is_not_compressed_and_loads(model, monkeypatch, tmp_path):
+    monkeypatch.setattr(model_archive, "USUAL_SIZE", 10**5)
+    zeros = np.zeros(10**6)
+    save(model[0], tmp_path / "zeros.ipub", {"zeros": zeros})
+    assert (tmp_path / "zeros.ipub").stat().st_size > zeros.nbytes
+    assert load_with_metadata(tmp_path / "zeros.ipub").metadata["zeros"].tobytes() == zeros.tobytes()

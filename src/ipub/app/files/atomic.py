@@ -17,6 +17,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a disk that is full, or may hold no more of this user or in this file."""
 
 
+UNFINISHED: set[Path] = set()
+"""Files and folders that are removed at the end of what needs them, and if the program ends before."""
+
+
 class FileError(IpubError):
     """A file that cannot be read or written; the message names it."""
 
@@ -49,6 +53,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     check_folder(path)
     goal = Path(os.path.realpath(path))
     part = goal.parent / f".ipub-{secrets.token_hex(8)}.part"
+    UNFINISHED.add(part)
     try:
         with part.open("xb") as file:
             yield file
@@ -63,3 +68,5 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and (error.errno in NO_ROOM or error.filename == str(part)):
             raise _not_written(path, error) from error
         raise
+    finally:
+        UNFINISHED.discard(part)

@@ -8,6 +8,7 @@ import re
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from ipub.app.files import tables
-from ipub.app.files.tables import TableError, read_table, table_suffix
+from ipub.app.files.atomic import UNFINISHED
+from ipub.app.files.csv_files import Dialect, TableError, dialect_of, trimmed
+from ipub.app.files.reading import TEXT, current_reading
+from ipub.app.files.standard_input import spooled
+from ipub.app.files.tables import read_table, table_suffix
 from ipub.progress_bars import progress
 from ipub.rows.parquet import ParquetTable
 from ipub.rows.parquet_files import ParquetFile, paths_of
@@ -79,11 +84,14 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
     `read_table`. The columns `text` are text, whatever their cells look like. The temporary folder is removed in any
     case.
     """
+    text = {*text, *(name for name, kind in current_reading().types.items() if kind == TEXT)}
     with tempfile.TemporaryDirectory(prefix="ipub-") as folder:
         goal = Path(folder) / "table.parquet"
+        UNFINISHED.add(Path(folder))
         try:
+            dialect = dialect_of(path, table_suffix(path))
             possible: dict[str, tuple[Any, ...]] = {}
-            for batch in _batches(path, "Finding the types of columns", verbose):
+            for batch in _batches(path, dialect, "Finding the types of columns", verbose):
                 for name in batch.column_names:
                     before = possible.get(name, (pa.string(),) if name in text else ())
                     possible[name] = _possible_types(batch.column(name), before)
@@ -92,7 +100,7 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
             # A column without any value is one of numbers.
             schema = pa.schema([(name, kinds[0] if kinds else pa.float64()) for name, kinds in possible.items()])
             with pq.ParquetWriter(goal, schema) as writer:
-                for batch in _batches(path, f"Converting {path.name} to Parquet", verbose):
+                for batch in _batches(path, dialect, f"Converting {path.name} to Parquet", verbose):
                     writer.write_table(
                         pa.table([batch.column(each.name).cast(each.type) for each in schema], schema=schema)
                     )
@@ -107,7 +115,10 @@ def as_parquet(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
                 f"{path} is larger than memory, and there is no space to convert it in {tempfile.gettempdir()}: free "
                 "some, or set the environment variable TMPDIR to a folder with about as much space as the file takes."
             ) from error
-        yield goal
+        try:
+            yield goal
+        finally:
+            UNFINISHED.discard(Path(folder))
 
 
 def _unreadable(path: Path, error: BaseException) -> TableError:
@@ -122,26 +133,25 @@ def _unreadable(path: Path, error: BaseException) -> TableError:
             "with a separator in it must be in quotes."
         )
     if "UTF8" in reason or "UTF-8" in reason or isinstance(error, UnicodeDecodeError):
-        return TableError(
-            f"{path} is not in the encoding UTF-8, perhaps in Latin-1: convert it first, for instance with "
-            f"iconv -f LATIN1 -t UTF-8 {path.name}."
-        )
+        return TableError(f"{path} is not in the encoding UTF-8: say with --encoding which it has.")
     return TableError(f"{path} cannot be read as a CSV file: {reason}")
 
 
-def _batches(path: Path, what: str, verbose: int) -> Iterator[pa.Table]:
+def _batches(path: Path, dialect: Dialect, what: str, verbose: int) -> Iterator[pa.Table]:
     """Yield the rows as text, without spaces around values and names; nulls where a cell is missing."""
-    read, parse = pa_csv.ReadOptions(block_size=BLOCK_BYTES), pa_csv.ParseOptions(**tables.csv_options(path))
+    reading = current_reading()
+    read, parse = dialect.read_options(block_size=BLOCK_BYTES), dialect.parse_options()
     with pa.input_stream(str(path), compression="detect") as stream:
         header = pa_csv.open_csv(stream, read, parse).schema.names
     with progress(what, path.stat().st_size, bool(verbose)) as report, path.open("rb") as file:
         stream = pa.PythonFile(file)
         source = pa.CompressedInputStream(stream, "gzip") if path.suffix.lower() == ".gz" else stream
-        reader = pa_csv.open_csv(source, read, parse, tables.convert_options(dict.fromkeys(header, pa.string())))
+        reader = pa_csv.open_csv(source, read, parse, dialect.convert_options(dict.fromkeys(header, pa.string())))
         for number, batch in enumerate(reader):
-            columns = [tables.trimmed(column) for column in pa.Table.from_batches([batch]).columns]
+            columns = [dialect.plain_numbers(trimmed(column)) for column in pa.Table.from_batches([batch]).columns]
             table = pa.table(columns, names=[name.strip() for name in header])
             tables.refuse_duplicate_names(table, path)
+            table = replace(reading, types={}).applied(table, path)
             report(file.tell())
             if table.num_rows:
                 yield tables.without_index(table, path, warns=number == 0 and what.startswith("Finding"))
@@ -166,16 +176,22 @@ def open_table(path: Path, text: Collection[str] = (), verbose: int = 0) -> Iter
     A table that fits into memory (`cells_fit` and `text_fits` state the rule) is read into it; else it is streamed, a
     CSV file from a Parquet file in a temporary folder. Suffixes and `text` are as for `read_table`.
     """
+    path = spooled(path)
     if path.is_dir() or table_suffix(path) == ".parquet":
         files = [ParquetFile.open(file) for file in paths_of(path)]
         n_cells = sum(file.n_rows * len(file.schema.names) for file in files)
         if not cells_fit(n_cells):
+            if current_reading().changes_values:
+                raise TableError(
+                    f"{path} is larger than memory, and other types or marks of missing values are for tables that "
+                    "fit: write it with the types and nulls that are meant."
+                )
             yield ParquetTable(path, verbose=verbose)
         elif path.is_dir():
             table = ParquetTable(path)
             if table.n_rows == 0:
                 raise TableError(f"{path} has no rows.")
-            yield table.whole(table.names)
+            yield current_reading().applied(table.whole(table.names), path)
         else:
             yield read_table(path)
     elif text_fits(path):

@@ -9,12 +9,12 @@ be loaded. Numbers are stored bit by bit. A file holds the certificates as they 
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,26 +22,30 @@ import numpy as np
 
 import ipub
 from ipub.app.files.atomic import FileError, whole_file
+from ipub.app.files.model_archive import ARRAY_KINDS, ModelArchive, write_archive
 from ipub.certificates import Certificate
 from ipub.certificates.stored import PARTS
-from ipub.errors import IpubError, warn_user
+from ipub.errors import warn_user
 from ipub.estimators import BoundedClassifier, BoundedRegressor, fitted_state
 from ipub.estimators.fitted_state import certificates_of, keeps_training_rows, stored_parameter
-from ipub.estimators.linear_model import FORMER_PARAMETERS
+from ipub.estimators.linear_model import check_parameters
 from ipub.losses import LOSSES
 from ipub.promises import Budget, Draws
 from ipub.tables.categories import TableEncoder
 from ipub.tables.conditional_intervals import ConditionalColumn, ConditionalIntervals, IntervalReport
 from ipub.tables.scaling import Scaling
 from ipub.training.alpha_choice import AlphaChoice
-from ipub.training.reading.intervals import Intervals
+from ipub.training.reading.intervals import FORMER_PARAMETERS, LEVEL, Intervals
 
 FORMAT = "ipub model"
 VERSION = 7
 """Version of the format, increased whenever older code would misread a new file."""
 
-OLDEST = 4
-"""Files of earlier versions have parts of certificates that are no longer there."""
+OLDEST = VERSION - 1
+"""Oldest version that is read: what earlier files have is no longer there."""
+
+SHOWN = 200
+"""Characters of an error in reading a file that its message has, at most."""
 
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (BoundedClassifier, BoundedRegressor)}
 RECORDS: dict[str, type[Any]] = {
@@ -54,26 +58,20 @@ RECORDS: dict[str, type[Any]] = {
 }
 """Dataclasses that a model file may hold."""
 
-FORMER = {
-    "FilledBounds": "bounds around a filled-in table",
-    "RandomHoles": "bounds of random holes",
-    "RandomMoves": "bounds of random holes",
-    "SignCases": "bounds by cases of signs",
-    "TubeBounds": "row sums in pieces",
-}
-"""Dataclasses that files of earlier versions may hold, and what they were for."""
 
-HEADER = "model.json"
-ARRAY_KINDS = "biufcUS"
-"""Kinds of NumPy arrays that are stored as they are; others are stored value by value."""
+FIELDS: dict[str, Callable[[Any], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "bool": lambda value: isinstance(value, bool | np.bool_),
+    "int": lambda value: isinstance(value, Integral) and not isinstance(value, bool),
+    "float": lambda value: isinstance(value, Real) and not isinstance(value, bool),
+    "Array": lambda value: isinstance(value, np.ndarray) and value.dtype.kind in "biuf",
+    "Indices": lambda value: isinstance(value, np.ndarray) and value.dtype.kind in "iu",
+}
+"""Which values fields of dataclasses may have, by what their types are called."""
 
 
 class ModelFileError(FileError):
     """A file that is no model, is damaged, or comes from a newer version; or a model that cannot be stored."""
-
-
-class FormerPartError(IpubError, LookupError):
-    """A file that holds what earlier versions had, and this one has not."""
 
 
 class StoredModel(NamedTuple):
@@ -153,17 +151,14 @@ def save(
         "fitted": _encode_items(fitted, arrays, "attribute"),
         "metadata": _encode_items(dict(metadata or {}), arrays, "metadata"),
     }
-    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
-        _write_member(archive, HEADER, json.dumps(header, indent=1, allow_nan=False).encode())
-        for name, array in arrays.items():
-            content = io.BytesIO()
-            np.save(content, array, allow_pickle=False)
-            _write_member(archive, name, content.getvalue())
-
-
-def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    """Write a member without the time of day: the same model gives the same bytes."""
-    archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+    text = json.dumps(header, indent=1, allow_nan=False).encode()
+    try:
+        with whole_file(path) as file:
+            write_archive(file, text, arrays)
+    except FileError:
+        raise
+    except ValueError as error:
+        raise ModelFileError(f"The model cannot be stored: {error}.") from None
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -192,28 +187,29 @@ def load_with_metadata(path: str | os.PathLike[str]) -> StoredModel:
         if not zipfile.is_zipfile(file):
             raise ModelFileError(_not_a_model(path))
         try:
-            with zipfile.ZipFile(file) as archive:
-                return _read(archive, path)
+            return _read(ModelArchive(file), path)
         except ModelFileError:
             raise
-        except FormerPartError as error:
-            raise ModelFileError(
-                f"{path} has {error}, which ipub {ipub.__version__} no longer makes: fit the model again, with "
-                "`ipub fit` or in Python, and save it."
-            ) from None
         # The content is not trusted: every error in reading it becomes one kind of error.
         except Exception as error:
-            raise ModelFileError(f"{path} is damaged and cannot be loaded ({error}). Save the model again.") from error
+            raise ModelFileError(
+                f"{path} is damaged and cannot be loaded ({_in_short(error)}): save the model again."
+            ) from error
+
+
+def _in_short(error: Exception) -> str:
+    """Return what an error says, in one line."""
+    text = " ".join(f"{error}".split()) or type(error).__name__
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _not_a_model(path: Path) -> str:
     return f"{path} is not an ipub model, or not a whole one. Make it with `ipub fit` or ipub.save."
 
 
-def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
-    if HEADER not in archive.namelist():
-        raise ModelFileError(_not_a_model(path))
-    header = json.loads(archive.read(HEADER))
+def _read(archive: ModelArchive, path: Path) -> StoredModel:
+    text = archive.header()
+    header = None if text is None else json.loads(text)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(_not_a_model(path))
     version = header["version"]
@@ -231,14 +227,16 @@ def _read(archive: zipfile.ZipFile, path: Path) -> StoredModel:
         raise ModelFileError(f"{path} holds a {header['class']!r}, which ipub {ipub.__version__} does not know.")
     kind = ESTIMATORS[header["class"]]
     parameters = _decode_items(header["parameters"], archive)
-    for name in FORMER_PARAMETERS:
-        # In files of earlier versions; None is not given.
-        if parameters.get(name) in (None, "error"):
-            parameters.pop(name, None)
-    unknown = set(parameters) - {*kind().get_params(deep=False), *FORMER_PARAMETERS}
+    former = {new: parameters.pop(name) for name, new in FORMER_PARAMETERS.items() if name in parameters}
+    if former not in ({}, {"level": LEVEL}):
+        cells = parameters["intervals"]
+        cells = cells if isinstance(cells, Intervals) else Intervals(cells)
+        parameters["intervals"] = cells.with_params(**former)
+    unknown = set(parameters) - set(kind().get_params(deep=False))
     if unknown:
         raise ValueError(f"unknown parameter {min(unknown)!r}")
     estimator = kind(**parameters)
+    check_parameters(estimator)
     attributes = _decode_items(header["fitted"], archive)
     unexpected = [name for name in attributes if not fitted_state.is_result(name)]
     if unexpected:
@@ -276,7 +274,8 @@ def _check_consistent(estimator: Any) -> None:
     if estimator.conditional_intervals_ is not None:
         estimator.conditional_intervals_.filled(np.full((1, d), np.nan))
     for certificate in certificates:
-        certificate.score_bounds(np.zeros((1, d + estimator.fit_intercept)))
+        if certificate.score_bounds(np.zeros((1, d + estimator.fit_intercept))).shape != (1, 2):
+            raise ValueError("the certificate gives no bounds")
 
 
 def _encode_items(items: Mapping[str, Any], arrays: dict[str, np.ndarray[Any, Any]], what: str) -> dict[str, Any]:
@@ -314,11 +313,20 @@ def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     raise TypeError(f"a value of type {type(value).__name__} would need pickle")
 
 
-def _decode_items(items: Mapping[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+def _record(kind: type[Any], values: dict[str, Any]) -> Any:
+    """Return a part of a model; the fields whose type is a plain one must have it."""
+    for field in dataclasses.fields(kind):
+        fits = FIELDS.get(str(field.type))
+        if fits is not None and field.name in values and not fits(values[field.name]):
+            raise TypeError(f"{field.name!r} of a {kind.__name__} is no {field.type}")
+    return kind(**values)
+
+
+def _decode_items(items: Mapping[str, Any], archive: ModelArchive) -> dict[str, Any]:
     return {name: _decode(value, archive) for name, value in items.items()}
 
 
-def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
+def _decode(value: Any, archive: ModelArchive) -> Any:
     if isinstance(value, list):
         return [_decode(item, archive) for item in value]
     if not isinstance(value, dict):
@@ -331,22 +339,15 @@ def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
         case {"mapping": pairs}:
             return {_decode(key, archive): _decode(item, archive) for key, item in pairs}
         case {"record": name, "fields": fields}:
-            if name in FORMER:
-                raise FormerPartError(FORMER[name])
-            if not {field.name for field in dataclasses.fields(RECORDS[name])} >= set(fields):
-                raise FormerPartError(f"{name} with other fields")
-            return RECORDS[name](**_decode_items(fields, archive))
+            if name not in RECORDS:
+                raise ValueError(f"it has a part {name!r}, which ipub {ipub.__version__} does not know")
+            return _record(RECORDS[name], _decode_items(fields, archive))
         case {"objects": items, "shape": shape}:
             objects = np.empty(len(items), dtype=object)
             objects[:] = [_decode(item, archive) for item in items]
             return objects.reshape(shape)
         case {"array": name}:
-            return _array(archive, name)
+            return archive.array(name)
         case {"scalar": name}:
-            return _array(archive, name)[()]
+            return archive.array(name)[()]
     raise ValueError(f"unknown entry {next(iter(value), '')!r}")
-
-
-def _array(archive: zipfile.ZipFile, name: str) -> Any:
-    # All of it at once: only then is the checksum verified.
-    return np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)

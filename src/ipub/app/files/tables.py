@@ -8,9 +8,10 @@ import io
 import json
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,51 +22,42 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ipub.app.files.atomic import FileError, whole_file
-from ipub.errors import IpubWarning, warn_user
+from ipub.app.files.atomic import whole_file
+from ipub.app.files.csv_files import NULLS, SEPARATORS, TableWarning, read_csv
+from ipub.app.files.csv_files import TableError as TableError
+from ipub.app.files.reading import current_reading
+from ipub.app.files.standard_input import STANDARD, spooled, standard_output
+from ipub.app.near_names import near
+from ipub.errors import warn_user
 from ipub.numeric.rounding import LARGEST, Array
 from ipub.rows.parquet_files import is_number, is_text
 
-NULLS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "NULL", "Null", "null", "None")
-"""What a CSV file may write in a missing cell."""
-
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
 INDEX_NAMES = ("", "__index_level_0__", "Unnamed: 0")
 """How pandas writes row numbers into a file; they are no feature."""
 
-SNIFFED_BYTES = 1 << 16
 MOST_QUOTED = 300
 """Characters of an error of PyArrow, which may be those of a file that is no table, that an error shows."""
 LISTED = 12
 """Names that a message lists, at most."""
-SHOWN = 40
-"""Characters of a wrong row that an error shows."""
 NO_ROWS = np.zeros(0, dtype=np.intp)
-
-
-class TableError(FileError):
-    """A table that cannot be read, or lacks a column; the message names file and column."""
-
-
-class TableWarning(IpubWarning):
-    """Something in a file was left out."""
 
 
 def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.Table:
     """Read a table from a file, by its suffix: .csv, .tsv, both also with .gz, or .parquet.
 
     In CSV the columns `text` are text, whatever their cells look like, the cells of `NULLS` are missing, and spaces
-    around a value or a name do not count. A .csv file whose header has no comma may be separated by semicolons or tabs.
+    around a value or a name do not count. What separates cells, a decimal comma and the encoding are found, unless
+    `current_reading` says them. The path "-" is standard input, of CSV (also compressed) or Parquet.
     A column of row numbers, as pandas writes it, is left out with a `TableWarning`. A file that is no such table, has
     no rows, or two columns with the same name, raises a `TableError`.
     """
-    path = Path(path)
+    path = spooled(Path(path))
     if path.is_dir():
         raise TableError(f"{path} is a folder. Name a .csv, .tsv or .parquet file in it.")
     suffix = table_suffix(path)
     path.open("rb").close()
     try:
-        table = pq.read_table(path, partitioning=None) if suffix == ".parquet" else _read_csv(path, text)
+        table = pq.read_table(path, partitioning=None) if suffix == ".parquet" else read_csv(path, suffix, text)
     except (pa.ArrowException, UnicodeDecodeError, EOFError) as error:
         kind = "a Parquet" if suffix == ".parquet" else "a CSV"
         raise TableError(f"{path} cannot be read as {kind} file: {first_line(error)}") from error
@@ -77,14 +69,35 @@ def read_table(path: str | os.PathLike[str], text: Collection[str] = ()) -> pa.T
     refuse_duplicate_names(table, path)
     if table.num_rows == 0:
         raise TableError(f"{path} has no rows below its header.")
+    table = current_reading().applied(table, path)
+    if suffix == ".parquet":
+        _warn_of_marks(table, path)
     return table
 
 
+def _warn_of_marks(table: pa.Table, path: Path) -> None:
+    """Warn of text in a Parquet file that stands for a missing value in a CSV file: there it is a category."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if is_text(column.type):
+            found = pc.filter(column.cast(pa.string()), pc.is_in(column.cast(pa.string()), value_set=pa.array(NULLS)))
+            if len(found):
+                mark = found[0].as_py()
+                warn_user(
+                    f"Column {name!r} of {path} holds {mark!r} ({len(found)} times), which stands for a missing value "
+                    f"in CSV files: here it is a category. --missing {shlex.quote(mark)} makes it missing.",
+                    TableWarning,
+                )
+
+
 def write_pieces(path: str | os.PathLike[str], pieces: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows of the same columns, as they come, to .csv, .tsv (or with .gz) or .parquet, whole or not at all."""
+    """Write rows of the same columns, as they come, to .csv, .tsv (or with .gz) or .parquet, whole or not at all.
+
+    To standard output, the path "-", they are written as CSV.
+    """
     path = Path(path)
-    suffix = table_suffix(path)
-    with whole_file(path) as file, ExitStack() as stack:
+    to_standard_output = str(path) == STANDARD
+    suffix = ".csv" if to_standard_output else table_suffix(path)
+    with standard_output() if to_standard_output else whole_file(path) as file, ExitStack() as stack:
         goal: Any = file
         writer: Any = None
         if path.suffix.lower() == ".gz":
@@ -179,16 +192,7 @@ def read_ranges(
 
     Of the columns `names`, only `numbers` may have a range; all of them if left out.
     """
-    try:
-        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TableError(f"{path} is no valid TOML file: {error}.") from None
-    if isinstance(given.get("ranges"), dict):
-        given = given["ranges"]
-    try:
-        check_names(list(given), names, "The training table")
-    except TableError as error:
-        raise TableError(f"{path} gives a range for a column that is no feature. {error}") from None
+    given = _by_column(path, names, "ranges", "a range")
     for name, value in given.items():
         if numbers is not None and name not in numbers:
             raise TableError(
@@ -204,6 +208,32 @@ def read_ranges(
     return {name: (float(low), float(high)) for name, (low, high) in given.items()}
 
 
+def read_reasons(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, str]:
+    """Read why values are missing: a TOML file of lines ``age = "not asked before 2010"``, also under ``[reasons]``."""
+    given = _by_column(path, names, "reasons", "a reason")
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise TableError(
+                f'{path} must give a text for {name!r}, like {toml_key(name)} = "not asked"; got {value!r}.'
+            )
+    return given
+
+
+def _by_column(path: str | os.PathLike[str], names: Sequence[str], part: str, what: str) -> dict[str, Any]:
+    """Read a TOML file with a value for some of the columns, or its part with this name."""
+    try:
+        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TableError(f"{path} is no valid TOML file: {error}.") from None
+    if isinstance(given.get(part), dict):
+        given = given[part]
+    try:
+        check_names(list(given), names, "The training table")
+    except TableError as error:
+        raise TableError(f"{path} gives {what} for a column that is no feature. {error}") from None
+    return given
+
+
 def toml_key(name: str) -> str:
     """Return a name as a key of a TOML file, quoted where it must be."""
     if re.fullmatch(r"[A-Za-z0-9_-]+", name):
@@ -216,7 +246,7 @@ def check_names(wanted: Sequence[str], known: Sequence[str], where: str) -> None
     missing = [name for name in wanted if name not in known]
     if not missing:
         return
-    close = [_near(name, known) for name in missing]
+    close = [near(name, known) for name in missing]
     hints = [f"{found!r} for {name!r}" for name, found in zip(missing, close, strict=True) if found]
     word = "column" if len(missing) == 1 else "columns"
     if hints and len(missing) == 1:
@@ -226,26 +256,6 @@ def check_names(wanted: Sequence[str], known: Sequence[str], where: str) -> None
     else:
         advice = f"It has {_listed(known)}."
     raise TableError(f"{where} has no {word} {_listed(missing)}. {advice}")
-
-
-def _near(name: str, known: Sequence[str]) -> str:
-    """Return the known name that a slip of the finger, or two in a long name, makes this one; "" if there is none."""
-    edits = {each: _edits(name.casefold(), each.casefold()) for each in known}
-    best = min(edits, key=lambda each: edits[each])
-    return best if edits[best] <= max(1, len(name) // 5) and edits[best] < max(len(name), len(best)) else ""
-
-
-def _edits(first: str, second: str) -> int:
-    """Return how many letters are left out, added, replaced, or swapped with the next one."""
-    before, row = [0] * (len(second) + 1), list(range(len(second) + 1))
-    for i, letter in enumerate(first, start=1):
-        above, row = row, [i]
-        for j, other in enumerate(second, start=1):
-            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (letter != other)))
-            if i > 1 and j > 1 and letter == second[j - 2] and other == first[i - 2]:
-                row[j] = min(row[j], before[j - 2] + 1)
-        before = above
-    return row[-1]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -272,87 +282,6 @@ def first_line(error: BaseException) -> str:
     """Return the first line of an error, as a sentence."""
     line = str(error).strip().split("\n", 1)[0][:MOST_QUOTED]
     return "".join(letter if letter.isprintable() else "?" for letter in line).rstrip(".") + "."
-
-
-def csv_options(path: Path) -> dict[str, Any]:
-    """Return how a CSV file is parsed; raise an error if it is empty."""
-    with pa.input_stream(str(path), compression="detect") as stream:
-        content = stream.read(SNIFFED_BYTES)
-    if b"\0" in content:
-        raise TableError(f"{path} is no text in the encoding UTF-8, perhaps UTF-16: save it as CSV in UTF-8 first.")
-    beginning = str(content.decode("utf-8", "replace"))
-    if not beginning.strip():
-        raise TableError(f"{path} is empty: it needs a line with the names of the columns, and one for each row.")
-    suffix, header = table_suffix(path), beginning.split("\n", 1)[0]
-    separator = SEPARATORS[suffix]
-    if suffix == ".csv" and "," not in header:
-        separator = next((mark for mark in (";", "\t") if mark in header), ",")
-    return {"delimiter": separator, "newlines_in_values": True}
-
-
-def convert_options(kinds: Mapping[str, pa.DataType]) -> pa_csv.ConvertOptions:
-    """Return how the cells of a CSV file are read, with the types of some columns."""
-    return pa_csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True, column_types=dict(kinds))
-
-
-def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
-    options = csv_options(path)
-    parse, convert = pa_csv.ParseOptions(**options), convert_options(dict.fromkeys(text, pa.string()))
-    try:
-        table = pa_csv.read_csv(path, parse_options=parse, convert_options=convert)
-    except pa.ArrowInvalid:
-        _refuse_ragged(path, options)
-        raise
-    for j, name in enumerate(table.column_names):
-        column = table.column(j)
-        if pa.types.is_binary(column.type):
-            raise pa.ArrowInvalid(f"column {name!r} is not in UTF-8; save the file in that encoding")
-        if pa.types.is_string(column.type):
-            column = _without_spaces(column, keeps_text=name.strip() in text)
-        table = table.set_column(j, name.strip(), column)
-    return table
-
-
-def _refuse_ragged(path: Path, options: dict[str, Any]) -> None:
-    """Raise an error that names the first row with too few or too many cells, if there is one."""
-    wrong: list[Any] = []
-
-    def remember(row: Any) -> str:
-        wrong.append(row)
-        return "error"
-
-    # In threads nobody counts the rows, so this is done only where reading has failed.
-    parse = pa_csv.ParseOptions(**options, invalid_row_handler=remember)
-    with suppress(pa.ArrowInvalid):
-        pa_csv.read_csv(path, read_options=pa_csv.ReadOptions(use_threads=False), parse_options=parse)
-    if wrong and wrong[0].number is not None:
-        raise TableError(
-            "{path} has {actual} cells in {row} ({text!r}), and {expected} columns: give each row as many cells as the "
-            "header has, and put a text that holds {separator!r} in quotes.",
-            path=path,
-            actual=wrong[0].actual_columns,
-            row=wrong[0].number - 2,
-            text=wrong[0].text[:SHOWN],
-            expected=wrong[0].expected_columns,
-            separator=options["delimiter"],
-        )
-
-
-def _without_spaces(column: pa.ChunkedArray, keeps_text: bool) -> pa.ChunkedArray:
-    """Take spaces off the values of a text column; nulls may come to light, and numbers unless it keeps its text."""
-    found = trimmed(column)
-    if found.equals(column):
-        return column
-    for number in () if keeps_text else (pa.int64(), pa.float64()):
-        with suppress(pa.ArrowInvalid):
-            return found.cast(number)
-    return found
-
-
-def trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Take spaces off the values of a text column; what stands for a missing value then becomes null."""
-    found = pc.utf8_trim_whitespace(column)
-    return pc.if_else(pc.is_in(found, value_set=pa.array(NULLS)), pa.scalar(None, pa.string()), found)
 
 
 def without_index(table: pa.Table, path: Path, warns: bool = True) -> pa.Table:
