@@ -48,6 +48,10 @@ class Wording:
         """Say how to let a category be any of those that the model has."""
         return "make it missing, or set intervals=Intervals(handle_unknown='any')"
 
+    def let_one_differ(self) -> str:
+        """Say how to let one missing value differ."""
+        return "Budget(cells=1)"
+
 
 LIBRARY_WORDING = Wording()
 
@@ -94,6 +98,14 @@ class AllowAnyLevel(Composable):
 
     def text(self, wording: Wording) -> str:
         return wording.allow_any_level()
+
+
+@dataclass(frozen=True)
+class LetOneDiffer(Composable):
+    """A remedy: let one missing value differ."""
+
+    def text(self, wording: Wording) -> str:
+        return wording.let_one_differ()
 
 
 class Message(Composable):

@@ -73,6 +73,18 @@ def progress_of_step(description: str, is_shown: bool) -> Iterator[None]:
 
 
 @contextmanager
+def part_of_progress(report: Callable[[float], None], first: float, last: float) -> Iterator[None]:
+    """Let progress inside the context count as one part of another: from `first` to `last` of what that reports."""
+    before = _Shown.part
+    _Shown.part = lambda share: report(first + share * (last - first))
+    try:
+        yield
+    finally:
+        _Shown.part = before
+        report(last)
+
+
+@contextmanager
 def _bar(description: str) -> Iterator[Callable[[float], None]]:
     from rich.console import Console
     from rich.progress import Progress

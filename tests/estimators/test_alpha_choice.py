@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, IpubError, imputation_report, penalty_path
 from ipub.app.files.modelfile import load, save
 from ipub.errors import IpubWarning
+from ipub.tables import new_frames
 from ipub.training import alpha_choice as module
 from ipub.training.alpha_choice import ALPHAS, LOST_ACCURACY, N_FOLDS
 from ipub.training.cross_validation import fold_numbers
@@ -158,7 +159,7 @@ def test_the_path_without_pandas(data, monkeypatch):
             raise ImportError(name)
         return pl
 
-    monkeypatch.setattr(module.importlib, "import_module", found)
+    monkeypatch.setattr(new_frames.importlib, "import_module", found)
     assert isinstance(model.alpha_path_, pl.DataFrame)
     blocked |= {"polars", "pyarrow"}
     assert next(iter(model.alpha_path_)) == "alpha"
@@ -223,7 +224,7 @@ def test_holes_categories_and_several_classes(data):
     assert model.alpha_choice_.accuracy[10] == pytest.approx(model.score(frame, y), abs=0.05)
 
 
-@pytest.mark.parametrize("uncertainty", [Budget(share=0.05), Draws(n_draws=3, random_state=0)])
+@pytest.mark.parametrize("uncertainty", [Budget(share=0.2), Draws(n_draws=3, random_state=0)])
 def test_budgets_and_draws_have_the_penalty_of_the_filled_in_table(uncertainty, data):
     X, score = data
     holed = np.where(np.random.default_rng(1).random((60, 4)) < 0.05, np.nan, X[:60])

@@ -126,7 +126,7 @@ def test_a_model_without_its_training_table_says_so(through, tmp_path):
     else:
         again = pickle.loads(pickle.dumps(model)) if through == "pickle" else copy.deepcopy(model)
     assert np.array_equal(again.decision_bounds(X_TEST), model.decision_bounds(X_TEST))
-    with pytest.raises(NotFittedError, match=r"need the training table.*call fit again"):
+    with pytest.raises(NotFittedError, match=r"needs the training table.*call fit again"):
         again.attained_bounds(X_TEST)
     assert model.attained_bounds(X_TEST).shape == (3, 2)
 

@@ -670,3 +670,12 @@ def test_a_column_beside_which_others_are_lost_is_named(estimator, X, y):
     np.testing.assert_allclose(
         getattr(model, bounds)(frame[:5]), getattr(without, bounds)(frame.drop(columns="big")[:5]), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("what", ["frame", "target", "weight"])
+def test_whole_numbers_beyond_all_floats_are_refused_by_their_row(what):
+    huge, usual = [10**400, 1], [1.0, 2.0]
+    X = pd.DataFrame({"a": huge if what == "frame" else usual})
+    y, weight = (huge if what == "target" else usual), (huge if what == "weight" else None)
+    with pytest.raises(IpubError, match="row 0"):
+        BoundedRegressor().fit(X, y, sample_weight=weight)

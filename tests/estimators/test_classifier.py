@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from ipub import BoundedClassifier, IntervalMatrix
+from ipub import BoundedClassifier, IntervalMatrix, Intervals
 from ipub.losses import Logistic, loss_names
 
 MODELS = [
@@ -372,7 +372,7 @@ def test_tight_is_the_default_and_no_wider_than_the_others(data, X_test):
 
 def test_a_larger_level_gives_wider_bounds(data, X_test):
     widths = [
-        np.diff(BoundedClassifier(interval_level=level).fit(*data).decision_bounds(X_test), axis=1).mean()
+        np.diff(BoundedClassifier(intervals=Intervals(level=level)).fit(*data).decision_bounds(X_test), axis=1).mean()
         for level in (0.1, 0.5, 0.9, 1.0)
     ]
     assert (np.diff(widths) > 0.0).all()

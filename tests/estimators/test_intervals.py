@@ -25,7 +25,7 @@ def table():
 def test_one_object_says_what_parameters_say(table):
     X, y = table
     one = BoundedClassifier(intervals=Intervals("quantile", 0.5)).fit(X, y)
-    other = BoundedClassifier(interval_level=0.5).fit(X, y)
+    other = BoundedClassifier(intervals=Intervals(level=0.5)).fit(X, y)
     np.testing.assert_array_equal(one.decision_bounds(X), other.decision_bounds(X))
     np.testing.assert_array_equal(one.hole_ranges_, other.hole_ranges_)
 
@@ -47,6 +47,11 @@ def test_former_parameters_warn_and_mean_the_same(table, tmp_path):
         former.set_params(precision=0.2).decision_bounds(X)
     with pytest.raises(NotFittedError, match=r"precision was None when"):
         new.set_params(precision=0.2).decision_bounds(X)
+    level = Intervals("observed", level=0.5)
+    with pytest.warns(FutureWarning, match=r"interval_level=0.9 is part of intervals now: use .*Intervals\(level="):
+        assert (
+            BoundedRegressor(intervals=level, interval_level=0.9, certificate=None).fit(X, y).hole_ranges_[1, 0] < 0.0
+        )
     with pytest.warns(FutureWarning, match="handle_unknown='any' is part of intervals now"):
         BoundedRegressor(handle_unknown="any", certificate=None).fit(X, y)
     with pytest.raises(TypeError, match="unexpected keyword argument 'exactness'"):
@@ -68,7 +73,7 @@ def test_a_file_has_it(table, tmp_path):
 
 
 def test_parts_are_set_by_name(table):
-    model = BoundedRegressor(interval_level=0.8).set_params(intervals__precision=0.1)
+    model = BoundedRegressor(intervals=Intervals(level=0.8)).set_params(intervals__precision=0.1)
     assert repr(model.intervals) == "Intervals(level=0.8, precision=0.1)"
     assert model.get_params()["intervals__precision"] == 0.1
     search = GridSearchCV(BoundedClassifier(certificate=None), {"intervals__level": [0.5, 0.9]}).fit(*table)
@@ -84,11 +89,6 @@ def test_what_is_read_later_may_change_after_fit(table):
     np.testing.assert_array_equal(model.set_params(intervals__handle_unknown="any").decision_bounds(X), bounds)
     with pytest.raises(NotFittedError, match=r"intervals was Intervals\(precision=0.1\) when"):
         model.set_params(intervals__precision=0.2).decision_bounds(X)
-
-
-def test_two_levels_are_refused(table):
-    with pytest.raises(IpubError, match=r"interval_level is 0.5.*give intervals=Intervals\(level"):
-        BoundedClassifier(intervals=Intervals(), interval_level=0.5).fit(*table)
 
 
 def test_functions_take_it(table):

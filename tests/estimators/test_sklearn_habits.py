@@ -69,7 +69,7 @@ def X_test():
 def test_parameters_are_kept_as_given_and_cloned():
     parameters = {
         "loss": "hinge", "alpha": 0.3, "l1_ratio": 0.2, "certificate": "sphere", "intervals": {"a": (0.0, 1.0)},
-        "interval_level": 0.5, "tol": 1e-6, "max_iter": 77, "verbose": 0, "random_state": 3,
+        "tol": 1e-6, "max_iter": 77, "verbose": 0, "random_state": 3,
     }  # fmt: skip
     clf = BoundedClassifier(**parameters)
     assert {name: clf.get_params()[name] for name in parameters} == parameters

@@ -1,4 +1,4 @@
-"""The half-ball (Theorem 2): the coupled duality gap, with a dual point that may follow the completion."""
+"""The half-ball (thm-half-ball): the coupled duality gap, with a dual point that may follow the completion."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def certify_ball(
     """Certify ``|v + g / (2 lambda)|^2 <= |g|^2 / (4 lambda^2) + eps / lambda`` for v = w'' - w'.
 
     Each row either keeps the dual coordinate of the center and pays its Fenchel-Young residual in eps, or
-    adapts it to the completion and pays the change of the derivative in g (``docs/theory.md``, Theorem 2).
+    adapts it to the completion and pays the change of the derivative in g (thm-half-ball).
     Any choice is valid. A row adapts where its residual exceeds a price times the norm of that change; the
-    best price is the radius itself (Remark 2), so several are tried, and all that they give is used. One pass.
+    best price is the radius itself (rem-adapt-or-keep), so several are tried, and all that they give is used. One pass.
     Where there is an intercept, it must be bounded first, by the certificate `start` or by `origin`; the
     ball then narrows the bracket of the intercept, and the bracket the ball, unless `narrows` is False.
     """
@@ -174,7 +174,7 @@ def _ball_sums(
     middle, spread = midpoint_and_radius(low, high)
     norms = norm_upper(block.center[:, : len(solution.w) - n_free])
     change = np.maximum(np.abs(low + a), np.abs(high + a))
-    # A change of the derivative tilts the intercept as well, which pays its distance in eps (Theorem 5).
+    # A change of the derivative tilts the intercept as well, which pays its distance in eps (thm-intercept).
     gain = residual - change * intercept_distance if n_free else residual
     negligible = ((change <= NEGLIGIBLE_CHANGE * np.abs(a)) & (gain >= 0.0))[:, None]
     adapts = (label_change > 0.0)[:, None] | negligible | (gain[:, None] > prices * (change * norms)[:, None])

@@ -1,4 +1,4 @@
-"""Where the intercept of every completion's model lies, given where its other weights do (Theorem 5)."""
+"""Where the intercept of every completion's model lies, given where its other weights do (thm-intercept)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def narrow_bracket(
     """Narrow the bracket `start` of the intercept by regions that contain the other weights.
 
     A trial b is below every completion's intercept if the slopes of the losses at ``highest score + b`` sum to
-    less than 0, and above if those at ``lowest score + b`` sum to more (``docs/theory.md``, Theorem 5). Trials at
+    less than 0, and above if those at ``lowest score + b`` sum to more (thm-intercept). Trials at
     growing distances from the trained intercept come first; then trials around the place where the
     slopes seem to change their sign, unless it is to be done `in_one_pass`: for a bracket that is narrowed again.
     """
@@ -159,7 +159,7 @@ class _SlopeSums(NamedTuple):
     lowest_size: Array
     rise: LargestValues
     fall: LargestValues
-    """What wrong labels add to the highest slopes, and take from the lowest (section 13)."""
+    """What wrong labels add to the highest slopes, and take from the lowest (sec-labels)."""
 
 
 def _slope_sums(

@@ -1,4 +1,4 @@
-"""A ball around zero that contains every completion's model; it needs no training (Theorem 3)."""
+"""A ball around zero that contains every completion's model; it needs no training (thm-origin)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ipub.rows import Block, Reads, reads
 def certify_origin(problem: Problem, solution: Solution) -> Certificate:
     """Certify ``|w''| <= sqrt(P(0) / lambda)``: P(0) does not depend on the table at all.
 
-    With an intercept, P(0) is that of the best constant tried, and its bracket follows (Theorem 5).
+    With an intercept, P(0) is that of the best constant tried, and its bracket follows (thm-intercept).
     """
     region = around_zero(problem, solution)
     if problem.penalty.n_free:
@@ -49,7 +49,7 @@ class _OriginSums(NamedTuple):
 
     values: Array
     more: LargestValues
-    """What wrong labels add (section 13)."""
+    """What wrong labels add (sec-labels)."""
 
 
 @reads(Reads.LABELS)

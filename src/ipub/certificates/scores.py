@@ -20,7 +20,7 @@ class ScoreRanges:
     """The score at the center, as computed."""
     score_lower: Array
     score_upper: Array
-    """The exact score ``x_i.w`` at the center lies between these (F2)."""
+    """The exact score ``x_i.w`` at the center lies between these (fp-sums)."""
     lower: Array
     upper: Array
     """The exact score of every completion lies between these."""

@@ -1,4 +1,4 @@
-"""The paper's certificate: Algorithm 1 and Corollary 1, with the true duality gap (Theorem 1)."""
+"""The paper's certificate: Algorithm 1 and Corollary 1, with the true duality gap (thm-sphere)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def certify_sphere(problem: Problem, solution: Solution, start: Certificate | No
     """Certify ``|w'' - w'| <= sqrt(2 Delta / lambda)`` for the model w'' of every completion.
 
     ``Delta`` is the greatest primal value of w' minus the least dual value of alpha' over all completions
-    (``docs/theory.md``, Theorem 1), so it holds for any w' and any feasible alpha', trained or not. One
+    (thm-sphere), so it holds for any w' and any feasible alpha', trained or not. One
     pass over the rows, or none if training has made it (`sphere_sum`); O(M) beyond a gradient. Where there is an
     intercept, it must be bounded first: by `origin`, and then once more inside the sphere, or by the certificate
     `start`, whose bracket is taken as it is.
@@ -64,7 +64,7 @@ def gap_upper(problem: Problem, solution: Solution, intercept_distance: float = 
     """Bound ``Delta = max P(w') - min D(alpha')``, both over all completions, from above.
 
     An intercept may be as far as `intercept_distance` from the trained one: that distance times the
-    sum of the dual point is added (Theorem 5).
+    sum of the dual point is added (thm-intercept).
     """
     rows, penalty, w = problem.rows, problem.penalty, solution.w
     sums = problem.reduce(*sphere_sum(problem, solution.point))

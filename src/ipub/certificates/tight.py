@@ -263,7 +263,7 @@ def _reason_against_slopes(problem: Problem) -> str | None:
 
 
 def _has_sphere(problem: Problem) -> bool:
-    """Whether the sphere may be narrower than the half-ball, which is inside it otherwise (Remark 4).
+    """Whether the sphere may be narrower than the half-ball, which is inside it otherwise (rem-inside-sphere).
 
     An l1 penalty makes weights of a hinge nearly zero in training, and not always zero: their subgradient is then far
     from those at zero. The half-ball pays for that; the sphere pays the penalty's own gap.

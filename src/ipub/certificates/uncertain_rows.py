@@ -1,4 +1,4 @@
-"""Bounds of the score of a row that is uncertain itself, over training and row completions together (Lemma 10).
+"""Bounds of the score of a row that is uncertain itself, over all completions of table and row (lem-uncertain-row).
 
 A score ``x.w`` is linear in each cell of x, so it is greatest at an end of the cell's interval, and the sign of the
 weight says at which. Where a certificate decides that sign for all completions of the training table, the end is put
@@ -114,7 +114,7 @@ def _bounds_of_some(
 def _bounds_without_missing_categories(
     bounds_of: Callable[[Array], Array], center: Array, cells: RowCells, coef_bounds: Array, most_tried: int
 ) -> Array:
-    """Bound rows whose uncertain cells are all intervals (Lemma 10)."""
+    """Bound rows whose uncertain cells are all intervals (lem-uncertain-row)."""
     in_row, columns, radii = cells
     if len(in_row) == 0:
         return bounds_of(center)
@@ -207,9 +207,9 @@ def one_category_each(
 ) -> tuple[MissingCategories, Array]:
     """Leave each row one missing category, that whose levels can add most; bound what those of its others add.
 
-    A row x with the levels ``k_c`` has the score ``x.w'' + sum_c d_{k_c}.w''`` (Lemma 11), and any bounds of its parts
-    sum to bounds of it. Wider than to bound each combination: by 1.12 to 1.18 times on adult, for rows with several
-    missing categories.
+    A row x with the levels ``k_c`` has the score ``x.w'' + sum_c d_{k_c}.w''`` (lem-levels), and any bounds of its
+    parts sum to bounds of it. Wider than to bound each combination: by 1.12 to 1.18 times on adult, for rows with
+    several missing categories.
 
     Parameters
     ----------

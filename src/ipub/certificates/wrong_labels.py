@@ -1,4 +1,4 @@
-"""At most k wrong labels, in any rows: what they can add to a sum over all rows (section 13)."""
+"""At most k wrong labels, in any rows: what they can add to a sum over all rows (sec-labels)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RIDGE = 1e-9
 
 
 class GradientMoves(NamedTuple):
-    """What rows with a wrong label can move the gradient at w' by (Theorem 2): the largest of a block."""
+    """What rows with a wrong label can move the gradient at w' by (thm-half-ball): the largest of a block."""
 
     norms: LargestValues
     coordinates: LargestValues
@@ -65,7 +65,7 @@ def cell_changes(block: Block, factors: Array) -> Array:
 def gradient_moves(
     block: Block, loss: Loss, at: ScoreRanges, nominal: tuple[Array, Array], n_free: int, wrong: WrongLabels
 ) -> GradientMoves:
-    """Return what wrong labels can move the gradient at w' by, for Theorem 2 (section 13).
+    """Return what wrong labels can move the gradient at w' by, for thm-half-ball (sec-labels).
 
     The derivative of a row is otherwise one of a `nominal` range.
     """
@@ -99,7 +99,7 @@ def wrong_label_parts(
     moved = np.flatnonzero(factors)
     # Rounded once more, as the scores behind `slopes` are: the same for a loss whose slopes do not depend on the class.
     other_least, other_most = loss.secant_range(-block.y, down(lower), up(upper), move)
-    # Lemma 4 needs both bounds in an incomplete row; where they do not hold, the row adds nothing to the Hessian.
+    # lem-hessian needs both bounds in an incomplete row; where they do not hold, the row adds nothing to the Hessian.
     lost = np.where(block.incomplete, least, np.maximum(up(least - other_least), 0.0))
     alike = (other_least >= least) & (other_most <= most)
     lost = np.where(alike, 0.0, lost)
@@ -113,7 +113,7 @@ def wrong_label_parts(
 
 @dataclass(frozen=True)
 class WrongLabelTerms:
-    """What at most `count` rows with a wrong label add to Theorems 4 and 6."""
+    """What at most `count` rows with a wrong label add to thm-move-set and thm-slopes."""
 
     count: int
     rows: Array

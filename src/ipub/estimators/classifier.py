@@ -75,12 +75,9 @@ default="quantile"
         all. Quantiles are of the rows with a positive weight, each counted once. See `ipub.tables.holes.column_ranges`.
         With ``"conditional"`` each hole has an interval of its own, which follows from the other values of its row by
         conformal quantile regression; labels are not used. If values are missing completely at random, each lies in its
-        interval with probability `interval_level` or more; `interval_report_` has the coverage of held-out values.
-        An `ipub.Intervals` holds all this with a level, and says how precise observed numbers are and what becomes of
-        unknown categories.
-    interval_level : float, default=0.9
-        Fraction of the observed values that lie inside a quantile interval, or least probability that a value lies
-        inside a conditional one.
+        interval with probability 0.9 or more; `interval_report_` has the coverage of held-out values. An
+        `ipub.Intervals` holds all this with another level than 0.9, and says how precise observed numbers are and what
+        becomes of unknown categories.
     scale : {"standard", "minmax"} or None, default=None
         Whether to scale columns: to mean 0 and standard deviation 1, or to the range -1 to 1, of the observed values
         in rows with a positive weight. The scaling is learnt once from the observed values and is the same for every
@@ -157,7 +154,7 @@ default="quantile"
         Newton steps of the training.
     n_features_in_ : int
         Number of columns of X.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of str
         Names of the columns of X, if it is a DataFrame.
 
     Notes
@@ -220,7 +217,6 @@ default="quantile"
         certificate: str | None = "tight",
         effort: float = 1.0,
         intervals: Any = "quantile",
-        interval_level: float = 0.9,
         scale: str | None = None,
         uncertainty: Any = "worst",
         class_weight: Any = None,
@@ -234,7 +230,7 @@ default="quantile"
     ) -> None:
         self.loss, self.alpha, self.l1_ratio, self.fit_intercept = loss, alpha, l1_ratio, fit_intercept
         self.certificate, self.effort, self.uncertainty = certificate, effort, uncertainty
-        self.intervals, self.interval_level, self.scale = intervals, interval_level, scale
+        self.intervals, self.scale = intervals, scale
         self.class_weight, self.unknown_labels, self.max_label_errors = class_weight, unknown_labels, max_label_errors
         self.tol, self.max_iter, self.hinge_width = tol, max_iter, hinge_width
         self.random_state, self.verbose = random_state, verbose
@@ -444,7 +440,7 @@ def probability_bounds(loss: Loss, scores: Array) -> Array:
 
 
 def share_bounds(low: Array, high: Array) -> tuple[Array, Array]:
-    """Bound ``p_k / sum_j p_j`` for all p with ``low <= p <= high``, all positive, rounded outward (F2).
+    """Bound ``p_k / sum_j p_j`` for all p with ``low <= p <= high``, all positive, rounded outward (fp-sums).
 
     The quotient rises with ``p_k`` and falls with the others.
     """

@@ -15,10 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ipub.certificates import Certificate
 from ipub.losses import Loss, make_loss
+from ipub.numeric.parallel import single_threaded_blas
 from ipub.rows.sparse_array import unit_rows
 from ipub.training import Training
 from ipub.training.deferred import done
 from ipub.training.reading import Columns, LearntTable
+from ipub.training.reading.intervals import FORMER_PARAMETERS
 from ipub.training.training import Certified
 
 MAY_CHANGE_AFTER_FIT = frozenset({"effort", "handle_unknown", "max_iter", "random_state", "tol", "verbose"})
@@ -129,7 +131,7 @@ def _assign(estimator: Any, attributes: Mapping[str, Any], training: KeptTrainin
     # Not every fit sets these: what an earlier one has left would be wrong.
     not_always = {"feature_names_in_", *CERTIFIED}
     others = {name: value for name, value in vars(estimator).items() if name not in not_always}
-    parameters = {"precision": None, **estimator.get_params(deep=False)}
+    parameters = {**dict.fromkeys(FORMER_PARAMETERS), **estimator.get_params(deep=False)}
     # Copies, so that a mapping or an array that is changed in place is noticed.
     meaning = {name: copy.deepcopy(value) for name, value in parameters.items() if name not in MAY_CHANGE_AFTER_FIT}
     # One assignment: an interrupt comes before it or after it.
@@ -192,6 +194,7 @@ def _training_from(estimator: Any, kept: KeptTraining | None) -> Training:
         models=() if kept is None else kept.training.models,
         around=None if kept is None else kept.training.around,
         alpha_choice=estimator.alpha_choice_,
+        given=None if kept is None else kept.training.given,
     )
 
 
@@ -272,7 +275,8 @@ def _without_rows(attributes: dict[str, Any], training: Training) -> dict[str, A
     from ipub.training.without_rows import certificates_without_rows
 
     certificates, d = certificates_without_rows(training), training.coef.shape[1]
-    bounds = np.stack([each.score_bounds(unit_rows(d + training.fit_intercept)) for each in certificates])
+    with single_threaded_blas(d):
+        bounds = np.stack([each.score_bounds(unit_rows(d + training.fit_intercept)) for each in certificates])
     of_intercept = bounds[:, d] if training.fit_intercept else np.zeros((len(bounds), 2))
     found: dict[str, Any] = {
         "certificate_": certificates,

@@ -95,7 +95,7 @@ def imputation_report(
     shares: Sequence[float] = (0.2, 0.05, 0.01),
     draws: Draws | None = None,
     intervals: Any = "quantile",
-    interval_level: float = 0.9,
+    interval_level: float | None = None,
     most_rows: int | None = MOST_ROWS,
     verbose: int = 0,
 ) -> ImputationReport:
@@ -121,8 +121,10 @@ def imputation_report(
         Which draws; else 37 of the hot deck, with a radius of 0.1: if the missing values have a law within that radius
         of the imputer's, then for a row that is chosen before the draws the probability that a class is certain under
         all of them and another one is that of the true table is below 1 %.
-    intervals, interval_level
+    intervals
         As in `BoundedClassifier`; for an estimator of this package its own are used.
+    interval_level : float, optional
+        Former name of the level of `Intervals`.
     most_rows : int or None, default=100
         How many rows are looked at, the first ones; None for all.
     verbose : int, default=0

@@ -29,6 +29,7 @@ from ipub.estimators.fitted_state import (
     training_of,
 )
 from ipub.estimators.outputs import FrameOutput
+from ipub.estimators.questions import Questions
 from ipub.losses import Task, loss_names, loss_parameters
 from ipub.numeric.rounding import Array
 from ipub.progress_bars import progress
@@ -42,7 +43,7 @@ from ipub.tables.sparse_columns import is_sparse
 from ipub.training import Training, fit_training
 from ipub.training.alpha_choice import KEPT_ALPHA, RULES, AlphaChoice
 from ipub.training.reading import LearntTable, Parameters
-from ipub.training.reading.intervals import LEVEL, Intervals
+from ipub.training.reading.intervals import FORMER_PARAMETERS, Intervals
 from ipub.training.reading.on_device import filled_rows, uncertain_rows
 from ipub.training.reading.sources import is_dask, is_kept, long_table_of, of_each_piece, whole_to_predict
 from ipub.training.reading.sparse import filled_sparse_rows, uncertain_sparse_rows
@@ -54,7 +55,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "certificate": [StrOptions(set(CERTIFICATES)), None],
     "effort": [Interval(Real, 0, None, closed="left")],
     "intervals": [str, Mapping, "array-like", Intervals],
-    "interval_level": [Interval(Real, 0, 1, closed="right")],
+    "interval_level": [Interval(Real, 0, 1, closed="right"), None],
     "scale": [StrOptions({"standard", "minmax"}), None],
     "uncertainty": [StrOptions({"worst"}), Budget, Draws],
     "tol": [Interval(Real, 0, None, closed="neither")],
@@ -63,9 +64,6 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "verbose": ["verbose"],
 }
 """What the parameters may be, in the terms of scikit-learn's validation."""
-
-FORMER_PARAMETERS = ("precision", "handle_unknown")
-"""Parameters that are part of `Intervals` now, and are still taken by themselves; None is not given."""
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -88,7 +86,7 @@ def loss_constraints(task: Task) -> dict[str, list[Any]]:
     return {"loss": [StrOptions(set(loss_names(task)))], **dict.fromkeys(loss_parameters(task), positive)}
 
 
-class BoundedLinearModel(FrameOutput):
+class BoundedLinearModel(Questions, FrameOutput):
     """Base of the estimators: training at the center and the certificate, for any loss."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"X_lower": True, "X_upper": True}
@@ -97,9 +95,9 @@ class BoundedLinearModel(FrameOutput):
     loss: str
     alpha: float | str
     intervals: Any
-    interval_level: float
     uncertainty: Any
     verbose: int
+    interval_level: float | None = None
     precision: Any = None
     handle_unknown: str | None = None
 
@@ -312,6 +310,12 @@ class BoundedLinearModel(FrameOutput):
 
         ipub.save(self, path, rows=rows)
 
+    def _html_repr(self) -> str:
+        """Return the diagram of scikit-learn for a notebook, and below it what was learnt and what is promised."""
+        from ipub.estimators.notebook_view import fitted_view
+
+        return str(super()._html_repr()) + fitted_view(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training table out of pickles; certificates, and the training rows in them, stay as they are."""
         return stored_state(self, {**super().__getstate__(), **certify_now(self)})
@@ -356,24 +360,19 @@ def unknown_levels(estimator: BoundedLinearModel) -> Iterator[UnknownLevels | No
 
 
 def _given_intervals(estimator: BoundedLinearModel) -> Intervals:
-    """Return `intervals` and `interval_level` as one object."""
+    """Return `intervals` as an object."""
     given = estimator.intervals
-    return given if isinstance(given, Intervals) else Intervals(given, estimator.interval_level)
+    return given if isinstance(given, Intervals) else Intervals(given)
 
 
 def _intervals_of(estimator: BoundedLinearModel) -> Intervals:
     """Return how an estimator reads cells, checked; warn of former parameters."""
     cells = _given_intervals(estimator)
-    if estimator.interval_level not in (LEVEL, cells.level):
-        raise IpubError(
-            f"interval_level is {estimator.interval_level!r}, and intervals has a level of its own: leave it out, and "
-            "give intervals=Intervals(level=...)."
-        )
-    for name in FORMER_PARAMETERS:
+    for name, new in FORMER_PARAMETERS.items():
         value = getattr(estimator, name)
         if value is not None:
-            cells = cells.with_params(**{name: value})
-            warn_user(f"{name}={value!r} is part of intervals now: use intervals=Intervals({name}=...).", FutureWarning)
+            cells = cells.with_params(**{new: value})
+            warn_user(f"{name}={value!r} is part of intervals now: use intervals=Intervals({new}=...).", FutureWarning)
     cells.check()
     return cells
 

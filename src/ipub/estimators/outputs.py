@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from ipub.errors import IpubError
 from ipub.rows.device import DeviceArray, is_foreign, library_of
 
-KINDS = ("default", "pandas", "polars")
+KINDS = ("default", "pandas", "polars", "pyarrow")
 
 PAGE_WIDTH = 100
 """Characters of a line of a sentence below a printed table."""
@@ -47,7 +47,7 @@ class FrameOutput(BaseEstimator):
 
         Parameters
         ----------
-        transform : {"default", "pandas", "polars"}, optional
+        transform : {"default", "pandas", "polars", "pyarrow"}, optional
             Arrays, or frames of that library: with columns ``lower`` and ``upper``, of several classes
             ``<class>_lower`` and ``<class>_upper``, for `predict_set` the classes; and with the index of X if it
             is a pandas frame. None changes nothing.
@@ -84,4 +84,6 @@ class FrameOutput(BaseEstimator):
         flat = values.reshape(len(values), -1)
         if kind == "pandas":
             return library.DataFrame(flat, columns=columns, index=X.index if hasattr(X, "iloc") else None)
+        if kind == "pyarrow":
+            return library.table(dict(zip(columns, flat.T, strict=True)))
         return library.DataFrame(flat, schema=columns, orient="row")

@@ -17,6 +17,7 @@ from ipub.answers.certainty import is_certain, possible_labels
 from ipub.certificates import DrawBounds
 from ipub.errors import IpubError, warn_user
 from ipub.estimators import BoundedClassifier, BoundedRegressor
+from ipub.estimators.classifier import probability_bounds
 from ipub.estimators.sklearn_models.certified import certify
 from ipub.numeric.rounding import Array
 from ipub.progress_bars import progress_of_step
@@ -38,7 +39,7 @@ HOPELESS = 3.0
 """If the first ones, of which one takes longer, seem to need so many times what is left, no more are tried."""
 
 CERTAIN_DRAWS = 37
-"""Draws by default: that a class is certain under so many and wrong has a probability below 1 % (Theorem C (d))."""
+"""Draws by default: that a class is certain under so many and wrong has a probability below 1 % (thm-draws-class)."""
 
 
 class Promise(NamedTuple):
@@ -56,11 +57,9 @@ class Promise(NamedTuple):
     """How long it took."""
     is_proved: bool = True
     """False for draws without a certificate, which prove nothing."""
-
-    @property
-    def width(self) -> float:
-        """Median width of the bounds."""
-        return float(np.median(self.bounds[..., 1] - self.bounds[..., 0]))
+    width: float = np.nan
+    """Median width: of the probability of the class that is predicted, if the loss has probabilities; else of the
+    scores, or of the predictions of a regression."""
 
 
 class Skipped(NamedTuple):
@@ -81,7 +80,7 @@ class Checked:
     tested: Any
     imputer: Any
     intervals: Any
-    interval_level: float
+    interval_level: float | None
 
     @classmethod
     def of(
@@ -93,7 +92,7 @@ class Checked:
         *,
         imputer: Any = None,
         intervals: Any = "quantile",
-        interval_level: float = 0.9,
+        interval_level: float | None = None,
         most_rows: int | None = MOST_ROWS,
     ) -> Checked:
         """Choose the rows; the parameters are those of `imputation_report`."""
@@ -231,7 +230,7 @@ def _rows_to_look_at(X: Any, X_test: Any, most: int | None) -> tuple[NDArray[np.
     return rows, tested
 
 
-def _fitted(model: Any, X: Any, y: Any, options: dict[str, Any], intervals: Any, interval_level: float) -> Any:
+def _fitted(model: Any, X: Any, y: Any, options: dict[str, Any], intervals: Any, interval_level: float | None) -> Any:
     if isinstance(model, BoundedClassifier | BoundedRegressor):
         if model.certificate is None:
             raise IpubError("The report compares bounds, and certificate=None proves none: set certificate='tight'.")
@@ -247,12 +246,19 @@ def _promise(name: str, fit: Callable[[], Any], tested: Any, predicted: NDArray[
     fitted = fit()
     certificates = fitted.training_.certificates
     notes = " ".join(dict.fromkeys(each.note for each in certificates if each.note))
-    if not is_classifier(fitted):
-        return Promise(name, certificates[0].promise, _bounds(fitted, tested), None, notes, 0.0)
     bounds = _bounds(fitted, tested)
+    found = Promise(name, certificates[0].promise, bounds, None, notes, 0.0)
+    if not is_classifier(fitted):
+        return found._replace(width=_median_width(bounds))
     # One label is possible, and it is the one that the model in question predicts.
-    is_predicted = possible_labels(bounds)[np.arange(len(bounds)), np.searchsorted(fitted.classes_, predicted)]
-    return Promise(name, certificates[0].promise, bounds, is_certain(bounds) & is_predicted, notes, 0.0)
+    of_predicted = np.arange(len(bounds)), np.searchsorted(fitted.classes_, predicted)
+    certain = is_certain(bounds) & possible_labels(bounds)[of_predicted]
+    shown = probability_bounds(fitted.training_.loss, bounds) if hasattr(fitted, "predict_proba") else bounds
+    return found._replace(certain=certain, width=_median_width(shown if shown.ndim == 2 else shown[of_predicted]))
+
+
+def _median_width(bounds: Array) -> float:
+    return float(np.median(bounds[:, 1] - bounds[:, 0]))
 
 
 def _plain(fitted: Any, checked: Checked) -> Promise:
@@ -265,8 +271,13 @@ def _plain(fitted: Any, checked: Checked) -> Promise:
     scores = np.einsum("kte,me->mtk", weights, rows)
     sentence = f"These {weights.shape[1]} fillings say so; others may not: nothing is proved."
     ends = np.stack([scores.min(axis=1), scores.max(axis=1)], axis=-1)
+    found = Promise("", sentence, ends[:, 0] if scores.shape[2] == 1 else ends, None, "", 0.0, is_proved=False)
     if not is_classifier(fitted):
-        return Promise("", sentence, ends[:, 0], None, "", 0.0, is_proved=False)
+        return found._replace(width=_median_width(found.bounds))
     classes = scores[:, :, 0] > 0.0 if scores.shape[2] == 1 else scores.argmax(axis=2)
-    is_same = (classes == classes[:, :1]).all(axis=1)
-    return Promise("", sentence, ends[:, 0] if scores.shape[2] == 1 else ends, is_same, "", 0.0, is_proved=False)
+    if hasattr(fitted, "predict_proba"):
+        scores = training.loss.link_range(scores, scores)[0]
+        scores = scores / scores.sum(axis=2, keepdims=True) if scores.shape[2] > 1 else scores
+    of_first = scores[np.arange(len(scores)), :, classes[:, 0] if scores.shape[2] > 1 else 0]
+    width = float(np.median(of_first.max(axis=1) - of_first.min(axis=1)))
+    return found._replace(certain=(classes == classes[:, :1]).all(axis=1), width=width)

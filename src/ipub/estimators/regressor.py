@@ -36,7 +36,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         picks one with ``"1se"`` or ``"min"``, as in `BoundedClassifier`. The same model as
         ``Ridge(alpha=a)`` on n rows has ``alpha = 2 a / n``, the same as ``ElasticNet(alpha=a)`` has ``alpha = 2 a``
         and its `l1_ratio`. ``HuberRegressor`` also estimates a scale of the noise, so it is another model.
-    l1_ratio, fit_intercept, certificate, effort, intervals, interval_level, scale, uncertainty, tol, max_iter,
+    l1_ratio, fit_intercept, certificate, effort, intervals, scale, uncertainty, tol, max_iter,
     random_state, verbose
         As in `BoundedClassifier`.
     huber_delta : float, default=1.0
@@ -90,7 +90,6 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
         certificate: str | None = "tight",
         effort: float = 1.0,
         intervals: Any = "quantile",
-        interval_level: float = 0.9,
         scale: str | None = None,
         uncertainty: Any = "worst",
         tol: float = 1e-8,
@@ -101,7 +100,7 @@ class BoundedRegressor(RegressorMixin, BoundedLinearModel):
     ) -> None:
         self.loss, self.alpha, self.l1_ratio, self.fit_intercept = loss, alpha, l1_ratio, fit_intercept
         self.certificate, self.effort, self.uncertainty = certificate, effort, uncertainty
-        self.intervals, self.interval_level, self.scale = intervals, interval_level, scale
+        self.intervals, self.scale = intervals, scale
         self.tol, self.max_iter, self.huber_delta = tol, max_iter, huber_delta
         self.random_state, self.verbose = random_state, verbose
 

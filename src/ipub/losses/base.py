@@ -3,7 +3,7 @@
 Each loss has two sides. The *solver side* (`value`, `derivative`, `curvature`, `conjugate`) is plain floating
 point. The *certificate side* (names ending in ``_upper`` or ``_range``, and `derivative_midpoint_and_radius` and
 `derivative_line`) is rounded outward: its result bounds the exact value for the floats it was given
-(``docs/theory.md``, section F).
+(sec-rounding).
 
 Everywhere ``a`` is a dual coordinate: ``conjugate(y, a)`` is ``l*(y, -a)``, and the Fenchel-Young residual
 ``l(y, t) + l*(y, -a) + a t`` is non-negative, and zero where ``-a`` is a derivative at ``t``. Classification labels
@@ -25,7 +25,7 @@ from ipub.numeric.rounding import Array, down, midpoint_and_radius, up
 Task = Literal["classification", "regression"]
 
 SMALLEST_PARAMETER = 1e-100
-"""Smaller parameters of a loss, and those above its inverse, are refused: a weight over them could underflow (F3)."""
+"""Parameters of a loss below this or above its inverse are refused: quotients could underflow (fp-underflow)."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class LossParameter:
     """What the error for an invalid value calls it."""
 
     def check(self, value: float) -> float:
-        """Return the value as a Python float; raise an error outside ``[1e-100, 1e100]`` (F3, F7)."""
+        """Return the value as a Python float; raise an error outside ``[1e-100, 1e100]`` (fp-underflow, fp-forms)."""
         value = float(value)
         largest = 1.0 / SMALLEST_PARAMETER
         if not (SMALLEST_PARAMETER <= value <= largest):
@@ -68,7 +68,7 @@ class Loss(ABC):
     is_smooth: ClassVar[bool] = True
     """Whether there is a derivative everywhere, with bounded secant slopes."""
     has_bounded_third_derivative: ClassVar[bool] = False
-    """Whether the curvature is positive everywhere and has two bounded derivatives (Lemma 24)."""
+    """Whether the curvature is positive everywhere and has two bounded derivatives (lem-chords)."""
 
     def __post_init__(self) -> None:
         for parameter in self.parameters.values():
@@ -92,23 +92,23 @@ class Loss(ABC):
 
     @abstractmethod
     def value_upper(self, y: Array, t: Array) -> Array:
-        """Bound l(y, t) from above (Theorems 1 and 3)."""
+        """Bound l(y, t) from above (thm-sphere and thm-origin)."""
 
     @abstractmethod
     def conjugate_upper(self, y: Array, a: Array) -> Array:
-        """Bound l*(y, -a) from above, for `a` in its domain (Theorem 1)."""
+        """Bound l*(y, -a) from above, for `a` in its domain (thm-sphere)."""
 
     @abstractmethod
     def residual_upper(self, y: Array, t: Array, a: Array) -> Array:
-        """Bound the Fenchel-Young residual ``l(y, t) + l*(y, -a) + a t`` from above (Theorems 1 and 2)."""
+        """Bound the Fenchel-Young residual ``l(y, t) + l*(y, -a) + a t`` from above (thm-sphere and thm-half-ball)."""
 
     def residual_upper_between(self, y: Array, lower: Array, upper: Array, a: Array) -> Array:
-        """Bound the residual for every score in [lower, upper]: it is convex in the score (Theorems 1 and 2)."""
+        """Bound the residual for every score in [lower, upper]: it is convex in it (thm-sphere, thm-half-ball)."""
         return np.maximum(self.residual_upper(y, lower, a), self.residual_upper(y, upper, a))
 
     @abstractmethod
     def derivative_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Bound every (sub)derivative at every score in [lower, upper] (Theorems 2, 5 and 6).
+        """Bound every (sub)derivative at every score in [lower, upper] (thm-half-ball, thm-intercept and thm-slopes).
 
         A NaN in `lower` or `upper` stands for an unknown score: nothing is claimed that it could break.
         """
@@ -118,29 +118,29 @@ class Loss(ABC):
         return None
 
     def derivative_midpoint_and_radius(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Return c and e such that every derivative at a score in [lower, upper] is within e of c (Theorem 6).
+        """Return c and e such that every derivative at a score in [lower, upper] is within e of c (thm-slopes).
 
         Meant for short intervals, where it may be cheaper than `derivative_range`; it holds for all.
         """
         return midpoint_and_radius(*self.derivative_range(y, lower, upper))
 
     def curvature_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:  # noqa: ARG002 (no claim)
-        """Bound the slope of every secant of the derivative between two scores in [lower, upper] (Theorem 4)."""
+        """Bound the slope of every secant of the derivative between two scores in [lower, upper] (thm-move-set)."""
         return np.zeros_like(lower), np.full_like(upper, np.inf)
 
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
-        """Bound the slope of every secant of the derivative from [lower, upper] over at most `move` (Theorems 4, 6)."""
+        """Bound the slope of every secant of the derivative from [lower, upper] over at most `move` (sec-lines)."""
         return self.curvature_range(y, down(lower - move), up(upper + move))
 
     def curvature_slope_range(self, y: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Bound the derivative of the curvature over scores in [lower, upper] (Lemma 24).
+        """Bound the derivative of the curvature over scores in [lower, upper] (lem-chords).
 
         Only for losses that have `has_bounded_third_derivative`.
         """
         raise NotImplementedError(f"The curvature of {self.name} is not differentiable.")
 
     def derivative_line(self, y: Array, score: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
-        """Enclose the derivative near a jump by a line (Theorem 6, *at a jump*).
+        """Enclose the derivative near a jump by a line (sec-lines).
 
         Returns c, ``h >= 0`` and e such that every (sub)derivative at every t in [lower, upper] is within e of
         ``c + h (t - score)``. For losses that are not smooth, at scores where `curvature_range` is infinite.
@@ -148,7 +148,7 @@ class Loss(ABC):
         raise NotImplementedError(f"The derivative of {self.name} has no jump.")
 
     def wrong_label_upper(self, lower: Array, upper: Array) -> Array:
-        """Bound ``Delta(t) = psi(t; -1) - psi(t; 1)``, never negative, over scores in [lower, upper] (section 13).
+        """Bound ``Delta(t) = psi(t; -1) - psi(t; 1)``, never negative, over scores in [lower, upper] (sec-labels).
 
         psi is any (sub)derivative of a loss of classification: Delta is how much a wrong label changes it.
         """

@@ -1,4 +1,4 @@
-"""Losses whose derivative is a line that is cut off at both ends (Lemma 0)."""
+"""Losses whose derivative is a line that is cut off at both ends (lem-clipped-lines)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ipub.numeric.rounding import Array, down, up
 class ClippedLine(Loss):
     """A loss with the derivative ``clip((t - y) / width, bottom, top)``.
 
-    With ``d = t - y`` it is ``max p d - width p^2 / 2`` over slopes p between the ends, which depend on the label
-    and hold 0 between them; so ``l*(y, -a) = a (width a / 2 - y)`` for -a between them, and 0 at a = 0 (Lemma 0).
+    With ``d = t - y`` it is ``max p d - width p^2 / 2`` over slopes p between the ends, which depend on the label and
+    hold 0 between them; so ``l*(y, -a) = a (width a / 2 - y)`` for -a between them, and 0 at a = 0 (lem-clipped-lines).
     """
 
     @property
@@ -27,7 +27,7 @@ class ClippedLine(Loss):
     def _ends(self, y: Array) -> tuple[Array, Array]:
         """Return bottom and top, the least and the greatest derivative for these labels.
 
-        Each is infinite, or a float whose product with the width is exact (F4).
+        Each is infinite, or a float whose product with the width is exact (fp-elementary).
         """
 
     def value(self, y: Array, t: Array) -> Array:

@@ -69,7 +69,7 @@ class Hinge(Loss):
         h = np.maximum(0.0, np.nan_to_num(h, nan=0.0))
         shift = h * (score - y)
         c = shift - 0.5 * y
-        # Rounding of shift and c (F1, three operations).
+        # Rounding of shift and c (fp-operation, three operations).
         return c, h, up(0.5 + 4.0 * EPS * (np.abs(shift) + np.abs(c) + h * np.abs(score)))
 
     def smoothed(self, width: float) -> Loss:

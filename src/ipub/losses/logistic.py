@@ -11,7 +11,7 @@ from ipub.losses.base import Loss
 from ipub.numeric.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, up
 
 MIN_SECANT_LENGTH = 1e-3
-"""Secants over a shorter way are hardly flatter than the curve itself, and their difference would cancel (F4)."""
+"""Secants over a shorter way are hardly flatter than the curve, and their difference would cancel (fp-elementary)."""
 
 NEGLIGIBLE_RESIDUAL = 1e-14
 """A residual bound this small is not computed more closely."""
@@ -24,7 +24,7 @@ GREATEST_SLOPE = 0.0962250448650
 
 
 def sigmoid(t: Array) -> Array:
-    """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by its own rounding alone (F4)."""
+    """Return 1 / (1 + exp(-t)): an exponential, an addition and a division, each off by rounding (fp-elementary)."""
     return falling_sigmoid(-t)
 
 
@@ -36,7 +36,7 @@ def falling_sigmoid(t: Array) -> Array:
 
 
 def sigmoid_range(t_lower: Array, t_upper: Array) -> tuple[Array, Array]:
-    """Bound the sigmoid over [t_lower, t_upper] (F4: exp, an addition and a division)."""
+    """Bound the sigmoid over [t_lower, t_upper] (fp-elementary: exp, an addition and a division)."""
     slack = (ELEMENTARY_ULPS + 3) * EPS
     lowest = sigmoid(t_lower)
     highest = lowest if t_upper is t_lower else sigmoid(t_upper)
@@ -73,12 +73,12 @@ class Logistic(Loss):
         return np.where(inside, xlogy(b, b) + xlog1py(1.0 - b, -b), np.inf)
 
     def value_upper(self, y: Array, t: Array) -> Array:
-        # exp, log1p (condition at most 1) and an addition of non-negative terms (F4)
+        # exp, log1p (condition at most 1) and an addition of non-negative terms (fp-elementary)
         value = self.value(y, t)
         return up(up(value * (1.0 + (2 * ELEMENTARY_ULPS + 2) * EPS)) + UNDERFLOW)
 
     def conjugate_upper(self, y: Array, a: Array) -> Array:
-        # Two non-positive terms, each a logarithm and a product with at most one rounded factor (F4).
+        # Two non-positive terms, each a logarithm and a product with at most one rounded factor (fp-elementary).
         value = self.conjugate(y, a)
         return up(up(value * (1.0 - (ELEMENTARY_ULPS + 3) * EPS)) + UNDERFLOW)
 
@@ -139,7 +139,7 @@ class Logistic(Loss):
 
     def secant_range(self, y: Array, lower: Array, upper: Array, move: Array) -> tuple[Array, Array]:
         # The curvature is even and falls with |t|. The flattest secant starts at the score most distant from 0 and goes
-        # away from 0, the steepest starts at the score nearest to 0 and goes towards 0 (F4).
+        # away from 0, the steepest starts at the score nearest to 0 and goes towards 0 (fp-elementary).
         slack = (ELEMENTARY_ULPS + 3) * EPS
         far, near = np.maximum(-lower, upper), np.maximum(np.maximum(lower, -upper), 0.0)
         outer, inner = up(far + move), down(near - move)
@@ -169,7 +169,7 @@ class Logistic(Loss):
         )
 
     def _curvature_slope(self, t: Array) -> tuple[Array, Array]:
-        """Bound psi'' at t: a product of two sigmoids and their difference, which is at most 1 (F4)."""
+        """Bound psi'' at t: a product of two sigmoids and their difference, which is at most 1 (fp-elementary)."""
         low, high = sigmoid(t), sigmoid(-t)
         size = low * high
         error = up(up((4 * (ELEMENTARY_ULPS + 3) + 4) * EPS * size) + UNDERFLOW)

@@ -104,7 +104,7 @@ class ElasticNet:
         """Bound ``grad_j + s_j`` for grad in [lower, upper], with s_j a subgradient of rho_j at w_j.
 
         Where ``w_j = 0`` the subgradient may be chosen for each gradient: the one that leaves the smallest
-        sum, which is soft-thresholding (``docs/theory.md``, Theorem 2). Elsewhere it is unique.
+        sum, which is soft-thresholding (thm-half-ball). Elsewhere it is unique.
         """
         lam, kappa = self.lam_vector(len(w)), self.kappa_vector(len(w))
         fixed_low = down(down(lam * w) + kappa * np.sign(w))

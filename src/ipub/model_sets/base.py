@@ -69,7 +69,9 @@ class ModelSet(ABC):
         return self
 
 
-NOT_CLOSED = "These bounds may be wider than necessary: a larger alpha gives narrower ones."
+NOT_CLOSED = (
+    "These bounds may be wider than necessary: a larger alpha (a smaller C in scikit-learn) gives narrower ones."
+)
 """The note where sets were tried, and none proved itself."""
 
 

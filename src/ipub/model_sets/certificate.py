@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from itertools import compress, groupby
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
@@ -164,6 +165,12 @@ class Certificate:
     def __repr__(self) -> str:
         names = ", ".join(dict.fromkeys(part.name for part in self.parts))
         return f"Certificate({self.name!r}: {names}; gap={self.gap:.1e})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the promise first, then how it was proved."""
+        names = ", ".join(dict.fromkeys(part.name for part in self.parts))
+        lines = [f"<b>{escape(self.promise)}</b>", f"Certificate {escape(self.name)}: proved by {escape(names)}."]
+        return "".join(f"<p>{line}</p>" for line in [*lines, *([escape(self.note)] if self.note else [])])
 
 
 def _best_ends(groups: list[list[ModelSet]], X: Array) -> Array:

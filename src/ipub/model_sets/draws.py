@@ -1,4 +1,4 @@
-"""The range over draws of an imputer: bounds that hold with a probability (Theorem C)."""
+"""The range over draws of an imputer: bounds that hold with a probability (thm-draws)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ipub.numeric.rounding import Array
 class DrawBounds(ModelSet):
     """From the least lower to the greatest upper end over the certificates of all draws.
 
-    With probability ``1 - 2 / (n_draws + 1)`` a row's score is between its ends (Theorem C (a)).
+    With probability ``1 - 2 / (n_draws + 1)`` a row's score is between its ends (thm-draws-score).
     """
 
     members: tuple[Certificate, ...]

@@ -22,7 +22,7 @@ class MoveSet(Protocol):
     """
 
     def max_score_move(self, X: Array) -> Array:
-        """Bound ``|x.v|`` for each row x (s_i of Theorem 6)."""
+        """Bound ``|x.v|`` for each row x (thm-slopes)."""
 
     def max_score_move_in(self, block: Block) -> Array:
         """Bound ``|x.v|`` for the rows x of a block's center that have a weight."""

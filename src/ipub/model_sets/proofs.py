@@ -1,4 +1,4 @@
-"""How sets are proved and made smaller: two loops, whatever the theorem (docs/theory.md, No-exit lemma).
+"""How sets are proved and made smaller: two loops, whatever the theorem (lem-no-exit).
 
 Brackets of an intercept, and searches for single rows, have loops of their own: none of them proves a set.
 """
@@ -40,7 +40,7 @@ class Relaxed(NamedTuple, Generic[G, S]):
 
 
 def prove(relax: Relaxation[G, Relaxed[G, S] | None], guess: G) -> tuple[Outcome[S], G]:
-    """Widen a guess until what follows from it lies strictly inside it (No-exit lemma); return the last guess too.
+    """Widen a guess until what follows from it lies strictly inside it (lem-no-exit); return the last guess too.
 
     `relax` is about the minimisers of all objectives on the way from the trained model to the completions; it returns
     None where it says nothing. A guess holds the trained model in its interior.

@@ -34,7 +34,7 @@ class Region(ModelSet):
 
     @classmethod
     def ends_of_all(cls, sets: Sequence[Region], X: Array) -> tuple[Array, Array]:
-        """Bound x.w over each of several regions with the same `n_free`, rounded outward (F2)."""
+        """Bound x.w over each of several regions with the same `n_free`, rounded outward (fp-sums)."""
         if any(region.n_free != sets[0].n_free for region in sets):
             raise ValueError("regions with different numbers of free coordinates")
         centers = np.column_stack([region.center for region in sets])

@@ -1,4 +1,4 @@
-"""A set of models known by the ends of their scores in some directions (Theorem 20)."""
+"""A set of models known by the ends of their scores in some directions (thm-supports)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SupportBounds(ModelSet):
         return np.fmin(self.upper_bounds(X, single), self.upper_bounds(X, self._search.combinations(X)))
 
     def upper_bounds(self, X: Array, found: Combinations) -> Array:
-        """Bound the scores of rows from above by a combination for each, rounded outward (Theorem 20)."""
+        """Bound the scores of rows from above by a combination for each, rounded outward (thm-supports)."""
         which, sign, c = found
         c = np.where((c > 0.0) & (c < LARGEST_FACTOR), c, 0.0)
         Y, roundings = self.directions[which], which.shape[1] + 1

@@ -14,7 +14,7 @@ from ipub.numeric.parallel import row_slices
 from ipub.numeric.rounding import EPS, TINY, UNDERFLOW, Array, norm_upper, sum_error, sum_upper, up
 
 MARGINS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8)
-"""Fractions of the diagonal tried in proofs of positive definiteness, the best first (Lemma 5)."""
+"""Fractions of the diagonal tried in proofs of positive definiteness, the best first (lem-inverse)."""
 
 CHUNK_NUMBERS = 1 << 18
 """Numbers in one chunk of products of rows with several forms: fewer calls against memory."""
@@ -39,7 +39,7 @@ WEIGHT_STEP = 0.3
 
 
 def definiteness(matrix: Array) -> float | None:
-    """Return s with ``M >= (s/2) diag(M)``, proved by a Cholesky factorisation with a finite factor (Lemma 5)."""
+    """Return s with ``M >= (s/2) diag(M)``, proved by a Cholesky factorisation with a finite factor (lem-inverse)."""
     d = len(matrix)
     diagonal = np.diag(matrix)
     if not (np.isfinite(matrix).all() and (diagonal > UNDERFLOW).all()):
@@ -79,7 +79,7 @@ class Inverse:
 
     @classmethod
     def of(cls, matrix: Array) -> Inverse | None:
-        """Enclose the inverse of a matrix; None if it cannot be proved positive definite (Lemma 5)."""
+        """Enclose the inverse of a matrix; None if it cannot be proved positive definite (lem-inverse)."""
         d = len(matrix)
         diagonal = np.diag(matrix)
         margin = definiteness(matrix)
@@ -111,7 +111,7 @@ class Inverse:
 
 @dataclass(frozen=True)
 class EnclosedInverse:
-    """Symmetric C and E with ``-E <= H^-1 - C <= E`` in the order of matrices, for all H between L and U."""
+    """Symmetric ``-spread <= H^-1 - center <= spread`` in the order of matrices, for all H between L and U."""
 
     center: Array
     spread: Array
@@ -123,7 +123,7 @@ class EnclosedInverse:
         if large is None or small is None:
             return None
         center, spread = 0.5 * large.center + 0.5 * small.center, 0.5 * large.center - 0.5 * small.center
-        # Rounding of both, entry by entry, and then as a diagonal (F7).
+        # Rounding of both, entry by entry, and then as a diagonal (fp-forms).
         scale = np.sqrt(np.diag(large.center) + np.diag(small.center))
         size = np.abs(large.center) + np.abs(small.center)
         worst = float((size / np.outer(scale, scale)).max())
@@ -134,7 +134,7 @@ class EnclosedInverse:
 
 
 def form_upper(matrix: Array, X: Array) -> Array:
-    """Bound ``max(0, x.M x)`` for each row x, for a symmetric matrix of floats (F2)."""
+    """Bound ``max(0, x.M x)`` for each row x, for a symmetric matrix of floats (fp-sums)."""
     value = np.einsum("ij,ij->i", X @ matrix, X)
     size = np.abs(X)
     error = sum_error(np.einsum("ij,ij->i", size @ np.abs(matrix), size), 2 * X.shape[1] + 2)
@@ -163,7 +163,7 @@ def greatest_ratio_upper(matrix: Array, metric: Array) -> float:
 
 
 def roots_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
-    """Bound ``sum_S sqrt(x.S x)`` over several forms ``S >= 0`` of floats, for each row x (F7).
+    """Bound ``sum_S sqrt(x.S x)`` over several forms ``S >= 0`` of floats, for each row x (fp-forms).
 
     With `sizes`, where ``|x_j| <= sizes_j`` in all rows, one bound of the rounding error is used for all rows.
     """
@@ -171,7 +171,7 @@ def roots_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
 
 
 def forms_upper(forms: Array, X: Array, sizes: Array | None = None) -> Array:
-    """Bound ``x.S x`` for each row x and each of several forms ``S >= 0`` of floats (F7); see `roots_upper`."""
+    """Bound ``x.S x`` for each row x and each of several forms ``S >= 0`` of floats (fp-forms); see `roots_upper`."""
     d = X.shape[1]
     # |S_jk| <= sqrt(S_jj S_kk), as S >= 0.
     roots = up(np.sqrt(np.einsum("gjj->gj", forms)))
@@ -235,13 +235,13 @@ def _by_pairs(forms: Array) -> FormEvaluation:
             np.multiply(columns[j], columns[j:], out=products[starts[j] : starts[j + 1]])
         return (pairs @ products).T
 
-    # A product of two coordinates may underflow before a large number multiplies it (F7).
+    # A product of two coordinates may underflow before a large number multiplies it (fp-forms).
     n_pairs = int(starts[-1])
     return FormEvaluation(evaluate, n_pairs, n_pairs + 4, sum_upper(TINY * np.abs(pairs).sum(axis=1), n_pairs))
 
 
 def joint_form(forms: Array, typical: Array) -> Array:
-    """Return S with ``sqrt(x.S x)`` at least ``sum_g sqrt(x.S_g x)`` for forms ``S_g >= 0`` of floats (Lemma 8).
+    """Return S with ``sqrt(x.S x)`` at least ``sum_g sqrt(x.S_g x)`` for forms ``S_g >= 0`` of floats (lem-joint-form).
 
     By Cauchy and Schwarz, ``S = sum_g (O/o_g) S_g`` with any ``o_g > 0`` and O their sum; here their sizes where x x^T
     is `typical`.
@@ -259,7 +259,7 @@ def positive_weights(weights: Array) -> Array:
 
 
 def rounded_up(form: Array, roundings: int, size: Array | None = None) -> Array:
-    """Add to a sum of squares what rounding can have taken away, as a diagonal (F7).
+    """Add to a sum of squares what rounding can have taken away, as a diagonal (fp-forms).
 
     If terms cancel in its diagonal, their squares are its `size`.
     """
@@ -268,7 +268,7 @@ def rounded_up(form: Array, roundings: int, size: Array | None = None) -> Array:
 
 
 def zonotope_norm_upper(generators: Array, weights: Array, matrix: Array, roundings: int) -> float:
-    """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k D_k G_k`` with ``|D_k| <= 1``.
+    """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k xi_k G_k`` with ``|xi_k| <= 1``.
 
     ``z z^T <= (sum_k o_k) sum_k G_k G_k^T / o_k = Q`` for any positive weights o (Cauchy and Schwarz), and ``z.M^-1 z
     <= mu`` where ``mu M - Q >= 0``. The weights are made larger, step by step, where the worst direction meets large

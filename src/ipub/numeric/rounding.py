@@ -1,11 +1,11 @@
 """Outward rounding: how a float result becomes a bound on the exact one.
 
 Everything a certificate computes goes through the few functions of this file. Each constant cites
-the lemma of ``docs/theory.md`` (section F) that proves it. Two facts carry everything:
+the lemma of ``docs/theory/rounding.md`` that proves it. Two facts carry everything:
 
-- one operation ``+ - * / sqrt`` is correctly rounded, so a step to the next float or beyond bounds it (F1);
+- one operation ``+ - * / sqrt`` is correctly rounded, so a step to the next float or beyond bounds it (fp-operation);
 - a sum of products, in any order and with or without fused multiply-add, is off by at most
-  ``roundings * EPS`` times the sum of the absolute terms (F2), which is all that a matrix product is.
+  ``roundings * EPS`` times the sum of the absolute terms (fp-sums), which is all that a matrix product is.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ T = TypeVar("T", float, Array)
 F = TypeVar("F", bound=Callable[..., Any])
 
 EPS = 2.0**-52
-"""Twice the unit roundoff: at least one unit in the last place, relatively (F1, F2)."""
+"""Twice the unit roundoff: at least one unit in the last place, relatively (fp-operation, fp-sums)."""
 
 TINY = 2.0**-1074
-"""The least positive float (F1)."""
+"""The least positive float (fp-operation)."""
 
 UNDERFLOW = 1e-160
-"""More than all underflows of one sum can add: 10^10 terms with factors up to 10^150 (F3)."""
+"""More than all underflows of one sum can add: 10^10 terms with factors up to 10^150 (fp-underflow)."""
 
 ELEMENTARY_ULPS = 4
-"""Assumed accuracy of exp, log and log1p in units of EPS (F4); tests compare with ball arithmetic."""
+"""Assumed accuracy of exp, log and log1p in units of EPS (fp-elementary); tests compare with ball arithmetic."""
 
 LARGEST = 1e150
-"""Larger inputs are refused: their squares would overflow (F3)."""
+"""Larger inputs are refused: their squares would overflow (fp-underflow)."""
 
 
 overflow_means_unbounded = partial(np.errstate, over="ignore", invalid="ignore", under="ignore")
-"""A context in which what overflows becomes an infinite bound, or NaN and so no bound (F3)."""
+"""A context in which what overflows becomes an infinite bound, or NaN and so no bound (fp-underflow)."""
 
 
 def check_arithmetic(like: Any = None) -> None:
-    """Refuse to certify where floats are not rounded to nearest with gradual underflow (F3).
+    """Refuse to certify where floats are not rounded to nearest with gradual underflow (fp-underflow).
 
     A library compiled for speed over correctness can switch a whole process to flushing small numbers to 0. With an
     array to be `like`, the floats of its device are checked.
@@ -67,7 +67,7 @@ def _in_one_loop(function: F) -> F:
 
 @_in_one_loop
 def up(value: T) -> T:
-    """Return at least the next float above: an upper bound after one correctly rounded operation (F1)."""
+    """Return at least the next float above: an upper bound after one correctly rounded operation (fp-operation)."""
     if hasattr(value, "rounded_up"):
         above: T = value.rounded_up()
         return above
@@ -78,7 +78,7 @@ def up(value: T) -> T:
 
 @_in_one_loop
 def down(value: T) -> T:
-    """Return at most the next float below: a lower bound after one correctly rounded operation (F1)."""
+    """Return at most the next float below: a lower bound after one correctly rounded operation (fp-operation)."""
     if hasattr(value, "rounded_down"):
         below: T = value.rounded_down()
         return below
@@ -97,7 +97,7 @@ def _step(value: T) -> T:
 
 
 def midpoint_and_radius(lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return floats whose exact ``midpoint ± radius`` encloses [lower, upper] (F1)."""
+    """Return floats whose exact ``midpoint ± radius`` encloses [lower, upper] (fp-operation)."""
     midpoint = np.where(lower == upper, lower, 0.5 * lower + 0.5 * upper)
     radius = np.maximum(up(upper - midpoint), up(midpoint - lower))
     return midpoint, np.where(lower == upper, 0.0, radius)
@@ -105,7 +105,7 @@ def midpoint_and_radius(lower: Array, upper: Array) -> tuple[Array, Array]:
 
 @_in_one_loop
 def sum_error(magnitude: T, roundings: int) -> T:
-    """Bound abs(computed - exact) of a signed sum of products (F2).
+    """Bound abs(computed - exact) of a signed sum of products (fp-sums).
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def sum_error(magnitude: T, roundings: int) -> T:
 
 @_in_one_loop
 def sum_upper(total: T, roundings: int) -> T:
-    """Bound from above the exact value of a sum of non-negative products computed as `total` (F2)."""
+    """Bound from above the exact value of a sum of non-negative products computed as `total` (fp-sums)."""
     return up(total + sum_error(total, roundings))
 
 
@@ -132,14 +132,14 @@ def floats(values: Any) -> Array:
 
 
 def norm_upper(vectors: Array) -> Array:
-    """Bound the Euclidean norms along the last axis from above (F2, F3)."""
+    """Bound the Euclidean norms along the last axis from above (fp-sums, fp-underflow)."""
     vectors = floats(vectors)
     squares: Array = np.einsum("...j,...j->...", vectors, vectors)
     return up(np.sqrt(sum_upper(squares, vectors.shape[-1] + 1)))
 
 
 def dot_bounds(rows: Array, vectors: Array) -> tuple[Array, Array]:
-    """Bound every entry of ``rows @ vectors`` from below and from above (F2)."""
+    """Bound every entry of ``rows @ vectors`` from below and from above (fp-sums)."""
     rows, vectors = floats(rows), floats(vectors)
     product = rows @ vectors
     error = sum_error(np.abs(rows) @ np.abs(vectors), len(vectors) + 1)

@@ -243,7 +243,7 @@ class Evaluation:
         """The duality gap, as a sum of non-negative terms (no cancellation).
 
         With a free coordinate b it is an estimate, right if the optimal b is no farther away than abs(b) and a Newton
-        step (``docs/theory.md``, section 7).
+        step (sec-intercept).
         """
         return self.loss_gap + self.penalty_gap + self.imbalance
 

@@ -72,7 +72,7 @@ def _added(changes: Iterable[T]) -> T:
 
 @dataclass(frozen=True)
 class AnyFilling(Uncertainty):
-    """The set of all moves with ``|D_k| <= 1``: its support functions are plain sums."""
+    """The set of all moves with ``|xi_k| <= 1``: its support functions are plain sums."""
 
     def score_change(self, block: Block, w: Array) -> Array:
         return self.score_change_within(block, np.abs(w))
@@ -104,7 +104,7 @@ class AnyLevel(Uncertainty):
 
 @dataclass(frozen=True)
 class UncertainLabels(Uncertainty):
-    """Every target lies within its radius of y, and every weight within its relative radius (F14)."""
+    """Every target lies within its radius of y, and every weight within its relative radius (fp-labels)."""
 
     def derivative_change(self, block: Block, loss: Loss, lower: Array, upper: Array) -> Array:
         """Bound the change of weight times derivative, over the weight; that of a target depends on ``t - y``."""

@@ -1,4 +1,4 @@
-"""A budget: few cells differ from a filled-in table (Lemma 28)."""
+"""A budget: few cells differ from a filled-in table, few labels wrong, few rows absent (lem-budget, lem-absent-row)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ GIVEN = "given"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Budget(Described):
-    """At most so many cells of the training table differ from a filled-in one, each anywhere in its interval.
+    """At most so many cells, labels and rows of the training table differ from a filled-in one.
 
     The model is trained on the filled-in table, and its bounds hold always, for every table that differs from it in at
-    most so many missing values, and if `wrong_cells` is set in so many observed ones. Which cells differ does not
-    matter, nor in which direction.
+    most so many missing values, and if these are set in so many observed cells and labels, and without at most so many
+    of its rows. Which of them it is does not matter, nor in which direction cells differ. Each kind has a number of its
+    own, and all of them may be used at once.
 
     Parameters
     ----------
@@ -42,6 +43,13 @@ class Budget(Described):
         By how much a wrong number may be off, in the units of X; ``{column: number}`` for some columns, and 0 for the
         others. None: anywhere in the interval that missing values of its column have. A wrong category may be any
         level.
+    labels : int, default=0
+        How many labels may be wrong: those of the other of two classes. Weights of rows stay as they are, so
+        `class_weight` is for certain labels.
+    rows : int, default=0
+        How many rows may be absent. The model without them is the one that `fit` gives for the other rows, with the
+        same `alpha`, scaling of columns and weights of rows (those that `class_weight` gives included). A row counts as
+        one, whatever its weight; none is there twice.
 
     Examples
     --------
@@ -56,6 +64,13 @@ class Budget(Described):
     >>> T = rng.normal(size=(200, 3))
     >>> [int(clf.predict_set(T).sum(axis=1).tolist().count(1)) > 150 for clf in (any_filling, budget)]
     [False, True]
+
+    Any missing value may differ, any label may be wrong and any row may be absent, one of each at once:
+
+    >>> budget = Budget(cells=1, labels=1, rows=1)
+    >>> clf = BoundedClassifier(alpha=0.05, uncertainty=budget).fit(X, y)
+    >>> int(clf.predict_set(T).sum(axis=1).tolist().count(1)) > 150
+    True
     """
 
     cells: int | None = None
@@ -63,6 +78,8 @@ class Budget(Described):
     filling: Any = None
     wrong_cells: int = 0
     precision: Any = None
+    labels: int = 0
+    rows: int = 0
 
     def check(self) -> None:
         """Raise an error if a parameter has a value that it cannot have."""
@@ -74,8 +91,13 @@ class Budget(Described):
             raise IpubError(f"share is {self.share!r}: give a share of the missing values, from 0 to 1.")
         if not _is_count(self.wrong_cells):
             raise IpubError(f"wrong_cells is {self.wrong_cells!r}: give a whole number of observed cells, at least 0.")
-        if self.cells is None and self.share is None and not self.wrong_cells:
-            raise IpubError("Budget() limits nothing: give cells, share or wrong_cells, or use uncertainty='worst'.")
+        for name, count in (("labels", self.labels), ("rows", self.rows)):
+            if not _is_count(count):
+                raise IpubError(f"{name} is {count!r}: give a whole number of {name}, at least 0.")
+        if self.cells is None and self.share is None and not self.has_more_than_holes:
+            raise IpubError(
+                "Budget() limits nothing: give cells, share, wrong_cells, labels or rows, or use uncertainty='worst'."
+            )
         if self.precision is None:
             return
         if not self.wrong_cells:
@@ -84,6 +106,11 @@ class Budget(Described):
         for value in values:
             if not (_is_number(value) and 0.0 <= float(value) < float("inf")):
                 raise IpubError(f"precision has {value!r}: give numbers, at least 0, in the units of X.")
+
+    @property
+    def has_more_than_holes(self) -> bool:
+        """Whether observed cells or labels may be wrong, or rows absent."""
+        return bool(self.wrong_cells or self.labels or self.rows)
 
     def count(self, n_holes: int) -> int:
         """Return how many of so many missing values may differ.
@@ -103,10 +130,18 @@ class Budget(Described):
         parts = []
         if n_holes:
             which = "any" if count >= n_holes else f"at most {count:,}"
-            parts.append(f"{which} of the {n_holes:,} missing values differ from the filled-in ones, inside intervals")
+            differ = f"{which} of the {n_holes:,} missing values differ from the filled-in ones, inside intervals"
+            parts.append(differ if count else f"all {n_holes:,} missing values are the filled-in ones")
         if self.wrong_cells:
             off = "inside the intervals of their columns" if self.precision is None else "by up to their precision"
             parts.append(f"at most {self.wrong_cells:,} of the observed cells differ from what they are, {off}")
+        if self.labels:
+            parts.append(f"at most {self.labels:,} of the labels are those of the other class")
+        if self.rows:
+            parts.append(
+                f"at most {self.rows:,} of the rows are absent while alpha, the scaling of the columns and the weights "
+                "of the other rows stay the same"
+            )
         return f"Always: the bounds hold for every table in which {', and '.join(parts) or 'nothing differs'}."
 
     def stored(self) -> Budget:

@@ -1,4 +1,4 @@
-"""Draws of an imputer: the missing values have a law near that of an imputer (Theorem C)."""
+"""Draws of an imputer: the missing values have a law near that of an imputer (thm-draws)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = (
 """What an imputer may be, for messages."""
 
 PIECES = 64
-"""Into so many pieces half the probabilities are cut: how near a bound of Theorem C (d) is."""
+"""Into so many pieces half the probabilities are cut: how near a bound of thm-draws-class is."""
 
 MOST_COUNTED = 10_000
 """More draws fail no more often than so many, which is what is said of them: time of exact numbers."""
@@ -40,7 +40,7 @@ class Draws(Described):
     The imputer draws `n_draws` fillings of the training table. A model is trained on each, and a certificate bounds the
     models of all tables in a neighbourhood of it: every missing number in its interval, within `radius` half-widths
     from the drawn value. The range over all draws holds with probability ``1 - 2 / (n_draws + 1)`` for each row that is
-    chosen before the draws, over the draws and the missing values (``docs/theory.md``, Theorem C), for every law of the
+    chosen before the draws, over the draws and the missing values (thm-draws), for every law of the
     missing values that can be coupled to that of the imputer within the neighbourhood. That of an imputer with an error
     of up to `radius` half-widths in every value, in whatever direction and for all of them together, is such a law. One
     with wrong categories is not. For a class fewer draws are enough: of such a law, and a row that is chosen before the
@@ -137,13 +137,13 @@ class Draws(Described):
 
     @property
     def probability(self) -> float:
-        """With which probability, at least, the bounds of one row hold (Theorem C (a))."""
+        """With which probability, at least, the bounds of one row hold (thm-draws-score)."""
         self._check_n_draws()
         return (self.n_draws - 1) / (self.n_draws + 1)
 
     @property
     def class_probability(self) -> float:
-        """With which probability, at least, a row's class is not certain and wrong (Theorem C (d)), to three digits."""
+        """With which probability, at least, no class is certain and wrong (thm-draws-class), to three digits."""
         return float(Decimal(percent_of_success(self._class_failure, digits=3)) / 100)
 
     @property
@@ -168,30 +168,16 @@ class Draws(Described):
         return self.promise_for(1)
 
     def promise_for(self, n_scores: int, *, is_of_classes: bool = False, labels_may_differ: bool = False) -> str:
-        """Return the same for rows with so many scores, one for each of more than two classes (Theorem C (c)).
+        """Return the same for rows with so many scores, one for each of more than two classes (thm-draws-rows).
 
-        If they are scores of classes, it begins with what is promised of a row's class (Theorem C (d)). If labels may
+        If they are scores of classes, it begins with what is promised of a row's class (thm-draws-class). If labels may
         be wrong or unknown, those of the true table are to be among the ones that are allowed for.
         """
-        law = "the law of that imputer"
-        if self.radius > 0.0 or self.cells:
-            law = (
-                f"a law that can be coupled to that imputer's so that every missing number is in its interval, within "
-                f"{self.radius:g} half-widths from the drawn one, and every missing category is the drawn one"
-                + (f", but for at most {self.cells:,} of them, which may be anything" if self.cells else "")
-            )
-        same = "Over the same, and if they have that law"
-        if labels_may_differ:
-            law += ", and if the labels of the true table are among those that are allowed for"
-            same += " and the labels are such"
+        law, same = self._law(labels_may_differ=labels_may_differ)
         several = f"the {n_scores} scores of each of m rows together" if n_scores > 1 else "m rows together"
         failures = f"m {2 * n_scores}/{self.n_draws + 1}"
-        self._check_n_draws()
-        percent = percent_of_success(Decimal(2) / (int(self.n_draws) + 1))
-        over = (
-            f"over {self.n_draws} fillings drawn by the imputer {self.name} and over the missing values, if "
-            f"these have, given everything observed, the labels included, {law}."
-        )
+        percent = self.percent
+        over = self._over(law)
         if not is_of_classes:
             return (
                 f"With probability {percent} %, for each row by itself, chosen before the draws, the score is within "
@@ -207,9 +193,45 @@ class Draws(Described):
             f"by itself, and with at least 1 - {failures} for {several}, chosen before the draws."
         )
 
+    def promise_of_metric(self, *, labels_may_differ: bool = False) -> str:
+        """Return what is promised of the range of a metric of given rows over all draws (thm-draws, (a) and (c))."""
+        law, same = self._law(labels_may_differ=labels_may_differ)
+        return (
+            f"With probability {self.percent} %, for each metric of given rows by itself, chosen with the rows before "
+            f"the draws, the metric is within its range: {self._over(law)} {same}, the probability is at least "
+            f"1 - k 2/{self.n_draws + 1} for k metrics together, chosen before the draws."
+        )
+
+    @property
+    def percent(self) -> str:
+        """The probability of thm-draws-score, in per cent, rounded down."""
+        self._check_n_draws()
+        return percent_of_success(Decimal(2) / (int(self.n_draws) + 1))
+
+    def _law(self, *, labels_may_differ: bool) -> tuple[str, str]:
+        """Return which laws of the missing values a promise is about, and how another sentence refers to them."""
+        law = "the law of that imputer"
+        if self.radius > 0.0 or self.cells:
+            law = (
+                f"a law that can be coupled to that imputer's so that every missing number is in its interval, within "
+                f"{self.radius:g} half-widths from the drawn one, and every missing category is the drawn one"
+                + (f", but for at most {self.cells:,} of them, which may be anything" if self.cells else "")
+            )
+        same = "Over the same, and if they have that law"
+        if labels_may_differ:
+            law += ", and if the labels of the true table are among those that are allowed for"
+            same += " and the labels are such"
+        return law, same
+
+    def _over(self, law: str) -> str:
+        return (
+            f"over {self.n_draws} fillings drawn by the imputer {self.name} and over the missing values, if "
+            f"these have, given everything observed, the labels included, {law}."
+        )
+
 
 def class_failure(n_draws: int) -> Fraction:
-    """Bound ``max p^T (1 - p) + (1 - p)^T p`` for T draws from above, exactly (Theorem C (d)).
+    """Bound ``max p^T (1 - p) + (1 - p)^T p`` for T draws from above, exactly (thm-draws-class).
 
     Examples
     --------

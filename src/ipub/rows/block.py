@@ -125,10 +125,10 @@ class Block:
         return incomplete
 
     def score_error(self, w: Array) -> float | Array:
-        """Bound the rounding error of ``center @ w`` for all rows that have a weight (F2).
+        """Bound the rounding error of ``center @ w`` for all rows that have a weight (fp-sums).
 
         ``sum_j |x_ij w_j|``, to which it is relative, is at most ``sum_j largest_j |w_j|``. In a sparse table it is
-        computed for each row, and has no more terms than the row has entries (F19).
+        computed for each row, and has no more terms than the row has entries (fp-sparse).
         """
         if isinstance(self.center, SparseArray):
             return sum_error(np.abs(self.center) @ np.abs(w), self.center.longest_row + 1)
@@ -142,7 +142,7 @@ class Block:
     def column_sizes(self, coefficients: Array) -> Array:
         """Bound ``sum_i |coefficients_i x_ij|`` for each column (Cauchy and Schwarz), 0 for rows without weight.
 
-        In a sparse table it is computed (F19).
+        In a sparse table it is computed (fp-sparse).
         """
         if isinstance(self.center, SparseArray):
             return sum_upper(np.abs(coefficients) @ np.abs(self.center), self.n_rows + 1)

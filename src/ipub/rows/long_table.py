@@ -64,7 +64,7 @@ class LongTable(ABC):
 
     @property
     def fold_depth(self) -> int:
-        """Greatest number of joins that a result goes through in `fold` (F2)."""
+        """Greatest number of joins that a result goes through in `fold` (fp-sums)."""
         return len(self.lengths)
 
     def kept(self, function: Callable[..., Any], *args: Any, n_bytes: int) -> LongTable | None:  # noqa: ARG002

@@ -138,7 +138,7 @@ def take_rows(rows: Array, which: Indices) -> Array:
 
 
 def sum_height(terms: Array | Indices) -> int:
-    """Bound the height of a sum over so many terms: of `sum_by_index`, or of a product of matrices (F2, F18)."""
+    """Bound the height of a sum of so many terms: of `sum_by_index`, or of a matrix product (fp-sums, fp-device)."""
     return height_on_device(len(terms)) if isinstance(terms, DeviceArray) else len(terms)
 
 

@@ -62,7 +62,7 @@ class LabelReader:
     factors: Array | None = None
     """Shape (n_classes,): by which the weights of each class are multiplied."""
     exponent: int = 0
-    """Weights are multiplied by this power of two, so that the largest is between 1/2 and 1 (F3)."""
+    """Weights are multiplied by this power of two, so that the largest is between 1/2 and 1 (fp-underflow)."""
 
     @property
     def columns(self) -> list[str]:

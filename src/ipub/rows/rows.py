@@ -78,7 +78,7 @@ class Rows(ABC):
     @property
     @abstractmethod
     def depth(self) -> int:
-        """Bound on the height of the summation tree of `reduce` (F2): `common_depth` of rows in a block plus blocks."""
+        """Bound of the height of the tree of `reduce` (fp-sums): `common_depth` of rows in a block plus blocks."""
 
     @abstractmethod
     def results(self, kernel: Kernel, *args: Any) -> Iterator[Any]:

@@ -22,7 +22,7 @@ BLOCK_CELLS = 1 << 20
 """Cells in one block, at most (8 MiB): small enough for the processor's cache, large enough for few calls."""
 
 BLOCK_ROWS = 1 << 15
-"""Rows in one block, at most: rounding errors grow with them (F2)."""
+"""Rows in one block, at most: rounding errors grow with them (fp-sums)."""
 
 KEPT_CELLS = 1 << 22
 """A table of at most so many cells keeps its blocks, with their holes filled (32 MiB), and uses one thread."""
@@ -111,7 +111,7 @@ def block_slices(n_rows: int, n_columns: int) -> list[slice]:
 
 
 def depth_of(slices: Iterable[slice]) -> int:
-    """Bound the height of a sum over blocks: rows in the longest plus blocks (F2)."""
+    """Bound the height of a sum over blocks: rows in the longest plus blocks (fp-sums)."""
     lengths: list[int] = [rows.stop - rows.start for rows in slices]
     return max(lengths) + len(lengths)
 
@@ -124,7 +124,7 @@ def _total(weight: Array) -> float:
 
 
 def scaled_weights(weight: Array) -> Array:
-    """Scale weights by a power of two, exactly, so that the largest is between 1/2 and 1 (F3)."""
+    """Scale weights by a power of two, exactly, so that the largest is between 1/2 and 1 (fp-underflow)."""
     weight = np.asarray(weight, dtype=float)
     negligible = np.flatnonzero((weight > 0.0) & (weight < weight.max() / LARGEST))
     if len(negligible):

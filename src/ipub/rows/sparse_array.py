@@ -54,7 +54,7 @@ class SparseArray:
 
     @property
     def longest_row(self) -> int:
-        """The largest number of entries that a row stores: no more terms are in a product with it (F19)."""
+        """The largest number of entries that a row stores: no more terms are in a product with it (fp-sparse)."""
         return int(np.diff(self.data.indptr).max(initial=0))
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class SparseArray:
         """Return the entries in another type."""
         return SparseArray(self.data.astype(dtype, copy=copy))
 
-    # --- rows, columns and entries -----------------------------------------------------------------
+    # --- rows, columns and entries ------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
         """Return some of the rows, leading columns of all rows, or the values of entries by row and column."""
@@ -105,7 +105,7 @@ class SparseArray:
         is_stored = (found < len(keys)) & (keys[places] == wanted) if len(keys) else np.zeros(len(wanted), dtype=bool)
         return np.where(is_stored, places, -1)
 
-    # --- arithmetic --------------------------------------------------------------------------------
+    # --- arithmetic ---------------------------------------------------------------------------------------------------
 
     def __matmul__(self, other: Array) -> Array:
         return np.asarray(self.data @ other)
@@ -139,7 +139,7 @@ class SparseArray:
     def _squares(self) -> SparseArray:
         return self._with(self.data.data * self.data.data)
 
-    # --- NumPy's functions -------------------------------------------------------------------------
+    # --- NumPy's functions --------------------------------------------------------------------------------------------
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("A sparse table is not turned into one of all its entries here.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from numbers import Number
@@ -85,12 +86,26 @@ def _kind_of_value(value: Any) -> str:
     return "date" if isinstance(value, (date, time, timedelta)) else "other"
 
 
+def float_of(value: Any) -> float:
+    """Return a number as a float; a whole number beyond all floats is infinite, which no table may have.
+
+    Examples
+    --------
+    >>> float_of(-(10**400))
+    -inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, 1.0 if value > 0 else -1.0)
+
+
 def floats_of_column(column: nw.Series[Any]) -> Array:
     """Return a column of numbers as floats, nulls as NaN."""
     if _is_empty(column):
         return np.full(len(column), np.nan)
     if column.dtype == nw.Object:
-        return np.array([np.nan if is_missing(value) else float(value) for value in column.to_list()])
+        return np.array([np.nan if is_missing(value) else float_of(value) for value in column.to_list()])
     return np.asarray(column.cast(nw.Float64).to_numpy())
 
 

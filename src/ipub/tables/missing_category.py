@@ -67,7 +67,7 @@ class MissingCategories:
         return MissingCategories(self.rows[first:last] - rows.start, self.categories[first:last], self.levels)
 
     def score_change(self, w: Array) -> Array:
-        """Bound for each missing category how far it can move the score under w, rounded up (F12)."""
+        """Bound for each missing category how far it can move the score under w, rounded up (fp-levels)."""
         each = np.zeros(len(self.levels))
         for k, levels in enumerate(self.levels):
             size = np.abs(w[levels.columns])

@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 from ipub.numeric.rounding import Array
 from ipub.tables.interval_matrix import Indices
 
-HOLES, WRONG_CELLS = 0, 1
-"""The two groups of units, each with a budget of its own."""
+HOLES, WRONG_CELLS, WRONG_LABELS, DROPPED_ROWS = 0, 1, 2, 3
+"""The groups of units, each with a budget of its own. Of the last two every row is a unit."""
+
+N_CELL_GROUPS = 2
+"""The first groups, whose units are cells."""
 
 
 @dataclass(frozen=True)
 class BudgetMoves:
     """At most ``counts[g]`` units of each group g differ from the filled-in table, anywhere among their options.
 
-    A count of at least the number of units is no limit: the worst case of that group.
+    A count of at least the number of units is no limit: the worst case of that group. Counts that are left out are 0.
 
     Examples
     --------
@@ -99,6 +102,12 @@ class MovableRows:
     def joined_to(self, other: MovableRows) -> MovableRows:
         """Return the units of both."""
         return _assembled([self._as_options(), other._as_options()])
+
+    def without(self, units: Indices) -> MovableRows:
+        """Return all units but some, which stay as they are filled in."""
+        rows, group, option_unit, columns, amounts = self._as_options()
+        kept = ~np.isin(option_unit, units)
+        return _assembled([_Options(rows, group, option_unit[kept], columns[kept], amounts[kept])])
 
     def _as_options(self) -> _Options:
         rows = self.rows[self.unit_row]

@@ -1,7 +1,7 @@
 """Learning of conditional intervals: quantile regressions, and a correction from other cells (split conformal).
 
-A value that is missing completely at random lies in its interval with probability `level` or more: Theorem 16, section
-18 of the theory. What is learnt here may be anything: it makes intervals longer or shorter, and the correction follows.
+A value that is missing completely at random lies in its interval with probability `level` or more: thm-conformal. What
+is learnt here may be anything: it makes intervals longer or shorter, and the correction follows.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def learn_conditional(
     """
     if not level < 1.0:
         raise IpubError(
-            "intervals='conditional' needs an interval_level below 1, such as 0.9: for level 1, intervals='observed' "
+            "intervals='conditional' needs a level below 1, such as 0.9: for level 1, intervals='observed' "
             "is the range of all observed values."
         )
     rows = np.asarray(table, dtype=float)
@@ -161,7 +161,7 @@ def held_out_coverage(rows: Array, j: int, level: float) -> float:
 
 
 def _conformal(rows: Array, j: int, otherwise: Array, level: float) -> ConditionalColumn:
-    """Learn the intervals of a column: lines from the first rows, and their correction from the others (Theorem 16)."""
+    """Learn a column's intervals: lines from the first rows, and their correction from the others (thm-conformal)."""
     values, n, n_fitted = rows[:, j], len(rows), min(len(rows) // 2, MOST_FITTED)
     lines = _quantile_lines(rows[:n_fitted], j, level)
     observed = np.array([values.min(), values.max()])

@@ -118,8 +118,8 @@ class Scaling:
     def intervals(self, matrix: IntervalMatrix) -> IntervalMatrix:
         """Scale a table of intervals, rounded outward.
 
-        Each interval contains its unscaled values scaled exactly, and scaled in floats (F10). Certain cells are scaled
-        in floats.
+        Each interval contains its unscaled values scaled exactly, and scaled in floats (fp-scaling). Certain cells are
+        scaled in floats.
         """
         for levels in matrix.missing_categories.levels:
             values = np.repeat([0.0, levels.center_value, 1.0], len(levels.columns))

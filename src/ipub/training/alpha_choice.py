@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from ipub.numeric.rounding import Array, overflow_means_unbounded
 from ipub.progress_bars import progress
 from ipub.rows import Block, MemoryRows, Rows, engine_of
 from ipub.rows.slices import drawn_places
+from ipub.tables.new_frames import frame_of
 from ipub.training.cross_validation import FoldModels, fold_numbers
 from ipub.training.reading import Parameters, TrainingData
 
@@ -94,12 +94,7 @@ class AlphaChoice:
 
     def frame(self) -> Any:
         """Return these columns as a frame of pandas, or of Polars or PyArrow where there is no pandas."""
-        for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "table")):
-            try:
-                return getattr(importlib.import_module(library), kind)(self.columns())
-            except ImportError:
-                continue
-        return self.columns()
+        return frame_of(self.columns())
 
 
 def with_chosen_alpha(parameters: Parameters, data: TrainingData) -> tuple[Parameters, AlphaChoice | None]:

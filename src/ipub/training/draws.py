@@ -1,8 +1,9 @@
-"""Training and certificates on draws of an imputer: certified multiple imputation (Theorem C)."""
+"""Training and certificates on draws of an imputer: certified multiple imputation (thm-draws)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -297,8 +298,14 @@ def _in_processes(
     task.engine.clear_cache()  # not to be sent
     chunks = np.array_split(np.arange(len(seeds)), 4 * n_processes)
     calls = (delayed(_chunk)(task, [seeds[k] for k in chunk]) for chunk in chunks if len(chunk))
-    for done in Parallel(n_jobs=n_processes, return_as="generator")(calls):
-        yield from done
+    try:
+        for done in Parallel(n_jobs=n_processes, return_as="generator")(calls):
+            yield from done
+    except BrokenExecutor as error:
+        raise IpubError(
+            f"One of the {n_processes} processes of the draws ended before its work was done, as it does when memory "
+            "is short or an imputer crashes: use n_jobs=None, or fewer. Results do not depend on it."
+        ) from error
 
 
 def _chunk(task: _Task, seeds: Iterable[np.random.SeedSequence]) -> list[tuple[_Weights, ...]]:

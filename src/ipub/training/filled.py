@@ -1,4 +1,4 @@
-"""Training and certificates around a filled-in table: budgets (Lemma 28)."""
+"""Training and certificates around a filled-in table: budgets (lem-budget)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from numpy.typing import ArrayLike
 
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, TrainedModel
 from ipub.certificates.row_sums.bounds import RowSumBounds, bounds_around_filling, with_box
-from ipub.errors import IpubError
+from ipub.errors import IpubError, IpubWarning, LetOneDiffer, warn_user
 from ipub.model_sets.base import Outcome
+from ipub.model_sets.region import Region
 from ipub.numeric.parallel import single_threaded_blas
 from ipub.numeric.rounding import Array, check_arithmetic, down, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.promises import Budget
-from ipub.rows import MemoryRows, Rows, engine_of, on_engine
+from ipub.rows import MemoryRows, Rows, engine_of, on_engine, with_wrong_labels
 from ipub.tables.interval_matrix import IntervalMatrix
 from ipub.tables.movable_units import HOLES, WRONG_CELLS, BudgetMoves, MovableRows
 from ipub.training.imputing.drawn_tables import DrawnTables
 from ipub.training.imputing.fillings import filling_of
 from ipub.training.imputing.holes import holes_of
 from ipub.training.models import problem_of, train
-from ipub.training.movable import movable_cells, movable_holes, refuse_other_uncertainty
+from ipub.training.movable import check_labels_and_rows, movable_cells, movable_holes, refuse_other_uncertainty
 from ipub.training.reading import Parameters, TrainingData
 from ipub.training.training import Around, Training
 
@@ -36,6 +37,15 @@ NOT_PROVED = (
     "No bounds around the filled-in table could be proved: {why}. The bounds are those of {instead}, which are wider."
 )
 """The note where the budget is not used."""
+
+LESS_THAN_ONE = "{share} of {n} missing values is less than one: the budget is 0; {remedy} lets one differ."
+"""The warning where a share lets no missing value differ."""
+
+UNBOUNDED = (
+    "No bounds around the filled-in table could be proved: {why}. Nothing else is known of tables without some of "
+    "their rows, so every bound is infinite."
+)
+"""The note where nothing is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +117,7 @@ def training_around(
     return replace(training, around=Around(filled.movable, moves_of(uncertainty, filled), filled.n_holes))
 
 
-# --- the filled-in table ---------------------------------------------------------------------------
+# --- the filled-in table ----------------------------------------------------------------------------------------------
 
 
 def train_on_filled(
@@ -122,6 +132,7 @@ def train_on_filled(
     uncertainty.check()
     check_arithmetic()
     refuse_other_uncertainty("Budgets", parameters, data)
+    check_labels_and_rows(uncertainty, parameters, data)
     engine = engine_of(data.rows[0])
     if not isinstance(engine, MemoryRows):
         raise IpubError("The table is filled in memory, and X is a memory-mapped file: load it with numpy.array(X).")
@@ -142,10 +153,14 @@ def train_on_filled(
     movable = movable_holes(engine.matrix, table)
     if uncertainty.wrong_cells:
         movable = movable.joined_to(movable_cells(data, holes, table, uncertainty.precision))
-    return FilledTraining(table, trained, movable, _n_holes(engine.matrix, holes.table, movable))
+    n_holes = count_missing(engine.matrix, holes.table, movable)
+    if uncertainty.share and n_holes and not uncertainty.count(n_holes):
+        share = f"{100.0 * float(uncertainty.share):g} %"
+        warn_user(IpubWarning(LESS_THAN_ONE, share=share, n=f"{n_holes:,}", remedy=LetOneDiffer()))
+    return FilledTraining(table, trained, movable, n_holes)
 
 
-def _n_holes(matrix: IntervalMatrix, table: Array, movable: MovableRows) -> int:
+def count_missing(matrix: IntervalMatrix, table: Array, movable: MovableRows) -> int:
     """Count missing values, those that have one possible value alone included, and given intervals."""
     is_number, missing = np.isnan(table), matrix.missing_categories
     for _, levels in missing.by_category():
@@ -154,7 +169,7 @@ def _n_holes(matrix: IntervalMatrix, table: Array, movable: MovableRows) -> int:
 
 
 def _with_values_of(matrix: IntervalMatrix, table: Array) -> Array:
-    """Return the table with what another has in place of its holes; observed cells are as they were read (F6)."""
+    """Return the table with another's values in its holes; observed cells are as they were read (fp-problem)."""
     everything = slice(0, matrix.shape[0])
     filled = np.array(matrix.center_rows(everything), dtype=float)
     in_row, columns, _, _ = matrix.cells(everything)
@@ -166,7 +181,7 @@ def _with_values_of(matrix: IntervalMatrix, table: Array) -> Array:
     return filled
 
 
-# --- certificates ----------------------------------------------------------------------------------
+# --- certificates -----------------------------------------------------------------------------------------------------
 
 
 def _certificates(
@@ -178,18 +193,20 @@ def _certificates(
 ) -> tuple[Certificate, ...]:
     """Return the certificate of each model: of the tables around a filled-in one, or of more where that failed."""
     assert parameters.certificate is not None
-    wrong_cells = bool(uncertainty.wrong_cells)
-    is_any_filling = not wrong_cells and all(attempt.found is None for attempt in attempts)
+    is_any_filling = not uncertainty.has_more_than_holes and all(attempt.found is None for attempt in attempts)
     # One sentence for all classes: what holds for each of them.
     promise = ANY_FILLING if is_any_filling else uncertainty.promise(filled.n_holes)
     failed = any(attempt.found is None for attempt in attempts)
-    others = _any_filling(parameters, data, filled, wrong_cells) if failed else ()
+    others = _others(parameters, data, filled, uncertainty) if failed else ()
+    instead = "all cells" if uncertainty.wrong_cells else "any filling"
+    instead += " with as many wrong labels" if uncertainty.labels else ""
+    not_proved = UNBOUNDED if uncertainty.rows else NOT_PROVED
     certificates = []
     for k, (attempt, model) in enumerate(zip(attempts, filled.models, strict=True)):
         if attempt.found is not None:
             certificate = Certificate(parameters.certificate, with_box(attempt.found), model.solution.gap)
         else:
-            note = NOT_PROVED.format(why=attempt.note, instead="all cells" if wrong_cells else "any filling")
+            note = not_proved.format(why=attempt.note, instead=instead)
             certificate = replace(others[k], name=parameters.certificate, gap=model.solution.gap, note=note)
         certificates.append(replace(certificate, promise=promise))
     return tuple(certificates)
@@ -198,30 +215,43 @@ def _certificates(
 def moves_of(uncertainty: Budget, filled: FilledTraining) -> BudgetMoves:
     """Return the set of moves that certificates use."""
     n_observed = int(np.count_nonzero(filled.movable.unit_group == WRONG_CELLS))
-    return BudgetMoves((uncertainty.count(filled.n_holes), min(int(uncertainty.wrong_cells), n_observed)))
+    cells = uncertainty.count(filled.n_holes), min(int(uncertainty.wrong_cells), n_observed)
+    return BudgetMoves((*cells, min(int(uncertainty.labels), len(filled.table)), int(uncertainty.rows)))
 
 
-def _any_filling(
-    parameters: Parameters, data: TrainingData, filled: FilledTraining, with_wrong_cells: bool
+def _others(
+    parameters: Parameters, data: TrainingData, filled: FilledTraining, uncertainty: Budget
 ) -> tuple[Certificate, ...]:
-    """Certify any filling of the same table; `with_wrong_cells`, any table in which every cell is in its interval.
+    """Certify any filling of the same table; with wrong cells, any table in which every cell is in its interval.
 
-    Intervals are made wide enough for the filled-in values, which an imputer may have put outside them.
+    As many labels may be wrong. Of tables without some of their rows nothing is known. Intervals are made wide enough
+    for the filled-in values, which an imputer may have put outside them.
     """
     assert parameters.certificate is not None
+    if uncertainty.rows:
+        unknown = (_anywhere(model) for model in filled.models)
+        return tuple(Certificate(parameters.certificate, (each,), 0.0) for each in unknown)
     recipe = CERTIFICATES[parameters.certificate]
     recipe = CERTIFICATES["tight"] if recipe.retrains else recipe
     rows: tuple[Rows, ...] = data.rows
     engine = engine_of(rows[0])
     assert isinstance(engine, MemoryRows)
-    matrix = filled.boxes() if with_wrong_cells else _widened(engine.matrix, filled.table)
+    matrix = filled.boxes() if uncertainty.wrong_cells else _widened(engine.matrix, filled.table)
     if matrix is not engine.matrix:
         rows = tuple(on_engine(each, MemoryRows(matrix, engine.y, engine.weight)) for each in rows)
+    if uncertainty.labels:
+        rows = tuple(with_wrong_labels(each, int(uncertainty.labels)) for each in rows)
     models = train(replace(parameters, verbose=0), rows, [model.solution.w for model in filled.models])
     certificates = tuple(recipe(*model) for model in models)
     for model in models:
         model.problem.rows.clear_cache()
     return certificates
+
+
+def _anywhere(model: TrainedModel) -> Region:
+    """Return the region of all weights."""
+    w = model.solution.w
+    return Region("box", np.nan_to_num(w), np.full(len(w), np.inf), 0.0)
 
 
 def _widened(matrix: IntervalMatrix, table: Array) -> IntervalMatrix:

@@ -14,7 +14,7 @@ from ipub.rows.slices import KEPT_CELLS
 from ipub.training.alpha_choice import with_chosen_alpha
 from ipub.training.reading import Parameters, TrainingData
 from ipub.training.reading.sources import read_source
-from ipub.training.training import Training, train_and_certify
+from ipub.training.training import GivenTable, Training, train_and_certify
 
 
 def fit_training(
@@ -32,15 +32,23 @@ def fit_training(
     if is_small:
         data = replace(data, rows=_own(data.rows))
     training = certify_as_promised(parameters, data, X, bounds[0], bounds[1], deferred=is_small)
-    training = replace(training, alpha_choice=choice)
+    given = GivenTable(X, bounds[0], bounds[1]) if _is_in_memory(data) else None
+    if given is not None and is_small:
+        given = given.own()
+    training = replace(training, alpha_choice=choice, given=given)
     training.release_caches()
     return training
+
+
+def _is_in_memory(data: TrainingData) -> bool:
+    """Whether the rows are those of a table in memory, as it was given."""
+    return type(engine_of(data.rows[0])) is MemoryRows
 
 
 def _is_small(data: TrainingData) -> bool:
     """Whether the rows are in memory, and so few that a copy of them costs nothing beside training."""
     engine = engine_of(data.rows[0])
-    return type(engine) is MemoryRows and engine.n_rows * engine.n_features <= KEPT_CELLS
+    return _is_in_memory(data) and engine.n_rows * engine.n_features <= KEPT_CELLS
 
 
 def _own(models: tuple[Rows, ...]) -> tuple[Rows, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ipub.errors import IpubError
 from ipub.numeric.rounding import Array, down, midpoint_and_radius, up
+from ipub.promises import Budget
 from ipub.tables.holes import column_precision
 from ipub.tables.interval_matrix import Indices, IntervalMatrix
 from ipub.tables.missing_category import Levels
@@ -25,9 +26,22 @@ def refuse_other_uncertainty(what: str, parameters: Parameters, data: TrainingDa
         )
     if parameters.unknown_labels or parameters.max_label_errors or data.rows[0].uncertain_labels:
         raise IpubError(
-            f"{what} speak of the cells of X: use them without unknown_labels, max_label_errors, y_lower and y_upper, "
-            "or uncertainty='worst' with them."
+            f"{what} start from labels that are certain: use them without unknown_labels, max_label_errors (which is "
+            "Budget(labels=...) there), y_lower and y_upper, or uncertainty='worst' with them."
         )
+
+
+def check_labels_and_rows(budget: Budget, parameters: Parameters, data: TrainingData) -> None:
+    """Raise an error if labels cannot be wrong in the way a budget speaks of, or no row would be left."""
+    n_classes = 0 if data.classes is None else len(data.classes)
+    if budget.labels and n_classes != 2:
+        what = f"y has {n_classes} classes" if n_classes else "a target of numbers is of no class"
+        raise IpubError(f"Budget(labels=...) is for two classes, and {what}: leave labels out.")
+    if budget.labels and parameters.class_weight is not None:
+        raise IpubError("With Budget(labels=...) a row has no class to take a weight from: leave out class_weight.")
+    n_rows = int(np.count_nonzero(data.weight > 0.0))
+    if budget.rows >= n_rows:
+        raise IpubError(f"Budget(rows={budget.rows}) lets all of the {n_rows:,} rows that count be absent: give fewer.")
 
 
 def movable_holes(matrix: IntervalMatrix, table: Array, group: int = HOLES) -> MovableRows:

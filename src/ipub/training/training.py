@@ -6,6 +6,7 @@ a function that changes none of its arguments, so a step that fails leaves every
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -127,6 +128,24 @@ class Around(NamedTuple):
     """Number of missing values, those that have one possible value alone included."""
 
 
+class GivenTable(NamedTuple):
+    """The arguments of `fit` that a training table was read from."""
+
+    X: Any
+    X_lower: Any
+    X_upper: Any
+
+    def own(self) -> GivenTable:
+        """Return copies that nobody else has; a frame of a library that changes nothing in place is itself."""
+        return GivenTable(*(_own(each) for each in self))
+
+
+def _own(table: Any) -> Any:
+    if isinstance(table, (list, tuple, IntervalMatrix)):
+        return copy.deepcopy(table)
+    return table.copy() if hasattr(table, "copy") else table
+
+
 class Certified(NamedTuple):
     """What is proved of K models with d columns."""
 
@@ -177,6 +196,8 @@ class Training:
     about."""
     alpha_choice: AlphaChoice | None = None
     """How alpha was picked; None if it was given."""
+    given: GivenTable | None = None
+    """The training table as it was given; None if it is not at hand in memory, or not read from it alone."""
 
     @classmethod
     def of(
@@ -206,7 +227,7 @@ class Training:
             models=models,
         )
 
-    # --- certified bounds --------------------------------------------------------------------------
+    # --- certified bounds ---------------------------------------------------------------------------------------------
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
@@ -253,7 +274,7 @@ class Training:
         verbose: int = 0,
         n_in_all: int | None = None,
     ) -> Array:
-        """Bound the scores of rows, whose own cells may be uncertain, over all completions (Lemma 10).
+        """Bound the scores of rows, whose own cells may be uncertain, over all completions (lem-uncertain-row).
 
         If the rows are so many that the call would take long (`MOST_ROW_TERMS`), they are bounded faster, with the loss
         of width that `FASTER` states.
@@ -310,6 +331,11 @@ class Training:
         return self._refinements[k, effort]
 
     @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What answers keep for later calls; it goes with the training table."""
+        return {}
+
+    @cached_property
     def _refinements(self) -> dict[tuple[int, float], PreparedRefinement]:
         return {}
 
@@ -363,8 +389,8 @@ class Training:
         """
         if not self.models:
             raise NotFittedError(
-                "attained_bounds and flip_distance need the training table, and a model that was loaded from a file, "
-                "unpickled or copied has none: call fit again."
+                "This needs the training table, and a model that was loaded from a file, unpickled or copied has none: "
+                "call fit again."
             )
         for model in self.models:
             model.problem.rows.clear_cache()

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from ipub.certificates import Certificate, DrawBounds, TrainedModel
 from ipub.model_sets.base import FEWEST_ROWS
 from ipub.model_sets.supports import SupportBounds, coarse
+from ipub.numeric.parallel import single_threaded_blas
 from ipub.numeric.rounding import Array
 from ipub.rows import MemoryRows, engine_of
 from ipub.training.training import Training
@@ -38,7 +39,8 @@ made of values of the table alone."""
 def certificates_without_rows(training: Training) -> tuple[Certificate, ...]:
     """Return certificates that keep no training rows: wider, and less so while the training table is at hand."""
     models = training.models or (None,) * len(training.certificates)
-    return tuple(map(_without_rows, training.certificates, models))
+    with single_threaded_blas(training.coef.shape[1]):  # more threads would change last digits
+        return tuple(map(_without_rows, training.certificates, models))
 
 
 def _without_rows(certificate: Certificate, model: TrainedModel | None) -> Certificate:

@@ -8,7 +8,7 @@ from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, IpubError
+from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, Intervals, IpubError
 from ipub.estimators.linear_model import parameters_of
 from ipub.promises import Draws
 from ipub.training.imputing.holes import Holes
@@ -47,7 +47,7 @@ def frame_with_holes(n=200):
 @pytest.mark.parametrize("imputer", ["hot_deck", "chained"])
 def test_draws_are_observed_values_inside_the_intervals(imputer):
     frame = frame_with_holes()
-    holes = holes_of(frame, interval_level=0.8)
+    holes = holes_of(frame, intervals=Intervals(level=0.8))
     for numbers, levels in drawn(Draws(imputer), holes, 5):
         assert np.isin(numbers, frame["size"].to_numpy()).all()
         assert (numbers >= holes.lower).all()
@@ -57,7 +57,9 @@ def test_draws_are_observed_values_inside_the_intervals(imputer):
 
 def test_a_hot_deck_draws_as_often_as_observed():
     X = np.column_stack([np.repeat([0.0, 1.0, 2.0, np.nan], [10, 30, 60, 100]), np.arange(200.0)])
-    numbers = np.concatenate([each.numbers for each in drawn(Draws(), holes_of(X, interval_level=1.0), 100)])
+    numbers = np.concatenate(
+        [each.numbers for each in drawn(Draws(), holes_of(X, intervals=Intervals(level=1.0)), 100)]
+    )
     assert np.abs(np.bincount(numbers.astype(int)) / len(numbers) - [0.1, 0.3, 0.6]).max() < 0.02
     frame = pd.DataFrame({"a": np.arange(200.0), "b": ["x"] * 20 + ["y"] * 80 + [None] * 100})
     levels = np.concatenate([each.levels for each in drawn(Draws(), holes_of(frame), 100)])
@@ -81,7 +83,7 @@ def test_an_interval_without_observed_values_is_drawn_from_evenly():
 
 def test_chained_draws_depend_on_the_row():
     frame = frame_with_holes()
-    holes = holes_of(frame, interval_level=1.0)
+    holes = holes_of(frame, intervals=Intervals(level=1.0))
     fillings = drawn(Draws("chained"), holes, 10)
     sizes = np.array([each.numbers for each in fillings])
     expected = 2.0 * frame["age"].to_numpy()[:20]
@@ -115,7 +117,7 @@ def test_a_callable_gets_a_copy_of_the_table_of_the_user():
         X["site"] = X["site"].fillna(rng.choice(["east", "west"]))
         return X
 
-    filling = drawn(Draws(fill), holes_of(frame, interval_level=1.0), 1)[0]
+    filling = drawn(Draws(fill), holes_of(frame, intervals=Intervals(level=1.0)), 1)[0]
     assert len(set(filling.numbers)) == len(set(filling.levels)) == 1
     pd.testing.assert_frame_equal(frame, before)
 

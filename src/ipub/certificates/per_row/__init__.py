@@ -1,1 +1,1 @@
-"""Half-balls around references that are tilted towards a row: an upper bound of its score (Theorem 18)."""
+"""Half-balls around references that are tilted towards a row: an upper bound of its score (thm-tilted)."""

@@ -1,11 +1,11 @@
-"""Near exact bounds for single rows: certain trends, cell by cell (Theorem 7), and scores ruled out (section 17).
+"""Near exact bounds for single rows: certain trends, cell by cell (thm-trends), and scores ruled out (sec-ruled-out).
 
 Where the score of a row provably rises (or falls) with an uncertain cell, whatever all other cells are, its highest
 value is found with that cell at its upper (lower) end. So the cell is fixed there, the model is retrained, and the
 same is done with the cells that are left: their box is smaller, so more of them can be decided. What remains in the
 end is a value that a completion attains, and the width of a small certificate. Where there are row sums, scores that no
 model gives are cut off as well. Where the derivative jumps and there are none, half-balls are laid around references
-that are tilted towards the row (Theorem 18).
+that are tilted towards the row (thm-tilted).
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ipub.certificates.per_row.ruled_out_scores import narrow_by_ruling_out
+from ipub.certificates.per_row.trends import Trends, reason_against_trends
 from ipub.certificates.row_sums.bounds import ranges_to_search
 from ipub.certificates.row_sums.ranges import Ranges
 from ipub.certificates.slopes.attempt import attempt_slope_bounds
 from ipub.certificates.slopes.bounds import SlopeBounds
-from ipub.certificates.slopes.incomplete_rows import IncompleteRows
-from ipub.certificates.slopes.linearization import Linearization, linearize
 from ipub.certificates.tight import certify_tight
 from ipub.model_sets.certificate import Certificate, PreparedRefinement, Progress, Refinement, TrainedModel
-from ipub.numeric.linalg import EnclosedInverse, root_form_upper
-from ipub.numeric.rounding import EPS, Array, dot_bounds, down, overflow_means_unbounded, sum_error, sum_upper, up
+from ipub.numeric.rounding import EPS, Array, overflow_means_unbounded, sum_upper, up
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution, solve
 from ipub.rows import Block, Rows, View
@@ -52,17 +50,11 @@ LEAST_FIXED = 0.02
 rounds that fix a cell each; on 6,000 x 4 with 0.1 % of the cells missing, 0 gave the same bounds."""
 
 
-def reason_against_trends(problem: Problem) -> str | None:
-    """Return why the trends of Theorem 7 do not apply to a problem; None if they do."""
-    if problem.rows.uncertain_labels:
-        return "With uncertain labels there are no 'pointwise' bounds for this table and loss: 'tight' is used instead."
+def reason_against_fixing(problem: Problem) -> str | None:
+    """Return why cells are not fixed by their trends (thm-trends) in a problem; None if they are."""
     if problem.rows.categories:
         return "With missing categories there are no 'pointwise' bounds here: 'tight' is used instead."
-    if problem.penalty.kappa > 0.0:
-        return "With an l1 penalty there are no 'pointwise' bounds here: 'tight' is used instead."
-    if not problem.loss.is_smooth:
-        return f"With the loss {problem.loss.name!r} there are no 'pointwise' bounds here: 'tight' is used instead."
-    return None
+    return reason_against_trends(problem)
 
 
 def has_tilts(problem: Problem) -> bool:
@@ -116,11 +108,7 @@ class Stage:
     problem: Problem
     solution: Solution
     bounds: SlopeBounds
-    linear: Linearization
-    incomplete: IncompleteRows
-    inverse: EnclosedInverse
-    row_spread: Array
-    """Bounds of ``sqrt(x_i.E x_i)`` of the incomplete rows."""
+    trends: Trends
 
     @classmethod
     def of(cls, problem: Problem, solution: Solution, bounds: SlopeBounds | None = None) -> Stage | None:
@@ -128,17 +116,12 @@ class Stage:
         bounds = bounds or attempt_slope_bounds(problem, solution).found
         if bounds is None:
             return None
-        linear = linearize(problem, solution, bounds.as_move_set(), everywhere=True)
-        incomplete = linear.incomplete
-        inverse = EnclosedInverse.between(linear.hessian_lower(), linear.hessian_upper())
-        if inverse is None or incomplete is None:
-            return None
-        row_spread = root_form_upper(inverse.spread, incomplete.center)
-        return cls(problem, solution, bounds, linear, incomplete, inverse, row_spread)
+        trends = Trends.of(problem, solution, bounds.as_move_set())
+        return None if trends is None else cls(problem, solution, bounds, trends)
 
     def narrowed(self, x: Array, side: float) -> Narrowed | None:
         """Fix the cells whose trend is certain where ``side * x.w''`` is greatest; None if there is none."""
-        incomplete = self.incomplete
+        incomplete = self.trends.incomplete
         lowest, highest = certain_trend(self, x)
         # A NaN fixes no cell.
         sides = np.where(lowest > 0.0, -side, np.where(highest < 0.0, side, 0.0)).astype(np.int8)
@@ -153,32 +136,14 @@ class Stage:
 
 
 def certain_trend(stage: Stage, x: Array) -> tuple[Array, Array]:
-    """Bound the fall of ``x.w''`` with each uncertain cell, over its row's weight, from both sides (Theorem 7)."""
-    linear, incomplete, inverse = stage.linear, stage.incomplete, stage.inverse
-    i, j, R, d = incomplete.cell_rows, incomplete.cell_columns, incomplete.cell_radii, len(x)
-    # u = H^-1 x, and its products with rows
-    u = inverse.center @ x
-    error = sum_error(np.abs(inverse.center) @ np.abs(x), d + 1)
-    spread = root_form_upper(inverse.spread, x[None])[0]
-    radius = up(up(up(np.sqrt(np.diag(inverse.spread))) * spread) + error)
-    largest = up(np.abs(u) + radius)
-    low, high = dot_bounds(incomplete.center, u)
-    around = up(sum_upper(np.abs(incomplete.center) @ error, d + 1) + up(stage.row_spread * spread))
-    around = up(around + incomplete.sum_cells_by_row(R * largest[j]))
-    # psi u_j + k (x''.u) w_j
-    move = up(incomplete.lines.row_move + incomplete.lines.cell_move)
-    lower, upper = down(incomplete.lines.lower - move), up(incomplete.lines.upper + move)
-    derivatives = stage.problem.loss.derivative_range(incomplete.y, lower, upper)
-    first = _product(tuple(end[i] for end in derivatives), (down(u - radius)[j], up(u + radius)[j]))
-    weights = down(linear.w - linear.move_limits)[j], up(linear.w + linear.move_limits)[j]
-    slopes = incomplete.lines.least_slope[i], incomplete.lines.greatest_slope[i]
-    second = _product(_product(slopes, (down(low - around)[i], up(high + around)[i])), weights)
-    return down(first[0] + second[0]), up(first[1] + second[1])
+    """Bound the fall of ``x.w''`` with each uncertain cell, over its row's weight, from both sides (thm-trends)."""
+    lowest, highest = stage.trends.of_cells(x[None])
+    return lowest[0], highest[0]
 
 
 @dataclass(frozen=True)
 class PointwiseBounds(Refinement):
-    """Near exact bounds of scores: certain trends, which retrain (Theorem 7), and scores ruled out (Theorem 14)."""
+    """Near exact bounds of scores: certain trends, which retrain (thm-trends), and scores ruled out (thm-ruled-out)."""
 
     effort: float = EFFORT
     """Work that ruling out scores may take for a row (see `Work`)."""
@@ -195,7 +160,7 @@ class PointwiseBounds(Refinement):
             for_search -= for_tilts
             if tilted is not None:
                 tilted.narrow_intercepts(for_tilts)
-        if reason_against_trends(problem) is None:
+        if reason_against_fixing(problem) is None:
             first = Stage.of(problem, solution, certificate.part(SlopeBounds))
         return PreparedPointwise(first, tilted, searched, for_tilts, for_search)
 
@@ -236,7 +201,7 @@ def certify_pointwise(problem: Problem, solution: Solution) -> Certificate:
     start = certify_tight(problem, solution)
     can_rule_out = ranges_to_search(start) is not None
     can_tilt = not can_rule_out and has_tilts(problem)
-    reason = None if can_rule_out else TILTED if can_tilt else reason_against_trends(problem)
+    reason = None if can_rule_out else TILTED if can_tilt else reason_against_fixing(problem)
     has_trends = reason is None and (can_rule_out or start.part(SlopeBounds) is not None)
     refinement = PointwiseBounds() if can_rule_out or can_tilt or has_trends else None
     note = " ".join(filter(None, [start.note, reason]))
@@ -272,9 +237,3 @@ def _highest(stage: Stage, x: Array, side: float) -> float:
             break
         last = following
     return best
-
-
-def _product(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, Array]:
-    """Bound the products of numbers in two intervals."""
-    products = [x * y for x in a for y in b]
-    return down(np.minimum.reduce(products)), up(np.maximum.reduce(products))

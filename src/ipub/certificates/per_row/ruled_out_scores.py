@@ -2,7 +2,7 @@
 
 What is narrowed under ``t.w'' >= c`` holds for higher scores than c too: what is learnt from a score that cannot be
 ruled out serves for those. And if ``t.w'' <= b`` is all that can be said of t under the supposition, with ``b >= c``,
-then b bounds ``t.w''`` without it (Theorem 14).
+then b bounds ``t.w''`` without it (thm-ruled-out).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An upper bound of a score from a half-ball whose dual point is tilted towards the row (Theorem 18)."""
+"""An upper bound of a score from a half-ball whose dual point is tilted towards the row (thm-tilted)."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class TiltedHalfBall:
 
     @overflow_means_unbounded()
     def score_upper(self, x: Array, t: float, intercept_distance: float = 0.0) -> float:
-        """Bound ``x.w''`` from above for every completion (Theorem 18); infinite if numbers overflow.
+        """Bound ``x.w''`` from above for every completion (thm-tilted); infinite if numbers overflow.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """Models of the center whose objective is tilted towards a row: near them the references of half-balls lie.
 
-Any model is a valid one (Theorem 18), so nothing here needs a proof.
+Any model is a valid one (thm-tilted), so nothing here needs a proof.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Choose references of tilted half-balls for a row: every choice is valid, so nothing here needs a proof (Theorem 18).
+"""Choose references of tilted half-balls for a row: every choice is valid, so nothing here needs a proof (thm-tilted).
 
 The reference is near the model of the center whose objective is tilted towards the row, ``P(w) - s x.w``. How far to
 tilt is searched for; the directions in which the dual point follows the completion are those of most curvature.

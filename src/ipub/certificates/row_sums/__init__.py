@@ -1,1 +1,1 @@
-"""Row sums (section 16 of the theory): a score as a sum over the rows, each at its own worst."""
+"""Row sums (sec-row-sums): a score as a sum over the rows, each at its own worst."""

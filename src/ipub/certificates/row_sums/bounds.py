@@ -1,4 +1,4 @@
-"""Bounds of a score from row sums over proved ranges, or around a filled-in table: a budget of units (Lemma 28)."""
+"""Bounds of a score from row sums over proved ranges, or around a filled-in table: a budget of units (lem-budget)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ narrow them: width of pointwise bounds against time."""
 
 @dataclass(frozen=True)
 class RowSumBounds(ModelSet):
-    """Bounds of ``x.w''`` as sums over the training rows (Theorem 11), over ranges that were proved."""
+    """Bounds of ``x.w''`` as sums over the training rows (thm-row-sums), over ranges that were proved."""
 
     ranges: Ranges
     """Of the models of all completions."""
@@ -53,7 +53,7 @@ class RowSumBounds(ModelSet):
 
     @property
     def searched(self) -> Ranges | None:
-        """The ranges in which scores are ruled out (Theorem 14), if any: known ones only where the derivative jumps.
+        """The ranges in which scores are ruled out (thm-ruled-out), if any: known ones only where the derivative jumps.
 
         Elsewhere known ranges are so wide that it would take time for nothing.
         """
@@ -101,7 +101,7 @@ def prove_row_sums(at_w: Ranges | None, widths: Array | None = None) -> Outcome[
 
 
 def ranges_to_search(certificate: Certificate) -> Ranges | None:
-    """Return the ranges in which scores are ruled out (Theorem 14), if a certificate has any."""
+    """Return the ranges in which scores are ruled out (thm-ruled-out), if a certificate has any."""
     row_sums = certificate.part(RowSumBounds)
     return None if row_sums is None else row_sums.searched
 
@@ -215,6 +215,21 @@ def bounds_around_filling(
     at_w = None if table is None else Ranges.of(table, *dot_bounds(table.directions, table.w), on_path=True)
     proved = prove_row_sums(at_w, widths)
     return proved if proved.found is not None else proved._replace(note=TOO_MUCH_DIFFERS)
+
+
+@overflow_means_unbounded()
+def bounds_of_smaller_budget(
+    bounds: RowSumBounds, problem: Problem, solution: Solution, movable: MovableRows, moves: BudgetMoves
+) -> RowSumBounds | None:
+    """Bound the scores of a smaller budget, over ranges that were proved for a larger one: its tables are among those.
+
+    The other arguments are those of `bounds_around_filling`, which took most of the time for the larger one; no group
+    has more units here than there. None if the ranges are of other directions.
+    """
+    table = RowTable.around(problem, solution, movable, moves)
+    if table is None or not np.array_equal(table.directions, bounds.ranges.table.directions):
+        return None
+    return RowSumBounds(Ranges.of(table, bounds.ranges.lower, bounds.ranges.upper, on_path=False), bounds.widths)
 
 
 def with_box(bounds: RowSumBounds) -> tuple[ModelSet, ...]:

@@ -1,6 +1,6 @@
 """The derivative of a row's loss as a graph: points on it, how far it leaves a chord, and lines below and above it.
 
-Lines are those of complete rows over their scores: the slopes to choose from (Lemma 25).
+Lines are those of complete rows over their scores: the slopes to choose from (lem-complete-row).
 """
 
 from __future__ import annotations
@@ -106,6 +106,13 @@ class LossGraph(Graph):
         if self.factor is not None and second.factor is not None:
             factor = np.where(is_second, second.factor, self.factor)
         return LossGraph(self.loss, np.where(is_second, second.y, self.y), factor)
+
+    def without(self, is_dropped: NDArray[np.bool_]) -> LossGraph:
+        """Return the derivatives with 0 for some of the rows: those that are left out of the table."""
+        if not is_dropped.any():
+            return self
+        factor = np.ones(len(self.y)) if self.factor is None else self.factor
+        return LossGraph(self.loss, self.y, np.where(is_dropped, 0.0, factor))
 
     def _times(self, values: Array) -> Array:
         assert self.factor is not None
@@ -221,7 +228,7 @@ class GraphPoints(NamedTuple):
     radius: Array
     """Every derivative at these scores is within this distance of the middle; at a jump, the one before or after it."""
     above_chord: Array
-    """How far any derivative between two points may be above a chord between derivatives there (Lemma 24)."""
+    """How far any derivative between two points may be above a chord between derivatives there (lem-chords)."""
     below_chord: Array
     """The same below it: where the derivative bends one way only, one of both is 0."""
     finer: int = 1
@@ -340,7 +347,7 @@ def _heights(slope: Array, points: GraphPoints) -> tuple[Array, Array]:
 
 
 def _largest(at_points: Array, off_chord: Array) -> Array:
-    """Bound functions that are linear along chords by their values at the points, the second axis (Lemma 24)."""
+    """Bound functions that are linear along chords by their values at the points, the second axis (lem-chords)."""
     return np.asarray(up(np.maximum(at_points[:, :-1], at_points[:, 1:]) + off_chord).max(axis=1))
 
 

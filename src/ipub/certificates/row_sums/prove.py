@@ -1,7 +1,7 @@
-"""Ranges that prove themselves (Theorem 12): if the row sums over ranges lie strictly inside them, all models do.
+"""Ranges that prove themselves (thm-ranges): if the row sums over ranges lie strictly inside them, all models do.
 
-A few directions stand for all of a table (Lemma 29): ranges of these and of the weights bound the others, as ``y.w =
-r.w + (y - r).w`` for a direction y near a representative r.
+A few directions stand for all of a table (lem-representatives): ranges of these and of the weights bound the others, as
+``y.w = r.w + (y - r).w`` for a direction y near a representative r.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ProvedRanges(NamedTuple):
 
 
 def prove_ranges(at_w: Ranges, widths: Array | None = None) -> Outcome[ProvedRanges]:
-    """Prove ranges for the models of all completions, given those that hold w alone (Theorem 12).
+    """Prove ranges for the models of all completions, given those that hold w alone (thm-ranges).
 
     With the `widths` that closed for a similar table, these are tried first, with coarse row sums alone.
     """

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ipub.certificates.row_sums.graphs import N_SLOPES, Graph, GraphPoints, Lines, graph_points
+from ipub.certificates.row_sums.checked_fields import checked
+from ipub.certificates.row_sums.graphs import N_SLOPES, Graph, GraphPoints, Lines, SignGraph, graph_points
 from ipub.certificates.row_sums.table import RowTable
+from ipub.certificates.row_sums.units import Group
 from ipub.certificates.row_sums.variants import Level, Variants, make_variants
 from ipub.numeric.compiled import loops
 from ipub.numeric.rounding import (
@@ -76,7 +78,7 @@ class Ranges:
     lower: Array
     upper: Array
     on_path: bool
-    """Whether they are also about the minimisers on the way from w to the models of completions (Theorem 12), and not
+    """Whether they are also about the minimisers on the way from w to the models of completions (thm-ranges), and not
     only about these."""
     accuracy: Accuracy = FINE
 
@@ -95,7 +97,7 @@ class Ranges:
         kernel = kernel_type()
         assert kernel is not None, "row sums are tried only with the compiled loops"
         with overflow_means_unbounded():
-            return kernel(**self.kernel_fields)
+            return kernel(**checked(self.kernel_fields))
 
     @cached_property
     def weight_lower(self) -> Array:
@@ -270,6 +272,7 @@ class Ranges:
             "center_upper": self.row_upper,
             "budget": np.array(table.budget, dtype=np.int64),
             "label_group": table.label_group,
+            "dropped_group": table.dropped_group,
             "unit_start": table.unit_starts,
             "unit_column": units.column,
             "unit_category": units.category,
@@ -287,7 +290,14 @@ class Ranges:
             "variant_lower": variants.lower,
             "variant_upper": variants.upper,
         }
-        return fields | self._advice_fields() | _point_fields(self.points)
+        return fields | self._penalty_fields() | self._advice_fields() | _point_fields(self.points)
+
+    def _penalty_fields(self) -> dict[str, Any]:
+        """Return the derivatives of the penalty, which rows that may be absent take with them."""
+        table = self.table
+        l1 = SignGraph(np.zeros(len(table.w)) if table.kappa is None else table.kappa)
+        lower, upper = l1.range(self.weight_lower, self.weight_upper)
+        return {"l1_lower": lower, "l1_upper": upper, "penalty_slope": table.lam * table.w + l1.value(table.w)}
 
     def _advice_fields(self) -> dict[str, Any]:
         """Return what the kernel needs for its choices, none of which enters a proof."""
@@ -312,7 +322,7 @@ class Ranges:
 
     @cached_property
     def _curvature_size(self) -> Array:
-        """``sum_i m_i k_i |x_i| |x_ij|`` with the steepest lines: what the rounding of a residual is relative to."""
+        """``sum_i m_i h_i |x_i| |x_ij|`` with the steepest lines: what the rounding of a residual is relative to."""
         steepest = np.abs(self.lines.slope).max(axis=0)
         weighted = self.table.complete_weight * steepest * self.table.norms[0]
         return sum_upper(weighted @ np.abs(self.table.complete), len(weighted) + 4)
@@ -320,6 +330,8 @@ class Ranges:
     def without_constant_rows(self) -> Ranges:
         """Leave out the rows whose derivative is constant, if they are many: for the models of completions alone."""
         table, at = self.table, self.table.complete_at
+        if table.dropped_group != Group.CERTAIN:
+            return self  # any row may be left out of the training table, whatever its derivative is
         of_complete = self.lower[at], self.upper[at]
         (low, high), (least, greatest) = table.derivative_ranges(of_complete, self.row_scores)
         complete, incomplete = low == high, least == greatest

@@ -28,7 +28,7 @@ from ipub.problem.solvers import Solution
 from ipub.rows import Rows
 from ipub.rows.completions import WholeTable, whole_table
 from ipub.tables.interval_matrix import Indices
-from ipub.tables.movable_units import BudgetMoves, MovableRows
+from ipub.tables.movable_units import DROPPED_ROWS, N_CELL_GROUPS, WRONG_LABELS, BudgetMoves, MovableRows
 
 MOST_ROWS = 5_000
 """Rows of a table whose scores are all bounded by sums over all rows, at most: width against time and memory."""
@@ -87,7 +87,12 @@ class RowTable:
     """Shape (d,): bounds of the size of the center's gradient at w (with the best subgradient of an l1 penalty)."""
     w: Array
     settled: ConstantDerivativeRows
-    """Of the rows that are left out."""
+    """Of the rows that are left out of this table, as their derivatives are known."""
+    dropped_group: int = int(Group.CERTAIN)
+    """The group of budget in which a row counts that is absent from the training table, as any of the uncertain rows
+    may be (lem-absent-row); `Group.CERTAIN` if none may."""
+    kappa: Array | None = None
+    """Shape (d,): strength of the l1 penalty of each coordinate; None if no row may be absent, which alone needs it."""
 
     @classmethod
     def of(cls, problem: Problem, solution: Solution) -> RowTable | None:
@@ -154,16 +159,20 @@ class RowTable:
         """
         rows, d, n = problem.rows, problem.rows.n_features, len(table.y)
         weight, center = table.weight / rows.total_weight, LossGraph(problem.loss, table.y)
-        pair, group, budget = LabelPair(center, center), np.full(n, Group.CERTAIN), moves.counts
-        if rows.uncertain_labels:
-            found = label_pair(problem.loss, table, rows.max_wrong_labels)
+        pair, group = LabelPair(center, center), np.full(n, Group.CERTAIN)
+        budget = () if movable is None else tuple(moves.count(number) for number in range(N_CELL_GROUPS))
+        wrong_labels, dropped_group = rows.max_wrong_labels or moves.count(WRONG_LABELS), int(Group.CERTAIN)
+        if rows.uncertain_labels or wrong_labels:
+            found = label_pair(problem.loss, table, wrong_labels)
             if found is None:
                 return None
             pair = found
             group = np.where((table.label_radius > 0.0) | (table.weight_radius > 0.0), Group.FREE, Group.CERTAIN)
-            if rows.max_wrong_labels:
-                group, budget = np.full(n, len(budget)), (*budget, rows.max_wrong_labels)
+            if wrong_labels:
+                group, budget = np.full(n, len(budget)), (*budget, wrong_labels)
         varies = (table.cell_counts > 0) | (table.missing_counts > 0) | (group != Group.CERTAIN)
+        if dropped_rows := moves.count(DROPPED_ROWS):
+            varies[:], dropped_group, budget = True, len(budget), (*budget, dropped_rows)
         if movable is not None:
             varies[movable.rows] = True
         keep = table.weight > 0.0
@@ -204,6 +213,8 @@ class RowTable:
             gradient_upper=np.zeros(d) if gradient is None else gradient,
             w=solution.w,
             settled=settled,
+            dropped_group=dropped_group,
+            kappa=problem.penalty.kappa_vector(d) if dropped_rows else None,
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Upper bounds of ``y.w''`` for many directions y, as sums over the rows (Theorem 11)."""
+"""Upper bounds of ``y.w''`` for many directions y, as sums over the rows (thm-row-sums)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ def cost_of_sum(ranges: Ranges) -> float:
 
 def largest_scores(ranges: Ranges, Y: Array) -> Array:
     """Bound ``y.w''`` from above, for each direction in Y and the models w'' of all completions in the ranges."""
-    return _of_directions(ranges.kernel.upper, Y, cost_of_sum(ranges))
+    return _of_directions(ranges, ranges.kernel.upper, Y, cost_of_sum(ranges))
 
 
 def first_order_rise(ranges: Ranges, Y: Array) -> Array:
     """Return how far the worst completion raises ``y.w''`` for each direction in Y, to first order."""
-    return _of_directions(ranges.kernel.first_order, Y, float(ranges.table.incomplete.size))
+    return _of_directions(ranges, ranges.kernel.first_order, Y, float(ranges.table.incomplete.size))
 
 
-def _of_directions(compute: Any, Y: Array, price: float) -> Array:
+def _of_directions(ranges: Ranges, compute: Any, Y: Array, price: float) -> Array:
     """Call a loop over directions, in threads if the `price` of all, in multiplications, is large."""
     Y, result = np.ascontiguousarray(Y, dtype=float), np.empty(len(Y))
+    if Y.shape[1] != len(ranges.table.w):
+        raise ValueError(f"rows have {Y.shape[1]} columns, and the table has {len(ranges.table.w)}")
     parts = np.array_split(np.arange(len(Y)), min(n_threads(), max(1, int(len(Y) * price / OF_THREAD))))
     slices = [slice(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
     list(in_threads(lambda part: compute(Y[part], result[part]), slices))

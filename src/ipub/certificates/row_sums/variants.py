@@ -35,6 +35,10 @@ MOST_VARIANTS = 64
 """Variants of one row, at most: width against time. The compiled loops take no more."""
 
 
+DROPPED = 2
+"""In place of a label: the row is left out of the table."""
+
+
 class Level(IntEnum):
     """In place of a level of a category; the compiled loops have the same numbers."""
 
@@ -53,7 +57,7 @@ class Variants:
     used: Indices
     """Shape (n_variants, n_groups): how many units of each group differ from the table, at most."""
     label: Indices
-    """Shape (n_variants,): 0 or 1: with the first or the second label of its row."""
+    """Shape (n_variants,): 0 or 1: with the first or the second label of its row; `DROPPED`: without its row."""
     units: Indices
     """Shape (n_variants + 1,): the first of the entries of each variant, one for each unit of its row."""
     lower: Array
@@ -73,7 +77,7 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
     table : RowTable
     with_centers : bool
         Whether the center of a row whose category is missing, which is no completion of it, is one more variant: the
-        objectives between the center and a completion have it as well (Theorem 12).
+        objectives between the center and a completion have it as well (thm-ranges).
     """
     units, n_groups = table.units, len(table.budget)
     starts = table.unit_starts
@@ -83,16 +87,21 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
         own = slice(first, end)
         group, label_group = units.group[own], int(table.label_group[row])
         labels = (0,) if label_group == Group.CERTAIN else (0, 1)
-        most = (MOST_VARIANTS - len(labels)) // len(labels)  # but for the center
+        n_others = len(labels) + (table.dropped_group != Group.CERTAIN)  # centers, and the row that is not there
+        most = (MOST_VARIANTS - n_others) // len(labels)
         uses = _uses(group, table.budget, most)
         most = min(most // len(uses), MOST_VARIANTS // 2)
         parts = list(_parts(table, own, size, most)) if (group == Group.FREE).any() else [{}]
         for used, label, part in product(uses, labels, parts):
             with_label = [label if number == label_group else used[number] for number in range(n_groups)]
             variants.append(_Variant(row, with_label, label, *_entries(table, own, part)))
+        zeros, levels = np.zeros(end - first), np.full(end - first, Level.BASE)
+        if table.dropped_group != Group.CERTAIN:
+            # Whatever else differs in the row: it is not there.
+            only_dropped = [int(number == table.dropped_group) for number in range(n_groups)]
+            variants.append(_Variant(row, only_dropped, DROPPED, zeros, zeros, levels))
         is_center = (units.base[own] < 0) & ~units.is_number[own]
         if with_centers and is_center.any():
-            zeros, levels = np.zeros(end - first), np.full(end - first, Level.BASE)
             # A label that may be wrong is the given one at the center.
             for label in labels if label_group == Group.FREE else (0,):
                 variants.append(_Variant(row, [0] * n_groups, label, zeros, zeros, levels))
@@ -108,7 +117,7 @@ def make_variants(table: RowTable, *, with_centers: bool) -> Variants:
         np.concatenate([nothing, *(each.lower for each in variants)]),
         np.concatenate([nothing, *(each.upper for each in variants)]),
         np.concatenate([nothing, *(each.level for each in variants)]).astype(np.intp),
-        pair.first.or_second(which == 1, pair.second),
+        pair.first.or_second(which == 1, pair.second).without(which == DROPPED),
     )
 
 

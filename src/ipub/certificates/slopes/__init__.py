@@ -1,1 +1,1 @@
-"""The slope certificate (Theorems 4 and 6): one file a theorem."""
+"""The slope certificate (thm-move-set and thm-slopes): one file a theorem."""

@@ -1,4 +1,4 @@
-"""From the lines of all rows to bounds of a score: everything of Theorem 6 put together."""
+"""From the lines of all rows to bounds of a score: everything of thm-slopes put together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def slope_bounds(
     with_column_forms: bool = True,
     with_mean_value: bool = True,
 ) -> SlopeBounds | None:
-    """Return the bounds of Theorem 6; None if the curvature has no inverse.
+    """Return the bounds of thm-slopes; None if the curvature has no inverse.
 
     Without columns as forms they are for `SlopeBounds.ends` and nothing else, where cells are kept; without the mean
     value they are wider, and take less time.
@@ -94,10 +94,11 @@ def _gradient(linear: Linearization, line: L1Line, curvature: Array, move_limits
 
 
 def common_forms(linear: Linearization, ellipsoid: Ellipsoid | None) -> tuple[Array, Indices]:
-    """Return the forms of what the lines leave open (section 8, "The other remainders"), and of how many rows each is.
+    """Return the forms of what the lines leave open (sec-remainders), and of how many rows each is.
 
-    The first is ``(sqrt(v.K v) + sqrt(sum_i m_i kappa_i e_i^2))^2 K``, of smooth rows; then c of Lemma 6; then that of
-    the rows at a jump, if they are not kept one by one.
+    The first is that of smooth rows, the form K of the slopes' radii times the square of ``sqrt(v.K v)`` and what cells
+    add to it; then the cross term of
+    lem-cell-gradient; then that of the rows at a jump, if they are not kept one by one.
     """
     K = linear.center.slope_radius_form
     move_form = linear.row_move_form

@@ -1,4 +1,4 @@
-"""The slope certificate (Theorems 4 and 6): where the model of every completion lies, to second order."""
+"""The slope certificate (thm-move-set and thm-slopes): where the model of every completion lies, to second order."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Round(NamedTuple):
 
 
 def certify_slopes(problem: Problem, solution: Solution) -> Certificate:
-    """Certify by slopes of the loss's derivative (``docs/theory.md``, Theorem 6), inside what the half-ball leaves.
+    """Certify by slopes of the loss's derivative (thm-slopes), inside what the half-ball leaves.
 
     For every loss and penalty. Where nothing can be enclosed, the half-ball alone is returned, with a note. A few
     passes of O(n d^2); then O(M d + d^2) a test row.
@@ -83,11 +83,11 @@ def attempt_slope_bounds(
     hint: Hint = NO_HINT,
     in_columns: bool = False,
 ) -> Outcome[SlopeBounds]:
-    """Return the bounds of Theorem 6.
+    """Return the bounds of thm-slopes.
 
-    How far models can move is what a certificate to `start` from leaves; without one, what Theorem 4 proves, beginning
-    with a set that a similar problem (the `hint`) suggests, or a sample of the rows. With `in_columns` cells are
-    summed and not kept, if that is possible.
+    How far models can move is what a certificate to `start` from leaves; without one, what thm-move-set proves,
+    beginning with a set that a similar problem (the `hint`) suggests, or a sample of the rows. With `in_columns` cells
+    are summed and not kept, if that is possible.
     """
     rows, d = problem.rows, len(solution.w)
     n_cells = rows.count_uncertain()
@@ -128,7 +128,7 @@ def attempt_slope_bounds(
 
 @overflow_means_unbounded()
 def slope_bounds_within(problem: Problem, solution: Solution, moves: MoveSet) -> Outcome[SlopeBounds]:
-    """Return the bounds of Theorem 6 for moves that are known to be in a set."""
+    """Return the bounds of thm-slopes for moves that are known to be in a set."""
     found = _rounds(problem, solution, _Start(linearize(problem, solution, moves), moves, None), None)
     return Outcome(found, Reason.UNBOUNDED if found is None else Reason.PROVED)
 

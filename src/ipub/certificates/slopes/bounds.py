@@ -1,4 +1,4 @@
-"""Bounds of a score from the slope theorem (Theorem 6): first order exactly, the rest as small remainders.
+"""Bounds of a score from the slope theorem (thm-slopes): first order exactly, the rest as small remainders.
 
 A model w'' = w' + v of a completion satisfies ``A v = -(g + r)``, with A the curvature of the table's center, g the
 gradient of the completion at w', and r everything of higher order. So ``x.v = -u.(g + r)`` for ``u = A^-1 x``. The part
@@ -52,7 +52,7 @@ class FirstRound:
 
 @dataclass(frozen=True)
 class SlopeBounds(ModelSet):
-    """Bounds of ``x.w''`` from Theorem 6, for any x."""
+    """Bounds of ``x.w''`` from thm-slopes, for any x."""
 
     w: Array
     """Shape (n_features,): the reference w'."""
@@ -66,12 +66,12 @@ class SlopeBounds(ModelSet):
     """Shape (n_features,): what is bounded coordinate by coordinate: ``|u|.slack`` is part of every bound."""
     forms: Array
     """Shape (n_forms, n_features, n_features): what is bounded by ``sqrt(u.Q u)``, one for each Q: that of the slopes'
-    radii (K), first, is no part of the mean value; then that of cells of one row together (c of Lemma 6), and that of
-    rows at a jump if these are too many."""
+    radii (K), first, is no part of the mean value; then that of cells of one row together (lem-cell-gradient), and that
+    of rows at a jump if these are too many."""
     form_rows: Indices
     """Shape (n_forms,): how many training rows each of them is a sum over."""
     move_limits: Array
-    """Shape (n_features,): f_j: bounds of ``|v_j|``."""
+    """Shape (n_features,): bounds of ``|v_j|``."""
     ellipsoid: Inverse | None
     radius: float
     """``v.L v <= radius^2``, if L is known, with its inverse."""
@@ -95,9 +95,9 @@ class SlopeBounds(ModelSet):
     first: FirstRound | None = None
     """The bounds of the round that the others started from."""
     moving_shares: Array | None = None
-    """Shape (n_features,): eps of Lemma 8 (a) for a similar problem, if its cells are to be summed."""
+    """Shape (n_features,): `moving_shares` (lem-column-form) for a similar problem, if its cells are to be summed."""
     prices: Array | None = None
-    """Shape (n_features,): tau of Lemma 4 for it."""
+    """Shape (n_features,): prices (lem-hessian) for it."""
     name: str = "slope"
 
     @property
@@ -113,7 +113,7 @@ class SlopeBounds(ModelSet):
         return replace(self, choices=tuple(replace(terms, is_fast=True) for terms in self.choices))
 
     def in_columns(self) -> SlopeBounds:
-        """Return the form that takes the cells of a column together (Lemma 8): wider by some per cent."""
+        """Return the form that takes the cells of a column together (lem-column-form): wider by some per cent."""
         return replace(self, cells=None, choices=(), jump_rows=self.jump_rows[:0], flipped=None)
 
     def without_training_rows(self) -> SlopeBounds | None:
@@ -169,7 +169,7 @@ class SlopeBounds(ModelSet):
 
     @cached_property
     def inverse_error(self) -> InverseError:
-        """What an inverse that is not exact leaves (F9)."""
+        """What an inverse that is not exact leaves (fp-slopes)."""
         curvature, d = np.abs(self.curvature), len(self.w)
         left = np.abs(np.eye(d) - self.curvature @ self.inverse.T)
         left = up(left + sum_error(np.eye(d) + curvature @ np.abs(self.inverse.T), 2 * d + 8))
@@ -208,7 +208,7 @@ class SlopeBounds(ModelSet):
         return replace(self, choices=tuple(terms.without_products() for terms in self.choices))
 
     def _by_slopes(self, X: Array) -> tuple[Array, Array]:
-        """Bound the scores of rows by Theorem 6, without the mean value."""
+        """Bound the scores of rows by thm-slopes, without the mean value."""
         low, high = self.forces(X @ self.inverse)
         error = self.inverse_error.upper(np.abs(X))
         return self._scores(X, down(low - error), up(high + error))
@@ -227,7 +227,7 @@ class SlopeBounds(ModelSet):
         return down(score_low - high), up(score_high - low)
 
     def _by_mean_value(self, X: Array, mean: MeanValueBounds) -> tuple[Array, Array]:
-        """Bound ``-x.v`` by the gradient alone: no term of a cell depends on v (Theorem 4 (c))."""
+        """Bound ``-x.v`` by the gradient alone: no term of a cell depends on v (thm-mean-value)."""
         C = X @ mean.center
         error = sum_error(np.abs(X) @ np.abs(mean.center), X.shape[1] + 1)
         low, high = self._gradient_alone.forces(C)
@@ -253,7 +253,7 @@ class SlopeBounds(ModelSet):
         return self.groups.forms if signed is None else np.concatenate([self.groups.forms, signed.curvature_forms])
 
     def column_by_column(self, U: Array) -> Array:
-        """Bound the cells' part by one form a column (Lemma 8 (a)), or by the signs of most of its cells (b)."""
+        """Bound the cells' part by one form a column (lem-column-form), or by the signs of most of its cells."""
         signed, n_forms = self.groups.signed, len(self.groups.forms)
         values = forms_upper(self._group_forms, U)
         roots = up(np.sqrt(values[:, :n_forms]))
@@ -278,7 +278,7 @@ class SlopeBounds(ModelSet):
         return least
 
     def cell_by_cell(self, U: Array, cells: CellTable) -> Array:
-        """Bound ``sum_k D_k (G_k.u + N_k.v) + (1 - D_k^2) F_k / 2``, v included (Lemma 7), and rows at a jump."""
+        """Bound ``sum_k xi_k (G_k.u + Gamma_k.v) + (1 - xi_k^2) curv_k / 2`` (lem-cell-product), and rows at a jump."""
         groups = self.groups
         whole = U @ groups.generators.T
         signs = np.where(whole >= 0.0, 1.0, -1.0)
@@ -296,7 +296,7 @@ class SlopeBounds(ModelSet):
         return total
 
     def _uncertain_excess(self, U: Array, cells: CellTable, signs: Array) -> Array:
-        """Sum up ``M(t - n) + n - t`` over the cells for each u, rounding apart (Lemma 7).
+        """Sum up ``M(t - n) + n - t`` over the cells for each u, rounding apart (lem-cell-product).
 
         A cell with ``t >= n + F`` adds t: its group's generator has it already. Only the others are looked at.
         """

@@ -1,4 +1,4 @@
-"""Missing categories: what each possible level adds to the gradient, and to its remainders (Lemma 11)."""
+"""Missing categories: what each possible level adds to the gradient, and to its remainders (lem-levels)."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ class _BestLevels(NamedTuple):
     second: Array
     level: Indices
     step: Array
-    """``d_k.u`` of the best level."""
+    """``delta_l.u`` of the best level."""
 
 
 @dataclass(frozen=True)
 class ChoiceTerms:
     """The rows in which one category is missing, and what its levels do to ``u.(g + r)``.
 
-    Level k of row i adds ``generator_row_ik (x_i.u) + generator_level_ik z_k + N_ik.v``, ``z_k = d_k.u``, with an
-    error of at most ``error_row_i |x_i.u| + error_level_i max_k |z_k|``, where ``N_ik.v = weighted_slope_i ((x_i.u +
-    z_k) (d_k.v) + z_k (x_i.v))``. ``|(N_ik - N_il).v|`` is at most ``product_row_i (|x_i.u| + |z_l|) + product_level_i
-    |z_k - z_l|``. What all levels add on the average is part of the gradient's middle.
+    Level k of row i adds ``generator_row_ik (x_i.u) + generator_level_ik z_k + Gamma_ik.v``, ``z_k = delta_k.u``, with
+    an error of at most ``error_row_i |x_i.u| + error_level_i max_k |z_k|``, where ``Gamma_ik.v = weighted_slope_i
+    ((x_i.u + z_k) (delta_k.v) + z_k (x_i.v))``. ``|(Gamma_ik - Gamma_il).v|`` is at most ``product_row_i (|x_i.u| +
+    |z_l|) + product_level_i |z_k - z_l|``. What all levels add on the average is part of the gradient's middle.
     """
 
     levels: Levels
     rows: Array
     generator_row: Array
     generator_level: Array
-    """Shape (n, n_levels): rise_k and level_k of Lemma 11."""
+    """Shape (n, n_levels): rise and level of each level (lem-levels)."""
     weighted_slope: Array
     """Shape (n,): ``m_i h_i``."""
     product_row: Array
     product_level: Array
-    """Shape (n,): nr and nc of Lemma 11 (c)."""
+    """Shape (n,): what a product with v has along the row, and at the levels (lem-levels-product)."""
     error_row: Array
     error_level: Array
     crossing_level: Array
-    """Shape (n,): what the levels do together with the row's other parts (Lemma 11 (a))."""
+    """Shape (n,): what the levels do together with the row's other parts (lem-levels-gradient)."""
     middle: Array
     """Shape (n_features,): sum over the rows of the mean over the levels."""
     slack: Array
@@ -64,7 +64,7 @@ class ChoiceTerms:
         """Bound from above by how much ``u.(g + r)`` can be below, and above, its middle, for each row u.
 
         The level that is best to first order keeps its product with v, which is added up over all rows and bounded by
-        `max_score_move`; others must make up for it (Lemma 11 (c)).
+        `max_score_move`; others must make up for it (lem-levels-product).
         """
         along = self.levels.changes(U).T
         moves = bool(self.weighted_slope.any() or self.product_row.any() or self.product_level.any())
@@ -122,7 +122,7 @@ class ChoiceTerms:
         return _BestLevels(value, second, indices, np.take_along_axis(along, indices, axis=0))
 
     def _excess(self, chunk: slice, across: Array, along: Array, best: _BestLevels, sign: float) -> Array:
-        """Bound by how much a level other than the `best` can be ahead with its product with v (Lemma 11 (c)).
+        """Bound by how much a level other than the `best` can be ahead with its product with v (lem-levels-product).
 
         Most are so far behind that none can: they are not looked at level by level.
         """
@@ -181,7 +181,7 @@ class ChoiceTerms:
             form += scaled.T @ scaled
         form = rounded_up(form, len(self.rows) + 2 * len(self.levels.columns) + 16)
         norm = up(np.sqrt(greatest_ratio_upper(form, matrix)))
-        # With the row's other parts: any multiple of one d_k up to `crossing_level`.
+        # With the row's other parts: any multiple of one delta_l up to `crossing_level`.
         along = self.levels.changes(np.eye(len(matrix))).T
         form = rounded_up(along.T @ along, 2 * len(self.levels.columns) + 16)
         crossed = sum_upper(self.crossing_level.sum(), len(self.rows))
@@ -203,7 +203,7 @@ class ChoiceTerms:
         return rounded_up(form, len(self.rows) + 2 * len(self.levels.columns) + 30)
 
     def _deviations(self) -> Iterator[Array]:
-        """Yield for each level what it adds beyond the mean of all, for each row (Delta_k of section 11)."""
+        """Yield for each level what it adds beyond the mean of all, for each row (sec-level-forms)."""
         row_mean, share = self.generator_row.mean(axis=1), self.levels.center_value
         mean = share * (self.generator_level - self.generator_level.mean(axis=1, keepdims=True))
         for k, column in enumerate(self.levels.columns):
@@ -226,7 +226,7 @@ class ChoiceTerms:
 def choice_terms(
     incomplete: IncompleteRows, loss: Loss, w: Array, move_limits: Array, line_error: Array, crossing: Array
 ) -> tuple[ChoiceTerms, ...]:
-    """Return what missing categories add (Lemma 11), category by category.
+    """Return what missing categories add (lem-levels), category by category.
 
     Parameters
     ----------
@@ -234,9 +234,9 @@ def choice_terms(
     loss : Loss
     w, move_limits : arrays of shape (n_features,)
     line_error : array of shape (n_rows,)
-        ``kappa_i (s_i + e_i) + omega_i``: how far the derivative of a row can be from its line.
+        ``slope_radius_i (row_move_i + cell_move_i) + derivative_radius_i``: how far derivatives can be from lines.
     crossing : array of shape (n_rows,)
-        ``b Q`` of Lemma 11 (a), 0 for rows with one part.
+        ``h^+ p^`` (lem-levels-gradient), 0 for rows with one part.
     """
     terms = []
     for number, levels in enumerate(incomplete.categories):
@@ -300,7 +300,7 @@ def _terms_of(
 def _level_generators(
     incomplete: IncompleteRows, rows: Indices, levels: Levels, loss: Loss, w: Array
 ) -> tuple[Array, Array, Array]:
-    """Return rise_k and level_k of Lemma 11 for each row and level, and how far they can be off for each row (F12)."""
+    """Return rise and level of each row and level (lem-levels), and how far they can be off in a row (fp-levels)."""
     y, m, fixed = incomplete.y[rows], incomplete.weight[rows], incomplete.lines.fixed_derivative[rows]
     score_lower, score_upper = incomplete.lines.score_lower[rows], incomplete.lines.score_upper[rows]
     change = levels.changes(w)

@@ -1,4 +1,4 @@
-"""What each uncertain cell adds, one by one: the coefficients of Lemmas 6 and 7, and how cells are weighted."""
+"""What each uncertain cell adds, one by one (lem-cell-gradient, lem-cell-product), and how cells are weighted."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class TuningChoices:
     inverse: Array
     """Shape (n_features, n_features): about the inverse of the curvature."""
     moving_shares: Array
-    """Shape (n_features,): eps of Lemma 8 (a): of each column, how much of its form goes to what depends on the
+    """Shape (n_features,): of each column (lem-column-form), how much of its form goes to what depends on the
     move."""
     prices: Array
-    """Shape (n_features,): tau of Lemma 4. One for the whole table: those that suit a block would make bounds hang on
-    its boundaries."""
+    """Shape (n_features,): prices (lem-hessian). One for the whole table: those that suit a block would make bounds
+    hang on its boundaries."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class CellCoefficients:
     generator_row: Array
     generator_cell: Array
     """``G_k = generator_row_k x_i + generator_cell_k e_j``: half the difference that the ends of a cell make to the
-    gradient; ``m_i rise_k`` and ``m_i level_k R_k`` of Lemma 6."""
+    gradient; ``m_i rise_k`` and ``m_i mean_k R_k`` of lem-cell-gradient."""
     product_row: Array
     product_cell: Array
-    """``n_k = product_row_k |x_i.u| + product_cell_k |u_j|`` bounds ``|N_k.v|`` (Lemma 7)."""
+    """``prod_k = product_row_k |x_i.u| + product_cell_k |u_j|`` bounds ``|Gamma_k.v|`` (lem-cell-product)."""
     curvature_row: Array
     curvature_cell: Array
-    """``F_k = curvature_row_k |x_i.u| + curvature_cell_k |u_j|`` (Lemma 6)."""
+    """``curv_k = curvature_row_k |x_i.u| + curvature_cell_k |u_j|`` (lem-cell-gradient)."""
     weighted_slope: Array
     """``m_i h_i`` of each row."""
 
@@ -72,7 +72,7 @@ class CellCoefficients:
         return positive_weights(size)
 
     def moving_shares(self, inverse: Array, leverages: Leverages | None = None, weights: Array | None = None) -> Array:
-        """Choose eps of Lemma 8 (a) for each column: how much of its form goes to what depends on the move."""
+        """Choose how much of each column's form goes to what depends on the move (lem-column-form)."""
         incomplete, d = self.incomplete, len(inverse)
         leverages = incomplete.leverages(inverse) if leverages is None else leverages
         weights = self.weights(inverse, leverages) if weights is None else weights
@@ -84,6 +84,6 @@ class CellCoefficients:
 
 
 def best_moving_share(moving: float, fixed: float) -> float:
-    """Choose eps of Lemma 8 (a) by what depends on the move and what does not; any positive number is valid."""
+    """Choose that share by what depends on the move and what does not; any positive number is valid."""
     share = np.sqrt(2.0 * moving / fixed) if fixed > 0.0 and moving > 0.0 else 1.0
     return float(np.clip(np.nan_to_num(share, nan=1.0), 1e-6, 1.0))

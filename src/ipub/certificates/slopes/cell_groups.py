@@ -13,14 +13,14 @@ from ipub.tables.interval_matrix import Indices
 
 @dataclass(frozen=True)
 class SignedColumns:
-    """The cells of each column as if all signs were certain, and what that can miss (Lemma 8 (b))."""
+    """The cells of each column as if all signs were certain, and what that can miss (lem-column-signs)."""
 
     columns: Indices
     generators: Array
-    """Shape (n_columns, n_features): L of Lemma 8 (b): the sum of the generators, each with the sign of its
+    """Shape (n_columns, n_features): (lem-column-signs) the sum of the generators, each with the sign of its
     `generator_cell`."""
     product_vectors: Array
-    """Shape (n_columns, n_features): b of Lemma 8 (b): the sum of ``m_i R_ij h_i x_i``, each with the same sign."""
+    """Shape (n_columns, n_features): the sum of ``m_i R_ij h_i x_i`` (lem-column-signs), each with the same sign."""
     curvature_forms: Array
     """Shape (n_columns, n_features, n_features): matrices Q. What signs that are not certain add is at most ``u.Q u /
     (2 |u_j|)`` plus"""
@@ -46,11 +46,11 @@ class ColumnGroups:
     generators: Array
     """Shape (n_groups, n_features): sum of the generators of the cells of each group."""
     product_vectors: Array
-    """Shape (n_groups, n_features): b_g of Lemma 7: the sum of ``m_i R_ij h_i x_i`` over the cells of each group."""
+    """Shape (n_groups, n_features): the sum of ``m_i R_ij h_i x_i`` over the cells of a group (lem-cell-product)."""
     forms: Array
-    """Shape (n_forms, n_features, n_features): Matrices S of Lemma 8 (a): ``sqrt(u.S u)`` is at least what the cells of
-    one column can add, remainders included. Then one for the rows at a jump, one for each missing category, and one for
-    wrong labels, where there are any."""
+    """Shape (n_forms, n_features, n_features): Matrices S (lem-column-form): ``sqrt(u.S u)`` is at least what the cells
+    of one column can add, remainders included. Then one for the rows at a jump, one for each missing category, and one
+    for wrong labels, where there are any."""
     form_rows: Indices
     """Shape (n_forms,): how many training rows each form is a sum over."""
     signed: SignedColumns | None = None
@@ -61,8 +61,9 @@ class ColumnGroups:
 class CellTable:
     """The uncertain cells one by one, sorted by their groups.
 
-    The term of cell k is ``D (G.u + N.v) + (1 - D^2) F / 2`` for a D in [-1, 1], with ``|N.v| <= |x.u| product_row +
-    |u_j| product_cell`` and ``|F| <= |x.u| curvature_row + |u_j| curvature_cell`` (Lemmas 6 and 7).
+    The term of cell k is ``xi (G.u + Gamma.v) + (1 - xi^2) curv / 2`` for a xi in [-1, 1], with ``|Gamma.v| <= |x.u|
+    product_row + |u_j| product_cell`` and ``|curv| <= |x.u| curvature_row + |u_j| curvature_cell`` (lem-cell-gradient,
+    lem-cell-product).
     """
 
     starts: Indices
@@ -79,7 +80,7 @@ class CellTable:
 
     @cached_property
     def certain_ratios(self) -> tuple[Array, Array]:
-        """Between which ratios ``x.u/u_j`` a cell's term is ``|G.u|`` (section 8, after Lemma 7).
+        """Between which ratios ``x.u/u_j`` a cell's term is ``|G.u|`` (lem-cell-product).
 
         If ``generator_cell u_j`` has the sign of its group.
         """

@@ -1,4 +1,4 @@
-"""The uncertain cells: what each adds to the gradient (Lemma 6), and to its product with the move (Lemma 7)."""
+"""What an uncertain cell adds to the gradient (lem-cell-gradient) and to products with the move (lem-cell-product)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ipub.tables.interval_matrix import Indices
 
 @dataclass(frozen=True)
 class CellTerms(CellCoefficients):
-    """The terms of Theorem 6 that come from uncertain cells, one by one."""
+    """The terms of thm-slopes that come from uncertain cells, one by one."""
 
     shift: Array
     """By how much the ends of all cells move the middle of the gradient."""
@@ -36,9 +36,9 @@ class CellTerms(CellCoefficients):
     """What the rounding of sums of generators and products is relative to, coordinate by coordinate."""
     crossing_sum: float
     crossing_form: Array
-    """``sum_i w_i`` and ``sum_i w_i x_i x_i^T``, ``w_i |x_i.u|`` what cells of one row do to each other (Lemma 6)."""
+    """``sum_i w_i`` and ``sum_i w_i x_i x_i^T``, ``w_i |x_i.u|`` cross terms of a row's cells (lem-cell-gradient)."""
     crossing: Array
-    """Their product, from above: c of Lemma 6 is at most ``sqrt(u.crossing u)``, the cells' own part apart."""
+    """Their product, from above: cross terms (lem-cell-gradient) are at most ``sqrt(u.crossing u)`` along the rows."""
     choices: tuple[ChoiceTerms, ...]
 
     @property
@@ -57,13 +57,13 @@ class CellTerms(CellCoefficients):
         return sum((terms.middle for terms in self.choices), np.zeros(self.incomplete.center.shape[1]))
 
     def hessian_loss(self, curvature: Array) -> HessianChange:
-        """Return what uncertain cells can take from the Hessian (Lemma 4)."""
+        """Return what uncertain cells can take from the Hessian (lem-hessian)."""
         return hessian_loss(self.incomplete, choose_prices(self.incomplete, curvature))
 
     def zonotope_upper(
         self, matrix: Array, box: Array, jump_rows: Array | None = None, jump_form: Array | None = None
     ) -> float:
-        """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k D_k G_k`` plus a vector in a box, with abs(D_k) <= 1.
+        """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k xi_k G_k`` plus a vector in a box, with abs(xi_k) <= 1.
 
         Plus what missing categories can add to their middle, and rows at a jump: one by one, or all in one form.
         """
@@ -85,7 +85,7 @@ class CellTerms(CellCoefficients):
         return np.asarray(np.abs(U @ self.generators.T).sum(axis=1))
 
     def groups(self, inverse: Array, *, with_forms: bool) -> tuple[ColumnGroups, CellTable | None]:
-        """Return the cells of each column together, `with_forms` as forms too (Lemma 8), and one by one."""
+        """Return the cells of each column together, `with_forms` as forms too (lem-column-form), and one by one."""
         groups, cells = sorted_cells(self)
         return (with_column_forms(groups, self, inverse) if with_forms else groups), cells
 
@@ -101,7 +101,7 @@ class CellTerms(CellCoefficients):
 
 
 class Generators(NamedTuple):
-    """The first order of Lemma 6: what the ends of each cell add, the row's other cells at their centers."""
+    """The first order of lem-cell-gradient: what the ends of each cell add, the row's other cells at their centers."""
 
     row: Array
     cell: Array
@@ -110,11 +110,11 @@ class Generators(NamedTuple):
     cell_shift: Array
     """Both ends together move the middle of g by ``row_shift_k x_i + cell_shift_k e_j``."""
     error: Array
-    """How far the derivatives at the ends, times the row's weight, can be off (F9)."""
+    """How far the derivatives at the ends, times the row's weight, can be off (fp-slopes)."""
 
 
 def cell_generators(incomplete: IncompleteRows, loss: Loss, w: Array) -> Generators:
-    """Return the generator of each cell, and what both its ends add to the middle of g (Lemma 6)."""
+    """Return the generator of each cell, and what both its ends add to the middle of g (lem-cell-gradient)."""
     i, R = incomplete.cell_rows, incomplete.cell_radii
     weight, q = incomplete.weight[i], R * w[incomplete.cell_columns]
     lower, upper = incomplete.lines.score_lower[i], incomplete.lines.score_upper[i]
@@ -144,21 +144,21 @@ def _derivative(incomplete: IncompleteRows, loss: Loss, i: Indices, lower: Array
 
 
 class Curvatures(NamedTuple):
-    """The second order of Lemma 6."""
+    """The second order of lem-cell-gradient."""
 
     row: Array
     cell: Array
-    """``F_k = row_k |x_i.u| + cell_k |u_j|``."""
+    """``curv_k = row_k |x_i.u| + cell_k |u_j|``."""
     crossing: Array
-    """``m_i (b - a) Q`` of each row with several parts: c of Lemma 6 along the row."""
+    """``m_i (b - a) Q`` of each row with several parts: the cross term along the row (lem-cell-gradient)."""
     crossing_cells: Array
-    """``m_i b (Q - |q_k|) R_k`` of each cell: c of Lemma 6 along the cell."""
+    """``m_i h^+ (p^ - |c_k|) R_k`` of each cell: the cross term along the cell (lem-cell-gradient)."""
     crossing_choices: Array
     """``b Q`` of each row with several parts, for its missing categories."""
 
 
 def cell_curvatures(incomplete: IncompleteRows, loss: Loss, w: Array) -> Curvatures:
-    """Return F of each cell, and what several parts of one row do to each other (Lemma 6)."""
+    """Return the second order of each cell, and what several parts of one row do to each other (lem-cell-gradient)."""
     i, R, m = incomplete.cell_rows, incomplete.cell_radii, incomplete.weight
     weight, q = m[i], R * w[incomplete.cell_columns]
     flattest, steepest = loss.curvature_range(incomplete.y, incomplete.lines.lower, incomplete.lines.upper)
@@ -179,17 +179,17 @@ def cell_curvatures(incomplete: IncompleteRows, loss: Loss, w: Array) -> Curvatu
 
 
 class Products(NamedTuple):
-    """The products of cells with the move v (Lemma 7)."""
+    """The products of cells with the move v (lem-cell-product)."""
 
     row: Array
     cell: Array
-    """``n_k = row_k |x_i.u| + cell_k |u_j|``."""
+    """``prod_k = row_k |x_i.u| + cell_k |u_j|``."""
     weighted_slope: Array
     """``m_i h_i`` of each row, rounded up."""
 
 
 def cell_products(incomplete: IncompleteRows, move_limits: Array) -> Products:
-    """Return n of each cell (Lemma 7)."""
+    """Bound each cell's product with the move (lem-cell-product)."""
     i, R, weighted_slope = incomplete.cell_rows, incomplete.cell_radii, up(incomplete.weight * incomplete.lines.slope)
     return Products(
         row=up(R * up(weighted_slope[i] * move_limits[incomplete.cell_columns])),
@@ -210,7 +210,7 @@ class Slacks(NamedTuple):
 def cell_slacks(
     incomplete: IncompleteRows, generators: Generators, curvatures: Curvatures, products: Products, move_limits: Array
 ) -> Slacks:
-    """Return what cells add coordinate by coordinate: remainders along the cells, and rounding (section 8, F9)."""
+    """Return what cells add by coordinate: remainders along them, and rounding (sec-remainders, fp-slopes)."""
     i, R, m, roundings = incomplete.cell_rows, incomplete.cell_radii, incomplete.weight, incomplete.roundings
     rise_size = np.abs(generators.cell_shift)
     numeric, shift_size = incomplete.coordinate_sums(
@@ -222,7 +222,7 @@ def cell_slacks(
     at_cells = at_cells + incomplete.lines.slope_radius * (incomplete.lines.row_move + incomplete.lines.cell_move)
     at_cells = at_cells + incomplete.lines.derivative_radius
     slack = up(numeric + incomplete.column_sums(curvatures.crossing_cells + (m * at_cells)[i] * R))
-    # For the gradient alone: the second order of a cell is (1 - D^2) times a vector, half of which is known (Lemma 6).
+    # For the gradient alone: half of the vector of second order of a cell is known (lem-cell-gradient).
     second_order = 0.5 * rise_size + 0.5 * curvatures.row * R + generators.error * R
     second_order = second_order + (m * incomplete.lines.derivative_radius)[i] * R
     # Rounding of the products in `SlopeBounds`, with generators, rows, and product vectors of whole groups.
@@ -243,7 +243,7 @@ def cell_slacks(
 
 
 def cell_terms(incomplete: IncompleteRows, loss: Loss, w: Array, move_limits: Array) -> CellTerms:
-    """Compute all terms of the uncertain cells (Lemmas 6 and 7) and of missing categories (Lemma 11)."""
+    """Compute what uncertain cells add (lem-cell-gradient, lem-cell-product), and missing categories (lem-levels)."""
     generators = cell_generators(incomplete, loss, w)
     curvatures = cell_curvatures(incomplete, loss, w)
     products = cell_products(incomplete, move_limits)

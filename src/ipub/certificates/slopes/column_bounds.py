@@ -1,4 +1,4 @@
-"""The uncertain cells of a column together (Lemma 8): sums over cells, and so over blocks, of the size of d."""
+"""The uncertain cells of a column together (lem-column-form): sums over cells, and so over blocks, of the size of d."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ipub.rows.by_column import ByColumn, group_by_column
 from ipub.tables.interval_matrix import Indices
 
 LARGEST_WEIGHT = 1e100
-"""Of the weights of all cells of a column together: they multiply last, and would enlarge what underflowed (F9)."""
+"""Of the weights of all cells of a column together: they multiply last, and enlarge what underflowed (fp-slopes)."""
 
 MOST_SIGNED = 1 << 21
-"""Numbers of the forms of all columns together up to which there is Lemma 8 (b) for each: width against memory, 16
+"""Numbers of the forms of all columns together up to which there is lem-column-signs for each: width against memory, 16
 MiB."""
 
 
 class FormSums(NamedTuple):
-    """What cells add to the form of each of some columns (Lemma 8 (a)), one entry a column."""
+    """What cells add to the form of each of some columns (lem-column-form), one entry a column."""
 
     row_counts: Array
     """How many rows each of its sums over rows has, one that vanishes in a row not counted; shape (n_columns, 3)."""
@@ -36,13 +36,13 @@ class FormSums(NamedTuple):
     generator_cells: Array
     """``sum_k G_k G_k^T / o_k``, ``G = row x + cell e_j``: squares of the first part, products, squares of the last."""
     other_rows: Array
-    """``sum_k (2 (1 + 1/eps) nr_k^2 + Fr_k^2/2) x_i x_i^T / o_k``."""
+    """``sum_k (2 (1 + 1/theta) product_row_k^2 + curvature_row_k^2/2) x_i x_i^T / o_k``."""
     other_cells: Array
-    """``sum_k (2 (1 + 1/eps) nc_k^2 + Fc_k^2/2) / o_k``."""
+    """``sum_k (2 (1 + 1/theta) product_cell_k^2 + curvature_cell_k^2/2) / o_k``."""
 
 
 class SignedSums(NamedTuple):
-    """What cells add to Lemma 8 (b) for each of some columns, one entry a column."""
+    """What cells add to lem-column-signs for each of some columns, one entry a column."""
 
     vectors: Array
     """``sum_k sign_k row_k x_i`` and b, shape (n_columns, 2, d)."""
@@ -86,7 +86,7 @@ def column_sums(
     moving_shares: Array,
     columns: Indices,
 ) -> tuple[FormSums, SignedSums]:
-    """Return what the cells add to each of some columns (Lemma 8).
+    """Return what the cells add to each of some columns (lem-column-form).
 
     Parameters
     ----------
@@ -105,10 +105,10 @@ def column_sums(
 
 
 def form_sums(terms: CellCoefficients, cells: _ColumnCells, weights: Array, moving_shares: Array) -> FormSums:
-    """Add up the form of each column (Lemma 8 (a))."""
+    """Add up the form of each column (lem-column-form)."""
     which = cells.which
     weights, j = weights[which], terms.incomplete.cell_columns[which]
-    # Roots first and squares last, so that nothing underflows that a sum of weights then enlarges (F9).
+    # Roots first and squares last, so that nothing underflows that a sum of weights then enlarges (fp-slopes).
     root = np.sqrt(weights)
     product, curvature = np.sqrt(2.0 * (1.0 + 1.0 / moving_shares[j])) / root, np.sqrt(0.5) / root
     along = np.hypot(product * terms.product_row[which], curvature * terms.curvature_row[which])
@@ -129,7 +129,7 @@ def form_sums(terms: CellCoefficients, cells: _ColumnCells, weights: Array, movi
 
 
 def signed_sums(terms: CellCoefficients, cells: _ColumnCells, inverse: Array, leverages: Leverages) -> SignedSums:
-    """Add up what Lemma 8 (b) says of each column: how fast the sign of a cell is lost, how far it is from that."""
+    """Add up lem-column-signs for each column: how fast the sign of a cell is lost, how far it is from that."""
     which, incomplete = cells.which, terms.incomplete
     i, j = incomplete.cell_rows[which], incomplete.cell_columns[which]
     row, cell = terms.generator_row[which], terms.generator_cell[which]
@@ -151,7 +151,7 @@ def signed_sums(terms: CellCoefficients, cells: _ColumnCells, inverse: Array, le
 
 
 def signed_columns(columns: Indices, sums: SignedSums, roundings: int) -> SignedColumns:
-    """Put the sums of Lemma 8 (b) together; `roundings` are those of a sum over all cells."""
+    """Put the sums of lem-column-signs together; `roundings` are those of a sum over all cells."""
     generators = sums.vectors[:, 0].copy()
     generators[np.arange(len(columns)), columns] += sums.generator_cells
     forms = np.array([rounded_up(form, roundings + 8) for form in sums.curvature_forms])
@@ -161,7 +161,7 @@ def signed_columns(columns: Indices, sums: SignedSums, roundings: int) -> Signed
 
 @dataclass(frozen=True)
 class ColumnForms:
-    """What the sums of all blocks say of each of some columns (Lemma 8 (a))."""
+    """What the sums of all blocks say of each of some columns (lem-column-form)."""
 
     columns: Indices
     n_rows: Indices
@@ -177,7 +177,7 @@ class ColumnForms:
     """As in `FormSums`."""
 
     def groups(self, moving_shares: Array, roundings: int, signed: SignedColumns | None) -> ColumnGroups:
-        """Bound each column by one form, whatever D and v."""
+        """Bound each column by one form, wherever the cells and v are."""
         numbers = np.arange(len(self.columns))
         factor = (1.0 + moving_shares[self.columns])[:, None]
         forms = factor[:, :, None] * self.generator_forms + self.other_rows
@@ -203,7 +203,7 @@ class ColumnForms:
 
 
 def column_forms(columns: Indices, sums: FormSums) -> ColumnForms:
-    """Put the sums of Lemma 8 (a) together."""
+    """Put the sums of lem-column-form together."""
     forms, numbers = sums.generator_rows.copy(), np.arange(len(columns))
     forms[numbers, columns] += sums.generator_cross
     forms[numbers, :, columns] += sums.generator_cross
@@ -245,7 +245,7 @@ def sorted_cells(terms: CellCoefficients) -> tuple[ColumnGroups, CellTable]:
 
 
 def with_column_forms(groups: ColumnGroups, terms: CellCoefficients, inverse: Array) -> ColumnGroups:
-    """Bound the cells of each column together (Lemma 8)."""
+    """Bound the cells of each column together (lem-column-form)."""
     incomplete, d = terms.incomplete, len(inverse)
     leverages = incomplete.leverages(inverse)
     weights = terms.weights(inverse, leverages)

@@ -1,8 +1,8 @@
 """Sums over few training rows, and what stands for them where no training row may be kept.
 
 A form that is a sum over one row is that row up to a factor. Forms of fewer than `FEWEST_ROWS` rows are joined to one
-of more rows (`joint_form`, Lemma 8); where there is none, a multiple of the curvature, a sum over all rows, stands for
-them: ``S <= mu A`` gives ``sqrt(u.S u) <= sqrt(mu u.A u)``.
+of more rows (`joint_form`, lem-joint-form); where there is none, a multiple of the curvature, a sum over all rows,
+stands for them: ``S <= mu A`` gives ``sqrt(u.S u) <= sqrt(mu u.A u)``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bounds of the mean Hessian between w' and w'', for all completions and all moves in a set (Lemma 4)."""
+"""Bounds of the mean Hessian between w' and w'', for all completions and all moves in a set (lem-hessian)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class HessianChange(NamedTuple):
     form: Array
     """A matrix: what changes along the rows."""
     diagonal: Array
-    """q of Lemma 4: what changes along the cells."""
+    """What changes along the cells, a diagonal (lem-hessian)."""
     rounding_size: Array
     """A diagonal to which the rounding of `form` is relative."""
 
@@ -29,7 +29,7 @@ class CenterCurvature(NamedTuple):
     gram_size: Array
     """Its diagonal, to which rounding errors are relative."""
     slope_radius_form: Array
-    """K: ``sum_i m_i kappa_i x_i x_i^T``, from above."""
+    """``sum_i m_i slope_radius_i x_i x_i^T``, from above."""
     lam: Array
     """Lambda: the L2 penalty of each coordinate."""
     roundings: int
@@ -41,7 +41,7 @@ class CenterCurvature(NamedTuple):
 
 
 def hessian_lower(center: CenterCurvature, lost: HessianChange, flipped: float) -> Array:
-    """Return L below the mean Hessian of every completion (Lemma 4); wrong labels take `flipped` times A from it."""
+    """Return L below each completion's mean Hessian (lem-hessian); wrong labels take `flipped` times A from it."""
     curvature, d = center.matrix, len(center.lam)
     size = lost.rounding_size + flipped * np.diag(curvature)
     slack = up((center.roundings * EPS * d) * (center.gram_size + size + center.lam + lost.diagonal)) + UNDERFLOW
@@ -50,7 +50,7 @@ def hessian_lower(center: CenterCurvature, lost: HessianChange, flipped: float) 
 
 
 def hessian_upper(center: CenterCurvature, gained: HessianChange) -> Array:
-    """Return U above the mean Hessian of every completion (Lemma 4)."""
+    """Return U above the mean Hessian of every completion (lem-hessian)."""
     size = center.gram_size + gained.rounding_size + center.lam + gained.diagonal
     slack = up((center.roundings * EPS * len(center.lam)) * size) + UNDERFLOW
     upper = center.gram + center.slope_radius_form + gained.form
@@ -58,7 +58,7 @@ def hessian_upper(center: CenterCurvature, gained: HessianChange) -> Array:
 
 
 def hessian_loss(incomplete: IncompleteRows, price: Array) -> HessianChange:
-    """Return what uncertain cells can take from the Hessian of the center's lines, at given prices (Lemma 4)."""
+    """Return what uncertain cells can take from the Hessian of the center's lines, at given prices (lem-hessian)."""
     m, least, greatest = incomplete.weight, incomplete.lines.least_slope, incomplete.lines.greatest_slope
     paid_share = _paid_share(incomplete, price)
     is_kept = least > 2.0 * greatest * paid_share
@@ -68,7 +68,7 @@ def hessian_loss(incomplete: IncompleteRows, price: Array) -> HessianChange:
 
 
 def hessian_gain(incomplete: IncompleteRows, price: Array) -> HessianChange:
-    """Return what uncertain cells can add to the Hessian of the center's lines, at given prices (Lemma 4)."""
+    """Return what uncertain cells can add to the Hessian of the center's lines, at given prices (lem-hessian)."""
     m, greatest = incomplete.weight, incomplete.lines.greatest_slope
     paid_share = _paid_share(incomplete, price)
     highest_line = down(incomplete.lines.slope + incomplete.lines.slope_radius)
@@ -77,7 +77,7 @@ def hessian_gain(incomplete: IncompleteRows, price: Array) -> HessianChange:
 
 
 def _paid_share(incomplete: IncompleteRows, price: Array) -> Array:
-    """Return s of Lemma 4: ``sum_j R_ij tau_j`` for each row, rounded up."""
+    """Return ``sum_j R_ij price_j`` for each row (lem-hessian), rounded up."""
     cells = incomplete.sum_cells_by_row(incomplete.cell_radii * price[incomplete.cell_columns])
     return up(cells + incomplete.choice_sums(incomplete.choices.score_change_within(price)))
 

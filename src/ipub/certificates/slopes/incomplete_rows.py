@@ -1,4 +1,4 @@
-"""The training rows with uncertain cells or missing categories: their scores, and prices of Lemma 4.
+"""The training rows with uncertain cells or missing categories: their scores, and prices of lem-hessian.
 
 A price is what a product of a row and a cell costs the one or the other. Any are valid, good ones tight.
 """
@@ -19,12 +19,12 @@ from ipub.tables.interval_matrix import Indices
 from ipub.tables.missing_category import Levels, MissingCategories
 
 LEAST_DIVISOR = 1e-140
-"""Prices are between this and its inverse, and what Lemma 8 (b) divides by is no less: products stay above what
-underflows (F7, F9)."""
+"""Prices are between this and its inverse, and what lem-column-signs divides by is no less: products stay above what
+underflows (fp-forms, fp-slopes)."""
 
 
 class RowLines(NamedTuple):
-    """The line through the derivative of each of some rows (section 8, "Lines"), and what it is laid over."""
+    """The line through the derivative of each of some rows (sec-lines), and what it is laid over."""
 
     lower: Array
     upper: Array
@@ -34,18 +34,18 @@ class RowLines(NamedTuple):
     """Bounds of p_i, the score of the center under w'."""
     least_slope: Array
     greatest_slope: Array
-    """a_i and b_i of Lemma 4: bounds of the slope of the derivative between scores of w' and of w''."""
+    """Bounds of the slope (lem-hessian) of the derivative between scores of w' and of w''."""
     slope: Array
     slope_radius: Array
-    """h_i and kappa_i: every such slope lies within kappa_i of h_i."""
+    """Every such slope lies within the radius of the slope."""
     fixed_derivative: Array
     """The derivative c_i of a row at a jump, NaN for others."""
     derivative_radius: Array
-    """omega_i: how far its derivative may be off."""
+    """How far its derivative may be off."""
     row_move: Array
-    """s_i: bounds of ``|x_i.v|``."""
+    """Bounds of ``|x_i.v|``."""
     cell_move: Array
-    """e_i: bounds of ``|d_i.v|``."""
+    """Bounds of ``|delta_i.v|``."""
 
 
 class IncompleteRowArrays(NamedTuple):
@@ -172,7 +172,7 @@ class PriceSums(NamedTuple):
     """``sum m_i R_ij``."""
 
     def prices(self, inverse: Array) -> Array:
-        """Return tau_j for each column.
+        """Return a price for each column.
 
         The best price balances what a cross term costs the row and the cell, in the metric of the Hessian: the square
         root of (H^-1)_jj over the mean leverage of the rows with a hole in the column. A column without holes has the
@@ -205,7 +205,7 @@ def block_price_sums(block: Block, inverse: Array) -> PriceSums:
 
 
 def choose_prices(incomplete: IncompleteRows, hessian: Array) -> Array:
-    """Choose tau_j of Lemma 4 for each column, by (about) the Hessian; all 1 if that has no inverse."""
+    """Choose the price of each column (lem-hessian), by (about) the Hessian; all 1 if that has no inverse."""
     try:
         inverse = rough_inverse(hessian, pseudo=True)
     except np.linalg.LinAlgError:

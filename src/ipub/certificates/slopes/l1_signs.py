@@ -19,7 +19,7 @@ slopes that overflow. 1e-12 gave the same bounds."""
 
 
 class L1Line(NamedTuple):
-    """A line through the jump of the sign: ``kappa s''_j = middle_j + slope_j v_j ± spread_j`` (section 8, "Lines")."""
+    """A line through the jump of the sign: ``kappa s''_j = middle_j + slope_j v_j ± spread_j`` (sec-lines)."""
 
     slope: Array
     middle: Array
@@ -70,7 +70,7 @@ class L1Signs:
 
 
 class DecidedSigns(NamedTuple):
-    """What Lemma 9 says."""
+    """The signs and zero weights that lem-l1-signs decides."""
 
     signs: L1Signs
     move_limits: Array
@@ -87,7 +87,7 @@ class _Isolated(NamedTuple):
 
 
 def decide_signs(signs: L1Signs, bounds: SlopeBounds, penalty: ElasticNet) -> DecidedSigns:
-    """Eliminate all weights but one, each in turn, and read off its sign (Lemma 9)."""
+    """Eliminate all weights but one, each in turn, and read off its sign (lem-l1-signs)."""
     kappa = penalty.kappa_vector(len(bounds.w))
     columns = np.flatnonzero((kappa > 0.0) & ~signs.zero & (np.diag(bounds.inverse) > 0.0))
     limits = np.where(signs.zero, 0.0, np.inf)
@@ -115,7 +115,7 @@ def decide_signs(signs: L1Signs, bounds: SlopeBounds, penalty: ElasticNet) -> De
 
 
 def _isolate(signs: L1Signs, bounds: SlopeBounds, penalty: ElasticNet, columns: Indices) -> _Isolated:
-    """Bound ``I = kappa s'' + theta w''`` of each of some weights (Lemma 9)."""
+    """Bound ``I = kappa s'' + theta w''`` of each of some weights (lem-l1-signs)."""
     w, d = bounds.w, len(bounds.w)
     slope, middle, spread = (part[columns] for part in signs.line(penalty, w))
     U = bounds.inverse[columns] / np.diag(bounds.inverse)[columns, None]

@@ -1,4 +1,4 @@
-"""A line through the derivative of every row (Theorems 4 and 6), for all moves in a set: one pass over the rows."""
+"""A line through the derivative of every row (sec-lines), for all moves in a set: one pass over the rows."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ class JumpRows(NamedTuple):
 
     n_rows: int
     form: Array
-    """``(sum_i m_i omega_i) sum_i m_i omega_i x_i x_i^T``, from above: ``sqrt(u.form u)`` bounds what they add."""
+    """``(sum_i m_i r_i) sum_i m_i r_i x_i x_i^T``, r the derivatives' radii, from above: ``sqrt(u.form u)`` bounds what
+    they add."""
     rows: Array
-    """Their ``m_i omega_i x_i`` one by one, unless there are more than `MOST_JUMP_ROWS`."""
+    """Their ``m_i r_i x_i`` one by one, unless there are more than `MOST_JUMP_ROWS`."""
     slack: Array
     """Rounding of these."""
 
@@ -48,20 +49,23 @@ class JumpRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Linearization:
-    """The derivative of each row as a line, ``psi(t'') = phi(x''.w') + h x''.v ± (kappa |x''.v| or omega)``, summed."""
+    """The derivative of each row as a line (sec-lines), summed over the rows.
+
+    ``psi(t'') = phi(p'') + slope x''.v``, off by ``slope_radius |x''.v|`` or by ``derivative_radius``.
+    """
 
     problem: Problem
     w: Array
     move_limits: Array
-    """f_j: bounds of ``|v_j|`` it relies on."""
+    """Bounds of ``|v_j|`` it relies on."""
     center: CenterCurvature
     n_slopes: int
     n_slope_radii: int
-    """How many rows have ``h_i > 0``, and ``kappa_i > 0``."""
+    """How many rows have a slope, and a radius of it, above 0."""
     row_move_form: float
-    """``sum_i m_i kappa_i s_i^2``, from above: bounds ``v.K v``."""
+    """``sum_i m_i slope_radius_i row_move_i^2``, from above: bounds ``v.K v``, K the `slope_radius_form`."""
     cell_move_form: float
-    """``sum_i m_i kappa_i e_i^2``, from above."""
+    """``sum_i m_i slope_radius_i cell_move_i^2``, from above."""
     gradient: Array
     """Gradient at w' and at the center, the penalty's l1 part apart."""
     gradient_error: Array
@@ -83,7 +87,7 @@ class Linearization:
         return np.where(self.w == 0.0, np.clip(-self.gradient, -kappa, kappa), kappa * np.sign(self.w))
 
     def hessian_lower(self) -> Array:
-        """Bound the mean Hessian between w' and w'' from below, for all completions (Lemma 4)."""
+        """Bound the mean Hessian between w' and w'' from below, for all completions (lem-hessian)."""
         lost = self.cells.hessian_loss(self.curvature)
         return hessian_lower(self.center, lost, self.wrong_labels.hessian_loss(self.curvature))
 
@@ -126,7 +130,7 @@ class LineSums(NamedTuple):
     cell_move_form: Array
     jump_sum: Array
     jump_form: Array
-    """``sum_i m_i omega_i`` and ``sum_i m_i omega_i x_i x_i^T``."""
+    """``sum_i m_i r_i`` and ``sum_i m_i r_i x_i x_i^T``, r the derivatives' radii."""
     jump_count: float
     slope_count: float
     slope_radius_count: float
@@ -179,7 +183,7 @@ def linearize(
     else:
         summed, wrong_labels = rows.reduce_and_gather(_summed_cells_pass, task, tuning)
         sums, cells = summed.lines, summed_cells(tuning, summed.cells)
-    # The sums over all blocks together, rounded outward (F2, F7).
+    # The sums over all blocks together, rounded outward (fp-sums, fp-forms).
     d, total = len(w), rows.total_weight
     roundings, lam = rows.depth + 2 * d + 20, problem.penalty.lam_vector(d)
     gram = sums.gram / total
@@ -231,7 +235,7 @@ def row_lines(
     everywhere: bool,
     uncertainty: Uncertainty,
 ) -> RowLines:
-    """Lay a line through the derivative of each row of a block (section 8, "Lines")."""
+    """Lay a line through the derivative of each row of a block (sec-lines)."""
     at = score_ranges(block, solution.w, uncertainty)
     row_move = moves.max_score_move_in(block)
     incomplete = np.flatnonzero(at.incomplete)

@@ -1,4 +1,4 @@
-"""The mean value: ``v = -H^-1 g`` with H between two matrices (Theorem 4 (c)), better where intervals are wide."""
+"""The mean value: ``v = -H^-1 g`` with H between two matrices (thm-mean-value), better where intervals are wide."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MeanValueBounds:
 
     center: Array
     spread: Array
-    """Shape (n_features, n_features): C and E with ``-E <= H^-1 - C <= E`` in the order of matrices."""
+    """Shape (n_features, n_features): ``-spread <= H^-1 - center <= spread`` in the order of matrices."""
     slack: Array
     """Shape (n_features,): what is bounded coordinate by coordinate in ``c.g``."""
     gradient_limits: Array
@@ -28,7 +28,7 @@ class MeanValueBounds:
 
 
 def mean_value_bounds(linear: Linearization) -> MeanValueBounds | None:
-    """Enclose the inverse of the mean Hessian, and what it is applied to (Theorem 4 (c)); None if that fails.
+    """Enclose the inverse of the mean Hessian, and what it is applied to (thm-mean-value); None if that fails.
 
     Or if cells are summed.
     """

@@ -1,4 +1,4 @@
-"""Moves that the slope theorem leaves, and what it is made of (Theorem 6)."""
+"""Moves that the slope theorem leaves, and what it is made of (thm-slopes)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class WrongLabelMoves:
     """Rows z of which at most `count`, whichever, add a term between 0 and ``z.u`` to u.g: those of wrong labels."""
 
     rows: Array
-    """Shape (n, n_features): ``z_i = m_i delta_i y_i x_i`` of section 13."""
+    """Shape (n, n_features): ``m_i delta_i y_i x_i``, what a flip adds to the gradient (sec-wrong-labels)."""
     count: int
-    """k of section 13."""
+    """How many labels may be wrong."""
 
     def ends(self, U: Array) -> tuple[Array, Array]:
-        """Bound what wrong labels take from and add to u.g: the most that so many rows can (Lemma 14 (a))."""
+        """Bound what wrong labels take from and add to u.g: the most that so many rows can (lem-wrong-labels)."""
         n, count, ends = len(self.rows), min(self.count, len(self.rows)), np.zeros((2, len(U)))
         for chunk in row_slices(len(U), n, CACHED_NUMBERS):
             products = U[chunk] @ self.rows.T
@@ -38,10 +38,10 @@ class WrongLabelMoves:
 
 @dataclass(frozen=True)
 class ProvedMoves(MoveSet):
-    """What was proved of v before Theorem 6: ``|v_j| <= limits_j``, and ``v.L v <= radius^2`` if L is known."""
+    """What was proved of v before thm-slopes: ``|v_j| <= limits_j``, and ``v.L v <= radius^2`` if L is known."""
 
     limits: Array
-    """Shape (n_features,): f_j of Theorem 6."""
+    """Shape (n_features,): bounds of ``|v_j|`` (thm-slopes)."""
     ellipsoid: Inverse | None
     """The inverse of L."""
     radius: float
@@ -57,10 +57,10 @@ class ProvedMoves(MoveSet):
 
 @dataclass(frozen=True)
 class InverseError:
-    """Bounds of ``|(x - A u).v|``, u the floats of ``x B``: what an inverse that is not exact leaves (F9)."""
+    """Bounds of ``|(x - A u).v|``, u the floats of ``x B``: what an inverse that is not exact leaves (fp-slopes)."""
 
     factors: Array
-    """Shape (n_features,): q of F9: the bound is ``|x|.q`` plus `least`."""
+    """Shape (n_features,): (fp-slopes) the bound is ``|x|.q`` plus `least`."""
     least: float
     """What underflows in u."""
 
@@ -71,7 +71,7 @@ class InverseError:
 
 @dataclass(frozen=True)
 class LinearizedMoves(MoveSet):
-    """The set of moves that Theorem 6 leaves, with all that is not of first order as one form (`joint_form`)."""
+    """The set of moves that thm-slopes leaves, with all that is not of first order as one form (`joint_form`)."""
 
     inverse: Array
     """Shape (n_features, n_features): about the inverse of the curvature A."""

@@ -1,4 +1,4 @@
-"""A set that provably holds the move of every completion's model (Theorem 4): a guess that proves itself."""
+"""A set that provably holds the move of every completion's model (thm-move-set): a guess that proves itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ProvedSet(NamedTuple):
 
 
 def force_upper(linear: Linearization, matrix: Array) -> float:
-    """Bound ``sqrt(g.M^-1 g)`` over all completions, and all weaker residuals (Theorem 4, "The force")."""
+    """Bound ``sqrt(g.M^-1 g)`` over all completions, and all weaker residuals (sec-force)."""
     inverse = Inverse.of(matrix)
     if inverse is None:
         return np.inf
@@ -58,16 +58,16 @@ def force_upper(linear: Linearization, matrix: Array) -> float:
 
 
 def ellipsoid_of_moves(linear: Linearization) -> Ellipsoid | None:
-    """Bound all moves by ``v.L v <= g.L^-1 g``, if they are where the lines take them to be (Theorem 4 (a))."""
+    """Bound all moves by ``v.L v <= g.L^-1 g``, if they are where the lines take them to be (thm-move-ellipsoid)."""
     least = linear.hessian_lower()
     inverse = Inverse.of(least)
     return None if inverse is None else Ellipsoid(least, inverse, force_upper(linear, least))
 
 
 def box_of_moves(linear: Linearization, ellipsoid: Ellipsoid, in_columns: bool = False) -> Array:
-    """Bound ``|v_j|`` by the ellipsoid and by Theorem 6, on the whole way from the center to a completion.
+    """Bound ``|v_j|`` by the ellipsoid and by thm-slopes, on the whole way from the center to a completion.
 
-    For the L2 penalty (Theorem 4 (b), "The box"). With `in_columns`, in the form that keeps no cells.
+    For the L2 penalty (sec-box). With `in_columns`, in the form that keeps no cells.
     """
     unit, w = np.eye(len(linear.w)), linear.w
     limits = ellipsoid.max_score_move(unit)
@@ -80,7 +80,7 @@ def box_of_moves(linear: Linearization, ellipsoid: Ellipsoid, in_columns: bool =
 
 
 def closes(inside: Ellipsoid, around: Ellipsoid) -> bool:
-    """Prove that moves with ``v.L v <= force^2`` have ``v.M v < radius^2`` (Theorem 4 (b)).
+    """Prove that moves with ``v.L v <= force^2`` have ``v.M v < radius^2`` (thm-move-set).
 
     They do if ``L - (force/radius)^2 M`` is positive definite.
     """
@@ -101,7 +101,7 @@ class _Guess(NamedTuple):
 def prove_move_set(
     problem: Problem, solution: Solution, suggested: Suggestion | None = None, tuning: TuningChoices | None = None
 ) -> Outcome[ProvedSet]:
-    """Prove a set that holds the move of every completion's model (Theorem 4 (b)).
+    """Prove a set that holds the move of every completion's model (thm-move-set).
 
     A set of moves bounds the curvatures, those bound the Hessians from below, and these the moves. If the moves
     turn out strictly inside the set, all of them are. If not, what they are inside of, made a little larger, is the

@@ -17,7 +17,7 @@ from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution, solve
 
 MOVING_SHARE = 0.1
-"""How much of a column's form goes to what depends on the move (eps of Lemma 8) where no sample says more: width only,
+"""How much of a column's form goes to what depends on the move (lem-column-form) where no sample says more: width only,
 any value is valid."""
 
 SAMPLE_GROWTH = 1.35

@@ -78,7 +78,7 @@ def cell_sums(terms: CellTerms, tuning: TuningChoices) -> CellSums:
 
 @dataclass(frozen=True)
 class SummedCells:
-    """The terms of Theorem 6 that come from uncertain cells, summed over each column (Lemma 8); see `CellTerms`."""
+    """What uncertain cells add (thm-slopes), summed over each column (lem-column-form); see `CellTerms`."""
 
     tuning: TuningChoices
     n_rows: int
@@ -103,7 +103,7 @@ class SummedCells:
         return np.zeros_like(self.shift)
 
     def hessian_loss(self, curvature: Array) -> HessianChange:  # noqa: ARG002 (prices are chosen already)
-        """Return what uncertain cells can take from the Hessian (Lemma 4)."""
+        """Return what uncertain cells can take from the Hessian (lem-hessian)."""
         return self.lost
 
     def zonotope_upper(
@@ -113,7 +113,7 @@ class SummedCells:
         jump_rows: Array | None = None,  # noqa: ARG002 (there are none)
         jump_form: Array | None = None,  # noqa: ARG002
     ) -> float:
-        """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k D_k G_k`` plus a vector in a box; see `CellTerms`."""
+        """Bound ``sqrt(z.M^-1 z)`` over all ``z = sum_k xi_k G_k`` plus a vector in a box; see `CellTerms`."""
         sides = positive_weights(box * np.sqrt(np.maximum(np.diag(self.tuning.inverse), 0.0)))
         sides = np.where(box == 0.0, 0.0, sides)
         total = sum_upper(self.columns.weights.sum() + sides.sum(), self.roundings)
@@ -124,7 +124,7 @@ class SummedCells:
         return form_norm_upper(rounded_up(total * form, self.roundings + 2 * len(matrix), size), matrix)
 
     def groups(self, inverse: Array, *, with_forms: bool) -> tuple[ColumnGroups, CellTable | None]:  # noqa: ARG002
-        """Return the cells of each column as a form (Lemma 8)."""
+        """Return the cells of each column as a form (lem-column-form)."""
         return self.columns.groups(self.tuning.moving_shares, self.roundings, self.signed), None
 
     def gradient_sizes(self) -> tuple[Array, Array] | None:
@@ -151,7 +151,7 @@ def summed_cells(tuning: TuningChoices, sums: CellSums) -> SummedCells:
     n_cells, n_rows, n_blocks = int(sums.n_cells), int(sums.n_rows), int(sums.n_blocks)
     roundings, columns = n_cells + n_rows + n_blocks + 20, np.arange(len(sums.shift))
     slack, force_slack = sums.slack, sums.force_slack
-    # Larger weights would enlarge what underflowed: no bound is made then (F3).
+    # Larger weights would enlarge what underflowed: no bound is made then (fp-underflow).
     if not sums.forms.weights.max(initial=0.0) <= LARGEST_WEIGHT:
         slack, force_slack = np.full_like(slack, np.inf), np.full_like(slack, np.inf)
     crossing = float(sum_upper(sums.crossing_sum, roundings)) * sums.crossing_form

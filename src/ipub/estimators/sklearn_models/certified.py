@@ -33,6 +33,7 @@ from ipub.tables.validation import column_label
 from ipub.training import Training, certify_as_promised, certify_models, problem_of
 from ipub.training.filled import Source, certify_filled
 from ipub.training.reading import Columns, Expected, LearntTable, Parameters, TrainingData, read_training_data
+from ipub.training.training import GivenTable
 
 LARGE_GAP = 1e-3
 """Relative duality gap above which a warning says that a model is badly trained."""
@@ -57,7 +58,7 @@ def certify(
     sample_weight: ArrayLike | None = None,
     certificate: str = "tight",
     intervals: Any = "quantile",
-    interval_level: float = 0.9,
+    interval_level: float | None = None,
     uncertainty: Any = "worst",
     X_lower: ArrayLike | None = None,
     X_upper: ArrayLike | None = None,
@@ -87,9 +88,11 @@ def certify(
         The labels or targets that the model was trained on.
     sample_weight : array of shape (n_rows,), optional
         The weights that the model was trained with. Class weights are read from the model.
-    certificate, intervals, interval_level, uncertainty
+    certificate, intervals, uncertainty
         As in `BoundedClassifier`; `intervals` in the units of X. A `Budget` without a filling of its own starts from
         what the imputer of the pipeline fills in. `Draws` trains a model of the same kind on each draw.
+    interval_level : float, optional
+        Former name of the level of `Intervals`.
     X_lower, X_upper : arrays of shape (n_rows, n_features), optional
         Bounds of each cell in the units of X, equal to X where X is observed.
 
@@ -170,7 +173,13 @@ def _certified(
     filling = _filling(data.table, steps, source[0], rows)
     training = _training(parameters, data, TrainedModel(problem, solution), filling, source)
     at = _evaluation(problem, w, solution)
-    training = replace(training, coef=coef[None], intercept=np.array([fitted.intercept]), dual_gap=at.gap)
+    training = replace(
+        training,
+        coef=coef[None],
+        intercept=np.array([fitted.intercept]),
+        dual_gap=at.gap,
+        given=GivenTable(*source) if isinstance(rows, MemoryRows) else None,
+    )
     if filling is not None:
         trained = problem_of(parameters, filling)
         at = _evaluation(trained, w, _reference(trained, w))

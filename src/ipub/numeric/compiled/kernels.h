@@ -1,4 +1,4 @@
-/* Loops over arrays. What each computes, operation by operation, and why bounds hold with it: docs/theory.md, F20. */
+/* Loops over arrays. What each computes, operation by operation, and why bounds hold with it: fp-loops. */
 
 #ifndef IPUB_KERNELS_H
 #define IPUB_KERNELS_H

@@ -1,7 +1,7 @@
-/* Row sums of single directions (docs/theory.md, section 16).
+/* Row sums of single directions (sec-row-sums).
 
    For each direction: multipliers are chosen (advice: any would do), then the bound that belongs to them is computed
-   and rounded up by the amounts of F16. A sum of sizes that is not finite makes a bound infinite, so that no NaN is
+   and rounded up by the amounts of fp-row-sums. A sum of sizes that is not finite makes a bound infinite, so that no NaN is
    lost in a comparison: whatever enters a term is no larger than its size. */
 
 #include "row_sum_kernel.h"
@@ -12,7 +12,8 @@
 
 #include "kernels.h"
 
-/* Inlined into each version of what is made for each kind of processor. */
+/* Inlined into each version of what is made for each kind of processor. What is large and called once a direction or a
+   row has versions of its own: one function of all would take a compiler three times as long, and be no faster. */
 #if defined(__GNUC__)
 #define INLINED static inline __attribute__((always_inline))
 #else
@@ -33,6 +34,7 @@ typedef struct {
     double *along, *slope, *scratch;                              /* [n_complete] */
     double *row_along, *row_slope, *row_coefficient, *multiplier;        /* [n_uncertain] */
     double *gain, *effect;                                        /* of labels [n_uncertain], of units [n_units] */
+    double *drop_gain;                                            /* of rows that are left out [n_uncertain] */
     double least_gain[MOST_GROUPS];                               /* that the budget of a group allows */
     double *mean, *spread, *zeta;                                 /* [n_multipliers] */
     double *gains[MOST_GROUPS], *ordered;                         /* [n_gains], row by row; scratch for one group */
@@ -40,6 +42,7 @@ typedef struct {
     double *totals;                                               /* [n_multipliers, N_SHARES] */
     index_t *place, *choice, *label_choice;                       /* [n_complete], [n_units], [n_uncertain] */
     double *largest;                                              /* of the variants of one row */
+    double of_penalty, of_penalty_size;                           /* what the penalty adds where a row is left out */
     index_t n_gains[MOST_GROUPS];
 } workspace;
 
@@ -162,11 +165,17 @@ static void largest_first(double *values, index_t n, index_t k) {
     }
 }
 
+/* Whether a row is among those that the worst case leaves out, as advised. */
+INLINED int is_left_out(const row_sum_table *t, const workspace *s, index_t i) {
+    return t->dropped_group >= 0 && s->drop_gain[i] >= s->least_gain[t->dropped_group] && s->drop_gain[i] > 0.0;
+}
+
 /* What the worst completion takes off the gradient at w to first order, given U, into `force`. */
 INLINED void first_force(const row_sum_table *t, workspace *s) {
     index_t d = t->d;
     for (index_t a = 0; a < d; a++) s->force[a] = (s->U[a] > 0.0 ? 1.0 : -1.0) * t->settled_radius[a];
     for (index_t g = 0; g < t->n_groups; g++) s->n_gains[g] = 0;
+    double of_penalty = dot(d, t->penalty_slope, s->U);
     for (index_t i = 0; i < t->n_uncertain; i++) {
         double along = dot(d, t->rows + i * d, s->U), value = t->value_at_w[i], slope = t->slope_at_w[i] * along;
         s->row_along[i] = along;
@@ -193,6 +202,10 @@ INLINED void first_force(const row_sum_table *t, workspace *s) {
             double first = t->first_label[i] * along, second = t->second_label[i] * along;
             s->label_choice[i] = second < first, s->gain[i] = -t->row_weight[i] * lesser(first, second);
             if (t->label_group[i] >= 0) s->gains[t->label_group[i]][s->n_gains[t->label_group[i]]++] = s->gain[i];
+        }
+        if (t->dropped_group >= 0) {
+            s->drop_gain[i] = t->row_weight[i] * (value * along + of_penalty);
+            s->gains[t->dropped_group][s->n_gains[t->dropped_group]++] = s->drop_gain[i];
         }
     }
     double *least = s->least_gain;
@@ -227,6 +240,10 @@ INLINED void first_force(const row_sum_table *t, workspace *s) {
         index_t group = t->label_group[i];
         if (group != CERTAIN && (group < 0 || (s->gain[i] >= least[group] && s->gain[i] > 0.0)))
             row_factor -= t->row_weight[i] * (s->label_choice[i] ? t->second_label[i] : t->first_label[i]);
+        if (is_left_out(t, s, i)) {
+            row_factor += value;
+            for (index_t a = 0; a < d; a++) s->force[a] += t->row_weight[i] * t->penalty_slope[a];
+        }
         if (row_factor != 0.0)
             for (index_t a = 0; a < d; a++) s->force[a] += row_factor * t->rows[i * d + a];
     }
@@ -312,7 +329,7 @@ INLINED void choose_laws(const row_sum_table *t, workspace *s, int is_first) {
         double low = t->score_lower[i], high = t->score_upper[i];
         double first = lesser(larger(center - half, low), high), last = lesser(larger(center + half, low), high);
         s->row_slope[i] = has_category ? t->chord[i] : envelope_slope(t, i, first, last, score, mean_along > 0.0);
-        s->row_coefficient[i] = derivative(t, i, score) + label;
+        s->row_coefficient[i] = is_left_out(t, s, i) ? 0.0 : derivative(t, i, score) + label;
     }
 }
 
@@ -471,6 +488,11 @@ INLINED void worst_gradient(const row_sum_table *t, workspace *s) {
         }
         for (index_t a = 0; a < d; a++) s->left[a] += dot(c.n, s->scratch + start, c.columns + a * c.n);
     }
+    double left_out = 0.0;
+    for (index_t i = 0; i < t->n_uncertain; i++)
+        if (is_left_out(t, s, i)) left_out += t->row_weight[i];
+    if (left_out > 0.0)
+        for (index_t a = 0; a < d; a++) s->left[a] -= left_out * (t->penalty_slope[a] + t->lam[a] * (s->W[a] - t->w[a]));
     for (index_t i = 0; i < t->n_uncertain; i++) {
         double row_factor = t->row_weight[i] * s->row_coefficient[i], weight = t->row_weight[i] * s->row_slope[i];
         for (index_t a = 0; a < d; a++) s->left[a] += row_factor * t->rows[i * d + a];
@@ -492,7 +514,8 @@ INLINED void worst_gradient(const row_sum_table *t, workspace *s) {
 }
 
 /* Choose lines, laws and u: those under which the worst case of all rows together is one model, by Newton steps. */
-INLINED void choose(const row_sum_table *t, workspace *s, const double *y) {
+FOR_EACH_PROCESSOR
+static void choose(const row_sum_table *t, workspace *s, const double *y) {
     index_t d = t->d;
     times(d, t->inverse, y, s->U);
     first_force(t, s);
@@ -523,7 +546,8 @@ INLINED void choose(const row_sum_table *t, workspace *s, const double *y) {
 /* --- what is proved ------------------------------------------------------------------------------------------ */
 
 /* Multipliers of an uncertain row: z of its score, zeta of the weights that its units meet. */
-INLINED void row_multipliers(const row_sum_table *t, workspace *s, index_t i) {
+FOR_EACH_PROCESSOR
+static void row_multipliers(const row_sum_table *t, workspace *s, index_t i) {
     double along = dot(t->d, t->rows + i * t->d, s->u), z = along;
     for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
         index_t at = t->unit_at[k];
@@ -553,7 +577,7 @@ INLINED void row_multipliers(const row_sum_table *t, workspace *s, index_t i) {
 }
 
 /* Bound a variant's term over all pieces of its scores for one share, given at the ends of pieces all but what the
-   completed score adds (Lemma 24). `over` has the least bound of each piece that other shares gave. There is one piece
+   completed score adds (lem-chords). `over` has the least bound of each piece that other shares gave. There is one piece
    less than there are ends: what is computed behind the last counts nowhere. */
 INLINED void over_pieces(const row_sum_table *t, index_t v, double slope, const double *RESTRICT at_end, double steep,
                          double falling, double rising, double *RESTRICT over, int n_ends) {
@@ -617,6 +641,25 @@ INLINED double unit_at_base(const row_sum_table *t, const workspace *s, index_t 
     return sum;
 }
 
+/* Whether a variant is the one without its row. */
+INLINED int is_without_row(const row_sum_table *t, index_t v) {
+    return t->dropped_group >= 0 && t->variant_used[v * t->n_groups + t->dropped_group] != 0;
+}
+
+/* What the penalty adds to the term of a row that is left out, (Lambda u + kappa q).w at its worst, and the size of all
+   that it is made of (lem-absent-row). */
+INLINED void penalty_term(const row_sum_table *t, workspace *s) {
+    s->of_penalty = s->of_penalty_size = 0.0;
+    if (t->dropped_group < 0) return;
+    for (index_t a = 0; a < t->d; a++) {
+        double u = s->u[a], slope = t->lam[a] * u;
+        s->of_penalty += number_term(slope, 0.0, 0.0, t->weight_middle[a], t->weight_radius[a]) +
+                         larger(u * t->l1_lower[a], u * t->l1_upper[a]);
+        s->of_penalty_size += fabs(slope) * (fabs(t->weight_middle[a]) + t->weight_radius[a]) +
+                              fabs(u) * larger(fabs(t->l1_lower[a]), fabs(t->l1_upper[a]));
+    }
+}
+
 /* Bound the term of a variant with one share, or improve `over`; returns the largest over its pieces. */
 INLINED double variant_term(const row_sum_table *t, const workspace *s, index_t i, index_t v, int share,
                                   const row_numbers *row, double falling, double rising, double *RESTRICT over,
@@ -629,6 +672,8 @@ INLINED double variant_term(const row_sum_table *t, const workspace *s, index_t 
     for (index_t g = 0; g < t->n_groups; g++) used[g] = t->variant_used[v * t->n_groups + g];
     for (int e = 0; e < n_ends; e++)
         at_end[e] = (row->fixed[share] + steep * radius[e]) - middle[e] * row->along;
+    if (is_without_row(t, v))
+        for (int e = 0; e < n_ends; e++) at_end[e] += s->of_penalty;
     for (index_t k = 0; k < n_units; k++) {
         index_t unit = first + k, entry = t->variant_units[v] + k, at = t->unit_at[unit], group = t->unit_group[unit];
         double base;
@@ -700,6 +745,7 @@ INLINED void variant_sizes(const row_sum_table *t, const workspace *s, index_t i
     double least = row->along, most = row->along, slope = LARGEST_SHARE * fabs(row->z);
     double center = larger(fabs(t->center_lower[i]), fabs(t->center_upper[i])), derivative = t->derivative_size[v];
     double sum = 2.0 * slope * (t->score_size[v] + center) + derivative * norm * t->row_norm[i];
+    if (is_without_row(t, v)) sum += s->of_penalty_size;
     for (index_t k = t->unit_start[i]; k < t->unit_start[i + 1]; k++) {
         index_t entry = t->variant_units[v] + k - t->unit_start[i], at = t->unit_at[k];
         double low = INFINITY, high = -INFINITY;
@@ -745,7 +791,8 @@ INLINED int is_base(const row_sum_table *t, index_t v) {
 
 /* Bounds of the terms of a row's variants: each with one share, then those that may be the largest with all; those that
    use something of a budget only `if_used`. */
-INLINED void row_terms(const row_sum_table *t, workspace *s, index_t i, double norm, double *largest, int if_used) {
+FOR_EACH_PROCESSOR
+static void row_terms(const row_sum_table *t, workspace *s, index_t i, double norm, double *largest, int if_used) {
     index_t start = t->variant_start[i], n = t->variant_start[i + 1] - start;
     row_numbers row = {s->multiplier[i], s->row_along[i], {0}};
     double over[64][MOST_ENDS], falling[64], rising[64], error[64];
@@ -805,8 +852,9 @@ INLINED index_t least_used(const row_sum_table *t, index_t i, index_t v, index_t
 }
 
 /* Return a row's term with nothing of a budget used, and put what using budgets adds at most among the gains of the
-   groups: f_g(q) for q units of group g, concave in q, group by group (Lemma 28). */
-INLINED double row_gains(const row_sum_table *t, workspace *s, index_t i, const double *largest) {
+   groups: f_g(q) for q units of group g, concave in q, group by group (lem-budget). */
+FOR_EACH_PROCESSOR
+static double row_gains(const row_sum_table *t, workspace *s, index_t i, const double *largest) {
     index_t start = t->variant_start[i], n = t->variant_start[i + 1] - start, n_groups = t->n_groups;
     double m = t->row_weight[i], base = -INFINITY, majorant[MOST_GROUPS][17];
     for (index_t v = 0; v < n; v++)
@@ -889,6 +937,7 @@ static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
     index_t d = t->d, n = t->n_complete;
     choose(t, s, y);
     double norm = sqrt(dot(d, s->u, s->u)) * (1.0 + (double)(d + 4) * EPS) + UNDERFLOW;
+    penalty_term(t, s);
     for (index_t a = 0; a < d; a++) {
         s->left[a] = y[a] - t->lam[a] * s->u[a];
         s->size[a] = fabs(y[a]) + t->lam[a] * fabs(s->u[a]) + norm * t->curvature_size[a];
@@ -949,7 +998,7 @@ static double bound_of(const row_sum_table *t, workspace *s, const double *y) {
         of_settled += fabs(s->u[a]) * fabs(t->settled_middle[a]);
     }
     of_settled *= (double)(d + 8) * EPS, residual_size *= (double)(d + 8) * EPS;
-    double n_rows = (double)(n + t->n_uncertain), n_units = (double)(t->n_multipliers + t->n_uncertain);
+    double n_rows = (double)(n + t->n_uncertain), n_units = (double)(t->n_multipliers + t->n_uncertain + (t->dropped_group >= 0 ? t->n_uncertain : 0));
     double error = (double)(n + 2 * d + 32) * EPS * norm * t->complete_size + (n_rows + 8.0) * EPS * incomplete_size +
                    (n_units + 16.0) * EPS * gained;
     double parts = complete + incomplete + gained + error + residual + residual_size + tilted + settled + around + of_settled;
@@ -969,7 +1018,7 @@ static int open_workspace(const row_sum_table *t, workspace *s, double **doubles
         most = here > most ? here : most;
     }
     if (most > 64) return 1;
-    index_t total = 6 * d + (d + 1) * t->stride + 3 * n + 5 * rows + units + 3 * t->n_multipliers + (groups + 1) * n_gains + 64;
+    index_t total = 6 * d + (d + 1) * t->stride + 3 * n + 6 * rows + units + 3 * t->n_multipliers + (groups + 1) * n_gains + 64;
     double *at = *doubles = malloc((size_t)total * sizeof(double));
     index_t *index = *indices = malloc((size_t)(n + units + rows + (rows + 1) * groups + 1) * sizeof(index_t));
     if (at == NULL || index == NULL) return 1;
@@ -979,7 +1028,7 @@ static int open_workspace(const row_sum_table *t, workspace *s, double **doubles
     for (index_t a = 0; a < t->stride; a++) s->padded[a] = 0.0;
     s->along = at, at += n, s->slope = at, at += n, s->scratch = at, at += n;
     s->row_along = at, at += rows, s->row_slope = at, at += rows, s->multiplier = at, at += rows, s->gain = at, at += rows;
-    s->row_coefficient = at, at += rows;
+    s->row_coefficient = at, at += rows, s->drop_gain = at, at += rows;
     s->effect = at, at += units;
     s->mean = at, at += t->n_multipliers, s->spread = at, at += t->n_multipliers, s->zeta = at, at += t->n_multipliers;
     for (index_t g = 0; g < groups; g++) s->gains[g] = at, at += n_gains;

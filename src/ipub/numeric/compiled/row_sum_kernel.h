@@ -1,4 +1,4 @@
-/* Row sums of single directions: what a table and ranges of its scores say of y.w (docs/theory.md, section 16). */
+/* Row sums of single directions: what a table and ranges of its scores say of y.w (sec-row-sums). */
 
 #ifndef IPUB_ROW_SUM_KERNEL_H
 #define IPUB_ROW_SUM_KERNEL_H
@@ -9,7 +9,7 @@ typedef int64_t index_t;
 
 enum { FREE = -1, CERTAIN = -2 };       /* groups: varies whatever the others do; does not vary */
 enum { ANY_LEVEL = -1, BASE_LEVEL = -2 }; /* levels of a category in a variant */
-enum { MOST_ENDS = 8, N_SHARES = 6, MOST_GROUPS = 3 };
+enum { MOST_ENDS = 8, N_SHARES = 6, MOST_GROUPS = 4 };
 
 /* What the sums of all directions share. Matrices are stored row by row; shapes are in brackets. */
 typedef struct {
@@ -30,6 +30,11 @@ typedef struct {
     const double *value_at_w, *slope_at_w, *first_label, *second_label, *chord, *score_lower, *score_upper, *grid, *grid_scale;
     index_t n_grid;
     const index_t *label_group;
+
+    /* the group in which a row counts that is left out of the table, or CERTAIN; derivatives of the l1 penalty over the
+       ranges [d]; advice: the derivative of the penalty at w [d] */
+    index_t dropped_group;
+    const double *l1_lower, *l1_upper, *penalty_slope;
 
     /* units, row by row: a number in column unit_column with changes in [unit_lower, unit_upper], or, if unit_category
        is not negative, that category, whose row has level unit_base, or the mean of all levels if that is negative */

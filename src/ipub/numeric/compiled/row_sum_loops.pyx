@@ -7,9 +7,12 @@ import numpy as np
 
 cdef extern from "row_sum_kernel.h" nogil:
     ctypedef struct row_sum_table:
-        int64_t d, n_complete, n_uncertain, n_units, n_multipliers, n_variants, n_groups, n_slopes, n_grid, n_ends, finer, n_steps, stride, is_sparse, n_together
+        int64_t d, n_complete, n_uncertain, n_units, n_multipliers, n_variants, n_groups, n_slopes, n_grid, n_ends, finer, n_steps, stride, is_sparse, n_together, dropped_group
         double complete_size, changed_share
         const double *lam
+        const double *l1_lower
+        const double *l1_upper
+        const double *penalty_slope
         const double *w
         const double *tilt
         const double *settled_middle
@@ -96,8 +99,12 @@ cdef class RowSumKernel:
         self.table.is_sparse = fields["is_sparse"]
         self.table.complete_size = fields["complete_size"]
         self.table.changed_share = fields["changed_share"]
+        self.table.dropped_group = fields["dropped_group"]
         self.table.lam = self._numbers("lam", fields)
         self.table.w = self._numbers("w", fields)
+        self.table.l1_lower = self._numbers("l1_lower", fields)
+        self.table.l1_upper = self._numbers("l1_upper", fields)
+        self.table.penalty_slope = self._numbers("penalty_slope", fields)
         self.table.tilt = self._numbers("tilt", fields)
         self.table.settled_middle = self._numbers("settled_middle", fields)
         self.table.settled_radius = self._numbers("settled_radius", fields)

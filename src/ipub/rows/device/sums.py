@@ -1,6 +1,6 @@
 """Sums on a device: in pieces, so that their height is known, and in a fixed order, so that bits repeat.
 
-A library may add a piece in any order it likes (F18). Sums by index are not left to functions that add by atomic
+A library may add a piece in any order it likes (fp-device). Sums by index are not left to functions that add by atomic
 operations, whose order differs from call to call: values are put in place, and pieces of them added.
 """
 
@@ -23,7 +23,7 @@ MOST_TURNS = 16
 
 
 def sum_height(n_terms: int) -> int:
-    """Bound the height of a sum of so many terms by `total` or `product`, and of `Groups.sums` over them (F18)."""
+    """Bound the height of a sum of so many terms by `total`, `product` or `Groups.sums` (fp-device)."""
     levels, most = 0, n_terms
     while most > MOST_TURNS:
         levels, most = levels + 1, -(-most // GROUP_PIECE)

@@ -88,8 +88,15 @@ class Holes:
 
 def holes_of(data: TrainingData, X: Any, X_lower: ArrayLike | None, X_upper: ArrayLike | None) -> Holes:
     """Find the holes of a training table that was read; the other arguments are those of `fit`."""
+    return holes_in(data.table, X, X_lower, X_upper, data.weight > 0.0)
+
+
+def holes_in(
+    learnt: LearntTable, X: Any, X_lower: ArrayLike | None, X_upper: ArrayLike | None, counts: NDArray[np.bool_]
+) -> Holes:
+    """Find the holes of a training table that is read in a way that was learnt from it; others as in `Holes`."""
     bounds = None
     if X_lower is not None and X_upper is not None:
-        table = np.asarray(data.table.columns.values(X))
-        bounds = IntervalMatrix.from_table_and_bounds(table, np.asarray(X_lower), np.asarray(X_upper), data.table.names)
-    return Holes.of(data.table, X, bounds, data.weight > 0.0)
+        table = np.asarray(learnt.columns.values(X))
+        bounds = IntervalMatrix.from_table_and_bounds(table, np.asarray(X_lower), np.asarray(X_upper), learnt.names)
+    return Holes.of(learnt, X, bounds, counts)

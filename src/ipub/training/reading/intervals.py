@@ -13,6 +13,9 @@ from ipub.promises.described import Described
 LEVEL = 0.9
 """Fraction of the observed values inside an interval, if nothing else is said."""
 
+FORMER_PARAMETERS = {"interval_level": "level", "precision": "precision", "handle_unknown": "handle_unknown"}
+"""Parameters that estimators had, and still take with a warning, and what they are called in `Intervals`."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Intervals(Described):
@@ -24,7 +27,7 @@ class Intervals(Described):
         Where missing values lie, as the parameter `intervals` of `BoundedClassifier` says.
     level : float, default=0.9
         Fraction of the observed values that lie inside a quantile interval, or least probability that a value lies
-        inside a conditional one. It stands for `interval_level` of the estimator.
+        inside a conditional one.
     precision : float, mapping or None, default=None
         By how much observed numbers may be off, in the units of X. Every observed cell, of training and test rows, is
         then the interval ``value ± precision``. ``{column: number}`` gives it for some columns.

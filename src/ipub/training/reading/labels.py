@@ -56,7 +56,7 @@ def read_labels(
     return Labels(targets, _read_weights(sample_weight, n_rows), radius=radius if is_uncertain else None)
 
 
-# --- classes ---------------------------------------------------------------------------------------
+# --- classes ----------------------------------------------------------------------------------------------------------
 
 
 def read_classes(parameters: Parameters, y: Any, n_rows: int, sample_weight: ArrayLike | None) -> Labels:
@@ -162,7 +162,7 @@ def given_factors(class_weight: Any, classes: NDArray[Any]) -> Array:
     return np.asarray(factors, dtype=float)
 
 
-# --- targets ---------------------------------------------------------------------------------------
+# --- targets ----------------------------------------------------------------------------------------------------------
 
 
 def check_targets(targets: Array) -> None:
@@ -222,7 +222,7 @@ def target_intervals(y: Any, y_lower: ArrayLike | None, y_upper: ArrayLike | Non
     return midpoint_and_radius(low, high)
 
 
-# --- labels and weights of either ------------------------------------------------------------------
+# --- labels and weights of either -------------------------------------------------------------------------------------
 
 
 def one_dimension(values: Any, what: str, may_be_unknown: bool | None = None) -> Any:
@@ -303,11 +303,11 @@ def as_numbers(values: NDArray[Any], what: str, advice: str = "correct it") -> A
         return check_array(  # type: ignore[no-any-return]
             values, dtype=float, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0, input_name=what
         )
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         for i, value in enumerate(values.tolist()):
             try:
                 float(value)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise IpubError(
                     "{what} is {value!r} in {row}, which is no number ({error}): {advice}.",
                     what=what,
@@ -362,7 +362,7 @@ def all_weights_are_zero() -> IpubError:
     return IpubError("Every sample_weight is zero: at least one row must have a positive weight.")
 
 
-# --- rows with their labels ------------------------------------------------------------------------
+# --- rows with their labels -------------------------------------------------------------------------------------------
 
 
 def rows_of_models(rows: Rows, labels: Labels, max_label_errors: int) -> tuple[Rows, ...]:
@@ -383,7 +383,7 @@ def rows_of_models(rows: Rows, labels: Labels, max_label_errors: int) -> tuple[R
 
 
 def _of_either_class(rows: Rows, unknown: Indices, n_classes: int) -> Rows:
-    """Enter rows of unknown class twice, for and against each class, each with half its weight (section 13)."""
+    """Enter rows of unknown class twice, for and against each class, each with half its weight (sec-labels)."""
     if not isinstance(rows, MemoryRows):
         raise IpubError("Rows of unknown class are not read from a file: load the table into memory first.")
     n = rows.n_rows
