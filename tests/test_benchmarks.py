@@ -45,9 +45,9 @@ def figures(monkeypatch, tmp_path):
     return runs, fails
 
 
-def write(path, names=NAMES):
+def write(path, names=NAMES, **settings):
     screen = Screen(file=io.StringIO(), width=120)
-    page.write_page(screen, names, NAMES, path)
+    page.write_page(screen, names, NAMES, path, **settings)
     return path.read_text(), screen.file.getvalue()
 
 
@@ -77,10 +77,57 @@ def test_what_was_finished_before_an_interruption_is_on_the_page(figures, tmp_pa
         write(tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
     assert "## quick" in text
-    assert "Not measured yet: slow." in text
+    assert "Not measured yet: `python -m benchmarks slow`." in text
     figures[1].clear()
     assert "## slow" in write(tmp_path / "page.md")[0]
     assert figures[0] == {"quick": 1, "slow": 2}
+
+
+def test_with_resume_what_other_code_measured_counts(figures, tmp_path, monkeypatch):
+    write(tmp_path / "page.md", ["quick"])
+    monkeypatch.setattr(page, "_code", lambda: "two")
+    text, _ = write(tmp_path / "page.md", resume=True)
+    assert figures[0] == {"quick": 1, "slow": 1}
+    assert text.count("The code has changed since.") == 1
+
+
+def test_a_section_of_which_nothing_is_kept_stays_on_the_page(figures, tmp_path, monkeypatch):
+    first, _ = write(tmp_path / "page.md")
+    monkeypatch.setattr(page, "KEPT", tmp_path / "elsewhere")
+    text, _ = write(tmp_path / "page.md", ["slow"])
+    assert figures[0] == {"quick": 1, "slow": 2}
+    assert text.count(page.KEPT_FROM_EARLIER) == 1
+    assert text.replace(f" {page.KEPT_FROM_EARLIER}", "").replace("2.25!", "1.25!") == first
+    assert write(tmp_path / "page.md", ["slow"])[0] == text
+
+
+def test_pieces_that_are_finished_are_shown_again_and_not_measured(figures, tmp_path, monkeypatch):
+    runs, fails = [], ["second"]
+
+    def run(console):
+        lines = Lines(console, "two tables", "table", "value")
+
+        def measure(name):
+            runs.append(name)
+            if name in fails:
+                raise KeyboardInterrupt
+            lines.add(name, f"{len(runs)}")
+            return len(runs)
+
+        total = sum(lines.piece(name, lambda name=name: measure(name)) for name in ("first", "second"))
+        lines.add("sum", f"{total}")
+
+    monkeypatch.setattr(sys.modules["benchmarks.slow"], "run", run)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "page.md", ["slow"])
+    fails.clear()
+    text, printed = write(tmp_path / "page.md", ["slow"])
+    assert runs == ["first", "second", "second"]
+    assert "| first | 1 |\n| second | 3 |\n| sum | 4 |" in text
+    assert "first          1\nsecond         3" in printed
+    monkeypatch.setattr(page, "_code", lambda: "two")
+    write(tmp_path / "page.md", ["slow"])
+    assert runs[3:] == ["first", "second"]
 
 
 def test_a_run_on_fewer_rows_says_so_and_is_kept_apart(figures, tmp_path, monkeypatch):

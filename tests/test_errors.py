@@ -282,6 +282,9 @@ PLAIN_ERRORS = {
     "rows/block.py": "names a kernel that was written without its declaration: no user can cause it",
     "model_sets/region.py": "regions of two problems in one certificate: no user can cause it",
     "app/files/modelfile.py": "`load_with_metadata` and `save` say of each in which file it is, as a ModelFileError",
+    "app/files/model_archive.py": "the archive of a model file: `modelfile` says of each in which file it is",
+    "certificates/row_sums/checked_fields.py": "what a model file holds: `modelfile` says in which file it is",
+    "certificates/row_sums/upper.py": "rows that another table was read for: no user can cause it",
 }
 """Where a plain ValueError or TypeError may be raised, and why it does not reach a user as it is."""
 

@@ -72,3 +72,19 @@ def test_a_fault_of_the_program_itself_is_not_taken_for_a_missing_extra():
 def test_the_folder_of_the_program_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "ipub.app", "--version"], capture_output=True, text=True, check=False)
     assert done.stdout.startswith("ipub ")
+
+
+def test_reports_without_jinja2_are_json_and_name_the_extra():
+    done = run_without(
+        {"jinja2", "markupsafe", "matplotlib"} | OF_THE_COMMAND_LINE,
+        """
+from ipub import BoundedClassifier
+X = [[0.0, 1.0], [1.0, None], [2.0, 1.5], [3.0, 0.5]]
+report = BoundedClassifier().fit(X, [0, 1, 0, 1]).report(X)
+assert report.json().startswith("{")
+assert report._repr_html_() is None
+report.html()
+""",
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == 'ImportError: Reports are rendered with jinja2: pip install "ipub[report]".'

@@ -10,6 +10,7 @@ import ipub
 from mutants.__main__ import try_mutant
 from mutants.catalogue import MUTANTS
 from mutants.entry import Mutant, StaleMutantError
+from mutants.record import Record
 
 PACKAGE = Path(ipub.__file__).parent
 TESTS = Path(__file__).parent
@@ -78,3 +79,23 @@ def test_tests_that_cannot_run_kill_nothing():
     outcome = try_mutant(mutant)
     assert outcome.killed_by == ""
     assert "SyntaxError" in outcome.broken
+
+
+def test_a_mutant_that_was_killed_is_tried_again_only_after_a_change(tmp_path):
+    package, tests = tmp_path / "package", tmp_path / "tests"
+    package.mkdir()
+    tests.mkdir()
+    (package / "f.py").write_text("def f():\n    return 1\n")
+    (tests / "test_f.py").write_text("# one\n")
+    mutant = Mutant("two", "f", "return 1", "return 2", ("test_f.py::test_f",))
+    file = tmp_path / "build" / "mutants.jsonl"
+
+    record = Record(file, package, tests)
+    assert record.killed_by(mutant) == ""
+    record.add(mutant, "test_f.py::test_f")
+    with file.open("a") as lines:
+        lines.write('["interrupted')
+    assert Record(file, package, tests).killed_by(mutant) == "test_f.py::test_f"
+
+    (tests / "test_f.py").write_text("# another\n")
+    assert Record(file, package, tests).killed_by(mutant) == ""

@@ -64,7 +64,7 @@ def sampled(graph: JoinedGraphs, score: np.ndarray) -> np.ndarray:
 
 @each_loss
 def test_no_derivative_is_farther_from_a_chord_than_said(loss_name):
-    """Lemma 24."""
+    """lem-chords."""
     rng = np.random.default_rng(0)
     graph = graph_of(loss_name, rng, N_ROWS)
     lower, upper = score_ranges(graph, rng)
@@ -145,7 +145,7 @@ def test_a_derivative_that_bends_one_way_is_on_one_side_of_its_chords():
 
 @each_loss
 def test_lines_are_above_and_below_the_derivative_everywhere(loss_name):
-    """Lemma 25."""
+    """lem-complete-row."""
     rng = np.random.default_rng(1)
     graph = graph_of(loss_name, rng, N_ROWS)
     lower, upper = score_ranges(graph, rng)
@@ -169,7 +169,7 @@ def test_an_l1_penalty_is_a_step():
     np.testing.assert_array_equal(high, [-2.0, 2.0, 2.0])
 
 
-# --- Lemma 26 -----------------------------------------------------------------------------------------------------
+# --- lem-incomplete-row -----------------------------------------------------------------------------------------------
 
 
 def worst_sampled(ranges: Ranges, u, z, zeta, rng, count: int, doubt: float = 0.0) -> np.ndarray:
@@ -220,7 +220,7 @@ def row_bounds(ranges: Ranges, u, z, zeta) -> np.ndarray:
 @pytest.mark.parametrize("most_variants", [64, 1])
 @each_loss
 def test_no_sampled_term_of_a_row_is_above_its_bound(loss_name, most_variants, monkeypatch):
-    """Lemma 26, with categories settled and not, for any multipliers."""
+    """lem-incomplete-row, with categories settled and not, for any multipliers."""
     monkeypatch.setattr(variants_module, "MOST_VARIANTS", most_variants)
     gaps = []
     for number in range(8):
@@ -273,7 +273,7 @@ def one_wide_row(rng: np.random.Generator, loss_name: str) -> Case:
     return Case(intervals(table, radius), y, None, LOSSES[loss_name], ElasticNet(0.1), table[:2])
 
 
-# --- the table ----------------------------------------------------------------------------------------------------
+# --- the table --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("base", [-1, 0, 2])
@@ -372,7 +372,7 @@ def test_long_tables_many_levels_and_uncertain_labels_are_left_alone(monkeypatch
             assert row_sum_bounds(case.problem, solution) is None
 
 
-# --- use ----------------------------------------------------------------------------------------------------------
+# --- use --------------------------------------------------------------------------------------------------------------
 
 
 def test_where_slopes_are_loose_tight_is_many_times_narrower_by_row_sums():

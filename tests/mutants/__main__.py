@@ -1,8 +1,10 @@
 """Put each mutant into a copy of the source and run its tests on the copy.
 
-    python -m mutants [-j JOBS] [WORD ...]
+    python -m mutants [-j JOBS] [--again] [WORD ...]
 
-Only mutants with one of the words in their name, file or function are run, all if there are no words. The exit status
+Only mutants with one of the words in their name, file or function are run, all if there are no words. Those that were
+killed before, by tests and in a file that have not changed since, are not tried again, so an interrupted run goes on
+where it stopped; `--again` tries them all. The exit status
 is 1 if a mutant survives that is not argued to be equivalent, and 2 if the list of mutants does not fit the source or
 the tests do not pass on the unchanged source.
 """
@@ -30,8 +32,12 @@ from mutants.copies import (
     run_tests,
 )
 from mutants.entry import Mutant, StaleMutantError
+from mutants.record import Record
 
 PACKAGE = ROOT / "src" / "ipub"
+
+RECORD = ROOT / "build" / "mutants.jsonl"
+"""Where it is kept which were killed."""
 
 MOST_SECONDS = 1800
 """No tests of a mutant take nearly as long; if they do, nothing is known of it."""
@@ -108,6 +114,7 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="run only mutants with one of these in their name or file")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="mutants at a time")
     parser.add_argument("--no-check", action="store_true", help="do not run the tests on the unchanged source first")
+    parser.add_argument("--again", action="store_true", help="try those that were killed before, too")
     options = parser.parse_args()
     chosen = [m for m in MUTANTS if not options.words or any(w in _title(m) for w in options.words)]
     try:
@@ -116,13 +123,20 @@ def main() -> int:
     except StaleMutantError as error:
         print(error)
         return 2
-    if not options.no_check and not passes_unchanged(chosen, options.jobs):
+    record = Record(RECORD, PACKAGE, ROOT / "tests")
+    before = {} if options.again else {mutant: record.killed_by(mutant) for mutant in chosen}
+    left = [mutant for mutant in chosen if not before.get(mutant)]
+    if len(left) < len(chosen):
+        print(f"{len(chosen) - len(left)} of {len(chosen)} mutants were killed before; --again tries them too.")
+    if left and not options.no_check and not passes_unchanged(left, options.jobs):
         return 2
+    outcomes = [Outcome(mutant, killed_by, "", 0.0) for mutant, killed_by in before.items() if killed_by]
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = []
-        for outcome in pool.map(try_mutant, chosen):
+        for outcome in pool.map(try_mutant, left):
             report(outcome)
             outcomes.append(outcome)
+            if outcome.killed_by:
+                record.add(outcome.mutant, outcome.killed_by)
     survivors = [o for o in outcomes if not (o.killed_by or o.broken or o.mutant.equivalent)]
     killed = sum(bool(o.killed_by) for o in outcomes)
     equivalent = sum(not o.killed_by and bool(o.mutant.equivalent) for o in outcomes)

@@ -95,15 +95,15 @@ MUTANTS = (
     Mutant(
         "a budget of one unit less",
         "RowTable._of",
-        "np.full(n, Group.CERTAIN), moves.counts",
-        "np.full(n, Group.CERTAIN), tuple(max(count - 1, 0) for count in moves.counts)",
+        "tuple(moves.count(number) for number in range(N_CELL_GROUPS))",
+        "tuple(max(moves.count(number) - 1, 0) for number in range(N_CELL_GROUPS))",
         (*USED, *SUMS),
     ),
     Mutant(
         "budgets of groups exchanged",
         "RowTable._of",
-        "np.full(n, Group.CERTAIN), moves.counts",
-        "np.full(n, Group.CERTAIN), moves.counts[::-1]",
+        "tuple(moves.count(number) for number in range(N_CELL_GROUPS))",
+        "tuple(moves.count(1 - number) for number in range(N_CELL_GROUPS))",
         SUMS,
     ),
     Mutant(
@@ -113,7 +113,7 @@ MUTANTS = (
         "counts.append([*powers, most] if most else [0])",
         USED,
     ),
-    # --- what budgets gain (Lemma 28) ---------------------------------------------------------------------------------
+    # --- what budgets gain (lem-budget) -------------------------------------------------------------------------------
     Mutant(
         "a second group gains beyond what the most units of the first do",
         "least_used",

@@ -26,7 +26,7 @@ def mutant(name: str, where: str, old: str, new: str, *tests: str, equivalent: s
 
 
 MUTANTS = (
-    # --- the sum (Theorem 11) -----------------------------------------------------------------------------------------
+    # --- the sum (thm-row-sums) ---------------------------------------------------------------------------------------
     mutant("no tilt", "bound_of", "tilted += fabs(s->u[a]) * t->tilt[a];", "", TILT, FORMULA),
     mutant(
         "complete rows taken off a residual with the other sign",
@@ -130,7 +130,7 @@ MUTANTS = (
         UNKNOWN,
         EDGES,
     ),
-    # --- a unit's options (Lemma 26) ----------------------------------------------------------------------------------
+    # --- a unit's options (lem-incomplete-row) ------------------------------------------------------------------------
     mutant(
         "the weight of a unit at its middle",
         "number_term",
@@ -201,7 +201,7 @@ MUTANTS = (
         HOLD,
         FORMULA,
     ),
-    # --- pieces of a variant (Lemma 24) -------------------------------------------------------------------------------
+    # --- pieces of a variant (lem-chords) -----------------------------------------------------------------------------
     mutant(
         "terms without the distance from the chord",
         "over_pieces",
@@ -416,7 +416,7 @@ MUTANTS = (
         "*to_gains++ = step;",
         FORMULA,
     ),
-    # --- rounding (F16) -----------------------------------------------------------------------------------------------
+    # --- rounding (fp-row-sums) ---------------------------------------------------------------------------------------
     mutant(
         "terms without rounding",
         "row_terms",

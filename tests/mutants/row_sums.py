@@ -77,7 +77,7 @@ MUTANTS = (
         "plain_weight = weight[plain] / rows.total_weight",
         ASKED,
     ),
-    # --- chords and lines (Lemmas 24 and 25) --------------------------------------------------------------------------
+    # --- chords and lines (lem-chords and lem-complete-row) -----------------------------------------------------------
     mutant("half the turn of a derivative", "graph_points", "* length) * 0.25)", "* length) * 0.125)", CHORDS, LINES),
     mutant("half the bend of a derivative", "graph_points", "* length) * 0.125)", "* length) * 0.0625)", CHORDS, LINES),
     mutant(
@@ -228,7 +228,7 @@ MUTANTS = (
         TERMS,
         SUMS,
     ),
-    # --- incomplete rows (Lemma 26) -----------------------------------------------------------------------------------
+    # --- incomplete rows (lem-incomplete-row) -------------------------------------------------------------------------
     mutant(
         "a derivative on the wrong side of its chord",
         "graph_points",
@@ -364,7 +364,7 @@ MUTANTS = (
         "        break\n",
         MANY,
     ),
-    # --- ranges that prove themselves (Theorem 12) --------------------------------------------------------------------
+    # --- ranges that prove themselves (thm-ranges) --------------------------------------------------------------------
     mutant(
         "ranges that close at their ends",
         "_Closing._relax",
@@ -423,7 +423,7 @@ MUTANTS = (
         "dot_bounds(table.directions, table.w), on_path=False)",
         CENTERS,
     ),
-    # --- representatives (Lemma 29) -----------------------------------------------------------------------------------
+    # --- representatives (lem-representatives) ------------------------------------------------------------------------
     mutant(
         "ranges of others without those of the weights",
         "Representatives.spread",

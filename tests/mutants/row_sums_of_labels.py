@@ -26,7 +26,7 @@ def mutant(name: str, where: str, old: str, new: str, *tests: tuple[str, ...], e
 
 
 MUTANTS = (
-    # --- the two labels (Lemma 27) ------------------------------------------------------------------------------------
+    # --- the two labels (lem-two-labels) ------------------------------------------------------------------------------
     mutant("a wrong label is the right one", "label_pair", "LossGraph(loss, -y))", "LossGraph(loss, y))", SUMS),
     mutant(
         "a target without its upper end",
@@ -125,16 +125,16 @@ MUTANTS = (
     mutant(
         "one wrong label fewer",
         "RowTable._of",
-        "(*budget, rows.max_wrong_labels)",
-        "(*budget, rows.max_wrong_labels - 1)",
+        "(*budget, wrong_labels)",
+        "(*budget, wrong_labels - 1)",
         COUNT,
         SUMS,
     ),
     mutant(
         "one wrong label more",
         "RowTable._of",
-        "(*budget, rows.max_wrong_labels)",
-        "(*budget, rows.max_wrong_labels + 1)",
+        "(*budget, wrong_labels)",
+        "(*budget, wrong_labels + 1)",
         COUNT,
     ),
     mutant(

@@ -127,7 +127,7 @@ MUTANTS = (
             *LABELS,
         ),
     ),
-    # --- Hessians: Lemma 4 --------------------------------------------------------------------------------------------
+    # --- Hessians: lem-hessian ----------------------------------------------------------------------------------------
     Mutant(
         "a row keeps what its cells take",
         "hessian_loss",
@@ -170,7 +170,7 @@ MUTANTS = (
         "- 0.0 * flipped * curvature",
         ("soundness/test_wrong_labels.py::test_flipped_rows_curve_no_less_than_the_bound_of_the_hessian_says",),
     ),
-    # --- cells: Lemmas 6 and 7 ----------------------------------------------------------------------------------------
+    # --- cells: lem-cell-gradient and lem-cell-product ----------------------------------------------------------------
     Mutant(
         "half the curvature along cells",
         "cell_curvatures",
@@ -248,7 +248,7 @@ MUTANTS = (
         "near = np.abs(self.generator_cell)",
         ("soundness/test_cell_terms.py::test_cells_add_what_lemma_7_says_whether_looked_at_or_not",),
     ),
-    # --- columns: Lemma 8 ---------------------------------------------------------------------------------------------
+    # --- columns: lem-column-form -------------------------------------------------------------------------------------
     Mutant(
         "a form without 1/eps",
         "form_sums",
@@ -341,7 +341,7 @@ MUTANTS = (
         "force_slack=up(0.0 * sum_upper(force_slack, n_blocks + 1)",
         SUMMED_NORMS,
     ),
-    # --- missing categories: Lemma 11 ---------------------------------------------------------------------------------
+    # --- missing categories: lem-levels -------------------------------------------------------------------------------
     Mutant(
         "half the products of levels",
         "_terms_of",
@@ -398,7 +398,7 @@ MUTANTS = (
         "0.0 * beyond_mean.sum(axis=0)",
         TERMS,
     ),
-    # --- signs: Lemma 9 -----------------------------------------------------------------------------------------------
+    # --- signs: lem-l1-signs ------------------------------------------------------------------------------------------
     Mutant(
         "a sign decided by the wrong end",
         "L1Signs.within",
@@ -448,7 +448,7 @@ MUTANTS = (
         "upper = up(-(high + spread)",
         L1_MODELS,
     ),
-    # --- sets of moves: Theorem 4 (b) ---------------------------------------------------------------------------------
+    # --- sets of moves: thm-move-set ----------------------------------------------------------------------------------
     Mutant(
         "a set that need not close",
         "prove_move_set",
@@ -512,7 +512,7 @@ MUTANTS = (
         "products[:, n - count + 1 :]",
         ("soundness/test_wrong_labels.py",),
     ),
-    # --- mean value: Theorem 4 (c) ------------------------------------------------------------------------------------
+    # --- mean value: thm-mean-value -----------------------------------------------------------------------------------
     Mutant(
         "the mean value without the spread of the Hessians",
         "SlopeBounds._by_mean_value",
@@ -534,7 +534,7 @@ MUTANTS = (
         "up(linear.gradient_error)",
         planted("no slack of the mean value"),
     ),
-    # --- bounds: Theorem 6 --------------------------------------------------------------------------------------------
+    # --- bounds: thm-slopes -------------------------------------------------------------------------------------------
     Mutant(
         "forces without their slack",
         "SlopeBounds.forces",
@@ -633,7 +633,7 @@ MUTANTS = (
     ),
     Mutant(
         "a trend without the derivative's product",
-        "certain_trend",
+        "Trends.of_cells",
         "return down(first[0] + second[0]), up(first[1] + second[1])",
         "return second[0], second[1]",
         planted("trends reversed", "trends without doubt"),

@@ -1,4 +1,4 @@
-"""Mutants of tilted half-balls (Theorem 18)."""
+"""Mutants of tilted half-balls (thm-tilted)."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def test_a_fit_makes_few_runs(loss, most):
     assert runs_of(lazy).count <= most
 
 
-# --- the tree --------------------------------------------------------------------------------------
+# --- the tree ---------------------------------------------------------------------------------------------------------
 
 
 class Height:
@@ -249,7 +249,7 @@ def test_the_depth_covers_the_tree_of_additions_and_is_not_less_than_in_memory(n
     rows = rows_of(n_chunks)
     (found,) = rows.reduce(addition_height)
     longest_block = 3
-    # F2: the height is at most the depth less two.
+    # fp-sums: the height is at most the depth less two.
     assert longest_block - 1 + found.height <= rows.depth - 2
     assert rows.depth == max(longest_block + 1 + height(n_chunks), in_memory(3 * n_chunks).depth)
 
@@ -274,7 +274,7 @@ def test_what_is_too_much_is_not_gathered():
     assert rows.table.runs.bytes_received < received + 5000
 
 
-# --- what cannot be used ---------------------------------------------------------------------------
+# --- what cannot be used ----------------------------------------------------------------------------------------------
 
 
 def wrong_rows(frame, parts):

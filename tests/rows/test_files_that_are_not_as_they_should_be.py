@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ipub import BoundedClassifier, BoundedRegressor
+from ipub.app.files.csv_files import TableWarning
 from ipub.app.files.long_tables import as_parquet
 from ipub.app.files.tables import TableError
 from ipub.errors import IpubError
@@ -86,11 +87,11 @@ def test_rows_of_a_csv_file_that_are_too_long_are_described(tmp_path):
         pass
 
 
-def test_a_csv_file_in_another_encoding_says_how_to_convert_it(tmp_path):
+def test_a_csv_file_in_another_encoding_is_converted_and_said(tmp_path):
     path = tmp_path / "table.csv"
     path.write_bytes("x,name\n1,Zoë\n2,Jürgen\n".encode("latin-1"))
-    with pytest.raises(TableError, match=r"table.csv is not in the encoding UTF-8.*iconv"), as_parquet(path):
-        pass
+    with pytest.warns(TableWarning, match=r"table.csv is not in UTF-8.*--encoding"), as_parquet(path) as converted:
+        assert pq.read_table(converted)["name"].to_pylist() == ["Zoë", "Jürgen"]
 
 
 def test_passes_over_a_dask_collection_are_shown(capsys):

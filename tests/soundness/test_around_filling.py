@@ -1,4 +1,4 @@
-"""Bounds around a filled-in table hold for every table that differs from it as allowed (Lemma 28)."""
+"""Bounds around a filled-in table hold for every table that differs from it as allowed (lem-budget)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flint import fmpq
 from ipub.answers.attained import BudgetSearch
 from ipub.certificates import Certificate
 from ipub.certificates.row_sums import table as table_module
-from ipub.certificates.row_sums.bounds import bounds_around_filling, with_box
+from ipub.certificates.row_sums.bounds import bounds_around_filling, bounds_of_smaller_budget, with_box
 from ipub.certificates.row_sums.variants import make_variants
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
@@ -30,12 +30,18 @@ each_limit = pytest.mark.parametrize("counts", [(0, 0), (1, 0), (0, 1), (1, 1), 
 
 
 def wrong_scores(
-    case: FilledCase, counts: tuple[int, ...], solution, inner: int = 6, tables=None, widths=None
+    case: FilledCase, counts: tuple[int, ...], solution, inner: int = 6, tables=None, widths=None, larger=None
 ) -> tuple[int, list[str]]:
-    """Compare the bounds with the exact models of all vertices and some inner points; no tolerance."""
-    found = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves(counts), widths).found
+    """Compare the bounds with the exact models of all vertices and some inner points; no tolerance.
+
+    With a `larger` budget they are over the ranges that are proved for that.
+    """
+    moves = BudgetMoves(larger or counts)
+    found = bounds_around_filling(case.problem, solution, case.movable, moves, widths).found
     if found is None:
         return 0, []
+    if larger:
+        found = bounds_of_smaller_budget(found, case.problem, solution, case.movable, BudgetMoves(counts))
     parts = with_box(found)
     assert [part.name for part in parts] == ["box", "row sums"]
     ends = {part.name: part.ends(case.X_test) for part in parts}
@@ -103,7 +109,7 @@ def test_bounds_hold_for_any_weights(loss, report_proofs):
 
 
 def test_ranges_hold_the_weights_that_they_were_proved_from():
-    # Scores are ruled out on the way from these weights to all models (Theorem 12).
+    # Scores are ruled out on the way from these weights to all models (thm-ranges).
     rng, n_proved = np.random.default_rng(21), 0
     for size in (1e-3, 0.01, 0.03, 0.003, 1e-4):
         case = filled_case(rng, "log_loss", intercept=True)
@@ -117,6 +123,27 @@ def test_ranges_hold_the_weights_that_they_were_proved_from():
             assert (found.ranges.weight_lower <= solution.w).all()
             assert (solution.w <= found.ranges.weight_upper).all()
     assert n_proved >= 2
+
+
+@each_loss
+@each_intercept
+def test_bounds_of_smaller_budgets_hold_over_the_ranges_of_larger_ones(loss, intercept, report_proofs):
+    rng = np.random.default_rng([17, len(loss), intercept])
+    total, widths = 0, np.zeros(2)
+    for counts, larger in [((1, 0), (2, 0)), ((0, 0), (2, 1)), ((1, 0), (9, 9)), ((0, 1), (1, 1)), ((2, 0), (3, 0))]:
+        case = filled_case(rng, loss, intercept=intercept)
+        solution = train(case.problem)
+        count, wrong = wrong_scores(case, counts, solution, larger=larger)
+        assert wrong == []
+        total += count
+        moves, X = [BudgetMoves(each) for each in (counts, larger)], case.X_test
+        wide = bounds_around_filling(case.problem, solution, case.movable, moves[1]).found
+        if wide is not None:
+            narrow = bounds_of_smaller_budget(wide, case.problem, solution, case.movable, moves[0])
+            widths += [np.subtract(*each.ends(X)[::-1]).sum() for each in (narrow, wide)]
+    assert total > 0
+    assert widths[0] < widths[1]
+    report_proofs(total)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-3, 0.3, 1.0, 30.0])
@@ -337,6 +364,19 @@ def test_the_bounds_of_short_intervals_are_nearly_attained():
         for row, x in enumerate(case.X_test):
             least, most = (search.best(x, 0.0 * x, side, BudgetMoves(counts)).score for side in (-1.0, 1.0))
             assert high[row] - low[row] <= 1.25 * (most - least) + 1e-6
+
+
+def test_a_count_that_is_left_out_is_zero():
+    case = filled_case(np.random.default_rng(5), "log_loss", intercept=False)
+    assert (case.movable.unit_group == WRONG_CELLS).sum() > 0
+    solution = train(case.problem)
+    short, full = (
+        bounds_around_filling(case.problem, solution, case.movable, BudgetMoves(counts)).found
+        for counts in ((1,), (1, 0))
+    )
+    assert short is not None
+    assert full is not None
+    assert np.array_equal(short.ends(case.X_test), full.ends(case.X_test))
 
 
 def test_nothing_that_moves_leaves_the_model_as_it_is():

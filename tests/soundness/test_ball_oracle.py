@@ -1,4 +1,4 @@
-"""The half-ball, term by term, against Theorem 2 in plain loops."""
+"""The half-ball, term by term, against thm-half-ball in plain loops."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from support.planted import altered, plant_function
 PRECISION = 400
 
 
-# --- Lemma 7: one group of cells, in exact arithmetic -------------------------------------------------------------
+# --- lem-cell-product: one group of cells, in exact arithmetic --------------------------------------------------------
 
 
 def draw_bounds(rng: np.random.Generator, scale: float = 1.0) -> SlopeBounds:
@@ -121,7 +121,7 @@ def at_the_edge(bounds: SlopeBounds, rng: np.random.Generator) -> np.ndarray:
 
 
 def wrong_cells(seed: int, scale: float = 1.0) -> list[str]:
-    """Compare what the cells add with Lemma 7; what rounding may take is part of `slack` in a real problem (F9)."""
+    """Compare what cells add with lem-cell-product; a real problem has rounding in `slack` (fp-slopes)."""
     rng = np.random.default_rng(seed)
     bounds = draw_bounds(rng, scale)
     U = at_the_edge(bounds, rng)
@@ -170,7 +170,7 @@ def test_a_cell_called_certain_too_early_is_caught(monkeypatch, name):
     assert any(wrong_cells(seed) for seed in range(25))
 
 
-# --- F9: an inverse that is none -----------------------------------------------------------------------------------
+# --- fp-slopes: an inverse that is none -------------------------------------------------------------------------------
 
 
 def draw_curved(seed: int, condition: float, error: float) -> SlopeBounds:
@@ -225,7 +225,7 @@ def test_an_inverse_read_the_wrong_way_round_is_caught(monkeypatch):
     assert wrong_misses(1e10, 1e-3) != []
 
 
-# --- Lemma 8 and F7: forms at their edge ---------------------------------------------------------------------------
+# --- lem-column-form and fp-forms: forms at their edge ----------------------------------------------------------------
 
 TINY = 5e-324
 
@@ -309,7 +309,7 @@ def test_what_overflows_bounds_nothing():
     assert not bound[0] < 1e254
 
 
-# --- bounds that are attained: errors of some per cent count --------------------------------------------------------
+# --- bounds that are attained: errors of some per cent count ----------------------------------------------------------
 
 
 def forces_and_truth(
@@ -332,7 +332,7 @@ def forces_and_truth(
 
 
 def curved_case() -> tuple[Case, np.ndarray, np.ndarray]:
-    """Return a row whose derivative has a kink at the center of its cell, almost level: Lemma 6 is attained there."""
+    """Return a row with a kink at its cell's center, almost level: lem-cell-gradient is attained there."""
     table, radius = np.array([[4.0, 0.5], [1.0, -1.0]]), np.full((2, 2), np.nan)
     radius[0, 1], w = 2.0**-6, np.array([1.0, 64.0])
     case = Case(
@@ -417,7 +417,7 @@ def test_a_part_that_is_a_little_too_small_is_caught(monkeypatch, name):
     assert attained_share(where) > 1.0
 
 
-# --- Lemmas 6 and 7: the parts of each cell, by their formulas -------------------------------------------------------
+# --- lem-cell-gradient and lem-cell-product: the parts of each cell, by their formulas --------------------------------
 
 
 def parts_and_formulas(key: Key) -> Iterator[tuple[str, float, fmpq]]:
@@ -446,6 +446,6 @@ def parts_and_formulas(key: Key) -> Iterator[tuple[str, float, fmpq]]:
 def test_each_cell_has_what_the_lemmas_say(loss, kind):
     for intercept, seed in product([False, True], range(6)):
         for name, part, formula in parts_and_formulas(Key(loss, "l2", kind, intercept, "garbage", seed)):
-            # The weights have two roundings, which the sums count (F9).
+            # The weights have two roundings, which the sums count (fp-slopes).
             assert rational(part) >= formula * (1 - fmpq(1, 10**15)), (name, seed)
             assert rational(part) <= formula * (1 + fmpq(1, 10**12)) + fmpq(1, 10**100), (name, seed)

@@ -1,4 +1,4 @@
-"""What the levels of missing categories add (Lemma 11 (c)): a plain implementation, attacks, and many rows."""
+"""What the levels of missing categories add (lem-levels-product): a plain implementation, attacks, and many rows."""
 
 from __future__ import annotations
 

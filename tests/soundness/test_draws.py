@@ -1,4 +1,4 @@
-"""Draws: the neighbourhood of each draw holds exactly, and the range over draws holds as often as Theorem C says."""
+"""Draws: the neighbourhood of each draw holds exactly, and the range over draws holds as often as thm-draws says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.oracles.exact import exact_model
 from support.oracles.intercept import exact_intercept_model
 from support.oracles.rationals import holds, rational, rational_rows
 
-# --- every draw's own neighbourhood, exactly -------------------------------------------------------------------------
+# --- every draw's own neighbourhood, exactly --------------------------------------------------------------------------
 
 
 class Recorder:
@@ -202,7 +202,7 @@ def test_rows_of_unknown_class_have_the_values_that_were_drawn_twice():
                 assert ((scores >= ends[:, 0] - 1e-9) & (scores <= ends[:, 1] + 1e-9)).all()
 
 
-# --- the range over draws --------------------------------------------------------------------------------------------
+# --- the range over draws ---------------------------------------------------------------------------------------------
 
 
 def test_the_range_is_that_over_all_draws():

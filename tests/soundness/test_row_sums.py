@@ -1,4 +1,4 @@
-"""Row sums (section 16): they hold for every w in the ranges, ranges prove themselves, and no model leaves them."""
+"""Row sums (sec-row-sums): they hold for every w in the ranges, ranges prove themselves, and no model leaves them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def row_table(case: Case, solution) -> RowTable | None:
     return table if table is not None and len(table.incomplete) else None
 
 
-# --- Theorem 11 ---------------------------------------------------------------------------------------------------
+# --- thm-row-sums -----------------------------------------------------------------------------------------------------
 
 
 def wrong_row_sums(seed: int, loss_name: str, penalty: str, problems: int) -> tuple[int, list[str]]:
@@ -200,7 +200,7 @@ def test_products_that_cancel_are_rounded_outward(heavy):
             assert arb(bound) >= -sum((part * arb(value) for part, value in zip(F, u, strict=True)), arb(0))
 
 
-# --- Theorem 12 ---------------------------------------------------------------------------------------------------
+# --- thm-ranges -------------------------------------------------------------------------------------------------------
 
 
 def simple_case(loss_name: str = "log_loss", seed: int = 0, intercept: bool = True) -> Case:
@@ -276,7 +276,7 @@ def test_an_objective_without_a_minimiser_proves_nothing():
 
 @pytest.mark.parametrize("end", [0, 1])
 def test_ranges_without_an_end_prove_nothing(end, monkeypatch):
-    """They are no bounded set: objectives might have no minimiser in it (No-exit lemma)."""
+    """They are no bounded set: objectives might have no minimiser in it (lem-no-exit)."""
     at_w, around = at_w_of(simple_case()), prove_module.around
 
     def without_an_end(*args):
@@ -324,7 +324,7 @@ def test_levels_alone_do_not_cover_the_center(with_centers):
     assert (violated == 0) == with_centers
 
 
-# --- the bounds ---------------------------------------------------------------------------------------------------
+# --- the bounds -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.share(2)

@@ -1,4 +1,4 @@
-"""Row sums where the derivative jumps (sections 16 and 17): constant derivatives, steps, and scores ruled out."""
+"""Row sums where the derivative jumps (sec-row-sums): constant derivatives, steps, and scores ruled out."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_no_exact_model_leaves_narrowed_ranges_or_has_a_score_that_is_ruled_out(
     report_proofs(count + sides)
 
 
-# --- rows of constant derivative -------------------------------------------------------------------------------------
+# --- rows of constant derivative --------------------------------------------------------------------------------------
 
 
 def forces(case: Case, table: np.ndarray, W: np.ndarray, is_below: bool) -> np.ndarray:
@@ -299,7 +299,7 @@ def test_what_overflowed_settles_nothing():
             assert len(ranges.without_constant_rows().table.incomplete) == 1
 
 
-# --- scores ruled out -----------------------------------------------------------------------------------------------
+# --- scores ruled out -------------------------------------------------------------------------------------------------
 
 
 def test_a_supposition_is_used_for_scores_above_it_alone(monkeypatch):
@@ -418,7 +418,7 @@ def test_ruled_out_scores_narrow_bounds_and_no_completion_breaks_them(penalty, i
         assert (narrow[:, 1] >= model.lowest).all()
 
 
-# --- long tables ----------------------------------------------------------------------------------------------------
+# --- long tables ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loss_name", ["hinge", "log_loss"])

@@ -1,4 +1,4 @@
-"""Row sums with uncertain labels (Lemma 27): targets in intervals, rows of unknown class, labels that may be wrong."""
+"""Row sums with uncertain labels (lem-two-labels): targets in intervals, unknown classes, labels that may be wrong."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def row_table(problem: Problem, solution) -> RowTable:
     return table
 
 
-# --- Theorem 11 ---------------------------------------------------------------------------------------------------
+# --- thm-row-sums -----------------------------------------------------------------------------------------------------
 
 
 @each_kind
@@ -205,7 +205,7 @@ def test_products_that_cancel_are_rounded_outward(kind):
                 assert arb(bound) >= -sum((part * arb(value) for part, value in zip(F, u, strict=True)), arb(0))
 
 
-# --- Theorem 12 ---------------------------------------------------------------------------------------------------
+# --- thm-ranges -------------------------------------------------------------------------------------------------------
 
 
 def test_labels_that_leave_one_class_prove_nothing_with_an_intercept():
@@ -231,7 +231,7 @@ def test_labels_that_are_uncertain_in_other_ways_are_left_alone():
         assert row_sum_bounds_within(problem, solution, certify_ball(problem, solution)) is None
 
 
-# --- the bounds ---------------------------------------------------------------------------------------------------
+# --- the bounds -------------------------------------------------------------------------------------------------------
 
 
 def prove(

@@ -1,4 +1,4 @@
-"""Section 17: no score that a model gives is ruled out, and a side that is proved is that of all models."""
+"""sec-ruled-out: no score that a model gives is ruled out, and a side that is proved is that of all models."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def test_bounds_next_to_each_other_are_left(monkeypatch):
     assert narrow_by_ruling_out(path, case.X_test[0], ends, np.inf) == ends
 
 
-# --- whose ranges ---------------------------------------------------------------------------------------------------
+# --- whose ranges -----------------------------------------------------------------------------------------------------
 
 
 def choices_case() -> Case:

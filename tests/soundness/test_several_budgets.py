@@ -1,4 +1,4 @@
-"""Lemma 28 with several groups: numbers of units between those that are looked at count as the next larger one."""
+"""lem-budget with several groups: numbers of units between those that are looked at count as the next larger one."""
 
 from __future__ import annotations
 

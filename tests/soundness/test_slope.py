@@ -79,7 +79,7 @@ def test_many_claims_hold_exactly(loss, penalty, intercept, seed, report_proofs)
     assert_proven([wrong_forces(key, size) for key in keys for size in (1e-6, 0.02, 0.5)], report_proofs)
 
 
-# --- planted errors ----------------------------------------------------------------------------------------------
+# --- planted errors ---------------------------------------------------------------------------------------------------
 
 
 def terms(**changes: Callable) -> Callable[[pytest.MonkeyPatch], None]:
@@ -513,7 +513,7 @@ def test_a_planted_error_is_caught(monkeypatch, name):
     assert any(check(key)[1] for key in keys)
 
 
-# --- rows that are not kept one by one ----------------------------------------------------------------------------
+# --- rows that are not kept one by one --------------------------------------------------------------------------------
 
 JUMPS = [
     Key("hinge", penalty, kind, bool(number % 2), model, seed)
@@ -571,7 +571,7 @@ def test_moves_of_the_weights_without_training_rows_hold_exactly(report_proofs):
 @pytest.mark.parametrize("kappa", [1.05, 1.1, 1.2, 1.5])
 @pytest.mark.parametrize("third", [0.0, 0.5])
 def test_a_weight_that_is_zero_at_the_center_alone_is_not_taken_for_zero(third, kappa, sign):
-    """Another completion's model has it: the threshold of Lemma 9 is kappa, from both sides."""
+    """Another completion's model has it: the threshold of lem-l1-signs is kappa, from both sides."""
     alpha, radius = kappa + 0.5, 0.3
     X, y = np.array([[np.nan, 1.0], [1.0, -1.0], [third, 3.0], [0.0, -3.0]]), np.array([1.0, 1.0, 9.0, -9.0])
     X[:, 0] *= sign

@@ -1,4 +1,4 @@
-"""Rows of several parts: every line, form and force of Theorems 4 and 6 holds for every level, label and move."""
+"""Rows of several parts: every line, form and force of thm-slopes holds for every level, label and move."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_levels_of_an_interval_matrix_survive_scaling_or_are_refused(scale):
 
 @pytest.mark.parametrize("own", [1e-6, 0.1])
 def test_a_choice_meets_the_moves_of_the_rest_of_its_row(own):
-    """Levels far apart and w' = 0 leave nothing of Lemma 11 but its products with v, the row's other parts included."""
+    """Levels far apart and w' = 0 leave nothing of lem-levels but products with v, the row's other parts included."""
     rng = np.random.default_rng(5)
     for _ in range(20):
         parts = draw_parts(rng, "squared_error", doubt=False, intercept=False)
@@ -245,7 +245,7 @@ def test_a_choice_meets_the_moves_of_the_rest_of_its_row(own):
 
 
 def test_products_of_two_levels_with_a_move_differ_by_no_more_than_is_kept():
-    """Lemma 11 (c): the products of a row's levels with v, for moves to every corner of a box of equal sides."""
+    """lem-levels-product: the products of a row's levels with v, for moves to every corner of a box of equal sides."""
     rng = np.random.default_rng(6)
     for _ in range(20):
         problem = draw_parts(rng, "squared_error", doubt=False, intercept=False).problem

@@ -1,4 +1,4 @@
-"""Tilted half-balls (Theorem 18): no completion's gradient or model is outside of what they say."""
+"""Tilted half-balls (thm-tilted): no completion's gradient or model is outside of what they say."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def draw_reference(rng: Generator, w: np.ndarray, lam: float) -> Reference:
     )
 
 
-# --- the inequality itself, for the gradients of single completions -------------------------------------------------
+# --- the inequality itself, for the gradients of single completions ---------------------------------------------------
 
 
 def brackets(case: Case, at: Reference, ball: TiltedHalfBall, table: np.ndarray, x: np.ndarray, t: float, B: float):
-    """Return ``eps + |g - t x|^2 / (4 lam)`` of a completion, computed row by row as in the proof of Theorem 18."""
+    """Return ``eps + |g - t x|^2 / (4 lam)`` of a completion, computed row by row as in the proof of thm-tilted."""
     y, d, lam = case.y, len(at.c), case.penalty.lam
     weight = np.ones(len(y)) if case.weight is None else case.weight
     m = weight / weight.sum()
@@ -153,7 +153,7 @@ def test_without_uncertain_cells_the_bracket_is_that_of_the_table():
         assert said == pytest.approx(found, rel=1e-6, abs=1e-9)
 
 
-# --- models ---------------------------------------------------------------------------------------------------------
+# --- models -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.share(2)
@@ -213,7 +213,7 @@ def test_searched_bounds_are_narrower_than_the_half_ball_and_hold(penalty, inter
         assert (bounds[:, 1] >= model.lowest).all()
 
 
-# --- parts ----------------------------------------------------------------------------------------------------------
+# --- parts ------------------------------------------------------------------------------------------------------------
 
 
 def test_blocks_and_weights_that_are_scaled_change_nothing(monkeypatch):

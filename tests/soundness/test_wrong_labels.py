@@ -82,7 +82,7 @@ def draw(rng: np.random.Generator, loss_name: str, penalty: str, k: int) -> Case
 
 
 def gentle(rng: np.random.Generator, loss_name: str, penalty: str = "l2", cells: int = 0, n: int = 7) -> Case:
-    """A table that a wrong label or two does not turn around, so that Theorem 4 closes its set."""
+    """A table that a wrong label or two does not turn around, so that thm-move-set closes its set."""
     table, radius = rng.normal(size=(n, 2)), np.full((n, 2), np.nan)
     for _ in range(cells):
         radius[rng.integers(n), rng.integers(2)] = 0.1

@@ -157,7 +157,7 @@ def _retrain_hinge(case: Case, table: np.ndarray, start: Retrained | None) -> tu
 
 
 def certified_error(case: Case, table: np.ndarray, w: list[arb], dual: list[arb]) -> arb:
-    """Bound |w - exact minimiser|: least subgradient over lam if smooth, else Theorem 1 with zero radii.
+    """Bound |w - exact minimiser|: least subgradient over lam if smooth, else thm-sphere with zero radii.
 
     An intercept is left out of the norm; for a smooth loss it must be a best one for the other weights.
     `dual` matters for the hinge only: numbers in [0, 1], one a row.

@@ -1,8 +1,8 @@
 """Tables for row sums that are drawn as such, with everything that may vary, and their completions.
 
-No training problem is behind them: Theorem 11 holds for every w, whatever the force of a completion at w is. Units of
+No training problem is behind them: thm-row-sums holds for every w, whatever the force of a completion at w is. Units of
 all kinds occur together, free or in up to two groups with a budget each; labels are certain, uncertain, or some of them
-may be wrong.
+may be wrong, and any of the uncertain rows may be absent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from ipub.certificates.row_sums.units import Group, LabelPair, Units
 from ipub.losses import Loss, make_loss
 from support.cases import Generator
 
-LABELS = ("certain", "uncertain", "wrong")
+LABELS = ("certain", "uncertain", "wrong", "dropped", "wrong or dropped")
+"""What is uncertain of the labels; or rows may be absent, with certain labels or wrong ones."""
 
 
 @dataclass
@@ -57,6 +58,9 @@ def draw_table(
     units = _draw_units(rng, uncertain, n_numbers, levels, n_groups, scale)
     budget = tuple(int(k) for k in rng.integers(0, 5, size=n_groups))
     pair, label_group, budget = _draw_labels(rng, loss, y[n:], labels, budget)
+    dropped_group = int(Group.CERTAIN)
+    if labels.endswith("dropped"):
+        dropped_group, budget = len(budget), (*budget, int(rng.integers(1, 4)))
     kappa = rng.uniform(0.05, 0.3, size=d) * (rng.random(d) < 0.5) if rng.random() < 0.4 else np.zeros(d)
     penalised = np.flatnonzero(kappa)
     graph: LossGraph | JoinedGraphs = LossGraph(loss, y[:n])
@@ -87,6 +91,8 @@ def draw_table(
         gradient_upper=np.zeros(d),
         w=rng.normal(size=d) / scale,
         settled=settled,
+        kappa=kappa,
+        dropped_group=dropped_group,
     )
 
 
@@ -136,10 +142,10 @@ def _draw_labels(
 ) -> tuple[LabelPair, np.ndarray, tuple[int, ...]]:
     """Draw which labels are uncertain: all others are certain."""
     center, m = LossGraph(loss, y), len(y)
-    if kind == "certain":
+    if kind in ("certain", "dropped"):
         return LabelPair(center, center), np.full(m, Group.CERTAIN), budget
     is_uncertain = rng.random(m) < 0.6
-    if kind == "wrong":
+    if kind.startswith("wrong"):
         pair = LabelPair(center, LossGraph(loss, np.where(is_uncertain, -y, y)))
         return pair, np.where(is_uncertain, len(budget), Group.CERTAIN), (*budget, int(rng.integers(1, 4)))
     group = np.where(is_uncertain, Group.FREE, Group.CERTAIN)
@@ -150,7 +156,7 @@ def _draw_labels(
     return LabelPair(LossGraph(loss, y, 1.0 + factor), LossGraph(loss, y, 1.0 - factor)), group, budget
 
 
-# --- what is in the ranges ----------------------------------------------------------------------------------------
+# --- what is in the ranges --------------------------------------------------------------------------------------------
 
 
 def draw_ranges(rng: Generator, table: RowTable, *, on_path: bool, width: float) -> tuple[Ranges, np.ndarray]:
@@ -173,15 +179,21 @@ def draw_ranges(rng: Generator, table: RowTable, *, on_path: bool, width: float)
     return Ranges.of(table, *ends, on_path=on_path), W
 
 
-# --- completions --------------------------------------------------------------------------------------------------
+# --- completions ------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Completion:
-    """What stands in place of the uncertain rows, and how much of the second label each has."""
+    """What stands in place of the uncertain rows, how much of the second label each has, and which are absent."""
 
     rows: np.ndarray
     second: np.ndarray
+    dropped: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray) -> Completion:
+        """Return one with the first labels and all rows."""
+        return cls(rows, np.zeros(len(rows)), np.zeros(len(rows), dtype=bool))
 
 
 @dataclass
@@ -191,9 +203,10 @@ class _Options:
     change: np.ndarray
     level: np.ndarray
     second: np.ndarray
+    dropped: np.ndarray
 
     def copy(self) -> _Options:
-        return _Options(self.change.copy(), self.level.copy(), self.second.copy())
+        return _Options(self.change.copy(), self.level.copy(), self.second.copy(), self.dropped.copy())
 
 
 def completions(rng: Generator, table: RowTable, count: int, *, with_centers: bool) -> Iterator[Completion]:
@@ -206,13 +219,14 @@ def completions(rng: Generator, table: RowTable, count: int, *, with_centers: bo
             completion.rows[is_center] = table.incomplete[is_center]
             free = is_center & (table.label_group == Group.FREE)
             completion.second[is_center] = np.where(free, rng.random(len(free)), 0.0)[is_center]
+            completion.dropped[is_center] = False
         yield completion
 
 
 def worst_completion(table: RowTable, u: np.ndarray, w: np.ndarray) -> Completion:
     """Look for the completion whose force at w has the least product with u: unit by unit, then what gains most."""
-    none = np.zeros(len(table.units))
-    options = _Options(none.copy(), np.full(len(none), -1), np.zeros(len(table.incomplete)))
+    none, m = np.zeros(len(table.units)), len(table.incomplete)
+    options = _Options(none.copy(), np.full(len(none), -1), np.zeros(m), np.zeros(m, dtype=bool))
     for number in np.flatnonzero(table.units.category >= 0):  # where the table has a mean, some level
         if table.units.base[number] < 0:
             options.level[number] = 0
@@ -251,6 +265,10 @@ def worst_completion(table: RowTable, u: np.ndarray, w: np.ndarray) -> Completio
             options = gained[1]
             pulls = _pulls(table, options, u, w)
             places.remove(gained[2])
+    if table.dropped_group != Group.CERTAIN:
+        of_penalty = table.incomplete_weight * (penalty_slope(table, w[None], high=False)[0] @ u)
+        ranked = np.argsort(-(pulls + of_penalty))[: table.budget[table.dropped_group]]
+        options.dropped[ranked[(pulls + of_penalty)[ranked] > 0.0]] = True
     return _completed(table, options)
 
 
@@ -275,7 +293,11 @@ def _random_options(rng: Generator, table: RowTable, at_ends: float) -> _Options
         np.where(table.label_group == Group.FREE, rng.choice([0.0, 1.0], size=m), 0.0),
     )
     second = np.where((table.label_group == Group.FREE) & (rng.random(m) < 0.3), rng.random(m), second)
+    dropped = np.zeros(m, dtype=bool)
     for group, most in enumerate(table.budget):
+        if group == table.dropped_group:
+            dropped[rng.permutation(m)[: rng.integers(0, most + 1)]] = True
+            continue
         places = np.concatenate([np.flatnonzero(units.group == group), -1 - np.flatnonzero(table.label_group == group)])
         for place in rng.permutation(places)[: rng.integers(0, most + 1) if rng.random() < 0.3 else most]:
             if place >= 0:
@@ -288,7 +310,7 @@ def _random_options(rng: Generator, table: RowTable, at_ends: float) -> _Options
     level = np.full(len(units), -1)
     for k in np.flatnonzero(differs & (units.category >= 0)):
         level[k] = rng.integers(len(units.levels[units.category[k]]))
-    return _Options(change, level, second)
+    return _Options(change, level, second, dropped)
 
 
 def _completed(table: RowTable, options: _Options) -> Completion:
@@ -299,10 +321,10 @@ def _completed(table: RowTable, options: _Options) -> Completion:
         elif options.level[k] >= 0:
             columns = units.levels[units.category[k]]
             rows[i, columns] = np.eye(len(columns))[options.level[k]]
-    return Completion(rows, options.second.copy())
+    return Completion(rows, options.second.copy(), options.dropped.copy())
 
 
-# --- forces -------------------------------------------------------------------------------------------------------
+# --- forces -----------------------------------------------------------------------------------------------------------
 
 
 def derivatives(table: RowTable, completion: Completion, W: np.ndarray, *, high: bool) -> np.ndarray:
@@ -315,9 +337,24 @@ def derivatives(table: RowTable, completion: Completion, W: np.ndarray, *, high:
 def forces(
     table: RowTable, completion: Completion, W: np.ndarray, *, high: bool, settled: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return ``F = Lambda w + sum_i m_i p_i x''_i`` at each row of W, about; `settled` is in [-1, 1] of its radius."""
+    """Return ``F = c g + sum_i m_i p_i x''_i`` at each row of W, about, g the gradient of the penalty.
+
+    The sum is over the rows that are there, and c is 1 less the weights of those that are not: so F is c times the
+    gradient of the mean over the rows that are there. `settled` is in [-1, 1] of its radius.
+    """
+    n = table.complete_graph.n_first if isinstance(table.complete_graph, JoinedGraphs) else len(table.complete)
     scores = W @ table.complete.T
-    p = table.complete_graph.range(scores, scores)[int(high)]
-    pulled = derivatives(table, completion, W, high=high) * table.incomplete_weight
+    p = table.complete_graph.range(scores, scores)[int(high)][:, :n]
+    weight = np.where(completion.dropped, 0.0, table.incomplete_weight)
+    pulled = derivatives(table, completion, W, high=high) * weight
     rest = table.settled.middle + (0.0 if settled is None else settled * table.settled.radius)
-    return table.lam * W + (p * table.complete_weight) @ table.complete + pulled @ completion.rows + rest
+    left = 1.0 - table.incomplete_weight[completion.dropped].sum()
+    of_rows = (p * table.complete_weight[:n]) @ table.complete[:n] + pulled @ completion.rows
+    return left * penalty_slope(table, W, high=high) + of_rows + rest
+
+
+def penalty_slope(table: RowTable, W: np.ndarray, *, high: bool) -> np.ndarray:
+    """Return a subgradient of the penalty at each row of W; at 0 the greatest or the least."""
+    if table.kappa is None:
+        return table.lam * W
+    return table.lam * W + SignGraph(table.kappa).range(W, W)[int(high)]

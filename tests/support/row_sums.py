@@ -1,7 +1,7 @@
 """What row sums claim of a training problem: for every completion and every w in the ranges, a model or not.
 
-Theorem 11 uses of a model only that its force ``F = Lambda w + kappa s + sum_i m_i p_i x''_i`` is zero, or the tilt. So
-``y.w <= bound + u.F`` holds for every w, and bounds can be compared with points that no training has to find.
+Row sums (thm-row-sums) use of a model only that its force ``F = Lambda w + kappa s + sum_i m_i p_i x''_i`` is zero, or
+the tilt. So ``y.w <= bound + u.F`` holds for every w, and bounds can be compared with points that no training finds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A smoothed solver leaves an error of the root of its gap. Once it is known which rows lie on the kink and which
 weights are zero, the optimum solves a linear system, here in high precision. Nothing is trusted: the result
-is a pair (weights, duals) whose distance from the optimum the caller bounds by Theorem 1.
+is a pair (weights, duals) whose distance from the optimum the caller bounds by thm-sphere.
 """
 
 from __future__ import annotations

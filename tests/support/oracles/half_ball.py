@@ -1,4 +1,4 @@
-"""Theorem 2 of docs/theory.md in plain loops, for one choice of the rows that adapt."""
+"""thm-half-ball in plain loops, for one choice of the rows that adapt."""
 
 from __future__ import annotations
 

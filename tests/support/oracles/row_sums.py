@@ -1,7 +1,8 @@
-"""Row sums of a direction in exact rationals, from the statements of section 16, for multipliers that are given.
+"""Row sums of a direction in exact rationals, from the statements of sec-row-sums, for multipliers that are given.
 
-Floats by definition are the multipliers, the table, the ends of ranges, the points of graphs (Lemma 24) and the heights
-of lines (Lemma 25), which have tests of their own. Nothing is shared with the kernel but the shares that it tries.
+Floats by definition are the multipliers, the table, the ends of ranges, the points of graphs (lem-chords) and the
+heights of lines (lem-complete-row), which have tests of their own. Nothing is shared with the kernel but the shares
+that it tries.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class ExactSums:
     def row_terms(
         self, i: int, start: int, z: fmpq, zeta: list[list[fmpq]], u: list[fmpq]
     ) -> tuple[list[fmpq], list[fmpq], list[fmpq]]:
-        """Bound the terms of a row's variants in three ways (Lemma 26)."""
+        """Bound the terms of a row's variants in three ways (lem-incomplete-row)."""
         tables = [[self._pieces(i, v, start, z, zeta, u, share) for share in SHARES] for v in self._variants(i)]
         best = [max(map(min, zip(*pieces, strict=True))) for pieces in tables]
         first = [max(pieces[FIRST]) for pieces in tables]
@@ -149,13 +150,15 @@ class ExactSums:
     def _pieces(
         self, i: int, v: int, start: int, z: fmpq, zeta: list[list[fmpq]], u: list[fmpq], share: fmpq
     ) -> list[fmpq]:
-        """Bound the term of a variant over each piece of its scores, for one share (Lemmas 24 and 26)."""
+        """Bound the term of a variant over each piece of its scores, for one share (lem-incomplete-row)."""
         ranges, points, x, units = self.ranges, self.ranges.points, self.rows[i], self.table.units
         slope, along = share * z, exact_dot(x, u)
         ends = [(1 - share) * z * rational(end) for end in (ranges.row_lower[i], ranges.row_upper[i])]
         lines: list[list[Line]] = []  # of the free units
         least = most = along
         of_groups: dict[int, list[tuple[fmpq, list[Line]]]] = {}
+        group = self.table.dropped_group
+        of_penalty = self._of_penalty(u) if group >= 0 and ranges.variants.used[v, group] else fmpq(0)
         for number, own in enumerate(zeta):
             unit, entry = start + number, int(ranges.variants.units[v]) + number
             here, changes = self._unit_lines(unit, entry, slope, own, u)
@@ -169,7 +172,8 @@ class ExactSums:
         falling, rising = max(most, fmpq(0)), max(-least, fmpq(0))
 
         def phi(p: fmpq) -> fmpq:
-            value = max(ends) - p * along + sum((max(a - p * b for a, b in each) for each in lines), fmpq(0))
+            value = of_penalty + max(ends) - p * along
+            value += sum((max(a - p * b for a, b in each) for each in lines), fmpq(0))
             for group, members in of_groups.items():
                 used = int(ranges.variants.used[v, group])
                 gains = sorted((max(max(a - p * b for a, b in here) - base, fmpq(0)) for base, here in members))[::-1]
@@ -200,6 +204,16 @@ class ExactSums:
             rectangle = max(before, after) + max(moves[0], moves[-1])
             found.append(min(max(chords), rectangle))
         return found
+
+    def _of_penalty(self, u: list[fmpq]) -> fmpq:
+        """Bound what the penalty adds to the term of a row that is absent (lem-absent-row)."""
+        total = fmpq(0)
+        for b, lam, kappa, low, high in zip(u, self.table.lam, self.table.kappa, self.low, self.high, strict=True):
+            slope = rational(lam) * b
+            total += max(slope * low, slope * high)
+            least, most = (rational(kappa) * sign for sign in (1 if low > 0 else -1, -1 if high < 0 else 1))
+            total += max(b * least, b * most)
+        return total
 
     def _unit_lines(
         self, unit: int, entry: int, slope: fmpq, zeta: list[fmpq], u: list[fmpq]

@@ -1,0 +1,1 @@
+"""Builds the distributions, and tries them in empty environments."""
