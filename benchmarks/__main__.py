@@ -1,7 +1,9 @@
 """Run benchmarks: ``python -m benchmarks NAME...``, or the quick ones.
 
-``python -m benchmarks page`` runs all of them and writes ``docs/benchmarks.md``; interrupted, it continues where it
-stopped. ``python -m benchmarks page NAME...`` runs some of them and keeps the others on the page.
+``python -m benchmarks page`` runs all of them and writes ``docs/benchmarks.md``. What is finished is kept in
+``build/benchmarks``, of long ones table by table: interrupted, it continues where it stopped, as long as the code is
+the same, and with ``--resume`` also if it has changed. ``python -m benchmarks page NAME...`` runs some of them and
+keeps the others on the page. A name with an option, as ``"useful --penalty 1se"``, is in quotes.
 What follows the name of a single benchmark and begins with ``--`` are its options, if it has any.
 """
 
@@ -39,13 +41,19 @@ ALL = (
     "rivals",
     "real_tables",
     "useful",
+    "useful --penalty 1se",
     "screen",
-    "small",
+    "small --attained",
     "budgets",
     "supports",
+    "metric_ranges",
+    "influence",
+    "resolving",
+    "questions",
     "adversaries",
     "passes",
     "walk",
+    "report",
 )
 PAGE = "page"
 NOT_ON_PAGE = ("device", "widths")
@@ -57,7 +65,10 @@ WITH_OPTIONS = (
     "small",
     "widths",
     "budgets",
+    "questions",
     "supports",
+    "metric_ranges",
+    "resolving",
     "parquet",
     "dask",
     "sparse",
@@ -71,18 +82,20 @@ def main() -> None:
     parser.add_argument(
         "-o", "--output", type=Path, default=ROOT / "docs" / "benchmarks.md", help="where the page goes"
     )
+    parser.add_argument("--resume", action="store_true", help="what was measured with other code is not measured again")
     given, options = parser.parse_known_args()
     has_page = given.names[:1] == [PAGE]
     names = given.names[1:] if has_page else given.names
-    unknown = set(names) - set(ALL) - (set() if has_page else set(NOT_ON_PAGE))
+    known = set(ALL) if has_page else {name.split()[0] for name in ALL} | set(NOT_ON_PAGE)
+    unknown = set(names) - known
     if unknown:
-        sys.exit(f"Unknown benchmark(s) {', '.join(sorted(unknown))}; there are {', '.join(ALL)}.")
-    if options and not (len(names) == 1 and names[0] in WITH_OPTIONS):
+        sys.exit(f"Unknown benchmark(s) {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}.")
+    if options and not (len(names) == 1 and names[0].split()[0] in WITH_OPTIONS):
         sys.exit(f"Unknown option(s) {' '.join(options)}: only {' and '.join(WITH_OPTIONS)} have, if they run alone.")
     screen = Screen(width=None if sys.stdout.isatty() else 120)
     screen.print(machine("threads as by default"))
     if has_page:
-        write_page(screen, names or ALL, ALL, given.output)
+        write_page(screen, names or ALL, ALL, given.output, options, given.resume)
         return
     for name in names or QUICK:
         importlib.import_module(f"benchmarks.{name}").run(screen, *([options] if options else []))

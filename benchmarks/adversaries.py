@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -105,10 +106,14 @@ def run(console: Console) -> None:
     columns = ("table", "alpha", "rows", "units", "moves", "certain", "median width", "seconds")
     lines = Lines(console, "bounds around a filled-in table, share of certain predictions", *columns)
     for name, alpha in BUDGETS:
-        filled = load(name)
-        count = int(SHARE * filled.movable.n_units)
-        lines.add(name, f"{alpha:g}", *_measure(filled, alpha, BudgetMoves((count,)), f"at most {count} holes"))
+        lines.piece(name, partial(_show, lines, name, alpha))
     _wrong_cells(console)
+
+
+def _show(lines: Lines, name: str, alpha: float) -> None:
+    filled = load(name)
+    count = int(SHARE * filled.movable.n_units)
+    lines.add(name, f"{alpha:g}", *_measure(filled, alpha, BudgetMoves((count,)), f"at most {count} holes"))
 
 
 def _measure(filled: Filled, alpha: float, moves: BudgetMoves, said: str) -> list[str]:

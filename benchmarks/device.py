@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.device_arithmetic import checks
-from ipub import BoundedClassifier
+from ipub import BoundedClassifier, Intervals
 from ipub.rows.device import library_of
 from ipub.training.reading import in_memory
 
@@ -126,7 +126,7 @@ def _times(screen: Any, device: Any, n_rows: int) -> int:
 
 def _model(certificate: str | None, intervals: Any, fit_intercept: bool = False) -> BoundedClassifier:
     return BoundedClassifier(
-        alpha=ALPHA, certificate=certificate, intervals=intervals, interval_level=LEVEL, fit_intercept=fit_intercept
+        alpha=ALPHA, certificate=certificate, intervals=Intervals(intervals, LEVEL), fit_intercept=fit_intercept
     )
 
 

@@ -1,4 +1,4 @@
-"""What the rounding analysis assumes of a device's arithmetic (F18), checked on hard arguments."""
+"""What the rounding analysis assumes of a device's arithmetic (fp-device), checked on hard arguments."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _worst_ulps(found: Any, arguments: Any, function: Callable[[Decimal], Decima
 
 
 def _sums(there: Callable[[Any], DeviceArray], rng: np.random.Generator) -> Iterator[Check]:
-    """Compare sums and products of matrices that cancel with exact ones: within what any order can lose (F2)."""
+    """Compare sums and products of matrices that cancel with exact ones: within what any order can lose (fp-sums)."""
     n = 2 * PIECE + 1234
     values = rng.normal(size=n) * 10.0 ** rng.uniform(-8.0, 8.0, n)
     values[n // 2 :] = -values[: n - n // 2] * (1.0 + 4.0 * EPS * rng.integers(-3, 4, n - n // 2))
@@ -121,12 +121,12 @@ def _sums(there: Callable[[Any], DeviceArray], rng: np.random.Generator) -> Iter
     for i, j in ((0, 1), (3, 17), (20, 39), (5, 5)):
         exact = float(sum(Fraction(a) * Fraction(b) for a, b in zip(rows[i].tolist(), rows[j].tolist(), strict=True)))
         worst = max(worst, abs(found[i, j] - exact) / (701 * EPS * float(np.abs(rows[i]) @ np.abs(rows[j]))))
-    yield Check("product of matrices", f"{worst:.1e} of F2", "1", worst <= 1.0)
+    yield Check("product of matrices", f"{worst:.1e} of fp-sums", "1", worst <= 1.0)
 
 
 def _within(name: str, found: float, exact: float, size: float, roundings: int) -> Check:
     share = abs(found - exact) / (roundings * EPS * size)
-    return Check(name, f"{share:.1e} of F2", "1", share <= 1.0)
+    return Check(name, f"{share:.1e} of fp-sums", "1", share <= 1.0)
 
 
 def _repeats(there: Callable[[Any], DeviceArray], rng: np.random.Generator) -> Iterator[Check]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from rich.console import Console
@@ -24,7 +25,6 @@ from benchmarks.real_tables import SOURCES, Source
 from benchmarks.useful import NOT_USED, filled_in, parts
 from ipub import BoundedClassifier
 from ipub.answers.certainty import is_certain
-from ipub.numeric.rounding import Array
 from ipub.promises import Draws
 
 MOST_FITS, SMALL = 10.0, 1_000
@@ -41,7 +41,7 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
     title = f"{given.draws} hot-deck draws, radius {given.radius:g}, penalty {given.penalty!r}, processor time"
     columns = ("table", "rows", "columns", "alpha", "ms a draw", "plain fits", "ms of 100 rows", "width", "draws alone")
     lines = Lines(console, title, *columns, "certain", "draws alone")
-    totals = np.sum([_measure(lines, source, given) for source in sources], axis=0)
+    totals = np.sum([lines.piece(each.name, partial(_measure, lines, each, given)) for each in sources], axis=0)
     share = f"{totals[0] / totals[1]:.3f}" if totals[1] else "-"
     lines.add("sums, and their ratio", "", "", "", "", "", "", share, "", *(f"{total:.2f}" for total in totals))
 
@@ -56,7 +56,7 @@ def _options(options: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(options)
 
 
-def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> Array:
+def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> list[float]:
     """Measure one table; return the shares of certain predictions, as certified and by the draws alone."""
     X, y, X_test = parts(source, given.split)
     X_test = filled_in(X_test.iloc[:N_ROWS], X)
@@ -79,4 +79,4 @@ def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> Array:
     cells += [f"{fits:.1f}{'!' if len(y) < SMALL and fits > MOST_FITS else ' '}"]
     cells += [f"{1e3 * of_rows:.0f}{'!' if of_rows > MOST_SECONDS else ' '}", *widths]
     lines.add(source.name[:24].ljust(24), *cells, *(f"{share:.2f}" for share in certain))
-    return certain
+    return certain.tolist()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from rich.console import Console
+
+from benchmarks.pieces import Piece, Pieces
 
 LEAST_WIDTH = 7
 
@@ -13,6 +18,8 @@ class Screen(Console):
     def __init__(self, **options: object) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
         self.tables: list[Lines] = []
+        self.pieces: Pieces | None = None
+        """Where finished pieces of the figure are kept, if they are."""
 
 
 class Lines:
@@ -43,6 +50,29 @@ class Lines:
             self._line(self.columns)
         self.rows.append(cells)
         self._line(cells)
+
+    def piece(self, name: str, measure: Callable[[], Any]) -> Any:
+        """Call what measures some lines and adds them; where pieces are kept and it is there, only show them again.
+
+        Returns
+        -------
+        object
+            What it returned: numbers, or lists of them.
+        """
+        kept = self._console.pieces if isinstance(self._console, Screen) else None
+        if kept is None:
+            return measure()
+        before = len(self.rows)
+
+        def measured() -> Piece:
+            value = measure()
+            return Piece(self.rows[before:], value)
+
+        piece, was_kept = kept.measured(self.title, name, measured)
+        if was_kept:
+            for cells in piece.rows:
+                self.add(*cells)
+        return piece.value
 
     def _line(self, cells: tuple[str, ...]) -> None:
         first, *others = (

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.holed import most_rows
 from benchmarks.lines import Screen
+from benchmarks.pieces import Pieces
 from experiments.page import markdown_table
 from experiments.run import machine, today
 from experiments.store import Measured, Store
@@ -21,62 +23,113 @@ KEPT = ROOT / "build" / "benchmarks"
 ON_A_GPU = ROOT / "benchmarks" / "on_a_gpu.md"
 """What `python -m benchmarks device` printed on a machine with a GPU; the one that writes the page need have none."""
 COMMAND = "python -m benchmarks page"
-FORMAT = 1
+KEY = {"format": 2}
 """Version of the stored figures, increased when their form changes."""
 HEAD = f"""\
 # Benchmarks
 
-Written by `{COMMAND}` (ipub {__version__}); every number below was measured by it. One figure alone:
-`python -m benchmarks NAME`. What is compared was measured in one run, in turn; a number that misses its target is
-marked with `!`. Times on another machine differ, ratios less so."""
+Written by `{COMMAND}` (ipub {__version__}); every number below was printed by the command that its section names, on
+the day and the machine that it names. What is compared was measured in one run, in turn; a number that misses its
+target is marked with `!`. Times on another machine differ, ratios less so; widths and counts hardly."""
+KEPT_FROM_EARLIER = "Kept from an earlier run."
 
 
-def write_page(screen: Screen, names: Sequence[str], every: Sequence[str], path: Path) -> None:
+def write_page(
+    screen: Screen,
+    names: Sequence[str],
+    every: Sequence[str],
+    path: Path,
+    options: Sequence[str] = (),
+    resume: bool = False,
+) -> None:
     """Measure figures that are not kept yet, and write the page.
 
     Parameters
     ----------
     screen : Screen
     names : sequence of str
-        Figures to measure, unless they were measured with this very code.
+        Figures to measure, unless they were measured with this very code: the name of a benchmark, and its options.
     every : sequence of str
         All figures in the order of the page; those that are kept from earlier are shown with their date.
     path : Path
+        A page that is there already keeps the sections of which nothing else is kept.
+    options : sequence of str, default=()
+        More options for every one of `names`.
+    resume : bool, default=False
+        Whether figures, and finished pieces of them, that were measured with other code count as measured.
     """
-    store = Store(KEPT if most_rows() is None else KEPT / f"{most_rows()}_rows")
+    folder = KEPT if most_rows() is None else KEPT / f"{most_rows()}_rows"
+    store, code = Store(folder), _code()
     for name in names:
-        kept, code = store.get(name, _key()), _code()
-        if kept is not None and kept.figures["code"] == code:
-            screen.print(f"{name}: kept from an earlier run of the same code ({store.folder})")
+        command, kept = " ".join([name, *options]), _kept(store, name)
+        if kept is not None and kept["command"] == command and (resume or kept["code"] == code):
+            screen.print(f"{name}: kept from an earlier run ({store.folder})")
             continue
+        benchmark, *given = name.split()
         screen.tables.clear()
-        importlib.import_module(f"benchmarks.{name}").run(screen)
+        screen.pieces = Pieces(Store(folder / slug(name)), code, resume)
+        given += options
+        importlib.import_module(f"benchmarks.{benchmark}").run(screen, *([given] if given else []))
         tables = [{"title": table.title, "columns": table.columns, "rows": table.rows} for table in screen.tables]
         figures = {"tables": tables, "machine": machine("threads as by default"), "date": today(), "code": code}
-        store.put(name, _key(), Measured(figures, {}))
+        figures |= {"command": command} | ({"code": ""} if screen.pieces.is_mixed else {})
+        screen.pieces = None
+        store.put(slug(name), KEY, Measured(figures, {}))
         _write(store, every, path)
     _write(store, every, path)
     screen.print(f"Written to {path}")
 
 
+def slug(name: str) -> str:
+    """Return the name of a figure as one of a file, and of its section in links: ``bench-`` and this."""
+    return re.sub(r"[^a-z0-9]+", "-", name)
+
+
 def _write(store: Store, every: Sequence[str], path: Path) -> None:
     parts = [HEAD]
+    earlier = _sections(path) if most_rows() is None else {}
     for name in every:
-        kept = store.get(name, _key())
+        kept = _kept(store, name)
         if kept is not None:
-            parts.append(_section(name, kept.figures))
+            parts.append(_section(name, kept))
+        elif slug(name) in earlier:
+            parts.append(earlier[slug(name)])
+        else:
+            parts.append(f"{_title(name)}\n\n{_words(name)}\n\nNot measured yet: `python -m benchmarks {name}`.")
     if most_rows() is not None:
         parts.insert(1, f"**Cut to {most_rows():,} rows: this run says nothing of the full size.**")
     parts.append(ON_A_GPU.read_text().strip())
-    missing = [name for name in every if store.get(name, _key()) is None]
-    if missing:
-        parts.append(f"Not measured yet: {', '.join(missing)}.")
     with whole_file(path) as file:
         file.write(("\n\n".join(parts) + "\n").encode())
 
 
+def _kept(store: Store, name: str) -> Mapping[str, Any] | None:
+    """Return what was measured last of a figure, with whatever options."""
+    kept = store.get(slug(name), KEY)
+    return None if kept is None else kept.figures
+
+
+def _sections(path: Path) -> dict[str, str]:
+    """Return the measured sections of a page, by the names of their links; none if there is no page."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    found = {}
+    for section in re.split(r"^(?=\(bench-[a-z0-9-]+\)=$)|^(?=## On a GPU$)", text, flags=re.MULTILINE)[1:]:
+        name = re.match(r"\(bench-([a-z0-9-]+)\)=", section)
+        if name and "\nNot measured yet: " not in section:
+            measured = re.sub(r"^(`python -m benchmarks [^\n]*?\.)$", rf"\1 {KEPT_FROM_EARLIER}", section, flags=re.M)
+            found[name.group(1)] = (section if KEPT_FROM_EARLIER in section else measured).strip()
+    return found
+
+
+def _title(name: str) -> str:
+    return f"(bench-{slug(name)})=\n## {name.replace('_', ' ')}"
+
+
+def _words(name: str) -> str:
+    return (importlib.import_module(f"benchmarks.{name.split()[0]}").__doc__ or "").strip()
+
+
 def _section(name: str, figures: Mapping[str, Any]) -> str:
-    words = (importlib.import_module(f"benchmarks.{name}").__doc__ or "").strip()
     tables = [
         f"**{table['title']}**\n\n"
         + markdown_table(
@@ -84,14 +137,10 @@ def _section(name: str, figures: Mapping[str, Any]) -> str:
         )
         for table in figures["tables"]
     ]
-    measured = f"`python -m benchmarks {name}`, {figures['date']}, on: {figures['machine']}."
+    measured = f"`python -m benchmarks {figures['command']}`, {figures['date']}, on: {figures['machine']}."
     if figures["code"] != _code():
         measured += " The code has changed since."
-    return "\n\n".join([f"## {name.replace('_', ' ')}", words, measured, *tables])
-
-
-def _key() -> dict[str, Any]:
-    return {"format": FORMAT}
+    return "\n\n".join([_title(name), _words(name), measured, *tables])
 
 
 def _code() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from rich.console import Console
@@ -32,7 +33,8 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
         for setting in settings:
             is_wanted = all(getattr(setting, name) == value for name, value in wanted.items())
             if setting.pointwise_target is not None and is_wanted:
-                _measure(lines, setting, setting.pointwise_target)
+                target = setting.pointwise_target
+                lines.piece(" ".join(setting.cells()), partial(_measure, lines, setting, target))
 
 
 def _measure(lines: Lines, setting: Setting, target: float) -> None:

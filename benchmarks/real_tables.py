@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from rich.console import Console
 
 from benchmarks.lines import Lines
 from benchmarks.real_data import DATA
-from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix
+from ipub import BoundedClassifier, BoundedRegressor, IntervalMatrix, Intervals
 from ipub.answers.attained import attained_bounds
 from ipub.answers.certainty import is_certain
 from ipub.certificates import certify_tight
@@ -86,8 +87,12 @@ def run(console: Console) -> None:
     lines = Lines(console, title, *columns, "tight/attained", "violations", "test rows")
     for source in SOURCES:
         for alpha in ALPHAS:
-            lines.add(source.name[:24].ljust(24), *_measure(source, alpha))
+            lines.piece(f"{source.name} {alpha:g}", partial(_show, lines, source, alpha))
     _choices_and_boxes(console)
+
+
+def _show(lines: Lines, source: Source, alpha: float) -> None:
+    lines.add(source.name[:24].ljust(24), *_measure(source, alpha))
 
 
 def _split(source: Source) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
@@ -102,7 +107,7 @@ def _fit(source: Source, certificate: str, alpha: float, X: pd.DataFrame, y: np.
     y = y if source.positive else (y - y.mean()) / y.std()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        estimator = model(alpha=alpha, certificate=certificate, scale="minmax", interval_level=LEVEL)
+        estimator = model(alpha=alpha, certificate=certificate, scale="minmax", intervals=Intervals(level=LEVEL))
         return estimator.fit(X, y)
 
 
@@ -157,20 +162,25 @@ def _choices_and_boxes(console: Console) -> None:
     title = "missing categories as choices among levels, and as boxes: certified / attained width, median of 8 rows"
     lines = Lines(console, title, "table", "rows", "columns", "choices", "alpha", "choices", "boxes", "boxes/choices")
     for source, alpha in CATEGORIES:
-        X, y, X_test = _split(source)
-        X, y, X_test = X.iloc[:MOST_ROWS], y[:MOST_ROWS], X_test.dropna().iloc[:FEW_TEST_ROWS]
-        estimator = _fit(source, "tight", alpha, X, y)
-        problem, solution = estimator.training_.models[0]
-        table = estimator.encoder_.encode(X)
-        boxes = estimator.scaling_.intervals(IntervalMatrix.from_table(table, estimator.hole_ranges_))
-        boxed = replace(problem, rows=with_intercept_column(MemoryRows(boxes, problem.rows.labels().y)))
-        rows = estimator.scaling_.rows(estimator.encoder_.encode(X_test))
-        rows = np.column_stack([rows, np.ones(len(rows))])
-        attained = attained_bounds(problem, solution, rows).bounds
-        ratios = []
-        for certificate in (estimator.certificate_, certify_tight(boxed, solve(boxed))):
-            ends = certificate.score_bounds(rows)
-            ratios.append(np.median((ends[:, 1] - ends[:, 0]) / (attained[:, 1] - attained[:, 0])))
-        name = source.name + (" (one of 3)" if "workclass" in source.not_features else "")
-        cells = [f"{len(X):,}", f"{table.shape[1]}", f"{_n_choices(estimator):,}", f"{alpha:g}"]
-        lines.add(name.ljust(24), *cells, *(f"{ratio:.2f}" for ratio in ratios), f"{ratios[1] / ratios[0]:.1f}")
+        named = f"{source.name} {alpha:g} without {' '.join(source.not_features)}"
+        lines.piece(named, partial(_compare_boxes, lines, source, alpha))
+
+
+def _compare_boxes(lines: Lines, source: Source, alpha: float) -> None:
+    X, y, X_test = _split(source)
+    X, y, X_test = X.iloc[:MOST_ROWS], y[:MOST_ROWS], X_test.dropna().iloc[:FEW_TEST_ROWS]
+    estimator = _fit(source, "tight", alpha, X, y)
+    problem, solution = estimator.training_.models[0]
+    table = estimator.encoder_.encode(X)
+    boxes = estimator.scaling_.intervals(IntervalMatrix.from_table(table, estimator.hole_ranges_))
+    boxed = replace(problem, rows=with_intercept_column(MemoryRows(boxes, problem.rows.labels().y)))
+    rows = estimator.scaling_.rows(estimator.encoder_.encode(X_test))
+    rows = np.column_stack([rows, np.ones(len(rows))])
+    attained = attained_bounds(problem, solution, rows).bounds
+    ratios = []
+    for certificate in (estimator.certificate_, certify_tight(boxed, solve(boxed))):
+        ends = certificate.score_bounds(rows)
+        ratios.append(np.median((ends[:, 1] - ends[:, 0]) / (attained[:, 1] - attained[:, 0])))
+    name = source.name + (" (one of 3)" if "workclass" in source.not_features else "")
+    cells = [f"{len(X):,}", f"{table.shape[1]}", f"{_n_choices(estimator):,}", f"{alpha:g}"]
+    lines.add(name.ljust(24), *cells, *(f"{ratio:.2f}" for ratio in ratios), f"{ratios[1] / ratios[0]:.1f}")

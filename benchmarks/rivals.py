@@ -46,17 +46,21 @@ def run(console: Console) -> None:
     title = f"certified / attained width of the score, median over {N_TEST} test rows; seconds, rows included"
     lines = Lines(console, title, *COLUMNS, *BOUNDS, "attained width", *(f"s {name}" for name in BOUNDS))
     for setting in PAPER:
-        problem, X_test = setting.problem()
-        solution = solve(problem)
-        attained = width(attained_bounds(problem, solution, X_test).bounds)
-        ratios, times = [], []
-        for bound in BOUNDS.values():
-            certificate, spent = timed(certified, bound, problem, solution, X_test)
-            ratios.append(np.median(width(certificate.score_bounds(X_test)) / attained))
-            times.append(spent)
-        shown = [*(f"{r:.2f}" for r in ratios), f"{np.median(attained):.2e}", *(f"{t:.2f}" for t in times)]
-        lines.add(*setting.cells(), *shown)
+        lines.piece(" ".join(setting.cells()), partial(_measure, lines, setting))
     _imputations(console)
+
+
+def _measure(lines: Lines, setting: Setting) -> None:
+    problem, X_test = setting.problem()
+    solution = solve(problem)
+    attained = width(attained_bounds(problem, solution, X_test).bounds)
+    ratios, times = [], []
+    for bound in BOUNDS.values():
+        certificate, spent = timed(certified, bound, problem, solution, X_test)
+        ratios.append(np.median(width(certificate.score_bounds(X_test)) / attained))
+        times.append(spent)
+    shown = [*(f"{r:.2f}" for r in ratios), f"{np.median(attained):.2e}", *(f"{t:.2f}" for t in times)]
+    lines.add(*setting.cells(), *shown)
 
 
 def _ridge(console: Console) -> None:
@@ -80,20 +84,24 @@ def _imputations(console: Console) -> None:
     title = f"imputations, default: share of the attained range covered, mean over {N_TEST} test rows; {DRAWS} draws"
     lines = Lines(console, title, "lambda", "b", "a", "draws", "exceeded", "mean inside", "complete inside", "s draws")
     for setting in PAPER[:8]:
-        problem, X_test = setting.problem()
-        attained = attained_bounds(problem, solve(problem), X_test).bounds
-        draw = partial(multiple_imputation, problem, X_test, DRAWS, fit_rows=FIT_ROWS, random_state=0)
-        drawn, spent = timed(draw)
-        covered = share_covered(drawn.range(), attained)
-        lines.add(
-            f"{setting.lam:g}",
-            f"{setting.share:g}",
-            f"{setting.level:g}",
-            f"{covered.share.mean():.2f}",
-            f"{covered.exceeded.mean():.2f}",
-            *(f"{_inside(f(problem, X_test).mean(), attained):.2f}" for f in (single_imputation, complete_cases)),
-            f"{spent:.1f}",
-        )
+        lines.piece(" ".join(setting.cells()), partial(_cover, lines, setting))
+
+
+def _cover(lines: Lines, setting: Setting) -> None:
+    problem, X_test = setting.problem()
+    attained = attained_bounds(problem, solve(problem), X_test).bounds
+    draw = partial(multiple_imputation, problem, X_test, DRAWS, fit_rows=FIT_ROWS, random_state=0)
+    drawn, spent = timed(draw)
+    covered = share_covered(drawn.range(), attained)
+    lines.add(
+        f"{setting.lam:g}",
+        f"{setting.share:g}",
+        f"{setting.level:g}",
+        f"{covered.share.mean():.2f}",
+        f"{covered.exceeded.mean():.2f}",
+        *(f"{_inside(f(problem, X_test).mean(), attained):.2f}" for f in (single_imputation, complete_cases)),
+        f"{spent:.1f}",
+    )
 
 
 def _inside(scores: Array, attained: Array) -> float:

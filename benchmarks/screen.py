@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -50,7 +51,7 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
     useful = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in sorted(names, key=lambda name: name == "adult"):
-            useful += _measure(lines, known[name], Path(folder), given, console)
+            useful += lines.piece(name, partial(_measure, lines, known[name], Path(folder), given, console))
     lines.add("useful", *[""] * 5, f"{useful} of {len(names)}", "", "", "")
 
 

@@ -120,12 +120,18 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
     lines = Lines(console, f"small tables, {promise}, median of {given.repeats}", "table", "alpha", *columns)
     figures: dict[str, Figures] = {}
     for name, alpha in fits:
-        measured = figures[f"{name} {alpha:g}"] = _measure(Measured(name, alpha, given.budget), given)
-        lines.add(name.ljust(24), f"{alpha:g}", *(f"{measured[each]:,.{DECIMALS.get(each, 2)}f}" for each in columns))
+        fit = f"{name} {alpha:g}"
+        figures[fit] = lines.piece(fit, partial(_show, lines, columns, name, alpha, given))
         if given.save is not None:
             given.save.write_text(json.dumps(figures, indent=1))
     if before is not None:
         _compare(console, figures, before, [each for each in columns if each in RATIOS])
+
+
+def _show(lines: Lines, columns: Sequence[str], name: str, alpha: float, given: argparse.Namespace) -> Figures:
+    measured = _measure(Measured(name, alpha, given.budget), given)
+    lines.add(name.ljust(24), f"{alpha:g}", *(f"{measured[each]:,.{DECIMALS.get(each, 2)}f}" for each in columns))
+    return measured
 
 
 def _fits(given: argparse.Namespace) -> Sequence[tuple[str, float]]:

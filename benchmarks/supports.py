@@ -14,6 +14,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -54,11 +55,15 @@ def run(console: Console, arguments: Sequence[str] = ()) -> None:
     for source in SOURCES:
         if source.name not in (wanted if wanted != [""] else [source.name]) or source.name in NOT_USED:
             continue
-        X, y, X_test = split(source, 0)
-        if len(X) < LARGE:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                lines.add(source.name[:24].ljust(24), *_cells(source, X, y, X_test))
+        lines.piece(source.name, partial(_measure, lines, source))
+
+
+def _measure(lines: Lines, source: Source) -> None:
+    X, y, X_test = split(source, 0)
+    if len(X) < LARGE:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lines.add(source.name[:24].ljust(24), *_cells(source, X, y, X_test))
 
 
 def _cells(source: Source, X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,7 @@ def run(console: Console) -> None:
         times = ("t sphere", "t ball", "t tight", "t attained")
         lines = Lines(console, title, *COLUMNS, *certificates, "target", "attained width", *times)
         for setting in settings:
-            _measure(lines, setting)
+            lines.piece(" ".join(setting.cells()), partial(_measure, lines, setting))
 
 
 def shown(ratio: float, target: float) -> str:

@@ -17,6 +17,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -88,7 +89,7 @@ def _options(options: Sequence[str]) -> argparse.Namespace:
 
 
 def _print(lines: Lines, sources: Sequence[Source], given: argparse.Namespace) -> None:
-    figures = [_measure(lines, source, given) for source in sources]
+    figures = [Figures(*lines.piece(source.name, partial(_measure, lines, source, given))) for source in sources]
     certified, attained = (sum(each) for each in zip(*((each[0], each[1]) for each in figures), strict=True))
     ratio = f"{np.median([each.ratio for each in figures]):.2f}"
     empty = [""] * 5
@@ -139,6 +140,12 @@ def parts(source: Source, seed: int) -> tuple[pd.DataFrame, np.ndarray, pd.DataF
     X = frame.iloc[order[n_test:]]
     X = X.loc[:, X.notna().any()]
     return X, y[order[n_test:]], frame[X.columns].iloc[order[:n_test]]
+
+
+def test_labels(source: Source, seed: int) -> np.ndarray:
+    """Return the labels of the test rows of `parts`."""
+    frame, y = source.load()
+    return y[np.random.default_rng(seed).permutation(len(frame))[: len(frame) // 5]]
 
 
 def filled_in(X_test: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
