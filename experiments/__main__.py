@@ -8,10 +8,17 @@ from typing import Annotated
 import typer
 
 from experiments import SOURCES, reproduce
-from ipub.app.cli import SentencesForErrors
+from ipub.app.program import Program
 from ipub.app.screen import say
 
-app = typer.Typer(cls=SentencesForErrors, add_completion=False)
+
+class Experiments(Program):
+    """The paper's experiments as a program."""
+
+    called = "python -m experiments"
+
+
+app = typer.Typer(cls=Experiments, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)

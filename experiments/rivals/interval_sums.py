@@ -17,7 +17,7 @@ from ipub.rows import Block
 from ipub.rows.ops import adding_matrix
 
 ROUNDINGS = 100
-"""Roundings of one term, and of what follows its sum, beside the height of the sum (F13)."""
+"""Roundings of one term, and of what follows its sum, beside the height of the sum (fp-interval-newton)."""
 ANY_FILLING = AnyFilling()
 """The only uncertainty that interval Newton handles."""
 AT_ONCE = 1 << 18
@@ -31,7 +31,7 @@ class IntervalSums:
     For every completion and every model within the box that they were summed for, entry by entry: the slopes of
     the gradient from w to that model lie in ``matrix ± matrix_radius``, and the gradient at w in
     ``center ± center_radius`` for the table at its center, in ``center + shift ± (center_radius + shift_radius)``
-    for any other (``docs/theory.md``, section 12).
+    for any other (sec-interval-newton).
     """
 
     matrix: Array

@@ -73,7 +73,7 @@ class IntervalSystem:
         """Return the Hansen-Bliek-Rohn enclosure of all solutions, or None where it does not apply.
 
         It applies if ``M = I - spread`` is an M-matrix, and is then the hull of the solutions. Any ``y >= 0`` with
-        ``(y M)_k >= 0`` for ``k != i`` proves coordinate i; rows of an approximate inverse are used (Lemma 12).
+        ``(y M)_k >= 0`` for ``k != i`` proves coordinate i; rows of an approximate inverse are used (lem-hull).
         """
         d, least = len(self.center), self._least_diagonal
         if not (self.is_finite and (least > 0.0).all()):

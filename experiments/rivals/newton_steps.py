@@ -1,8 +1,8 @@
 """Interval Newton: a box that holds the model of every completion, by interval arithmetic alone.
 
-The method that the paper compares with, in the strongest form we found; theorem and proof are in ``docs/theory.md``,
-section 12. Variants tried, as median length of the score intervals on 27,000 x 28 credit card clients (logistic loss,
-a = 0.5, b = 0.01, lambda = 0.1 and 1), and mean length on the ridge problem of 402 x 11 (lambda = 0.01, 0.1 and 1):
+The method that the paper compares with, in the strongest form we found; theorem and proof are in sec-interval-newton.
+Variants tried, as median length of the score intervals on 27,000 x 28 credit card clients (logistic loss, a = 0.5, b =
+0.01, lambda = 0.1 and 1), and mean length on the ridge problem of 402 x 11 (lambda = 0.01, 0.1 and 1):
 
 ===========================================================  ===============  ======================
 variant                                                      credit cards     ridge
@@ -55,7 +55,7 @@ SHRINKS = 0.99
 MOST_CUTS = 20
 """Passes, at most, that cut the box from the norm of the weights."""
 LARGE = 1e30
-"""If a cell, a target, a weight or the basis is larger, no step is made (F13)."""
+"""If a cell, a target, a weight or the basis is larger, no step is made (fp-interval-newton)."""
 
 Coordinates = Literal["whitened", "columns"]
 
@@ -115,8 +115,8 @@ def interval_newton(
 
     For a smooth loss and the L2 penalty, without an intercept. A step encloses the moves from w' to the models in a
     box by an interval linear system, the interval Hessian times the move equals the interval gradient at w'; if it
-    maps the box into its interior, the box holds all models (Theorem 8). Where no guess does so, since the
-    preconditioned Hessian is no H-matrix, the box without training (Theorem 3) is returned, and `note` says so.
+    maps the box into its interior, the box holds all models (thm-interval-newton). Where no guess does so, since the
+    preconditioned Hessian is no H-matrix, the box without training (thm-origin) is returned, and `note` says so.
 
     Parameters
     ----------
