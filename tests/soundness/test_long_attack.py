@@ -68,7 +68,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch, capsys):
 
     def area(rng):
         asked.append(rng.random())
-        return Tally(1, 2, 1, 5, violations=["planted"] if len(asked) == 3 else [])
+        return Tally(problems=1, retrainings=2, aimed=1, checks=5, violations=["planted"] if len(asked) == 3 else [])
 
     monkeypatch.setattr(long_attack, "AREAS", {**AREAS, "budgets": area})
     given = ["--areas", "budgets", "--record", str(tmp_path / "attack.json"), "--minutes"]

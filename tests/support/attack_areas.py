@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
+from scipy.special import expit
 
 import ipub
 from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws
@@ -24,6 +25,10 @@ from support.cases import FAMILIES
 
 RETRAININGS = 300
 """Models that are trained for one problem: bounds of a problem take about as long as so many."""
+ROWS = 40
+"""Rows of a problem whose bounds are compared with every retrained model."""
+FEW = 4
+"""Rows where each is looked at by itself."""
 SHARP = 0.05
 """A problem is sharp if a score came so near to a bound, in widths."""
 
@@ -35,6 +40,8 @@ class Tally:
     """What was done in an area."""
 
     problems: int = 0
+    seconds: float = 0.0
+    """Time of a processor."""
     retrainings: int = 0
     aimed: int = 0
     """Of these, on fillings that were chosen to break a bound."""
@@ -76,13 +83,13 @@ def numbers(rng: Generator, most_rows: int = 60, most_holes: int = 12) -> Table:
     if rng.random() < 0.3:
         X = np.round(X)
     score = X @ rng.normal(size=d) + rng.uniform(0.1, 2.0) * rng.normal(size=n)
-    rows = rng.normal(size=(4, d))
+    rows = rng.normal(size=(ROWS, d))
     places = rng.permutation(n * d)[: rng.integers(1, most_holes)]
     X.ravel()[places] = np.nan
     for j in np.flatnonzero(np.isnan(X).all(axis=0)):
         X[0, j] = 0.5
     if rng.random() < 0.4:
-        rows[0, 0] = np.nan
+        rows[: ROWS // 4, 0] = np.nan
     return Table(X, score, rows)
 
 
@@ -95,7 +102,7 @@ def mixed(rng: Generator) -> Table:
     score = plain.score + (X["kind"] == "u")
     X.loc[rng.permutation(len(X))[: rng.integers(0, 4)], "kind"] = None
     if rng.random() < 0.3:
-        rows.loc[1, "kind"] = None
+        rows.loc[rng.permutation(len(rows))[: ROWS // 4], "kind"] = None
     return Table(X, score.to_numpy(), rows)
 
 
@@ -138,14 +145,14 @@ def verified(rng: Generator, model: Any, table: Table, y: Any, retrainings: int 
     )
     coverage = found.coverage
     return Tally(
-        1,
-        found.n_retrainings,
-        found.n_aimed,
-        found.n_checks,
-        int(found.closest < SHARP),
-        0 if coverage is None else coverage.n_inside,
-        0 if coverage is None else coverage.n_scores,
-        [] if found.ok else [f"{model!r}: {found}"],
+        problems=1,
+        retrainings=found.n_retrainings,
+        aimed=found.n_aimed,
+        checks=found.n_checks,
+        sharp=int(found.closest < SHARP),
+        hits=0 if coverage is None else coverage.n_inside,
+        trials=0 if coverage is None else coverage.n_scores,
+        violations=[] if found.ok else [f"{model!r}: {found}"],
     )
 
 
@@ -298,26 +305,37 @@ def trained(
     return found
 
 
+def f1(right: np.ndarray, y: np.ndarray) -> float:
+    """Return the F1 score of predictions of two classes, given which are right."""
+    found = int(right[y == 1].sum())
+    wrong = int((~right).sum())
+    return 2 * found / max(1, 2 * found + wrong)
+
+
 def metrics(rng: Generator) -> Tally:
-    """Attack the ranges of accuracy, area under the curve and log loss."""
+    """Attack the ranges of metrics: of classes, of the order of scores, of probabilities."""
     table = numbers(rng)
     rows = rng.normal(size=(8, table.X.shape[1]))
     model = model_of(rng, "log_loss").fit(table.X, table.labels())
-    tally, y = Tally(1), np.array([0, 1] * 4)
-    ranges = {name: model.score_range(rows, y, name, search=False) for name in ("accuracy", "roc_auc", "log_loss")}
+    tally, y = Tally(problems=1), np.array([0, 1] * 4)
+    names = ("accuracy", "recall", "f1", "roc_auc", "log_loss", "brier_score")
+    ranges = {name: model.score_range(rows, y, name, search=False) for name in names}
     (part,) = rows_with_bounds(model, claims_of(model, Given(table.X, table.labels())), rows)
     for low, high in trained(rng, part, tally):
         pairs = [(i, j) for i in np.flatnonzero(y == 1) for j in np.flatnonzero(y == 0)]
+        # Of the rows of each class those that are right at least, and at most.
+        least_right, most_right = np.where(y == 1, low > 0.0, high < 0.0), np.where(y == 1, high > 0.0, low <= 0.0)
+        least_loss, most_loss = np.where(y == 1, -high, low), np.where(y == 1, -low, high)
         ends = {
-            "accuracy": (
-                np.mean(np.where(y == 1, low > 0.0, high < 0.0)),
-                np.mean(np.where(y == 1, high > 0.0, low <= 0.0)),
-            ),
+            "accuracy": (least_right.mean(), most_right.mean()),
+            "recall": (least_right[y == 1].mean(), most_right[y == 1].mean()),
+            "f1": (f1(least_right, y), f1(most_right, y)),
             "roc_auc": (np.mean([low[i] > high[j] for i, j in pairs]), np.mean([high[i] >= low[j] for i, j in pairs])),
             "log_loss": (
-                np.mean(np.logaddexp(0.0, np.where(y == 1, -high, low))) - 1e-12,
-                np.mean(np.logaddexp(0.0, np.where(y == 1, -low, high))) + 1e-12,
+                np.mean(np.logaddexp(0.0, least_loss)) - 1e-12,
+                np.mean(np.logaddexp(0.0, most_loss)) + 1e-12,
             ),
+            "brier_score": (np.mean(expit(least_loss) ** 2) - 1e-12, np.mean(expit(most_loss) ** 2) + 1e-12),
         }
         for name, (least, greatest) in ends.items():
             tally.checks += 1
@@ -334,7 +352,7 @@ def ranking(rng: Generator) -> Tally:
     model = model_of(rng, str(rng.choice(["log_loss", "squared_error"])))
     y = target_of(table, model)
     model.fit(table.X, y)
-    tally, found = Tally(1), model.top(rows, k).rows
+    tally, found = Tally(problems=1), model.top(rows, k).rows
     states = dict(zip(found["row"], found["state"], strict=True))
     (part,) = rows_with_bounds(model, claims_of(model, Given(table.X, y)), rows)
     for low, high in trained(rng, part, tally):
@@ -350,9 +368,9 @@ def ranking(rng: Generator) -> Tally:
 def tipping(rng: Generator) -> Tally:
     """Attack the least number of missing values that must differ before a class changes."""
     table = numbers(rng)
-    table = replace(table, rows=np.nan_to_num(table.rows))
+    table = replace(table, rows=np.nan_to_num(table.rows[:FEW]))
     model = model_of(rng, "log_loss").fit(table.X, table.labels())
-    tally = Tally(1)
+    tally = Tally(problems=1)
     certified = model.flip_distance(table.rows)[:, 0]
     base, signs = model.decision_function(table.rows), np.zeros(len(table.rows))
     signs = np.sign(base)
@@ -382,13 +400,13 @@ def conditional(rng: Generator) -> Tally:
     seed = int(rng.integers(1 << 30))
     model = BoundedRegressor(intervals="conditional", certificate=None, random_state=seed).fit(holed, X.sum(axis=1))
     if model.conditional_intervals_ is None:
-        return Tally(1)
+        return Tally(problems=1)
     hits = trials = 0
     for each in model.conditional_intervals_.columns:
         if each.column == 1:
             low, high = each.intervals(holed[missing])
             hits, trials = int(((X[missing, 1] >= low) & (X[missing, 1] <= high)).sum()), len(missing)
-    return Tally(1, checks=trials, hits=hits, trials=trials)
+    return Tally(problems=1, checks=trials, hits=hits, trials=trials)
 
 
 def any_vector(rng: Generator) -> Tally:
@@ -401,7 +419,13 @@ def any_vector(rng: Generator) -> Tally:
         problems=1,
         intercept=bool(rng.random() < 0.5),
     )
-    return Tally(1, found.retrainings, found.adversarial_retrainings, found.checks, 0, 0, 0, found.violations)
+    return Tally(
+        problems=1,
+        retrainings=found.retrainings,
+        aimed=found.adversarial_retrainings,
+        checks=found.checks,
+        violations=found.violations,
+    )
 
 
 AREAS: dict[str, Callable[[Generator], Tally]] = {

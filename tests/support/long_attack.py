@@ -91,15 +91,16 @@ def main(arguments: list[str] | None = None) -> int:
     tallies, end = read(options.record), time.monotonic() + 60.0 * options.minutes
     errors = 0
     while time.monotonic() < end:
-        # The area with the fewest checks is next, so that all get their part.
-        name = min(options.areas, key=lambda each: tallies[each].checks)
-        number = tallies[name].problems
+        # The area that has had least time is next, so that all get their part.
+        name = min(options.areas, key=lambda each: tallies[each].seconds)
+        number, start = tallies[name].problems, time.process_time()
         try:
             tallies[name].add(problem(name, number))
         except Exception:
             traceback.print_exc()
             errors += 1
-            tallies[name].add(Tally(1, checks=1))
+            tallies[name].add(Tally(problems=1))
+        tallies[name].seconds += time.process_time() - start
         write(options.record, tallies)
     print(shown(tallies))
     found = violated(tallies)
