@@ -2,6 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Modules are compiled when they are first imported, and only then: an environment that forbids to keep the result would
+# have every command compile all that it imports, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
+
 # How long make attack tries.
 MINUTES ?= 60
 
