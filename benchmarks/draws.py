@@ -68,11 +68,10 @@ def _measure(lines: Lines, source: Source, given: argparse.Namespace) -> list[fl
         seconds.append(time.process_time() - start)
     a_draw, filled = (seconds[1] - seconds[0]) / (given.draws - 2), filled_table(model, X, y)
     fits = a_draw / plain_fit(filled[:, :-1], y, alpha)
-    rows = np.column_stack([model.training_.table.filled_rows(X_test), np.ones(len(X_test))])
     start = time.process_time()
-    bounds = np.column_stack(part_of(model).ends(rows))
-    of_rows = (time.process_time() - start) * N_ROWS / len(rows)
-    plain = part_of(model).plain(rows)
+    bounds = model.decision_bounds(X_test)
+    of_rows = (time.process_time() - start) * N_ROWS / len(X_test)
+    plain = part_of(model).plain(np.column_stack([model.training_.table.filled_rows(X_test), np.ones(len(X_test))]))
     certain = np.array([np.mean(is_certain(each)) for each in (bounds, plain)])
     widths = [f"{np.median(np.ptp(each, axis=1)):.3f}" for each in (bounds, plain)]
     cells = [f"{len(y):,}", f"{filled.shape[1]}", f"{alpha:.2g}", f"{1e3 * a_draw:.1f}"]
