@@ -1,6 +1,7 @@
 """Metrics over scores that are each in an interval: exact, by enumeration; and their values, by scikit-learn."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from ipub.answers.metrics.known_metrics import (
     OF_TWO_CLASSES,
 )
 from ipub.answers.metrics.metric import Negated
+from ipub.answers.metrics.row_terms import variance_of
 from ipub.losses.logistic import sigmoid
 
 RATES = {name: make for name, make in OF_TWO_CLASSES.items() if name != "roc_auc"}
@@ -24,6 +26,16 @@ SEEDS = range(5)
 def values_of(metric, scores, y):
     low, high = metric.ends(scores[None], scores[None], y)
     return low[0], high[0]
+
+
+@pytest.mark.parametrize("distance", [1e-154, 1e-160, 1e-162, 1e-170, 5e-324])
+@pytest.mark.parametrize("most", [0.0, 1e-160, 1.0])
+def test_an_error_over_a_variance_that_underflows_has_no_bound(distance, most):
+    y = np.array([0.0, distance])
+    lower, upper = OF_TARGETS["r2"]("r2").of_error(np.array([0.0]), np.array([most]), y)
+    exact = 1 - Fraction(most) / variance_of(y)
+    assert lower[0] == -np.inf or Fraction(lower[0]) <= exact
+    assert upper[0] >= 1.0
 
 
 def boxes(rng, m, shape=()):

@@ -255,6 +255,16 @@ def test_losses_without_probabilities_have_no_log_loss():
         clf.score_range(X_test, y_test, "neg_log_loss")
 
 
+def test_targets_whose_variance_underflows_have_no_r2():
+    """The bounds were those over a variance below 0: from 1e163 up, where the model's is -1."""
+    X = np.array([[0.0, 1.0], [1.0, np.nan], [2.0, 0.0], [1.0, 1.0]])
+    reg, rows = BoundedRegressor(alpha=1.0).fit(X, np.zeros(4)), np.eye(2)
+    with pytest.warns(UserWarning, match="the targets of the rows are all the same, or no farther apart than 1e-140"):
+        found = reg.score_range(rows, [0.0, 1e-170], "r2")
+    assert np.isnan(found.lower)
+    assert reg.score_range(rows, [0.0, 1e-139], "r2").lower <= -1.0
+
+
 def test_a_missing_target_is_named():
     X, _, X_test, _ = table(0)
     reg = BoundedRegressor().fit(X, np.nan_to_num(X).sum(axis=1))

@@ -51,6 +51,13 @@ MUTANTS = (
         INTERVALS,
     ),
     Mutant(
+        "a promise of columns that have none",
+        "IntervalReport.sentence",
+        "zip(self.rules, self.holes, strict=True) if holes):",
+        "zip(self.rules, self.holes, strict=True)):",
+        INTERVALS,
+    ),
+    Mutant(
         "quantiles that cross",
         "ConditionalColumn.quantiles",
         "return np.minimum(first, second), np.maximum(first, second)",

@@ -49,6 +49,8 @@ MUTANTS = (
         "of_label & is_known",
         ROW_BY_ROW,
     ),
+    Mutant("a variance below 0", "RSquared.of_error", "max(down(variance), 0.0)", "down(variance)", ROW_BY_ROW),
+    Mutant("R2 where the variance underflows", "NEAREST", "NEAREST = 1e-140", "NEAREST = 0.0", PUBLIC),
     # --- lines ---
     Mutant("a steeper line", "above_step", "down(1.0 / np", "down(1.5 / np", JOINT),
     Mutant("nothing above rows that may be 0", "above_step", "np.where(high < 0.0", "np.where(high <= 0.0", JOINT),

@@ -474,4 +474,11 @@ MUTANTS = (
         "return np.where(block.weight < 0.0, self.max_score_move(block.center), 0.0)",
         SLOPES,
     ),
+    Mutant(
+        "ends of pieces that the loops are not made for",
+        "ENDS",
+        "ENDS = (4, 8)",
+        "ENDS = range(1, 9)",
+        ("app/files/test_hostile_models.py::test_compiled_sums_of_other_pieces_than_there_are_are_refused",),
+    ),
 )

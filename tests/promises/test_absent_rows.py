@@ -23,6 +23,10 @@ def test_the_sentence_names_each_kind_with_its_number_and_what_stays():
         "the columns and the weights of the other rows stay the same."
     )
     assert repr(Budget(labels=2, rows=5)) == "Budget(labels=2, rows=5)"
+    assert Budget(cells=0, wrong_cells=1, precision=0.5).promise(0) == (
+        "Always: the bounds hold for every table in which at most 1 of the observed cells differ from what they are, "
+        "by up to their precision, while the scaling of the columns stays the same."
+    )
 
 
 @pytest.mark.parametrize(

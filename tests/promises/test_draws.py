@@ -66,6 +66,12 @@ def test_one_draw_is_refused_wherever_its_probability_is_asked_for():
     assert percent_of_success(Decimal(1)) == "0"
 
 
+def test_cells_that_may_differ_from_the_drawn_ones_stay_in_their_intervals():
+    sentence = Draws(cells=2).promise
+    assert "but for at most 2 of them, which may be anywhere in their intervals, or of any level" in sentence
+    assert "anything" not in sentence
+
+
 @pytest.mark.parametrize("n_draws", [2, 3, 4, 5, 10, 19, 37, 199, 1000])
 def test_the_failure_of_classes_is_at_least_its_largest_and_hardly_more(n_draws):
     p = [Fraction(k, 1000) for k in range(1001)] + [Fraction(n_draws, n_draws + 1)]

@@ -180,6 +180,32 @@ def test_columns_with_few_observed_values_keep_quantile_intervals_and_a_warning_
     assert found.columns == ()
     assert found.report.rules == ("quantile",)
     assert np.isnan(found.report.coverage[0])
+    # Of three observed values, no interval between two of them holds as often as the level says.
+    assert "Too few values were observed" in found.report.sentence()
+    assert "probability" not in str(found.report)
+
+
+def test_the_promise_is_of_columns_whose_intervals_are_conditional():
+    table = related(300)
+    table[:30, 4] = np.nan
+    table[:3, 3], table[3:, 3] = (0.0, 1.0, 2.0), np.nan
+    ranges = np.tile([0.0, 1.0], (5, 1))
+    with pytest.warns(IntervalWarning, match=r"'x3' have fewer"):
+        report = learn_conditional(table, [3, 4], ranges, LEVEL, ["x3", "x4"]).report
+    assert report.rules == ("quantile", "conditional")
+    assert report.sentence().startswith("In 'conditional' columns each missing value lies in its interval")
+    assert "if rows are exchangeable and values are missing completely at random" in report.sentence()
+    assert "of other columns nothing is promised" in report.sentence()
+
+
+def test_nothing_is_promised_if_only_columns_without_holes_are_conditional():
+    table = related(300)
+    table[:, 3] = 1.0
+    table[:10, 3] = np.nan
+    table[:, 4] = np.arange(300.0)
+    report = learn_conditional(table, [3, 4], np.tile([0.0, 1.0], (5, 1)), LEVEL, ["x3", "x4"]).report
+    assert report.rules == ("one value", "conditional")
+    assert "probability" not in report.sentence()
 
 
 @pytest.mark.parametrize(("level", "expected"), [(0.9, 100), (0.5, 20), (0.95, 200)])

@@ -29,7 +29,7 @@ clf.influence(X_test).head()
 # Columns, and single rows
 # ------------------------
 #
-# What several values take away lies between the sums of what each takes away. So whole columns can be compared.
+# The bounds of single values add up to bounds of what several take away together. So whole columns can be compared.
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 InfluenceDisplay.from_estimator(clf, X_test, by="column", ax=axes[0])
 InfluenceDisplay.from_estimator(clf, X_test, by="row", most=8, ax=axes[1])

@@ -1,7 +1,7 @@
 """What the scores of rows lose of their range once missing values of the training table are known (thm-known-value).
 
-Each value by itself is bounded from both sides, whatever it is and whatever all others are; and what several lose
-together is the sum of what each loses. So one pass says it for every value, row and column.
+Each value by itself is bounded from both sides, whatever it is and whatever all others are; and these bounds add up to
+bounds of what several lose together. So one pass says it for every value, row and column.
 """
 
 from __future__ import annotations

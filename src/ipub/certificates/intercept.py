@@ -159,7 +159,7 @@ class _SlopeSums(NamedTuple):
     lowest_size: Array
     rise: LargestValues
     fall: LargestValues
-    """What wrong labels add to the highest slopes, and take from the lowest (sec-labels)."""
+    """What wrong labels add to the highest slopes, and take from the lowest (sec-wrong-labels-certificates)."""
 
 
 def _slope_sums(

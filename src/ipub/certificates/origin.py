@@ -49,7 +49,7 @@ class _OriginSums(NamedTuple):
 
     values: Array
     more: LargestValues
-    """What wrong labels add (sec-labels)."""
+    """What wrong labels add (sec-wrong-labels-certificates)."""
 
 
 @reads(Reads.LABELS)

@@ -96,8 +96,9 @@ class _Proved:
 def certify_tight(
     problem: Problem, solution: Solution, *, hint: Hint = NO_HINT, in_columns: bool = False
 ) -> Certificate:
-    """Use row sums or slopes where they are nearly exact, else all theorems that need no retraining; always finite.
+    """Use row sums or slopes where they are nearly exact, else all theorems that need no retraining.
 
+    Bounds are finite unless numbers overflow or, with an intercept, some completion has one class alone.
     An intersection is at least as narrow as each of its parts (with an intercept, whose bracket is computed to 1 % of
     its width, or is that of slopes: up to that).
 

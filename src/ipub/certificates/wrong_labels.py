@@ -1,4 +1,4 @@
-"""At most k wrong labels, in any rows: what they can add to a sum over all rows (sec-labels)."""
+"""At most k wrong labels, in any rows: what they can add to a sum over all rows (sec-wrong-labels-certificates)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def cell_changes(block: Block, factors: Array) -> Array:
 def gradient_moves(
     block: Block, loss: Loss, at: ScoreRanges, nominal: tuple[Array, Array], n_free: int, wrong: WrongLabels
 ) -> GradientMoves:
-    """Return what wrong labels can move the gradient at w' by, for thm-half-ball (sec-labels).
+    """Return what wrong labels can move the gradient at w' by, for thm-half-ball (sec-wrong-labels-certificates).
 
     The derivative of a row is otherwise one of a `nominal` range.
     """

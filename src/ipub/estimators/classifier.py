@@ -74,9 +74,10 @@ default="quantile"
         the least and the greatest of them, or as given, ``{column: (low, high)}`` for some columns or an array for
         all. Quantiles are of the rows with a positive weight, each counted once. See `ipub.tables.holes.column_ranges`.
         With ``"conditional"`` each hole has an interval of its own, which follows from the other values of its row by
-        conformal quantile regression; labels are not used. If values are missing completely at random, each lies in its
-        interval with probability 0.9 or more; `interval_report_` has the coverage of held-out values. An
-        `ipub.Intervals` holds all this with another level than 0.9, and says how precise observed numbers are and what
+        conformal quantile regression; labels are not used. If rows are exchangeable and values are missing completely
+        at random, each lies in its interval with probability 0.9 or more, in columns with at least 100 observed values
+        and more than two different ones; `interval_report_` has the coverage of held-out values. An `ipub.Intervals`
+        holds all this with another level than 0.9, and says how precise observed numbers are and what
         becomes of unknown categories.
     scale : {"standard", "minmax"} or None, default=None
         Whether to scale columns: to mean 0 and standard deviation 1, or to the range -1 to 1, of the observed values

@@ -148,9 +148,10 @@ class Loss(ABC):
         raise NotImplementedError(f"The derivative of {self.name} has no jump.")
 
     def wrong_label_upper(self, lower: Array, upper: Array) -> Array:
-        """Bound ``Delta(t) = psi(t; -1) - psi(t; 1)``, never negative, over scores in [lower, upper] (sec-labels).
+        """Bound ``Delta(t) = psi(t; -1) - psi(t; 1)``, never negative, over scores in [lower, upper].
 
-        psi is any (sub)derivative of a loss of classification: Delta is how much a wrong label changes it.
+        psi is any (sub)derivative of a loss of classification: Delta is how much a wrong label changes it
+        (sec-wrong-labels).
         """
         one = np.ones_like(lower)
         return up(self.derivative_range(-one, lower, upper)[1] - self.derivative_range(one, lower, upper)[0])

@@ -38,7 +38,8 @@ class Budget(Described):
         level. Or an imputer of scikit-learn, which is cloned and fitted to X. Or the filled-in table itself, of the
         shape of X and equal to it where X is observed.
     wrong_cells : int, default=0
-        How many observed cells may be wrong.
+        How many observed cells may be wrong, while the scaling of the columns stays what was learnt from them as they
+        are.
     precision : float, mapping or None, default=None
         By how much a wrong number may be off, in the units of X; ``{column: number}`` for some columns, and 0 for the
         others. None: anywhere in the interval that missing values of its column have. A wrong category may be any
@@ -134,7 +135,10 @@ class Budget(Described):
             parts.append(differ if count else f"all {n_holes:,} missing values are the filled-in ones")
         if self.wrong_cells:
             off = "inside the intervals of their columns" if self.precision is None else "by up to their precision"
-            parts.append(f"at most {self.wrong_cells:,} of the observed cells differ from what they are, {off}")
+            parts.append(
+                f"at most {self.wrong_cells:,} of the observed cells differ from what they are, {off}, while the "
+                "scaling of the columns stays the same"
+            )
         if self.labels:
             parts.append(f"at most {self.labels:,} of the labels are those of the other class")
         if self.rows:

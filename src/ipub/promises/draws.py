@@ -40,7 +40,7 @@ class Draws(Described):
     The imputer draws `n_draws` fillings of the training table. A model is trained on each, and a certificate bounds the
     models of all tables in a neighbourhood of it: every missing number in its interval, within `radius` half-widths
     from the drawn value. The range over all draws holds with probability ``1 - 2 / (n_draws + 1)`` for each row that is
-    chosen before the draws, over the draws and the missing values (thm-draws), for every law of the
+    chosen before the draws, over the draws and the missing values (thm-draws-score), for every law of the
     missing values that can be coupled to that of the imputer within the neighbourhood. That of an imputer with an error
     of up to `radius` half-widths in every value, in whatever direction and for all of them together, is such a law. One
     with wrong categories is not. For a class fewer draws are enough: of such a law, and a row that is chosen before the
@@ -194,7 +194,10 @@ class Draws(Described):
         )
 
     def promise_of_metric(self, *, labels_may_differ: bool = False) -> str:
-        """Return what is promised of the range of a metric of given rows over all draws (thm-draws, (a) and (c))."""
+        """Return what is promised of the range of a metric of given rows over all draws.
+
+        One metric is as one score (thm-draws-score), several as several rows (thm-draws-rows).
+        """
         law, same = self._law(labels_may_differ=labels_may_differ)
         return (
             f"With probability {self.percent} %, for each metric of given rows by itself, chosen with the rows before "
@@ -215,7 +218,10 @@ class Draws(Described):
             law = (
                 f"a law that can be coupled to that imputer's so that every missing number is in its interval, within "
                 f"{self.radius:g} half-widths from the drawn one, and every missing category is the drawn one"
-                + (f", but for at most {self.cells:,} of them, which may be anything" if self.cells else "")
+            )
+        if self.cells:
+            law += (
+                f", but for at most {self.cells:,} of them, which may be anywhere in their intervals, or of any level"
             )
         same = "Over the same, and if they have that law"
         if labels_may_differ:

@@ -124,10 +124,14 @@ class IntervalReport:
         return "\n".join([self.sentence(), *(line.rstrip() for line in text)])
 
     def sentence(self) -> str:
-        """Say what the intervals are."""
+        """Say what is promised of the intervals, and of which columns (thm-conformal)."""
+        if "conditional" not in (rule for rule, holes in zip(self.rules, self.holes, strict=True) if holes):
+            return "Too few values were observed, or too few different ones, to promise how often any interval holds."
         return (
-            f"If values are missing completely at random, each lies in its interval with probability {self.level:g} or "
-            "more; coverage is that of observed values by intervals that were learnt without them."
+            "In 'conditional' columns each missing value lies in its interval with probability "
+            f"{self.level:g} or more, if rows are exchangeable and values are missing completely at random; of other "
+            "columns nothing is promised. Coverage is that of observed values by intervals that were learnt without "
+            "them."
         )
 
 

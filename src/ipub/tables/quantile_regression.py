@@ -1,7 +1,8 @@
 """Learning of conditional intervals: quantile regressions, and a correction from other cells (split conformal).
 
-A value that is missing completely at random lies in its interval with probability `level` or more: thm-conformal. What
-is learnt here may be anything: it makes intervals longer or shorter, and the correction follows.
+A value that is missing completely at random lies in its interval with probability `level` or more, in columns with
+enough observed values: thm-conformal. What is learnt here may be anything: it makes intervals longer or shorter, and
+the correction follows.
 """
 
 from __future__ import annotations

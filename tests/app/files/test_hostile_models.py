@@ -112,12 +112,13 @@ def test_a_header_with_a_value_of_another_type_is_refused(place, value, tmp_path
         ipub.load(tmp_path / "m.ipub")
 
 
-def test_compiled_sums_of_other_pieces_than_there_are_are_refused(tmp_path):
-    """More ends of pieces than the loops have room for."""
+@pytest.mark.parametrize("pieces", [1, 2, 4, 5, 6, 700])
+def test_compiled_sums_of_other_pieces_than_there_are_are_refused(pieces, tmp_path):
+    """Other numbers of ends than those that the loops are made for, 4 and 8, and more than they have room for."""
     parts = members(BoundedClassifier().fit(NUMBERS, Y), tmp_path)
     text = parts["model.json"].decode()
     assert '"pieces_of_variants": 7' in text
-    other = text.replace('"pieces_of_variants": 7', '"pieces_of_variants": 700')
+    other = text.replace('"pieces_of_variants": 7', f'"pieces_of_variants": {pieces}')
     written({**parts, "model.json": other.encode()}, tmp_path / "m.ipub")
     with pytest.raises(ModelFileError, match="n_ends"):
         ipub.load(tmp_path / "m.ipub").decision_bounds([[1.0]])

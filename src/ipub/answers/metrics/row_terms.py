@@ -22,6 +22,9 @@ from ipub.numeric.rounding import ELEMENTARY_ULPS, EPS, UNDERFLOW, Array, down, 
 TWO_THIRDS = 0.6666
 """A little less than 2/3."""
 
+NEAREST = 1e-140
+"""The variance of targets that are farther apart does not underflow, whatever their number."""
+
 STEP = 1e-6
 """Relative step over which a term's change is looked at."""
 
@@ -171,9 +174,12 @@ class RSquared(Metric):
 
     def of_error(self, least: Array, most: Array, y: Array) -> tuple[Array, Array]:
         """Bound it by bounds of the mean squared error."""
-        variance = variance_of(y)
-        below, above = down(float(variance)), up(float(variance))
-        return down(1.0 - up(most / below)), up(1.0 - np.maximum(down(least / above), 0.0))
+        variance = float(variance_of(y))
+        # One that underflows is not negative: an error over it has no bound.
+        below, above = max(down(variance), 0.0), up(variance)
+        with np.errstate(all="ignore"):
+            lower = down(1.0 - up(most / below))
+        return np.where(np.isnan(lower), -np.inf, lower), up(1.0 - np.maximum(down(least / above), 0.0))
 
     def from_others(self, ends_of: Callable[[Metric], Ends], y: Array) -> Ends:
         least, most = ends_of(SquaredError("mean_squared_error"))
@@ -184,7 +190,10 @@ class RSquared(Metric):
         return -SquaredError(self.name).slopes(near, y)
 
     def undefined(self, y: Array) -> str:
-        return "" if len(y) > 1 and np.ptp(y) > 0.0 else "the targets of the rows are all the same"
+        if len(y) > 1 and np.ptp(y) > NEAREST:
+            return ""
+        apart = f", or no farther apart than {NEAREST:g}" if len(y) and np.ptp(y) > 0.0 else ""
+        return f"the targets of the rows are all the same{apart}"
 
     def check(self, y: Array) -> None:
         check_targets_known(self.name, y)

@@ -48,7 +48,7 @@ class _Enclosed(NamedTuple):
     radius: Array
     """Shape (m, d): how far it may be off."""
     spread: Array
-    """Shape (m,): bounds of ``sqrt(x.E x)``."""
+    """Shape (m,): bounds of ``sqrt(x.spread x)``, of the enclosed inverse's spread."""
     error: Array
     """Shape (m, d): rounding of `u`."""
     lowest: Array
@@ -132,7 +132,7 @@ class Trends:
 
     @cached_property
     def _row_spread(self) -> Array:
-        """Bounds of ``sqrt(x_i.E x_i)`` of the incomplete rows."""
+        """Bounds of ``sqrt(x_i.spread x_i)`` of the incomplete rows."""
         return root_form_upper(self.inverse.spread, self.incomplete.center)
 
     @cached_property

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from ipub.certificates.row_sums.units import Group
 from ipub.certificates.row_sums.variants import MOST_VARIANTS, Level
 
-MOST_ENDS, MOST_GROUPS, MOST_FINER, MOST_STEPS = 8, 4, 16, 64
-"""The compiled loops (row_sum_kernel.h) have room for so many ends of pieces and groups; the others bound time."""
+MOST_GROUPS, MOST_FINER, MOST_STEPS = 4, 16, 64
+"""The compiled loops (row_sum_kernel.h) have room for so many groups; the others bound time."""
+
+ENDS = (4, 8)
+"""So many ends of pieces are constants to the compiled loops, which would read arrays of other lengths wrongly."""
 
 OF_WEIGHTS = (
     *("lam", "w", "tilt", "settled_middle", "settled_radius", "weight_middle", "weight_radius"),
@@ -42,7 +45,8 @@ def checked(fields: dict[str, Any]) -> dict[str, Any]:
     _between("label_group", fields, Group.CERTAIN, n_groups - 1)
     _between("dropped_group", fields, Group.CERTAIN, n_groups - 1)
     _between("variant_used", fields, 0, np.iinfo(np.int32).max)
-    _between("n_ends", fields, 1, MOST_ENDS)
+    if fields["n_ends"] not in ENDS:
+        raise ValueError(f"n_ends is {fields['n_ends']}, and not one of {ENDS}")
     _between("finer", fields, 1, MOST_FINER)
     _between("n_steps", fields, 0, MOST_STEPS)
     _between("n_groups", fields, 0, MOST_GROUPS)

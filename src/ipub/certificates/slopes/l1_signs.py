@@ -35,7 +35,7 @@ class L1Signs:
     largest: Array
     """Shape (n_features,): bounds of ``|w''_j|``."""
     zero: NDArray[np.bool_]
-    """Shape (n_features,): Z: weights that are zero in w' and in every completion's model."""
+    """Shape (n_features,): weights that are zero in w' and in every completion's model."""
 
     @classmethod
     def undecided(cls, w: Array) -> L1Signs:
@@ -78,7 +78,7 @@ class DecidedSigns(NamedTuple):
 
 
 class _Isolated(NamedTuple):
-    """The stationarity of one weight, all others eliminated: ``I = kappa s'' + theta w''`` lies in [lower, upper]."""
+    """The stationarity of one weight, all others eliminated: ``kappa s'' + theta w''`` lies in [lower, upper]."""
 
     lower: Array
     upper: Array
@@ -115,7 +115,7 @@ def decide_signs(signs: L1Signs, bounds: SlopeBounds, penalty: ElasticNet) -> De
 
 
 def _isolate(signs: L1Signs, bounds: SlopeBounds, penalty: ElasticNet, columns: Indices) -> _Isolated:
-    """Bound ``I = kappa s'' + theta w''`` of each of some weights (lem-l1-signs)."""
+    """Bound ``kappa s'' + theta w''`` of each of some weights (lem-l1-signs)."""
     w, d = bounds.w, len(bounds.w)
     slope, middle, spread = (part[columns] for part in signs.line(penalty, w))
     U = bounds.inverse[columns] / np.diag(bounds.inverse)[columns, None]
@@ -127,7 +127,7 @@ def _isolate(signs: L1Signs, bounds: SlopeBounds, penalty: ElasticNet, columns: 
     others = up(np.abs(products) + product_error)
     others[rows, columns] = 0.0
     rest = sum_upper(others @ bounds.move_limits, d + 1)
-    # kappa s'' + theta w'' = I: the own part of the penalty is taken out of forces and curvature again.
+    # kappa s'' + theta w'': the own part of the penalty is taken out of forces and curvature again.
     theta = products[rows, columns] - slope
     theta_error = up(product_error[rows, columns] + 2.0 * EPS * (np.abs(products[rows, columns]) + slope))
     shift = theta * w[columns]

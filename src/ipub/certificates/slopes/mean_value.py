@@ -24,7 +24,7 @@ class MeanValueBounds:
     gradient_limits: Array
     """Shape (n_features,): bounds of ``|g_j|``."""
     force: float
-    """Bound of ``sqrt(g.E g)``."""
+    """Bound of ``sqrt(g.spread g)``."""
 
 
 def mean_value_bounds(linear: Linearization) -> MeanValueBounds | None:

@@ -190,7 +190,7 @@ def _is_settled(here: Evaluation, stalled: int, settled: float) -> bool:
 
 
 def _extrapolate(path: list[tuple[float, Array]], width: float) -> Array:
-    """Guess the optimum at another width: linear in the width once the rows near the kink are settled."""
+    """Guess the optimum at another width: about linear in the width once the rows near the kink are settled."""
     (earlier_width, earlier), (last_width, last) = path
     return last + (last - earlier) * ((width - last_width) / (last_width - earlier_width))
 

@@ -30,7 +30,8 @@ class Intervals(Described):
         inside a conditional one.
     precision : float, mapping or None, default=None
         By how much observed numbers may be off, in the units of X. Every observed cell, of training and test rows, is
-        then the interval ``value ± precision``. ``{column: number}`` gives it for some columns.
+        then the interval ``value ± precision``. ``{column: number}`` gives it for some columns. The scaling of the
+        columns stays what was learnt from the values as they are.
     handle_unknown : {"any", "error"}, default="any"
         What to do with a category in a test row that was neither there in training nor declared by the column's type:
         warn, and take it for a missing one, which may be any of those that were; or raise an error. It alone may
