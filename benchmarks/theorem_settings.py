@@ -25,9 +25,6 @@ TOO_LONG = ("adult",)
 POINTWISE_ROWS = 6
 """Test rows of bounds that take seconds for each row."""
 N_DRAWS, SHARE, N_WRONG = 9, 0.05, 3
-REPEATS = 3
-"""Runs of either side, of which times are medians; of long tables, and of bounds that take seconds for each row, there
-is one."""
 WITHOUT_ROWS = "file without rows"
 BY_SOURCE = {source.name: source for source in SOURCES if source.name not in (*NOT_USED, *TOO_LONG)}
 CLASSES = tuple(name for name, source in BY_SOURCE.items() if source.positive)
@@ -59,10 +56,6 @@ class Fit:
     @property
     def is_of_classes(self) -> bool:
         return bool(BY_SOURCE[self.source].positive)
-
-    @property
-    def repeats(self) -> int:
-        return REPEATS if self.n_rows is None else 1
 
     def job(self) -> Job:
         source, (X, y, X_test) = BY_SOURCE[self.source], _table(self.source)
@@ -101,10 +94,6 @@ class Long:
     @property
     def is_of_classes(self) -> bool:
         return True
-
-    @property
-    def repeats(self) -> int:
-        return 1
 
     def job(self) -> Job:
         problem, X_test = self.setting.problem()

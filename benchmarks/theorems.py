@@ -6,7 +6,7 @@ the function that computes it, for the time of one measurement, by one that prov
 everything else runs as if the theorem were not there. Settings in which that function is never called are counted and
 not shown: nothing changes in them. *Width*: median over the test rows of the width without the theorem over that with
 it. *Certain*: share of test rows whose class is the same for all fillings. *Time*: processor time of fit and bounds,
-with one BLAS thread, without the theorem over with it, both run in turn. The last table has a line for each theorem:
+with one BLAS thread, without the theorem over with it, one run of each. The last table has a line for each theorem:
 *wider* counts the settings in which bounds are at least 1 % wider without it, *certain* is the sum of the shares.
 
 Options: `--theorems NAME,...`, `--tables NAME,...`.
@@ -50,7 +50,6 @@ from benchmarks.theorem_settings import (
     Long,
 )
 from benchmarks.tightness import width
-from benchmarks.timing import medians
 from ipub.answers.certainty import is_certain
 from ipub.certificates.row_sums.constant_derivatives import ConstantDerivativeRows
 from ipub.certificates.row_sums.prove import Representatives
@@ -353,31 +352,24 @@ def _names(known: set[str], text: str) -> list[str]:
 
 def _measure(lines: Lines, theorem: Theorem, setting: Fit | Long) -> Figures | None:
     """Measure one setting; None if what stands in for the theorem is never called in it."""
-    job = setting.job()
-
-    def without() -> Array:
-        with left_out(theorem):
-            return job.bounds()
-
+    job, clock = setting.job(), time.process_time
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
         warnings.simplefilter("ignore")
-        start = time.process_time()
+        start = clock()
         with left_out(theorem) as calls:
             wider = job.bounds()
         if not calls:
             return None
-        middle = time.process_time()
+        middle = clock()
         narrower = job.bounds()
-        seconds = [time.process_time() - middle, middle - start]
-        if setting.repeats > 1:
-            seconds = medians(setting.repeats, job.bounds, without, clock=time.process_time)
+        seconds = clock() - middle, middle - start
     found = _figures(narrower, wider, seconds, setting.is_of_classes)
     shares = [_shown(each) for each in (found.certain, found.certain_without)]
     lines.add(setting.name.ljust(48), f"{job.alpha:.2g}", f"{found.width:.3f}", *shares, f"{found.time:.2f}")
     return found
 
 
-def _figures(bounds: Array, without: Array, seconds: Sequence[float], is_classes: bool) -> Figures:
+def _figures(bounds: Array, without: Array, seconds: tuple[float, float], is_classes: bool) -> Figures:
     before, after = width(bounds), width(without)
     counts = np.isfinite(before) & (before > 0.0)
     ratio = float(np.median(after[counts] / before[counts])) if counts.any() else np.nan
