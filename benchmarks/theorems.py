@@ -7,7 +7,8 @@ everything else runs as if the theorem were not there. Settings in which that fu
 not shown: nothing changes in them. *Width*: median over the test rows of the width without the theorem over that with
 it. *Certain*: share of test rows whose class is the same for all fillings. *Time*: processor time of fit and bounds,
 with one BLAS thread, without the theorem over with it, one run of each. The last table has a line for each theorem:
-*wider* counts the settings in which bounds are at least 1 % wider without it, *certain* is the sum of the shares.
+*wider* counts the settings in which bounds are at least 1 % wider without it, *narrower* those in which they are that
+much narrower, *certain* is the sum of the shares.
 
 Options: `--theorems NAME,...`, `--tables NAME,...`.
 """
@@ -171,7 +172,7 @@ THEOREMS = (
         "lem-representatives",
         "every row and weight has a range of its own",
         {f"{ROW_SUMS}.prove.Representatives.choose": _all_rows},
-        (*TABLES, *STRONG, *HINGE),
+        (*TABLES, *STRONG, *HINGE, *BUDGETS),
     ),
     Theorem(
         "constant derivatives",
@@ -325,7 +326,17 @@ def run(console: Console, options: Sequence[str] = ()) -> None:
             summary.append((theorem, len(settings), reached))
         elif not given.tables:
             raise SystemExit(f"No setting calls {' or '.join(theorem.replaced)}: nothing was left out.")
-    titles = ("settings", "calls it", "wider", "width, median", "largest", "certain with", "without", "time, median")
+    titles = (
+        "settings",
+        "calls it",
+        "wider",
+        "narrower",
+        "width, median",
+        "largest",
+        "certain with",
+        "without",
+        "time, median",
+    )
     lines = Lines(console, "all theorems", "without", *titles)
     for theorem, n_settings, reached in summary:
         lines.add(theorem.name.ljust(max(len(each.name) for each in THEOREMS)), *_sums(n_settings, reached))
@@ -380,7 +391,8 @@ def _figures(bounds: Array, without: Array, seconds: tuple[float, float], is_cla
 def _sums(n_settings: int, reached: Sequence[Figures]) -> list[str]:
     widths, times = [each.width for each in reached], [each.time for each in reached]
     certain = [np.nansum([each[k] for each in reached]) for k in (1, 2)]
-    counts = [n_settings, len(reached), sum(each >= WIDER for each in widths)]
+    wider, narrower = sum(each >= WIDER for each in widths), sum(each <= 1.0 / WIDER for each in widths)
+    counts = [n_settings, len(reached), wider, narrower]
     return [
         *(f"{each}" for each in counts),
         f"{np.nanmedian(widths):.3f}",
