@@ -24,7 +24,7 @@ from ipub.promises import Draws
 TOO_LONG = ("adult",)
 POINTWISE_ROWS = 6
 """Test rows of bounds that take seconds for each row."""
-N_DRAWS, SHARE, N_WRONG = 9, 0.05, 3
+N_DRAWS, SHARE, N_WRONG, N_ABSENT = 9, 0.05, 3, 2
 WITHOUT_ROWS = "file without rows"
 BY_SOURCE = {source.name: source for source in SOURCES if source.name not in (*NOT_USED, *TOO_LONG)}
 CLASSES = tuple(name for name, source in BY_SOURCE.items() if source.positive)
@@ -134,6 +134,8 @@ HINGE_POINTWISE = _fits(CLASSES, "hinge pointwise", loss="hinge", certificate="p
 FILES = tuple(Fit(name, words=WITHOUT_ROWS, keeps_rows=False) for name in BY_SOURCE)
 DRAWN = _fits(CLASSES, f"{N_DRAWS} draws", uncertainty=Draws(n_draws=N_DRAWS, random_state=0))
 BUDGETS = _fits(CLASSES, f"budget {SHARE:g}", uncertainty=Budget(share=SHARE))
+ABSENT_ROWS = _fits(CLASSES, f"{N_ABSENT} absent rows", uncertainty=Budget(share=0.0, rows=N_ABSENT))
+CONDITIONAL = _fits(tuple(BY_SOURCE), "conditional", intervals="conditional")
 WRONG_LABELS = _fits(CLASSES, f"{N_WRONG} wrong labels", max_label_errors=N_WRONG)
 SPARSE_HOLES = (("default", 0.1), ("higgs_51k", 0.1), ("drive_partial", 0.1), ("default23", 0.01))
 LONG = tuple(Long(Setting(data, lam, 0.01, 0.9)) for data, lam in SPARSE_HOLES)
