@@ -11,15 +11,20 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.penalties import ONE_ERROR, cross_validated
+from benchmarks.real_data import with_holes
 from benchmarks.real_tables import SOURCES
-from benchmarks.tightness import Setting
+from benchmarks.tightness import Setting, table
 from benchmarks.useful import NOT_USED, split
 from ipub import BoundedClassifier, BoundedRegressor, Budget
 from ipub.certificates import CERTIFICATES, TrainedModel
 from ipub.estimators.fitted_state import as_saved
+from ipub.losses import LOSSES
+from ipub.losses.penalties import ElasticNet
 from ipub.numeric.rounding import Array
+from ipub.problem.objective import Problem
 from ipub.problem.solvers import solve
 from ipub.promises import Draws
+from ipub.rows import MemoryRows
 
 TOO_LONG = ("adult",)
 POINTWISE_ROWS = 6
@@ -79,6 +84,9 @@ class Long:
     setting: Setting
     certificate: str = "tight"
     keeps_rows: bool = True
+    n_rows: int | None = None
+    columns: tuple[int, ...] = ()
+    """The first rows and some columns alone, where a short table is wanted."""
 
     @property
     def source(self) -> str:
@@ -87,6 +95,7 @@ class Long:
     @property
     def name(self) -> str:
         words = [self.setting.data, self.setting.loss, f"b={self.setting.share:g}", f"a={self.setting.level:g}"]
+        words += [f"{self.n_rows} x {len(self.columns)}"] if self.n_rows else []
         words += [f"kappa={self.setting.kappa:g}"] if self.setting.kappa else []
         words += [self.certificate] if self.certificate != "tight" else []
         return " ".join([*words, *([] if self.keeps_rows else [WITHOUT_ROWS])])
@@ -96,7 +105,7 @@ class Long:
         return True
 
     def job(self) -> Job:
-        problem, X_test = self.setting.problem()
+        problem, X_test = self.setting.problem() if self.n_rows is None else self._cut()
         training, recipe = TrainedModel(problem, solve(problem)), CERTIFICATES[self.certificate]
 
         def bounds() -> Array:
@@ -105,6 +114,14 @@ class Long:
             return kept.score_bounds(X_test, training)
 
         return Job(self.setting.lam, bounds)
+
+    def _cut(self) -> tuple[Problem, Array]:
+        (X, y, X_test), at = table(self.source), list(self.columns)
+        holes = with_holes(X[: self.n_rows, at], self.setting.share, self.setting.level)
+        problem = Problem(
+            MemoryRows(holes, y[: self.n_rows]), LOSSES[self.setting.loss], ElasticNet(self.setting.lam, 0.0)
+        )
+        return problem, X_test[: self.setting.n_test, at]
 
 
 @cache
@@ -144,6 +161,9 @@ LONG_POINTWISE = tuple(
     Long(Setting(data, lam, 0.01, 0.9, n_test=POINTWISE_ROWS), "pointwise") for data, lam in SPARSE_HOLES
 )
 LONG_ELASTIC = tuple(Long(Setting(data, 1.0, 0.01, 0.5, kappa=0.01)) for data, _ in SPARSE_HOLES[:3])
+SHORT_AND_NARROW = tuple(
+    Long(Setting("default", 0.1, 0.03, 0.9), n_rows=n_rows, columns=(0, 4, 5, 11, 12)) for n_rows in (1000, 2500)
+)
 LONG_HINGE = tuple(
     Long(Setting(data, 0.1, 0.001, 0.5, loss="hinge", n_test=POINTWISE_ROWS), "pointwise")
     for data in ("default", "drive_partial")
