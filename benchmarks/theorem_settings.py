@@ -165,6 +165,9 @@ SHORT_AND_NARROW = tuple(
     Long(Setting("default", 0.1, 0.03, 0.9), n_rows=n_rows, columns=(0, 4, 5, 11, 12)) for n_rows in (1000, 2500)
 )
 LONG_HINGE = tuple(
+    Long(Setting(data, 1.0, 0.001, 0.5, loss="hinge", n_test=POINTWISE_ROWS)) for data, _ in SPARSE_HOLES[:3]
+)
+LONG_HINGE_POINTWISE = tuple(
     Long(Setting(data, 0.1, 0.001, 0.5, loss="hinge", n_test=POINTWISE_ROWS), "pointwise")
     for data in ("default", "drive_partial")
 )

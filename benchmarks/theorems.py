@@ -44,6 +44,7 @@ from benchmarks.theorem_settings import (
     LONG_ELASTIC,
     LONG_FILES,
     LONG_HINGE,
+    LONG_HINGE_POINTWISE,
     LONG_POINTWISE,
     POINTWISE,
     SHORT_AND_NARROW,
@@ -161,14 +162,14 @@ THEOREMS = (
         "thm-row-sums, thm-ranges",
         "slopes and balls alone",
         {f"{TIGHT}.ranges_at_w": _nothing, **KNOWN_RANGES},
-        (*TABLES, *STRONG, *HINGE, *LONG),
+        (*TABLES, *STRONG, *HINGE, *LONG, *LONG_HINGE),
     ),
     Theorem(
         "row sums over known ranges",
         "thm-row-sums at tau = 1",
         "row sums only where ranges prove themselves",
         KNOWN_RANGES,
-        (*TABLES, *STRONG, *HINGE, *LONG),
+        (*TABLES, *STRONG, *HINGE, *LONG, *LONG_HINGE),
     ),
     Theorem(
         "representatives",
@@ -185,7 +186,7 @@ THEOREMS = (
             f"{ROW_SUMS}.table.sum_constant_rows": _no_constant_rows,
             f"{ROW_SUMS}.ranges.Ranges.without_constant_rows": _argument(0),
         },
-        (*HINGE, *HINGE_POINTWISE),
+        (*HINGE, *HINGE_POINTWISE, *LONG_HINGE),
     ),
     Theorem(
         "slopes",
@@ -263,7 +264,7 @@ THEOREMS = (
         "thm-tilted",
         "ruled-out scores alone",
         {f"{PER_ROW}.has_tilts": _no},
-        (*HINGE_POINTWISE, *LONG_HINGE),
+        (*HINGE_POINTWISE, *LONG_HINGE_POINTWISE),
     ),
     Theorem(
         "two labels",
