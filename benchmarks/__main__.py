@@ -42,6 +42,7 @@ ALL = (
     "real_tables",
     "useful",
     "useful --penalty 1se",
+    "theorems",
     "screen",
     "small --attained",
     "budgets",
@@ -58,6 +59,7 @@ ALL = (
 PAGE = "page"
 NOT_ON_PAGE = ("device", "widths")
 WITH_OPTIONS = (
+    "theorems",
     "pointwise",
     "useful",
     "screen",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import budgets, page, small
+from benchmarks import budgets, page, small, theorem_settings, theorems
 from benchmarks.lines import Lines, Screen
 from benchmarks.timing import medians
 
@@ -196,6 +196,45 @@ def test_test_rows_of_budgets_are_complete_or_else_filled_in(table):
     assert list(budgets._test_rows(X, X_test, 6).index) == [45, 46, 47, 48, 49, 51]
     (row,) = budgets._test_rows(X, X_test.loc[[50]], 6)["a"]
     assert row == X["a"].median()
+
+
+@pytest.fixture
+def small_table(table, monkeypatch):
+    y = table["a"].fillna(0.0).to_numpy() > 0.0
+    parts = table.iloc[:45], y[:45], table.iloc[45:].dropna()
+    monkeypatch.setattr(theorem_settings, "_table", lambda _name: parts)
+    theorem_settings._alpha.cache_clear()
+    yield
+    theorem_settings._alpha.cache_clear()
+
+
+def test_a_theorem_that_is_left_out_makes_bounds_wider_and_is_back_afterwards(small_table):
+    options = "--tables", "hepatitis", "--theorems", "row sums"
+    (lines, sums), again = printed_by(theorems, *options), printed_by(theorems, *options)[0]
+    first = dict(zip(lines.columns, lines.rows[0], strict=True))
+    assert first["setting"].strip() == "hepatitis"
+    assert float(first["width"]) > 1.0
+    assert float(first["certain with"]) >= float(first["without"])
+    assert [row[:5] for row in again.rows] == [row[:5] for row in lines.rows]
+    (summary,) = sums.rows
+    assert summary[0].strip() == "row sums"
+    assert int(summary[2]) == len(lines.rows)
+
+
+@pytest.mark.parametrize("theorem", theorems.THEOREMS, ids=lambda theorem: theorem.name)
+def test_what_stands_in_for_a_theorem_replaces_functions_that_there_are(theorem):
+    with theorems.left_out(theorem) as calls:
+        assert not calls
+    names = [setting.name for setting in theorem.settings]
+    assert names
+    assert len(set(names)) == len(names)
+
+
+def test_a_theorem_that_no_setting_uses_is_an_error(small_table, monkeypatch):
+    unused = theorems.Theorem("none", "", "", {"benchmarks.timing.medians": print}, theorems.TABLES[:1])
+    monkeypatch.setattr(theorems, "THEOREMS", (unused,))
+    with pytest.raises(SystemExit, match=r"No setting calls benchmarks\.timing\.medians"):
+        printed_by(theorems)
 
 
 def test_times_are_read_from_the_given_clock():
