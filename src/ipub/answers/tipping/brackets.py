@@ -9,7 +9,7 @@ import numpy as np
 
 from ipub.answers.certainty import is_certain
 from ipub.answers.tipping.asked_rows import AskedRows
-from ipub.answers.tipping.budget_bounds import MOST_TRIED, least_numbers
+from ipub.answers.tipping.budget_bounds import NumberSearch
 from ipub.answers.tipping.filled_in import FilledIn
 from ipub.answers.tipping.flipping import Aim, Flip, FlipSearch, aims_of
 from ipub.certificates import EFFORT
@@ -64,25 +64,29 @@ def brackets_of(
     training.check_search()
     filled, asked = FilledIn.of(training, group), AskedRows.of(training, rows)
     m = len(asked)
-    anyway = np.tile([-np.inf, np.inf], (m, 1) if len(filled.models) == 1 else (m, len(filled.models), 1))
-    if group == HOLES and training.around is None:
-        anyway = training.score_bounds(rows, effort=effort)
-    is_always = is_certain(anyway, threshold)
-    if training.around is not None:
-        is_always = filled.budgets.is_certain(filled.count, asked, anyway, threshold)
+    covered = training.score_bounds(rows, effort=effort)
+    anyway = covered if filled.covered == filled.count else np.broadcast_to([-np.inf, np.inf], covered.shape)
+    certain = np.where(is_certain(covered, threshold), filled.covered, -1)
+    if filled.covered < filled.count:
+        certain[filled.budgets.is_certain(filled.count, asked, anyway, threshold)] = filled.count
     aims = list(aims_of(filled, asked, threshold))
     search, at_most = FlipSearch(filled, asked), np.full(m, np.inf)
     flips: list[Flip | None] = [None] * m
+    guess = np.full(m, filled.count)
     with progress("Searching for fillings that tip", m, bool(verbose)) as report:
-        for number in np.flatnonzero(~is_always).tolist():
+        for number in np.flatnonzero(certain < filled.count).tolist():
             at_most[number], flips[number] = _found(search, number, aims[number], group)
+            guess[number] = search.about(number, aims[number])
             report(number + 1)
 
-    def is_certain_at(k: int, which: Indices) -> np.ndarray:
-        return filled.budgets.is_certain(k, asked.take(which), anyway[which], threshold)
+    def is_certain_at(k: int, ranges_of: int, which: Indices) -> np.ndarray:
+        known = covered if k <= filled.covered else anyway
+        return filled.budgets.is_certain(k, asked.take(which), known[which], threshold, ranges_of)
 
-    with progress("Certifying budgets", MOST_TRIED, bool(verbose)) as report:
-        at_least = least_numbers(is_certain_at, filled.count, is_always, at_most, report)
+    numbers = NumberSearch(is_certain_at, filled.count)
+    with progress("Certifying budgets", numbers.most_reports, bool(verbose)) as report:
+        largest = numbers.largest(certain, at_most, guess, report)
+    at_least = np.where(largest >= filled.count, np.inf, largest + 1.0)
     return Brackets(filled, asked, threshold, anyway, at_least, at_most, aims, flips)
 
 

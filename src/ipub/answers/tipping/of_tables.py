@@ -179,7 +179,9 @@ def _of_units(brackets: Brackets, units: Indices) -> tuple[int, int]:
     group = np.full(filled.movable.n_units, WRONG_CELLS)
     group[units] = HOLES
     movable = replace(filled.movable, unit_group=group)
-    only = BudgetBounds(filled.models, movable, lambda k: BudgetMoves((k, 0)), len(units))
+    wider = filled.training.certificates
+    covered = min(len(units), filled.covered)
+    only = BudgetBounds(filled.models, movable, lambda k: BudgetMoves((k, 0)), len(units), wider, covered)
     anyway: Array = brackets.anyway[left]
     is_certain = np.zeros(len(left), dtype=bool)
     if len(left):
