@@ -42,6 +42,13 @@ def why_without_filling(training: Training) -> str | None:
     return NO_FILLING if has_uncertain_labels else None
 
 
+def can_fill_in(training: Training) -> bool:
+    """Whether there is a filled-in table to count from, in memory."""
+    if not training.can_search or training.given is None or why_without_filling(training) is not None:
+        return False
+    return isinstance(engine_of(training.models[0].problem.rows), MemoryRows)
+
+
 @dataclass(frozen=True, eq=False)
 class FilledIn:
     """The models of a filled-in training table, and what may differ from it: units of one group.

@@ -13,6 +13,7 @@ from ipub.answers.tipping.asked_rows import AskedRows
 from ipub.answers.tipping.filled_in import FilledIn
 from ipub.numeric.rounding import Array
 from ipub.tables.interval_matrix import Indices
+from ipub.tables.movable_units import HOLES
 
 MOST_ROUNDS = 6
 """How often units are chosen anew for one number of them, at most."""
@@ -109,6 +110,28 @@ class FlipSearch:
             if found is not None and (best is None or len(found) < len(best)):
                 best = found
         return best
+
+    def found(self, number: int, aims: list[Aim]) -> tuple[float, Flip | None]:
+        """Return the smallest number of units that was found to take a row to another side, and the filling."""
+        options, group = self.smallest(number, aims), self.filled.group
+        if options is not None and group != HOLES:
+            return float(len(options)), None
+        flip = None if options is None else self.flip(number, aims, options)
+        if flip is None and group == HOLES:
+            flip = self.from_any_filling(number, aims)
+        return (np.inf, None) if flip is None else (float(len(flip.changed(self.filled))), flip)
+
+    def can_flip(self, number: int, aims: list[Aim]) -> bool:
+        """Whether `smallest` finds a filling that flips, retrained: without looking for the smallest number."""
+        if self.asked.has_missing(number) and self.flip(number, aims, NO_OPTIONS) is not None:
+            return True
+        for aim in aims:
+            k, most = min(1, self.filled.count), self.filled.count
+            while (options := self.pushed(number, aim, k)) is None and k < most:
+                k = min(2 * k, most)
+            if options is not None and self.flip(number, aims, options) is not None:
+                return True
+        return False
 
     def _smallest(self, number: int, aim: Aim, least: int, which: Indices | None) -> Indices | None:
         if not self.asked.has_missing(number):
