@@ -50,18 +50,15 @@ def prediction_status(
         bounds = training.score_bounds(rows.take(left), effort=effort, verbose=verbose)
         status[left[is_certain(bounds)]] = CERTAIN
         left = left[status[left] == UNPROVED]
-    if tries_flips and len(left):
+    if tries_flips and len(left) and can_fill_in(training):
         status[left[_is_flipped(training, rows.take(left), verbose)]] = OPEN
     return status
 
 
 def _is_flipped(training: Training, rows: IntervalMatrix, verbose: int) -> NDArray[np.bool_]:
     """Return which rows change their class if values differ from the filled-in ones, as the promise allows."""
-    found = np.zeros(rows.shape[0], dtype=bool)
-    if not can_fill_in(training):
-        return found
     filled, asked = FilledIn.of(training), AskedRows.of(training, rows)
-    search = FlipSearch(filled, asked)
+    search, found = FlipSearch(filled, asked), np.zeros(len(asked), dtype=bool)
     with progress("Searching for fillings that tip", len(asked), bool(verbose)) as report:
         for number, aims in enumerate(aims_of(filled, asked, 0.0)):
             if filled.covered == filled.count:

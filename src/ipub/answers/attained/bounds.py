@@ -63,7 +63,8 @@ def attained_bounds(
     Each cell of X may move by its `radius`: each model takes the row inside that gives its lowest or highest score.
     Completions, if they are kept, take eight bytes for each row and uncertain cell. With `until_two_sides` the search
     for a row ends once it has scores on both sides of 0, and rows are searched one by one, so that what is found for
-    one does not depend on the others. `progress` is called repeatedly with the fraction of the work that is done, at last with 1.
+    one does not depend on the others. `progress` is called repeatedly with the fraction of the work that is done, at
+    last with 1.
     """
     report = progress or (lambda _fraction: None)
     if problem.rows.uncertain_labels:
